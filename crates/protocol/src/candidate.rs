@@ -1,0 +1,79 @@
+//! Who could lead, and the one ordering that decides between two.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A member's identity, unique in its group. The cyclic order of identities is the ring on which
+/// the ring protocols run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MemberId(pub u64);
+
+/// How well a member would lead: anything an application can put into a number, greater is
+/// better. What papers call "the greatest id wins" is a merit equal to the identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Merit(pub u64);
+
+/// A member that could lead.
+///
+/// `a > b` reads *a is the better candidate*: greater merit wins, ties go to the lower identity.
+/// No two members compare equal, so every group has exactly one best candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Candidate {
+    /// How well it would lead.
+    pub merit: Merit,
+    /// Who it is.
+    pub id: MemberId,
+}
+
+impl Candidate {
+    /// The candidate `id` of merit `merit`.
+    pub const fn new(id: u64, merit: u64) -> Self {
+        Self {
+            merit: Merit(merit),
+            id: MemberId(id),
+        }
+    }
+}
+
+impl Candidate {
+    /// A number that orders as candidates do: the merit, then the identity turned upside down.
+    const fn key(self) -> u128 {
+        (self.merit.0 as u128) << 64 | !self.id.0 as u128
+    }
+}
+
+impl Ord for Candidate {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Candidate {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Candidate;
+
+    #[test]
+    fn greater_merit_wins_and_ties_go_to_the_lower_identity() {
+        assert!(Candidate::new(9, 2) > Candidate::new(1, 1));
+        assert!(Candidate::new(1, 2) > Candidate::new(9, 2));
+        assert!(Candidate::new(3, 5) == Candidate::new(3, 5));
+    }
+}

@@ -1,0 +1,180 @@
+//! Leader election protocols as pure state machines.
+//!
+//! A protocol here has no clock, no socket, no thread and no randomness of its own. It implements
+//! [`Protocol`]: one function, [`Protocol::step`], takes one input to completion and acts only
+//! through [`Io`]. Whoever implements `Io` is a *world*: the simulator (`hustings-sim`) and the
+//! agent that runs on real hosts drive the very same code.
+//!
+//! # The nouns
+//! - [`MemberId`], [`Merit`], [`Candidate`]: who could lead, and by what order. There is one
+//!   ordering in the whole project: greater merit wins, ties go to the lower identity.
+//! - [`View`]: what one member knows of its group. Views of different members may differ.
+//! - [`Input`], [`Outcome`]: what a member is told, and what it tells.
+//! - [`Instant`], [`Duration`]: nanoseconds on the world's clock, never the machine's.
+//!
+//! # The protocols
+//! | module | nominates by | needs |
+//! |---|---|---|
+//! | [`chang_roberts`] | the best identity going once round a ring | a successor |
+//! | [`modified_ring`] | a list of identities going twice round a ring | a successor, a view of who is gone |
+//! | [`bully`] | asking everyone better whether they live | every member known, bounded delays |
+//!
+//! A nominee is a claim, not a licence to act: two members may name different nominees for a
+//! while. That is the nature of these protocols, and each header says when it happens.
+
+pub mod bully;
+pub mod candidate;
+pub mod chang_roberts;
+pub mod config;
+pub mod modified_ring;
+pub mod time;
+pub mod view;
+
+pub use candidate::{Candidate, MemberId, Merit};
+pub use time::{Duration, DurationError, Instant};
+pub use view::{Roster, View, ViewChange};
+
+use rand_core::Rng;
+
+/// One member's side of a protocol.
+///
+/// A run is the list of inputs given to each member: the same inputs with the same [`Io`] answers
+/// lead to the same effects. `step` is total: it returns nothing and never fails. Input that makes
+/// no sense in the present phase is ignored by a named arm; a broken invariant of our own panics.
+pub trait Protocol: Sized {
+    /// What all members of a world are told alike: time-outs, options. It belongs to the world, so
+    /// that a member is nothing but its state.
+    type Config;
+    /// What members say to each other.
+    type Message: Message;
+    /// The timers this protocol can have running: a small enum.
+    type Timer: Timer;
+    /// What must survive a restart, handed to [`Io::save`]. `()` where nothing must.
+    type Durable: Clone;
+
+    /// Takes one input to completion, acting only through `io`.
+    fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>);
+}
+
+/// What a member is told.
+// With a tag of its own (instead of one folded into the message's) the compiler sees through an
+// input made on the spot: the simulator's step has no dispatch left.
+#[repr(u8)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input<P: Protocol> {
+    /// This member comes up, or has reason to call an election.
+    Start,
+    /// A message arrived.
+    Message {
+        /// Who sent it.
+        from: MemberId,
+        /// What it says.
+        message: P::Message,
+    },
+    /// A timer armed earlier, and neither re-armed nor disarmed since, ran out.
+    Timer(P::Timer),
+    /// The group, as this member knows it, changed. [`Io::view`] shows the change already.
+    ViewChanged(ViewChange),
+}
+
+/// What the world lets a member do.
+///
+/// Effects take place in the order of the calls.
+pub trait Io<P: Protocol> {
+    /// This member, with its merit as it is now.
+    fn me(&self) -> Candidate;
+
+    /// How this protocol is to be run.
+    fn config(&self) -> &P::Config;
+
+    /// The time on this member's clock.
+    fn now(&self) -> Instant;
+
+    /// This run's source of chance.
+    fn rng(&mut self) -> &mut impl Rng;
+
+    /// What this member knows of its group, itself included.
+    fn view(&self) -> impl View;
+
+    /// Sends `message` to one member. It may be lost, late, doubled or overtaken.
+    fn unicast(&mut self, to: MemberId, message: P::Message);
+
+    /// Sends `message` to every other member that the network reaches, known or not.
+    fn multicast(&mut self, message: P::Message);
+
+    /// Starts `timer`, or starts it anew if it is running.
+    fn arm(&mut self, timer: P::Timer, after: Duration);
+
+    /// Stops `timer`: it does not arrive any more.
+    fn disarm(&mut self, timer: P::Timer);
+
+    /// Makes `state` durable before any later effect leaves this member.
+    fn save(&mut self, state: P::Durable);
+
+    /// Tells the world what this member concluded.
+    fn report(&mut self, outcome: Outcome);
+
+    /// Sends `message` to each other member of the view that `pick` chooses, in the cyclic order
+    /// of identities that begins after this member. Returns how many there were.
+    fn unicast_each(&mut self, message: &P::Message, pick: impl Fn(Candidate) -> bool) -> usize {
+        let me = self.me().id;
+        let mut sent = 0;
+        let mut next = self.view().successor(me);
+        while next.id != me {
+            if pick(next) {
+                self.unicast(next.id, message.clone());
+                sent += 1;
+            }
+            next = self.view().successor(next.id);
+        }
+        sent
+    }
+}
+
+/// What a member concluded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Outcome {
+    /// This member calls an election; `round` is 1 for a first attempt, and one more for each
+    /// attempt that had to be made again.
+    Standing {
+        /// Which attempt this is.
+        round: u32,
+    },
+    /// This member names a leader: a claim, not a licence to act.
+    Nominee(Candidate),
+    /// This member names nobody any more.
+    Vacant,
+}
+
+/// What members say to each other, sorted into kinds so that a world can count them.
+pub trait Message: Clone {
+    /// The names of the kinds, as the protocol's source has them. At most [`MAX_KINDS`].
+    const KINDS: &'static [&'static str];
+
+    /// The index in [`Message::KINDS`] of this message's kind.
+    fn kind(&self) -> usize;
+}
+
+/// The most kinds of message a protocol may have, so that a world can count in a fixed array.
+pub const MAX_KINDS: usize = 16;
+
+/// The timers a protocol can have running: named, so that arming one replaces it.
+pub trait Timer: Copy + 'static {
+    /// Every timer, each at its own [`Timer::index`].
+    const ALL: &'static [Self];
+
+    /// The place of this timer in [`Timer::ALL`].
+    fn index(self) -> usize;
+}
+
+/// For protocols without timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoTimer {}
+
+impl Timer for NoTimer {
+    const ALL: &'static [Self] = &[];
+
+    fn index(self) -> usize {
+        match self {}
+    }
+}

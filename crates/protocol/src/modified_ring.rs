@@ -1,0 +1,409 @@
+//! Modified ring election: a list goes round to find the best member, and again to see it live.
+//!
+//! Source    Leader election, lecture slides CSE 486/586 (University at Buffalo), algorithm 2
+//! Assumes   every member can reach its successor, links keep order, and the views leave out the
+//!           dead, so that a message steps over them
+//! Promises  2N messages for one initiator, N H_k + N expected for k at once; one leader. If the
+//!           best dies after it signed, the list comes back without it and a new election follows;
+//!           if the initiator dies, whoever finds its own signature calls the next one. A leader
+//!           that dies after its second signature is named all the same: the detector's task
+//!           with [`Config::slides`] a member that dies holding the message ends the election
+//!           silently; with [`Config::field`], after any faults: once nothing is lost any more and
+//!           the views are right, all started members name the best of them within `patience` and
+//!           4N delays, and keep doing so. Until then they may name different members
+//! Messages  election (signed by each member), coordinator (the best of the list, signed again);
+//!           both to the successor
+//!
+//! A signature of the first lap is a [`Candidate`], since the best is chosen by merit. Between two
+//! initiators the worse gives way: a member with an election of its own under way discards the
+//! `election` of a worse initiator. It does let a worse one's `coordinator` pass, unsettled by it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ConfigError, Hearsay, require_some_time};
+use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
+
+/// How members deal with what the slides leave open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config {
+    /// Checked: also contests a coordinator worse than this member, and an initiator does not
+    /// settle on one who signed and left.
+    pub hearsay: Hearsay,
+    /// How long a member waits for a message that is due before it calls an election (again). A
+    /// lap takes up to N delays, an election two laps: less than that only adds messages.
+    pub patience: Option<Duration>,
+}
+
+impl Config {
+    /// The slides' algorithm.
+    pub const fn slides() -> Self {
+        Self {
+            hearsay: Hearsay::Believed,
+            patience: None,
+        }
+    }
+
+    /// For networks that lose messages, given views that follow who lives.
+    pub const fn field(patience: Duration) -> Self {
+        Self {
+            hearsay: Hearsay::Checked,
+            patience: Some(patience),
+        }
+    }
+
+    /// Whether it can work.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.patience
+            .map_or(Ok(()), |patience| require_some_time("patience", patience))
+    }
+}
+
+/// One attempt at an election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Whose attempt it is.
+    pub initiator: Candidate,
+    /// Which of its attempts.
+    pub round: u32,
+}
+
+impl Call {
+    fn next_round(self) -> u32 {
+        self.round.saturating_add(1)
+    }
+}
+
+/// What goes round the ring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// The first lap: who is there?
+    Election {
+        /// The attempt that this belongs to.
+        call: Call,
+        /// Who has signed, the initiator first.
+        ids: Vec<Candidate>,
+    },
+    /// The second lap: is the chosen one still there?
+    Coordinator {
+        /// The attempt that this belongs to.
+        call: Call,
+        /// The new coordinator: the best who signed the first lap.
+        best: Candidate,
+        /// Who has signed this lap, the initiator first.
+        ids: Vec<MemberId>,
+    },
+}
+
+impl crate::Message for Message {
+    const KINDS: &'static [&'static str] = &["election", "coordinator"];
+
+    fn kind(&self) -> usize {
+        match self {
+            Self::Election { .. } => 0,
+            Self::Coordinator { .. } => 1,
+        }
+    }
+}
+
+/// The one timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// A message is overdue.
+    Patience,
+}
+
+impl crate::Timer for Timer {
+    const ALL: &'static [Self] = &[Self::Patience];
+
+    fn index(self) -> usize {
+        match self {
+            Self::Patience => 0,
+        }
+    }
+}
+
+/// One member of the ring.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModifiedRing {
+    /// The slides' variable of that name: whom this member names.
+    elected: Option<MemberId>,
+    phase: Phase,
+}
+
+/// `round` counts attempts, others' included, since this member last came to rest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is due.
+    #[default]
+    Resting,
+    /// Somebody's `coordinator` message is due: this member signed their election, or the group
+    /// grew.
+    Awaiting { round: u32 },
+    /// The own `election` list is on its way.
+    Collecting { round: u32 },
+    /// The own `coordinator` list is on its way.
+    Announcing { round: u32 },
+}
+
+impl ModifiedRing {
+    /// A member that has heard nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn initiates(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Collecting { .. } | Phase::Announcing { .. }
+        )
+    }
+
+    fn next_round(&self) -> u32 {
+        match self.phase {
+            Phase::Resting => 1,
+            Phase::Awaiting { round }
+            | Phase::Collecting { round }
+            | Phase::Announcing { round } => round.saturating_add(1),
+        }
+    }
+
+    /// A list of our own that we do not wait for: doubled, given up, or from before a restart.
+    fn is_stale(&self, message: &Message, io: &impl Io<Self>) -> bool {
+        let (call, due) = match message {
+            Message::Election { call, .. } => (call, Phase::Collecting { round: call.round }),
+            Message::Coordinator { call, .. } => (call, Phase::Announcing { round: call.round }),
+        };
+        call.initiator.id == io.me().id && self.phase != due
+    }
+}
+
+impl Protocol for ModifiedRing {
+    type Config = Config;
+    type Message = Message;
+    type Timer = Timer;
+    type Durable = ();
+
+    fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
+        match input {
+            Input::Start => self.call(1, io),
+            Input::Message { message, .. } if self.is_stale(&message, io) => {}
+            Input::Message { message, .. } => match message {
+                Message::Election { call, ids } => self.on_election(call, ids, io),
+                Message::Coordinator { call, best, ids } => {
+                    self.on_coordinator(call, best, ids, io);
+                }
+            },
+            Input::Timer(Timer::Patience) => self.stand(self.next_round(), io),
+            Input::ViewChanged(ViewChange::Joined(newcomer)) => self.on_joined(newcomer, io),
+            Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
+        }
+    }
+}
+
+// Handlers: one per input. They decide; the transitions below act.
+impl ModifiedRing {
+    /// Calls an election, unless one of our own is under way.
+    fn call(&mut self, round: u32, io: &mut impl Io<Self>) {
+        if !self.initiates() {
+            self.stand(round, io);
+        }
+    }
+
+    fn on_election(&mut self, call: Call, ids: Vec<Candidate>, io: &mut impl Io<Self>) {
+        let me = io.me();
+        let went_round = ids.iter().any(|it| it.id == me.id) || is_alone(io);
+        if call.initiator.id == me.id {
+            self.on_own_election(call, &ids, io);
+        } else if went_round {
+            self.call(call.next_round(), io); // the initiator is gone
+        } else if self.initiates() && call.initiator < me {
+            // Discarded: two initiators, and ours goes on.
+        } else {
+            self.sign(call, ids, io);
+        }
+    }
+
+    fn on_own_election(&mut self, call: Call, ids: &[Candidate], io: &mut impl Io<Self>) {
+        let best = match io.config().hearsay {
+            Hearsay::Believed => ids.iter().max(),
+            Hearsay::Checked => {
+                let best = io.view().best().id;
+                ids.iter().find(|it| it.id == best)
+            }
+        };
+        if let Some(&best) = best {
+            self.announce(call, best, io);
+        } // else discarded: it missed the best that we see
+    }
+
+    fn on_coordinator(
+        &mut self,
+        call: Call,
+        best: Candidate,
+        ids: Vec<MemberId>,
+        io: &mut impl Io<Self>,
+    ) {
+        let me = io.me();
+        let hearsay = io.config().hearsay;
+        let went_round = ids.contains(&me.id) || is_alone(io);
+        let passed_me_over = hearsay == Hearsay::Checked && best.id != me.id && best < me;
+        if call.initiator.id == me.id {
+            self.on_own_coordinator(call, best, &ids, io);
+        } else if went_round || passed_me_over {
+            self.call(call.next_round(), io);
+        } else if hearsay.accepts(best, self.elected, io.view()) {
+            self.countersign(call, best, ids, io);
+        } // else discarded: its initiator has to call again
+    }
+
+    fn on_own_coordinator(
+        &mut self,
+        call: Call,
+        best: Candidate,
+        ids: &[MemberId],
+        io: &mut impl Io<Self>,
+    ) {
+        if ids.contains(&best.id) && io.config().hearsay.expects(best.id, io.view()) {
+            self.settle(best, io);
+        } else {
+            self.stand(call.next_round(), io);
+        }
+    }
+
+    fn on_joined(&mut self, newcomer: Candidate, io: &mut impl Io<Self>) {
+        let me = io.me().id;
+        let follows_me = io.view().successor(me).id == newcomer.id;
+        match self.phase {
+            Phase::Awaiting { .. } | Phase::Collecting { .. } => {} // the second lap will tell it
+            Phase::Announcing { .. } if follows_me => self.stand(self.next_round(), io),
+            Phase::Announcing { .. } => {}
+            Phase::Resting if self.elected == Some(me) => self.stand(1, io),
+            // The leader should do that, and the second lap pass through us to the newcomer.
+            Phase::Resting if self.elected.is_some() && follows_me => self.wait(0, io),
+            Phase::Resting => {}
+        }
+    }
+
+    fn on_left(&mut self, id: MemberId, io: &mut impl Io<Self>) {
+        if self.elected == Some(id) {
+            self.vacate(io);
+            if self.phase == Phase::Resting {
+                self.stand(1, io);
+            } // else an election is under way
+        }
+    }
+}
+
+// Transitions: the only code that writes `phase` and `elected`. The timer runs, if at all, except
+// at rest.
+impl ModifiedRing {
+    /// Calls an election; alone in the view, it is won at once.
+    fn stand(&mut self, round: u32, io: &mut impl Io<Self>) {
+        let me = io.me();
+        io.report(Outcome::Standing { round });
+        self.phase = Phase::Collecting { round };
+        self.arm(io);
+        if is_alone(io) {
+            self.settle(me, io);
+            return;
+        }
+        let mut ids = Vec::with_capacity(io.view().len());
+        ids.push(me);
+        let call = Call {
+            initiator: me,
+            round,
+        };
+        pass_on(Message::Election { call, ids }, io);
+    }
+
+    /// Puts this member on the list of another, whose `coordinator` message is then due.
+    fn sign(&mut self, call: Call, mut ids: Vec<Candidate>, io: &mut impl Io<Self>) {
+        if self.phase == Phase::Resting {
+            self.wait(call.round, io);
+        }
+        ids.push(io.me());
+        pass_on(Message::Election { call, ids }, io);
+    }
+
+    /// Begins the second lap.
+    fn announce(&mut self, call: Call, best: Candidate, io: &mut impl Io<Self>) {
+        if is_alone(io) {
+            self.stand(call.next_round(), io);
+            return;
+        }
+        self.phase = Phase::Announcing { round: call.round };
+        self.arm(io);
+        let mut ids = Vec::with_capacity(io.view().len());
+        ids.push(io.me().id);
+        pass_on(Message::Coordinator { call, best, ids }, io);
+    }
+
+    /// Puts this member on the second list of another, and settles, unless an election of its own
+    /// that takes precedence is under way.
+    fn countersign(
+        &mut self,
+        call: Call,
+        best: Candidate,
+        mut ids: Vec<MemberId>,
+        io: &mut impl Io<Self>,
+    ) {
+        let me = io.me();
+        if !self.initiates() || call.initiator > me {
+            self.settle(best, io);
+        }
+        ids.push(me.id);
+        pass_on(Message::Coordinator { call, best, ids }, io);
+    }
+
+    fn settle(&mut self, coordinator: Candidate, io: &mut impl Io<Self>) {
+        let is_news = self.phase != Phase::Resting || self.elected != Some(coordinator.id);
+        self.elected = Some(coordinator.id);
+        self.phase = Phase::Resting;
+        io.disarm(Timer::Patience);
+        if is_news {
+            io.report(Outcome::Nominee(coordinator));
+        }
+    }
+
+    fn wait(&mut self, round: u32, io: &mut impl Io<Self>) {
+        self.phase = Phase::Awaiting { round };
+        self.arm(io);
+    }
+
+    fn vacate(&mut self, io: &mut impl Io<Self>) {
+        self.elected = None;
+        io.report(Outcome::Vacant);
+    }
+
+    fn arm(&mut self, io: &mut impl Io<Self>) {
+        if let Some(patience) = io.config().patience {
+            io.arm(Timer::Patience, patience);
+        }
+    }
+}
+
+fn is_alone(io: &impl Io<ModifiedRing>) -> bool {
+    let me = io.me().id;
+    io.view().successor(me).id == me
+}
+
+/// Sends to the successor, which is somebody else.
+fn pass_on(message: Message, io: &mut impl Io<ModifiedRing>) {
+    let me = io.me().id;
+    let next = io.view().successor(me).id;
+    io.unicast(next, message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Config;
+    use crate::Duration;
+
+    #[test]
+    fn patience_must_last() {
+        assert_eq!(Config::slides().check(), Ok(()));
+        assert_eq!(Config::field(Duration::from_secs(1)).check(), Ok(()));
+        let error = Config::field(Duration::ZERO).check().unwrap_err();
+        assert_eq!(error.to_string(), "patience is 0s: raise patience");
+    }
+}

@@ -1,0 +1,165 @@
+//! What one member knows of its group.
+
+use crate::{Candidate, MemberId};
+
+/// What one member knows of its group, itself included. It answers questions; it need not be a
+/// stored set: the simulator computes the views of a million members instead of keeping them.
+pub trait View {
+    /// How many members it holds, at least one: the member itself.
+    fn len(&self) -> usize;
+
+    /// The candidate `id`, if the view holds it.
+    fn get(&self, id: MemberId) -> Option<Candidate>;
+
+    /// The member that follows `id` in the cyclic order of identities, whether or not the view
+    /// holds `id`. In a view of one, that one.
+    fn successor(&self, id: MemberId) -> Candidate;
+
+    /// Every member, in some fixed order.
+    fn candidates(&self) -> impl Iterator<Item = Candidate>;
+
+    /// Whether the view holds `id`.
+    fn contains(&self, id: MemberId) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// Never: a member knows itself.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The best candidate of the view.
+    fn best(&self) -> Candidate {
+        self.candidates()
+            .max()
+            .expect("a view holds at least the member itself")
+    }
+}
+
+/// How a view changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewChange {
+    /// A member is there that was not, or that had been thought gone.
+    Joined(Candidate),
+    /// A member is gone, or out of reach.
+    Left(MemberId),
+}
+
+/// A stored view: the members sorted by identity. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roster {
+    /// Strictly ascending by identity.
+    members: Vec<Candidate>,
+}
+
+impl Roster {
+    /// The view of a member that knows only itself.
+    pub fn alone(me: Candidate) -> Self {
+        Self { members: vec![me] }
+    }
+
+    /// Adds `candidate`, or updates its merit. Returns whether it was unknown.
+    pub fn insert(&mut self, candidate: Candidate) -> bool {
+        match self.place(candidate.id) {
+            Ok(at) => {
+                self.members[at] = candidate;
+                false
+            }
+            Err(at) => {
+                self.members.insert(at, candidate);
+                true
+            }
+        }
+    }
+
+    /// Removes `id`, unless it is the last member. Returns whether it was removed.
+    pub fn remove(&mut self, id: MemberId) -> bool {
+        match self.place(id) {
+            Ok(at) if self.members.len() > 1 => {
+                self.members.remove(at);
+                true
+            }
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    fn place(&self, id: MemberId) -> Result<usize, usize> {
+        self.members.binary_search_by_key(&id, |member| member.id)
+    }
+}
+
+impl View for Roster {
+    fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    fn get(&self, id: MemberId) -> Option<Candidate> {
+        self.place(id).ok().map(|at| self.members[at])
+    }
+
+    fn successor(&self, id: MemberId) -> Candidate {
+        let next = match self.place(id) {
+            Ok(at) => at + 1,
+            Err(at) => at,
+        };
+        self.members[next % self.members.len()]
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        self.members.iter().copied()
+    }
+}
+
+impl<V: View> View for &V {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn get(&self, id: MemberId) -> Option<Candidate> {
+        (**self).get(id)
+    }
+
+    fn successor(&self, id: MemberId) -> Candidate {
+        (**self).successor(id)
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        (**self).candidates()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Roster, View};
+    use crate::{Candidate, MemberId};
+
+    fn roster(ids: &[u64]) -> Roster {
+        let mut roster = Roster::alone(Candidate::new(ids[0], 100 - ids[0]));
+        for &id in &ids[1..] {
+            roster.insert(Candidate::new(id, 100 - id));
+        }
+        roster
+    }
+
+    #[test]
+    fn the_ring_is_the_cyclic_order_of_identities() {
+        let roster = roster(&[30, 10, 20]);
+        for (of, next) in [(10, 20), (20, 30), (30, 10), (15, 20), (31, 10)] {
+            assert_eq!(
+                roster.successor(MemberId(of)).id,
+                MemberId(next),
+                "after {of}"
+            );
+        }
+        assert_eq!(self::roster(&[7]).successor(MemberId(7)).id, MemberId(7));
+    }
+
+    #[test]
+    fn a_roster_never_becomes_empty() {
+        let mut roster = roster(&[1, 2]);
+        assert!(roster.remove(MemberId(1)));
+        assert!(!roster.remove(MemberId(1)));
+        assert!(!roster.remove(MemberId(2)));
+        assert_eq!(roster.best(), Candidate::new(2, 98));
+    }
+}
