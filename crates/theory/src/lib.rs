@@ -1,0 +1,28 @@
+//! What an election should cost, worked out on paper.
+//!
+//! Closed forms and exact recurrences for the protocols that the simulator measures. Every function
+//! is a plain function of its parameters: no randomness, no clock, no state. Its documentation gives
+//! the formula and the derivation; its tests compare it with an enumeration of all cases, made by a
+//! message-by-message simulation too simple to share its mistakes.
+//!
+//! ```
+//! use hustings_theory::rings::{Order, chang_roberts};
+//!
+//! // Ring of ten, one initiator: 2n messages at best, 3n - 1 at worst.
+//! assert_eq!(chang_roberts(10, 1, Order::Best).messages, 20.0);
+//! assert_eq!(chang_roberts(10, 1, Order::Worst).messages, 29.0);
+//! ```
+//!
+//! | Module | What it answers |
+//! |---|---|
+//! | [`harmonic`] | the harmonic numbers, in constant time |
+//! | [`rings`] | Chang and Roberts 1979, and the modified ring: messages and delay |
+//! | [`bully`] | the bully, with the best member up or down: messages and delay |
+//!
+//! Results are `f64`, since most are means. Counts are exact as long as they stay below 2^53.
+//! Parameters that describe no election (an empty group, more initiators than members) are a wrong
+//! program, and panic.
+
+pub mod bully;
+pub mod harmonic;
+pub mod rings;
