@@ -1,0 +1,66 @@
+//! Faults drawn by chance, as scenario lines.
+
+use hustings_protocol::{Duration, Instant};
+use rand_core::Rng;
+
+use crate::{Scenario, Seeds, Stream, Verb, Who};
+
+/// Crashes at a rate: in each round, each member that is still up crashes with `probability`, at a
+/// time uniform in the round. Rounds of length `round` follow each other until `until`.
+pub fn crashes(
+    members: u32,
+    probability: f64,
+    round: Duration,
+    until: Instant,
+    seeds: Seeds,
+) -> Scenario {
+    let mut scenario = Scenario::default();
+    if probability <= 0.0 || round == Duration::ZERO {
+        return scenario;
+    }
+    let mut rng = seeds.rng(Stream::Faults);
+    let mut uniform = || ((rng.next_u64() >> 11) + 1) as f64 * 2f64.powi(-53);
+    for member in 0..members {
+        // The number of rounds survived is geometric.
+        let survived = (uniform().ln() / (-probability).ln_1p()).floor();
+        let at = Duration::from_secs_f64((survived + uniform()) * round.as_secs_f64());
+        if Instant::START + at <= until {
+            scenario.push(Instant::START + at, Verb::Kill(Who::one(member)));
+        }
+    }
+    scenario
+}
+
+#[cfg(test)]
+mod tests {
+    use super::crashes;
+    use crate::Seeds;
+    use hustings_protocol::{Duration, Instant};
+
+    #[test]
+    fn the_stated_share_crashes_in_each_round() {
+        let round = Duration::from_secs(1);
+        let scenario = crashes(
+            100_000,
+            0.1,
+            round,
+            Instant(2_000_000_000),
+            Seeds::new(3, 0),
+        );
+        let first = scenario
+            .lines()
+            .iter()
+            .filter(|(at, _)| at.0 <= 1_000_000_000)
+            .count() as f64;
+        let second = scenario.lines().len() as f64 - first;
+        // Means 10,000 and 9,000; standard deviations below 95.
+        assert!((first - 10_000.0).abs() < 430.0, "{first}");
+        assert!((second - 9_000.0).abs() < 430.0, "{second}");
+        assert_eq!(
+            crashes(10, 0.0, round, Instant(1), Seeds::new(3, 0))
+                .lines()
+                .len(),
+            0
+        );
+    }
+}

@@ -1,0 +1,420 @@
+//! What the network does to messages: how long they take, which are lost, doubled or held back.
+
+use hustings_protocol::Duration;
+use rand_core::Rng;
+use rand_distr::{Distribution, Exp, LogNormal};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// How long a message takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Delay {
+    /// Always the same.
+    Constant(Duration),
+    /// Anything between the two, equally likely.
+    Uniform {
+        /// The shortest.
+        from: Duration,
+        /// The longest.
+        to: Duration,
+    },
+    /// Memoryless, with this mean.
+    Exponential {
+        /// The mean.
+        mean: Duration,
+    },
+    /// Its logarithm is normal: most messages near the median, a few very late.
+    LogNormal {
+        /// Half of the messages take less.
+        median: Duration,
+        /// The standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+impl Delay {
+    /// The mean delay.
+    pub fn mean(self) -> Duration {
+        match self {
+            Self::Constant(delay) => delay,
+            Self::Uniform { from, to } => Duration((from.0 / 2) + (to.0 / 2)),
+            Self::Exponential { mean } => mean,
+            Self::LogNormal { median, sigma } => median.mul_f64((sigma * sigma / 2.0).exp()),
+        }
+    }
+}
+
+/// Who loses a multicast together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossModel {
+    /// Each receiver loses it by its own chance.
+    Uncorrelated,
+    /// All receivers lose it, or none.
+    Correlated,
+}
+
+/// Holding back: with `probability`, a message takes up to `by` longer than it would.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reordering {
+    /// How likely a message is held back.
+    pub probability: f64,
+    /// The longest it is held back.
+    pub by: Duration,
+}
+
+/// What the network does to messages.
+///
+/// Messages between two members may overtake each other wherever delays vary.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Network {
+    /// How long a message takes.
+    pub delay: Delay,
+    /// The probability that a unicast is lost.
+    pub unicast_loss: f64,
+    /// The probability that a multicast is lost.
+    pub multicast_loss: f64,
+    /// Who loses a multicast together.
+    pub loss_model: LossModel,
+    /// The probability that a message arrives twice.
+    pub duplicate: f64,
+    /// Which messages are held back.
+    pub reordering: Reordering,
+}
+
+/// A network that cannot be.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NetworkError {
+    /// A probability outside its range.
+    #[error("{field} {value} is not a probability: choose from 0 to 1")]
+    Probability {
+        /// Which.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A range of delays that ends before it begins.
+    #[error("delay range {from}..{to} is empty: the first must not exceed the second")]
+    EmptyRange {
+        /// The shortest delay.
+        from: Duration,
+        /// The longest delay.
+        to: Duration,
+    },
+    /// A spread that no distribution has.
+    #[error("log-normal sigma {0} is out of range: choose from 0 to 10")]
+    Sigma(f64),
+    /// A mean of no time.
+    #[error("an exponential delay needs a mean above 0")]
+    ZeroMean,
+}
+
+impl Network {
+    /// A network that only delays.
+    pub fn perfect(delay: Delay) -> Self {
+        Self {
+            delay,
+            unicast_loss: 0.0,
+            multicast_loss: 0.0,
+            loss_model: LossModel::Uncorrelated,
+            duplicate: 0.0,
+            reordering: Reordering {
+                probability: 0.0,
+                by: Duration::ZERO,
+            },
+        }
+    }
+
+    /// Names the first field that is out of range.
+    ///
+    /// # Errors
+    /// If a probability is outside \[0, 1\] or the delay is not a distribution.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        for (field, value) in [
+            ("unicast loss", self.unicast_loss),
+            ("multicast loss", self.multicast_loss),
+            ("duplication", self.duplicate),
+            ("reordering", self.reordering.probability),
+        ] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(NetworkError::Probability { field, value });
+            }
+        }
+        match self.delay {
+            Delay::Uniform { from, to } if from > to => Err(NetworkError::EmptyRange { from, to }),
+            Delay::Exponential { mean } if mean == Duration::ZERO => Err(NetworkError::ZeroMean),
+            Delay::LogNormal { sigma, .. } if !(0.0..=10.0).contains(&sigma) => {
+                Err(NetworkError::Sigma(sigma))
+            }
+            Delay::Constant(_)
+            | Delay::Uniform { .. }
+            | Delay::Exponential { .. }
+            | Delay::LogNormal { .. } => Ok(()),
+        }
+    }
+
+    /// The delay, if it is the same for every message and nothing else befalls them.
+    pub(crate) fn plain_delay(&self) -> Option<Duration> {
+        match self.delay {
+            Delay::Constant(delay)
+                if self.unicast_loss == 0.0
+                    && self.duplicate == 0.0
+                    && self.reordering.probability == 0.0 =>
+            {
+                Some(delay)
+            }
+            Delay::Constant(_)
+            | Delay::Uniform { .. }
+            | Delay::Exponential { .. }
+            | Delay::LogNormal { .. } => None,
+        }
+    }
+
+    /// The delay, if a multicast reaches all its receivers at one time.
+    pub(crate) fn common_delay(&self) -> Option<Duration> {
+        match self.delay {
+            Delay::Constant(delay)
+                if self.duplicate == 0.0 && self.reordering.probability == 0.0 =>
+            {
+                Some(delay)
+            }
+            Delay::Constant(_)
+            | Delay::Uniform { .. }
+            | Delay::Exponential { .. }
+            | Delay::LogNormal { .. } => None,
+        }
+    }
+}
+
+/// The network at work: its chance, drawn from one generator.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    rng: Xoshiro256PlusPlus,
+    delay: Sampler,
+    unicast_loss: Chance,
+    multicast_loss: Chance,
+    duplicate: Chance,
+    held_back: Chance,
+    held_back_by: Duration,
+}
+
+#[derive(Debug)]
+enum Sampler {
+    Constant(Duration),
+    Uniform { from: u64, width: u64 },
+    Exponential(Exp<f64>),
+    LogNormal(LogNormal<f64>),
+}
+
+impl Wire {
+    /// `network` must have passed [`Network::check`].
+    pub(crate) fn new(network: &Network, mut rng: Xoshiro256PlusPlus) -> Self {
+        let delay = match network.delay {
+            Delay::Constant(delay) => Sampler::Constant(delay),
+            Delay::Uniform { from, to } => Sampler::Uniform {
+                from: from.0,
+                width: to.0 - from.0,
+            },
+            Delay::Exponential { mean } => Sampler::Exponential(
+                Exp::new(1.0 / mean.0 as f64).expect("a checked mean is above zero"),
+            ),
+            Delay::LogNormal { median, sigma } => Sampler::LogNormal(
+                LogNormal::new((median.0 as f64).ln(), sigma).expect("a checked sigma is finite"),
+            ),
+        };
+        let mut chance = |probability| Chance::new(probability, &mut rng);
+        Self {
+            unicast_loss: chance(network.unicast_loss),
+            multicast_loss: chance(network.multicast_loss),
+            duplicate: chance(network.duplicate),
+            held_back: chance(network.reordering.probability),
+            held_back_by: network.reordering.by,
+            delay,
+            rng,
+        }
+    }
+
+    /// How long the next message takes.
+    #[inline]
+    pub(crate) fn delay(&mut self) -> Duration {
+        let delay = match &self.delay {
+            Sampler::Constant(delay) => *delay,
+            Sampler::Uniform { from, width } => Duration(from + below(&mut self.rng, *width)),
+            Sampler::Exponential(law) => Duration(law.sample(&mut self.rng) as u64),
+            Sampler::LogNormal(law) => Duration(law.sample(&mut self.rng) as u64),
+        };
+        if self.held_back.strikes(&mut self.rng) {
+            delay + Duration(below(&mut self.rng, self.held_back_by.0))
+        } else {
+            delay
+        }
+    }
+
+    /// Whether the next unicast is lost.
+    #[inline]
+    pub(crate) fn loses_unicast(&mut self) -> bool {
+        self.unicast_loss.strikes(&mut self.rng)
+    }
+
+    /// Whether the next multicast (correlated), or the next receiver's copy of it (uncorrelated),
+    /// is lost.
+    #[inline]
+    pub(crate) fn loses_multicast(&mut self) -> bool {
+        self.multicast_loss.strikes(&mut self.rng)
+    }
+
+    /// How many of the next `receivers` get a multicast before one of them loses it; the one after
+    /// those, if there is one, does.
+    #[inline]
+    pub(crate) fn receivers_before_loss(&mut self, receivers: u32) -> u32 {
+        self.multicast_loss.passes(receivers, &mut self.rng)
+    }
+
+    /// Whether the next message arrives twice.
+    #[inline]
+    pub(crate) fn doubles(&mut self) -> bool {
+        self.duplicate.strikes(&mut self.rng)
+    }
+}
+
+/// A number up to and including `width`, each equally likely to within 2^-64.
+#[inline]
+fn below(rng: &mut Xoshiro256PlusPlus, width: u64) -> u64 {
+    ((u128::from(rng.next_u64()) * (u128::from(width) + 1)) >> 64) as u64
+}
+
+/// An event that strikes with a fixed probability, sampled by skipping: one draw tells how many
+/// tries pass before the next strike, so that rare events cost next to nothing.
+#[derive(Debug)]
+struct Chance {
+    /// `1 / ln(1 - probability)`: what turns a uniform number's logarithm into a count of tries.
+    scale: f64,
+    passes: u64,
+}
+
+impl Chance {
+    fn new(probability: f64, rng: &mut Xoshiro256PlusPlus) -> Self {
+        let mut chance = Self {
+            scale: 1.0 / (-probability).ln_1p(),
+            passes: u64::MAX,
+        };
+        if probability > 0.0 {
+            chance.passes = chance.draw(rng);
+        }
+        chance
+    }
+
+    #[inline]
+    fn strikes(&mut self, rng: &mut Xoshiro256PlusPlus) -> bool {
+        if self.passes > 0 {
+            self.passes -= 1;
+            return false;
+        }
+        self.passes = self.draw(rng);
+        true
+    }
+
+    /// How many of the next `tries` pass before a strike; if that is fewer, the strike is taken too.
+    #[inline]
+    fn passes(&mut self, tries: u32, rng: &mut Xoshiro256PlusPlus) -> u32 {
+        if self.passes >= u64::from(tries) {
+            self.passes -= u64::from(tries);
+            return tries;
+        }
+        let passed = self.passes as u32;
+        self.passes = self.draw(rng);
+        passed
+    }
+
+    /// Geometric: `floor(ln(u) / ln(1 - p))` for `u` uniform in (0, 1].
+    fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        let uniform = ((rng.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
+        (uniform.ln() * self.scale) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chance, Delay, Network, NetworkError, Wire};
+    use crate::{Seeds, Stream};
+    use hustings_protocol::Duration;
+
+    #[test]
+    fn skipping_strikes_as_often_as_the_probability_says() {
+        let mut rng = Seeds::new(1, 0).rng(Stream::Network);
+        for probability in [0.0, 0.001, 0.1, 0.5, 0.9, 1.0] {
+            let mut chance = Chance::new(probability, &mut rng);
+            let tries = 400_000;
+            let strikes = (0..tries).filter(|_| chance.strikes(&mut rng)).count() as f64;
+            let expected = f64::from(tries) * probability;
+            let deviation = (f64::from(tries) * probability * (1.0 - probability)).sqrt();
+            assert!(
+                (strikes - expected).abs() <= 4.5 * deviation,
+                "{probability}: {strikes} strikes, {expected} expected"
+            );
+        }
+    }
+
+    #[test]
+    fn many_tries_at_once_strike_where_single_tries_do() {
+        let rng = || Seeds::new(4, 0).rng(Stream::Network);
+        let (mut one_by_one, mut at_once) = (rng(), rng());
+        let mut single = Chance::new(0.2, &mut one_by_one);
+        let mut grouped = Chance::new(0.2, &mut at_once);
+        for group in 1..200 {
+            let singly: Vec<bool> = (0..group)
+                .map(|_| single.strikes(&mut one_by_one))
+                .collect();
+            let mut grouply = Vec::new();
+            while grouply.len() < group {
+                let passed = grouped.passes((group - grouply.len()) as u32, &mut at_once);
+                grouply.extend((0..passed).map(|_| false));
+                if grouply.len() < group {
+                    grouply.push(true);
+                }
+            }
+            assert_eq!(singly, grouply);
+        }
+    }
+
+    #[test]
+    fn delays_have_the_mean_that_they_claim() {
+        let ms = Duration::from_millis;
+        for delay in [
+            Delay::Constant(ms(7)),
+            Delay::Uniform {
+                from: ms(2),
+                to: ms(12),
+            },
+            Delay::Exponential { mean: ms(7) },
+            Delay::LogNormal {
+                median: ms(7),
+                sigma: 0.5,
+            },
+        ] {
+            let mut wire = Wire::new(
+                &Network::perfect(delay),
+                Seeds::new(2, 0).rng(Stream::Network),
+            );
+            let draws = 100_000;
+            let sum: f64 = (0..draws).map(|_| wire.delay().as_secs_f64()).sum();
+            let mean = sum / f64::from(draws);
+            let claimed = delay.mean().as_secs_f64();
+            assert!(
+                (mean / claimed - 1.0).abs() < 0.02,
+                "{delay:?}: mean {mean}, claimed {claimed}"
+            );
+        }
+    }
+
+    #[test]
+    fn impossible_networks_are_refused_by_name() {
+        let mut network = Network::perfect(Delay::Exponential {
+            mean: Duration::ZERO,
+        });
+        assert_eq!(network.check(), Err(NetworkError::ZeroMean));
+        network.unicast_loss = 1.5;
+        assert_eq!(
+            network.check().unwrap_err().to_string(),
+            "unicast loss 1.5 is not a probability: choose from 0 to 1"
+        );
+    }
+}

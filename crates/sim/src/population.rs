@@ -1,0 +1,330 @@
+//! Who is up, who is cut off from whom, and what each member's view makes of it.
+//!
+//! A view is computed, not stored: member `a` knows `b` if the detector holds `b` to be up and on
+//! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
+//! acquainted. So a million views cost a few bytes a member.
+
+use hustings_protocol::{Candidate, Duration, MemberId, Merit, View};
+
+use crate::seeds::mix;
+
+/// How members learn that others come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detection {
+    /// Views show at once who is up, and nobody is told: the papers' assumption for rings.
+    Oracle,
+    /// Views never change: time-outs are all that members have.
+    Never,
+    /// So long after a change, views show it and members are told.
+    After(Duration),
+}
+
+/// A member's condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Up,
+    Down,
+    Paused,
+}
+
+#[derive(Debug)]
+pub(crate) struct Population {
+    merits: Vec<Merit>,
+    conditions: Vec<Condition>,
+    /// How many members are down or paused.
+    not_up: usize,
+    /// Whom the detector holds to be up.
+    seen_up: Vec<bool>,
+    /// Whether every view holds every member.
+    all_know_all: bool,
+    /// Which side of the cut each member is on; empty while nothing is cut.
+    sides: Vec<u16>,
+    /// The same as the detector has it.
+    seen_sides: Vec<u16>,
+    /// Links cut in one direction: from, to.
+    one_way: Vec<(u32, u32)>,
+    acquaintance: Option<Acquaintance>,
+    /// Nobody is down or paused, nothing is cut: every message gets to its receiver.
+    untroubled: bool,
+}
+
+/// Who knows whom in partial views: a hash of the pair below a threshold.
+#[derive(Debug, Clone, Copy)]
+struct Acquaintance {
+    seed: u64,
+    threshold: u64,
+}
+
+impl Population {
+    /// Members with these merits, all up, each knowing each other one with probability `view`.
+    pub(crate) fn new(merits: Vec<Merit>, view: f64, seed: u64) -> Self {
+        let count = merits.len();
+        let acquaintance = (view < 1.0).then(|| Acquaintance {
+            seed,
+            threshold: (view * 2f64.powi(64)) as u64,
+        });
+        Self {
+            merits,
+            conditions: vec![Condition::Up; count],
+            not_up: 0,
+            seen_up: vec![true; count],
+            all_know_all: acquaintance.is_none(),
+            sides: Vec::new(),
+            seen_sides: Vec::new(),
+            one_way: Vec::new(),
+            acquaintance,
+            untroubled: true,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.merits.len()
+    }
+
+    #[inline]
+    pub(crate) fn candidate(&self, member: u32) -> Candidate {
+        Candidate {
+            merit: self.merits[member as usize],
+            id: MemberId(u64::from(member)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn condition(&self, member: u32) -> Condition {
+        self.conditions[member as usize]
+    }
+
+    pub(crate) fn set_condition(&mut self, member: u32, condition: Condition) {
+        let before = std::mem::replace(&mut self.conditions[member as usize], condition);
+        self.not_up -= usize::from(before != Condition::Up);
+        self.not_up += usize::from(condition != Condition::Up);
+        self.look_for_trouble();
+    }
+
+    fn look_for_trouble(&mut self) {
+        self.untroubled = self.is_whole() && self.not_up == 0;
+    }
+
+    /// Whether every message gets to its receiver: nobody is down or paused, nothing is cut.
+    #[inline]
+    pub(crate) fn is_untroubled(&self) -> bool {
+        self.untroubled
+    }
+
+    pub(crate) fn up(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.merits.len() as u32).filter(|&member| self.condition(member) != Condition::Down)
+    }
+
+    /// Divides the members; `sides` gives each member's side.
+    pub(crate) fn cut(&mut self, sides: Vec<u16>) {
+        self.sides = sides;
+        self.look_for_trouble();
+    }
+
+    pub(crate) fn cut_one_way(&mut self, from: u32, to: u32) {
+        if !self.one_way.contains(&(from, to)) {
+            self.one_way.push((from, to));
+        }
+        self.look_for_trouble();
+    }
+
+    pub(crate) fn heal(&mut self) {
+        self.sides.clear();
+        self.one_way.clear();
+        self.look_for_trouble();
+    }
+
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.sides.is_empty() && self.one_way.is_empty()
+    }
+
+    /// Whether a message from one to the other gets through the cuts.
+    #[inline]
+    pub(crate) fn connected(&self, from: u32, to: u32) -> bool {
+        self.is_whole() || {
+            let same_side =
+                self.sides.is_empty() || self.sides[from as usize] == self.sides[to as usize];
+            same_side && !self.one_way.contains(&(from, to))
+        }
+    }
+
+    /// Lets the detector see things as they are. Returns who was newly seen to leave or come, as
+    /// pairs of observer and observed, sorted, so that each observer can be told.
+    pub(crate) fn notice(&mut self) -> Vec<(u32, u32)> {
+        let count = self.merits.len() as u32;
+        let sides_moved = self.sides != self.seen_sides;
+        let moved: Vec<u32> = (0..count)
+            .filter(|&m| self.seen_up[m as usize] == (self.condition(m) == Condition::Down))
+            .collect();
+        if moved.is_empty() && !sides_moved {
+            return Vec::new();
+        }
+        let subjects: Vec<u32> = if sides_moved {
+            (0..count).collect()
+        } else {
+            moved
+        };
+        let observers: Vec<u32> = self.up().collect();
+        let pairs = |population: &Self| -> Vec<bool> {
+            let of = |&observer: &u32| subjects.iter().map(move |&s| (observer, s));
+            let all = observers.iter().flat_map(of);
+            all.map(|(o, s)| population.knows(o, s)).collect()
+        };
+        let before = pairs(self);
+        self.see();
+        let after = pairs(self);
+        let changed = before.iter().zip(&after).map(|(b, a)| b != a);
+        let all = observers
+            .iter()
+            .flat_map(|&o| subjects.iter().map(move |&s| (o, s)));
+        all.zip(changed)
+            .filter_map(|(pair, changed)| changed.then_some(pair))
+            .collect()
+    }
+
+    /// Lets the detector see things as they are, telling nobody.
+    pub(crate) fn see(&mut self) {
+        for (seen, condition) in self.seen_up.iter_mut().zip(&self.conditions) {
+            *seen = *condition != Condition::Down;
+        }
+        self.seen_sides.clone_from(&self.sides);
+        self.all_know_all = self.acquaintance.is_none()
+            && self.seen_sides.is_empty()
+            && self.seen_up.iter().all(|&seen| seen);
+    }
+
+    /// Whether `observer`'s view holds `subject`. A member always knows itself.
+    #[inline]
+    pub(crate) fn knows(&self, observer: u32, subject: u32) -> bool {
+        observer == subject
+            || self.seen_up[subject as usize]
+                && (self.seen_sides.is_empty()
+                    || self.seen_sides[observer as usize] == self.seen_sides[subject as usize])
+                && self.acquaintance.is_none_or(|a| a.holds(observer, subject))
+    }
+
+    pub(crate) fn view(&self, observer: u32) -> ComputedView<'_> {
+        ComputedView {
+            population: self,
+            observer,
+        }
+    }
+}
+
+impl Acquaintance {
+    fn holds(self, observer: u32, subject: u32) -> bool {
+        mix(self.seed ^ (u64::from(observer) << 32 | u64::from(subject))) < self.threshold
+    }
+}
+
+/// One member's view, computed when asked.
+pub(crate) struct ComputedView<'a> {
+    population: &'a Population,
+    observer: u32,
+}
+
+impl ComputedView<'_> {
+    fn index(&self, id: MemberId) -> Option<u32> {
+        u32::try_from(id.0)
+            .ok()
+            .filter(|&member| (member as usize) < self.population.len())
+    }
+
+    /// The first member from `member` on that the view holds. Ends at the observer at the latest:
+    /// a member knows itself.
+    #[inline(never)]
+    fn known_from(&self, mut member: u32) -> Candidate {
+        while !self.population.knows(self.observer, member) {
+            member += 1;
+            if member as usize == self.population.len() {
+                member = 0;
+            }
+        }
+        self.population.candidate(member)
+    }
+}
+
+impl View for ComputedView<'_> {
+    fn len(&self) -> usize {
+        if self.population.all_know_all {
+            self.population.len()
+        } else {
+            self.candidates().count()
+        }
+    }
+
+    #[inline]
+    fn get(&self, id: MemberId) -> Option<Candidate> {
+        self.index(id)
+            .filter(|&member| self.population.knows(self.observer, member))
+            .map(|member| self.population.candidate(member))
+    }
+
+    #[inline(always)]
+    fn successor(&self, id: MemberId) -> Candidate {
+        let next = id.0.wrapping_add(1);
+        let next = if next < self.population.len() as u64 {
+            next as u32
+        } else {
+            0
+        };
+        if self.population.all_know_all {
+            self.population.candidate(next)
+        } else {
+            self.known_from(next)
+        }
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        (0..self.population.len() as u32)
+            .filter(|&member| self.population.knows(self.observer, member))
+            .map(|member| self.population.candidate(member))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Condition, Population};
+    use hustings_protocol::{MemberId, Merit, View};
+
+    fn population(count: u64, view: f64) -> Population {
+        Population::new((0..count).map(Merit).collect(), view, 42)
+    }
+
+    #[test]
+    fn rings_close_over_members_that_are_seen_to_be_gone() {
+        let mut population = population(5, 1.0);
+        population.set_condition(3, Condition::Down);
+        assert_eq!(population.view(2).successor(MemberId(2)).id, MemberId(3));
+        population.see();
+        assert_eq!(population.view(2).successor(MemberId(2)).id, MemberId(4));
+        assert_eq!(population.view(2).len(), 4);
+        assert_eq!(population.view(2).best().id, MemberId(4));
+    }
+
+    #[test]
+    fn a_cut_is_noticed_by_both_sides_and_its_heal_too() {
+        let mut population = population(3, 1.0);
+        population.cut(vec![0, 0, 1]);
+        assert!(!population.connected(0, 2) && population.connected(0, 1));
+        assert!(population.view(0).contains(MemberId(2)), "not noticed yet");
+        assert_eq!(population.notice(), [(0, 2), (1, 2), (2, 0), (2, 1)]);
+        assert!(!population.view(0).contains(MemberId(2)));
+        assert_eq!(population.notice(), []);
+        population.heal();
+        assert_eq!(population.notice().len(), 4);
+        assert!(population.view(0).contains(MemberId(2)));
+    }
+
+    #[test]
+    fn partial_views_hold_the_stated_share_and_the_member_itself() {
+        let population = population(2_000, 0.3);
+        let known: usize = (0..50)
+            .map(|member| population.view(member).len() - 1)
+            .sum();
+        // 50 x 1999 draws: mean 29985, standard deviation 145.
+        assert!((known as f64 - 29_985.0).abs() < 4.5 * 145.0, "{known}");
+        assert!((0..2_000).all(|member| population.knows(member, member)));
+    }
+}

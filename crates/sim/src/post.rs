@@ -1,0 +1,130 @@
+//! Messages in flight.
+//!
+//! Where every message takes the same time they arrive in the order of sending: the *lane* holds
+//! them, one vector per time of arrival. All others go through the [`Wheel`].
+
+use std::collections::VecDeque;
+
+use hustings_protocol::Instant;
+
+use crate::wheel::{Due, Wheel};
+
+/// In place of a receiver: everyone but the sender.
+pub(crate) const EVERYONE: u32 = u32::MAX;
+
+/// A message on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Flight<M> {
+    /// The receiver's index, or [`EVERYONE`].
+    pub(crate) to: u32,
+    /// The sender's index.
+    pub(crate) from: u32,
+    pub(crate) message: M,
+}
+
+/// All messages in flight.
+#[derive(Debug)]
+pub(crate) struct Post<M> {
+    /// The next arrival of the lane, if it was sent while the lane was empty: the single message in
+    /// flight of a ring election never sees the rest of the lane.
+    lone: Option<(Instant, Flight<M>)>,
+    /// The arrivals that follow, in ascending order, one vector per time; of the last time in `last`.
+    lane: VecDeque<(Instant, Vec<Flight<M>>)>,
+    last_at: Instant,
+    last: Vec<Flight<M>>,
+    /// An emptied vector, kept for its memory.
+    spare: Vec<Flight<M>>,
+    spread: Wheel<Flight<M>>,
+}
+
+impl<M> Post<M> {
+    pub(crate) fn new() -> Self {
+        Self {
+            lone: None,
+            lane: VecDeque::new(),
+            last_at: Instant::START,
+            last: Vec::new(),
+            spare: Vec::new(),
+            spread: Wheel::new(),
+        }
+    }
+
+    /// Queues a message that takes the time that every message takes.
+    #[inline(always)]
+    pub(crate) fn push_in_order(&mut self, at: Instant, flight: Flight<M>) {
+        if self.last.is_empty() {
+            // Then the lane is empty too, but perhaps for a lone message.
+            if self.lone.is_none() {
+                self.lone = Some((at, flight));
+                return;
+            }
+            self.last_at = at;
+        } else if self.last_at != at {
+            self.begin_time(at);
+        }
+        self.last.push(flight);
+    }
+
+    #[inline(never)]
+    fn begin_time(&mut self, at: Instant) {
+        debug_assert!(self.last_at < at, "time runs forward");
+        let flights = std::mem::replace(&mut self.last, std::mem::take(&mut self.spare));
+        self.lane.push_back((self.last_at, flights));
+        self.last_at = at;
+    }
+
+    /// When the next message of the lane arrives.
+    #[inline(always)]
+    pub(crate) fn lane_due(&self) -> Option<Instant> {
+        match &self.lone {
+            Some((at, _)) => Some(*at),
+            None if self.last.is_empty() => None,
+            None => Some(self.lane.front().map_or(self.last_at, |(at, _)| *at)),
+        }
+    }
+
+    /// Takes the next message of the lane if it was alone when it was sent, and if it is `wanted`.
+    #[inline(always)]
+    pub(crate) fn pop_lone_if(
+        &mut self,
+        wanted: impl FnOnce(&Flight<M>) -> bool,
+    ) -> Option<Flight<M>> {
+        let taken = self.lone.take_if(|(_, flight)| wanted(flight));
+        taken.map(|(_, flight)| flight)
+    }
+
+    /// Takes all messages of the lane that arrive at the next time. To be given back to
+    /// [`Post::reuse`] when empty.
+    #[inline]
+    pub(crate) fn pop_lane(&mut self) -> Vec<Flight<M>> {
+        match self.lane.pop_front() {
+            Some((_, flights)) => flights,
+            None => std::mem::replace(&mut self.last, std::mem::take(&mut self.spare)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn reuse(&mut self, emptied: Vec<Flight<M>>) {
+        self.spare = emptied;
+    }
+
+    /// Queues a message that takes its own time.
+    #[inline]
+    pub(crate) fn push(&mut self, now: Instant, at: Instant, flight: Flight<M>) {
+        self.spread.push(now, at, flight);
+    }
+
+    #[inline]
+    pub(crate) fn spread_due(&self) -> Due {
+        self.spread.due()
+    }
+
+    pub(crate) fn open(&mut self) {
+        self.spread.open();
+    }
+
+    #[inline]
+    pub(crate) fn pop_spread(&mut self) -> Option<Flight<M>> {
+        self.spread.pop().map(|(_, flight)| flight)
+    }
+}

@@ -1,0 +1,374 @@
+//! Scenario scripts: what befalls a world, and when.
+//!
+//! One line each, `#` begins a comment:
+//! ```text
+//! at 0s     start 2            # member 2 calls an election
+//! at 250ms  kill 4             # crashes; 4,7 and 0-3 and best and all work too
+//! at 1s     restart 4          # comes up with what it had saved; `restart 4 fresh`: with nothing
+//! at 2s     cut 0-2 | 3,4      # nothing passes between the two; members not named are a third side
+//! at 2s     cut 1 -> 3         # nothing passes from 1 to 3
+//! at 3s     heal               # all cuts end
+//! at 4s     pause 1            # stands still, as after SIGSTOP
+//! at 5s     resume 1
+//! at 6s     drift 1 1.01       # its clock runs one hundredth fast
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use hustings_protocol::{Duration, Instant};
+
+use crate::population::{Condition, Population};
+
+/// Something that befalls a world.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verb {
+    /// These members call an election.
+    Start(Who),
+    /// These members crash.
+    Kill(Who),
+    /// These members come up again.
+    Restart {
+        /// Which.
+        who: Who,
+        /// Whether they find what they had saved.
+        keep_state: bool,
+    },
+    /// Nothing passes between these groups; whoever is in none of them is in one of its own.
+    /// Replaces an earlier cut.
+    Cut(Vec<Who>),
+    /// Nothing passes from the one to the other.
+    CutOneWay {
+        /// Who is not heard.
+        from: Who,
+        /// Who does not hear.
+        to: Who,
+    },
+    /// All cuts end.
+    Heal,
+    /// These members stand still: they neither hear nor act until they resume.
+    Pause(Who),
+    /// These members go on; what arrived meanwhile is handled first.
+    Resume(Who),
+    /// These members' clocks run at `rate` times the true rate.
+    Drift {
+        /// Whose.
+        who: Who,
+        /// How fast.
+        rate: f64,
+    },
+}
+
+/// Which members a verb means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// These, by index.
+    Members(Vec<u32>),
+    /// The best member that is up when the verb strikes.
+    Best,
+    /// All.
+    All,
+}
+
+impl Who {
+    /// The one member `member`.
+    pub fn one(member: u32) -> Self {
+        Self::Members(vec![member])
+    }
+
+    pub(crate) fn resolve(&self, people: &Population) -> Vec<u32> {
+        match self {
+            Self::Members(members) => members.clone(),
+            Self::Best => {
+                let up = people
+                    .up()
+                    .filter(|&m| people.condition(m) == Condition::Up);
+                up.max_by_key(|&member| people.candidate(member))
+                    .into_iter()
+                    .collect()
+            }
+            Self::All => (0..people.len() as u32).collect(),
+        }
+    }
+}
+
+/// A script: verbs with their times.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scenario {
+    lines: Vec<(Instant, Verb)>,
+    /// The line of the file that each verb stands on.
+    numbers: Vec<usize>,
+}
+
+/// A line that is no scenario line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct ScenarioError {
+    /// Which line, counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl Scenario {
+    /// The verbs with their times, in the order in which they were written.
+    pub fn lines(&self) -> &[(Instant, Verb)] {
+        &self.lines
+    }
+
+    /// Adds a verb.
+    pub fn push(&mut self, at: Instant, verb: Verb) {
+        self.lines.push((at, verb));
+        self.numbers.push(self.lines.len());
+    }
+
+    /// Makes sure that every member named is one of the `members`.
+    ///
+    /// # Errors
+    /// The first line that names a member that there is not.
+    pub fn check(&self, members: usize) -> Result<(), ScenarioError> {
+        for ((_, verb), &line) in self.lines.iter().zip(&self.numbers) {
+            let strangers = verb.whom().into_iter().filter_map(|who| match who {
+                Who::Members(named) => named.iter().find(|&&m| m as usize >= members),
+                Who::Best | Who::All => None,
+            });
+            if let Some(stranger) = strangers.into_iter().next() {
+                let last = members.saturating_sub(1);
+                let what = format!("there is no member {stranger}: members are 0 to {last}");
+                return Err(ScenarioError { line, what });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Verb {
+    fn whom(&self) -> Vec<&Who> {
+        match self {
+            Self::Start(who) | Self::Kill(who) | Self::Pause(who) | Self::Resume(who) => vec![who],
+            Self::Restart { who, .. } | Self::Drift { who, .. } => vec![who],
+            Self::Cut(groups) => groups.iter().collect(),
+            Self::CutOneWay { from, to } => vec![from, to],
+            Self::Heal => vec![],
+        }
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = ScenarioError;
+
+    fn from_str(text: &str) -> Result<Self, ScenarioError> {
+        let mut scenario = Self::default();
+        for (line, written) in (1..).zip(text.lines()) {
+            let content = written.split('#').next().unwrap_or_default().trim();
+            if content.is_empty() {
+                continue;
+            }
+            let entry = parse_line(content).map_err(|what| ScenarioError { line, what })?;
+            scenario.lines.push(entry);
+            scenario.numbers.push(line);
+        }
+        Ok(scenario)
+    }
+}
+
+const VERBS: &str = "start, kill, restart, cut, heal, pause, resume or drift";
+
+fn parse_line(content: &str) -> Result<(Instant, Verb), String> {
+    let mut words = content.split_whitespace();
+    if words.next() != Some("at") {
+        return Err(format!("`{content}` does not begin with `at TIME`"));
+    }
+    let time = words.next().ok_or("a time is missing after `at`")?;
+    let at: Duration = time.parse().map_err(|error| format!("{error}"))?;
+    let verb = words
+        .next()
+        .ok_or_else(|| format!("a verb is missing: {VERBS}"))?;
+    let rest = words.collect::<Vec<_>>().join(" ");
+    Ok((Instant::START + at, parse_verb(verb, &rest)?))
+}
+
+fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
+    match verb {
+        "start" => Ok(Verb::Start(parse_who(rest)?)),
+        "kill" => Ok(Verb::Kill(parse_who(rest)?)),
+        "pause" => Ok(Verb::Pause(parse_who(rest)?)),
+        "resume" => Ok(Verb::Resume(parse_who(rest)?)),
+        "restart" => {
+            let fresh = rest.strip_suffix("fresh");
+            Ok(Verb::Restart {
+                who: parse_who(fresh.unwrap_or(rest).trim())?,
+                keep_state: fresh.is_none(),
+            })
+        }
+        "cut" => match rest.split_once("->") {
+            Some((from, to)) => Ok(Verb::CutOneWay {
+                from: parse_who(from.trim())?,
+                to: parse_who(to.trim())?,
+            }),
+            None => {
+                let groups = rest.split('|').map(|group| parse_who(group.trim()));
+                Ok(Verb::Cut(groups.collect::<Result<_, _>>()?))
+            }
+        },
+        "heal" if rest.is_empty() => Ok(Verb::Heal),
+        "heal" => Err(format!(
+            "`heal` ends all cuts and takes nothing, not `{rest}`"
+        )),
+        "drift" => {
+            let usage =
+                "`drift` takes members and a clock rate from 0.01 to 100, as in `drift 1 1.01`";
+            let (who, rate) = rest.rsplit_once(' ').ok_or(usage)?;
+            let rate: f64 = rate.parse().map_err(|_| usage)?;
+            if !(0.01..=100.0).contains(&rate) {
+                return Err(usage.to_owned());
+            }
+            let who = parse_who(who)?;
+            Ok(Verb::Drift { who, rate })
+        }
+        _ => Err(format!("unknown verb `{verb}`: use {VERBS}")),
+    }
+}
+
+fn parse_who(text: &str) -> Result<Who, String> {
+    let usage = || format!("`{text}` names no members: write 4, or 0,2,5-7, or best, or all");
+    match text {
+        "best" => return Ok(Who::Best),
+        "all" => return Ok(Who::All),
+        _ => {}
+    }
+    let mut members = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: u32 = first.trim().parse().map_err(|_| usage())?;
+        let last: u32 = last.trim().parse().map_err(|_| usage())?;
+        // The bound keeps a slip of the finger from filling the memory.
+        if first > last || last - first > 10_000_000 {
+            return Err(usage());
+        }
+        members.extend(first..=last);
+    }
+    Ok(Who::Members(members))
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Best => write!(f, "best"),
+            Self::All => write!(f, "all"),
+            Self::Members(members) => {
+                let names: Vec<String> = members.iter().map(u32::to_string).collect();
+                write!(f, "{}", names.join(","))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(who) => write!(f, "start {who}"),
+            Self::Kill(who) => write!(f, "kill {who}"),
+            Self::Pause(who) => write!(f, "pause {who}"),
+            Self::Resume(who) => write!(f, "resume {who}"),
+            Self::Restart { who, keep_state } => {
+                write!(
+                    f,
+                    "restart {who}{}",
+                    if *keep_state { "" } else { " fresh" }
+                )
+            }
+            Self::Cut(groups) => {
+                let sides: Vec<String> = groups.iter().map(Who::to_string).collect();
+                write!(f, "cut {}", sides.join(" | "))
+            }
+            Self::CutOneWay { from, to } => write!(f, "cut {from} -> {to}"),
+            Self::Heal => write!(f, "heal"),
+            Self::Drift { who, rate } => write!(f, "drift {who} {rate}"),
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    /// As [`Scenario::from_str`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, verb) in &self.lines {
+            writeln!(f, "at {} {verb}", Duration(at.0))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scenario;
+
+    #[test]
+    fn every_verb_is_read_and_written_alike() {
+        let script = "at 0s start 2\nat 250ms kill 4,5,6\nat 1s restart 4\nat 1s restart best fresh\n\
+                      at 2s cut 0,1,2 | 3,4\nat 2s cut 1 -> 3\nat 3s heal\nat 4s pause all\n\
+                      at 5s resume all\nat 6s drift 1 1.01\n";
+        let scenario: Scenario = script.parse().unwrap();
+        assert_eq!(scenario.to_string(), script);
+        assert_eq!(
+            "at 250ms kill 4-6 # comment\n\n"
+                .parse::<Scenario>()
+                .unwrap()
+                .lines()
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (script, complaint) in [
+            ("\nkill 4", "line 2: `kill 4` does not begin with `at TIME`"),
+            (
+                "at 5 kill 4",
+                "line 1: `5` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms",
+            ),
+            (
+                "at 1s",
+                "line 1: a verb is missing: start, kill, restart, cut, heal, pause, resume or drift",
+            ),
+            (
+                "at 1s slay 4",
+                "line 1: unknown verb `slay`: use start, kill, restart, cut, heal, pause, resume or drift",
+            ),
+            (
+                "at 1s kill x",
+                "line 1: `x` names no members: write 4, or 0,2,5-7, or best, or all",
+            ),
+            (
+                "at 1s kill 5-3",
+                "line 1: `5-3` names no members: write 4, or 0,2,5-7, or best, or all",
+            ),
+            (
+                "at 1s heal 3",
+                "line 1: `heal` ends all cuts and takes nothing, not `3`",
+            ),
+            (
+                "at 1s drift 1 -2",
+                "line 1: `drift` takes members and a clock rate from 0.01 to 100, as in `drift 1 1.01`",
+            ),
+        ] {
+            assert_eq!(
+                script.parse::<Scenario>().unwrap_err().to_string(),
+                complaint
+            );
+        }
+    }
+
+    #[test]
+    fn members_that_there_are_not_are_named_with_their_line() {
+        let scenario: Scenario = "at 1s kill 4\n# five members: 0 to 4\nat 2s cut 1 | 5"
+            .parse()
+            .unwrap();
+        assert_eq!(
+            scenario.check(5).unwrap_err().to_string(),
+            "line 3: there is no member 5: members are 0 to 4"
+        );
+        assert_eq!(scenario.check(6), Ok(()));
+    }
+}

@@ -1,0 +1,370 @@
+//! All of the world but the members' own state: what a member's step may touch, and the [`Port`]
+//! through which it does.
+
+use std::collections::BTreeMap;
+
+use hustings_protocol::{
+    Candidate, Duration, Instant, Io, MAX_KINDS, MemberId, Message, Outcome, Protocol, Timer, View,
+};
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::network::Wire;
+use crate::population::{Condition, Population};
+use crate::post::{EVERYONE, Flight, Post};
+use crate::timers::Timers;
+use crate::{Detection, Event, LossModel, Network, Seeds, Stream, Tally, Trace, Verb};
+
+/// All of the world but the members' own state: what a member's step may touch.
+pub(crate) struct Scene<P: Protocol, T> {
+    pub(crate) now: Instant,
+    /// Nothing but the lane of [`Post`] is due up to this time. Whatever is queued elsewhere
+    /// brings it nearer.
+    pub(crate) horizon: Instant,
+    pub(crate) post: Post<P::Message>,
+    pub(crate) timers: Timers,
+    /// What is to come from outside, by time and order of entry.
+    pub(crate) agenda: BTreeMap<(Instant, u64), Agendum>,
+    pub(crate) agenda_due: Instant,
+    pub(crate) entered: u64,
+    pub(crate) people: Population,
+    pub(crate) config: P::Config,
+    pub(crate) detection: Detection,
+    pub(crate) network: Network,
+    /// The delay of every unicast, while the network does nothing but delay and every message gets
+    /// to its receiver.
+    pub(crate) express_delay: Option<Duration>,
+    /// The delay of every message, if it is the same for all.
+    pub(crate) common_delay: Option<Duration>,
+    pub(crate) wire: Wire,
+    pub(crate) rng: Xoshiro256PlusPlus,
+    /// What arrived for paused members.
+    pub(crate) held: Vec<Flight<P::Message>>,
+    /// Timers of paused members that ran out.
+    pub(crate) overdue: Vec<usize>,
+    pub(crate) clocks: Vec<Clock>,
+    pub(crate) saved: Vec<Option<P::Durable>>,
+    /// One more than the index of the member that each member names; 0: it names nobody. All
+    /// zeros, so that a group's memory is touched only as members come to name someone.
+    pub(crate) nominees: Vec<u32>,
+    /// Since when each member names whom it names.
+    pub(crate) named_at: Vec<Instant>,
+    pub(crate) tally: Tally,
+    pub(crate) trace: T,
+}
+
+pub(crate) enum Agendum {
+    Strike(Verb),
+    Notice,
+}
+
+pub(crate) const NEVER: Instant = Instant(u64::MAX);
+
+/// A clock that runs at its own rate since `since`, when it showed `shown`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    rate: f64,
+    since: Instant,
+    shown: Instant,
+}
+
+impl<P: Protocol, T: Trace<P>> Scene<P, T> {
+    pub(crate) fn new(
+        people: Population,
+        config: P::Config,
+        network: Network,
+        detection: Detection,
+        seeds: Seeds,
+        trace: T,
+    ) -> Self {
+        let count = people.len();
+        Self {
+            now: Instant::START,
+            horizon: Instant::START,
+            post: Post::new(),
+            timers: Timers::new(count * P::Timer::ALL.len()),
+            agenda: BTreeMap::new(),
+            agenda_due: NEVER,
+            entered: 0,
+            people,
+            config,
+            detection,
+            network,
+            express_delay: network.plain_delay(),
+            common_delay: network.common_delay(),
+            wire: Wire::new(&network, seeds.rng(Stream::Network)),
+            rng: seeds.rng(Stream::Members),
+            held: Vec::new(),
+            overdue: Vec::new(),
+            clocks: Vec::new(),
+            saved: Vec::new(),
+            nominees: vec![0; count],
+            named_at: vec![Instant::START; count],
+            tally: Tally::default(),
+            trace,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn record<'a>(&mut self, event: impl FnOnce() -> Event<'a, P>)
+    where
+        P: 'a,
+    {
+        if T::ON {
+            self.trace.record(self.now, event());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn record_lost(&mut self, from: u32, to: Option<u32>) {
+        self.record(|| Event::Lost {
+            from,
+            to: to.map(u64::from),
+        });
+    }
+
+    pub(crate) fn enter(&mut self, at: Instant, agendum: Agendum) {
+        let at = at.max(self.now);
+        self.agenda.insert((at, self.entered), agendum);
+        self.entered += 1;
+        self.agenda_due = self.agenda_due.min(at);
+    }
+
+    /// Decides again how messages travel, after somebody's condition or the cuts changed.
+    pub(crate) fn reroute(&mut self) {
+        let untroubled = self.people.is_untroubled();
+        self.express_delay = self.network.plain_delay().filter(|_| untroubled);
+    }
+
+    /// Lets the detector do its work after a change.
+    pub(crate) fn expect_notice(&mut self) {
+        match self.detection {
+            Detection::Oracle => self.people.see(),
+            Detection::Never => {}
+            Detection::After(delay) => self.enter(self.now + delay, Agendum::Notice),
+        }
+    }
+
+    pub(crate) fn kill(&mut self, member: u32) {
+        self.people.set_condition(member, Condition::Down);
+        self.held.retain(|flight| flight.to != member);
+        let kinds = P::Timer::ALL.len();
+        self.overdue
+            .retain(|slot| slot / kinds.max(1) != member as usize);
+        for kind in 0..kinds {
+            self.timers.disarm(member as usize * kinds + kind);
+        }
+        self.nominees[member as usize] = 0;
+    }
+
+    pub(crate) fn pause(&mut self, member: u32) {
+        if self.people.condition(member) == Condition::Up {
+            self.people.set_condition(member, Condition::Paused);
+        }
+    }
+
+    pub(crate) fn drift(&mut self, member: u32, rate: f64) {
+        let shown = self.local(member);
+        if self.clocks.is_empty() {
+            let exact = Clock {
+                rate: 1.0,
+                since: Instant::START,
+                shown: Instant::START,
+            };
+            self.clocks = vec![exact; self.people.len()];
+        }
+        self.clocks[member as usize] = Clock {
+            rate,
+            since: self.now,
+            shown,
+        };
+    }
+
+    /// What `member`'s clock shows.
+    #[inline]
+    pub(crate) fn local(&self, member: u32) -> Instant {
+        match self.clocks.get(member as usize) {
+            None => self.now,
+            Some(clock) => clock.shown + (self.now - clock.since).mul_f64(clock.rate),
+        }
+    }
+
+    /// How long `member` waits in truth when its clock counts `span`.
+    #[inline]
+    pub(crate) fn true_span(&self, member: u32, span: Duration) -> Duration {
+        match self.clocks.get(member as usize) {
+            None => span,
+            Some(clock) => span.mul_f64(1.0 / clock.rate),
+        }
+    }
+
+    pub(crate) fn save(&mut self, member: u32, state: Option<P::Durable>) {
+        if self.saved.is_empty() {
+            self.saved = vec![None; self.people.len()];
+        }
+        self.saved[member as usize] = state;
+    }
+
+    /// Sends a unicast through a network that does more than delay, or among members in trouble.
+    #[inline(never)]
+    pub(crate) fn send_roughly(&mut self, flight: Flight<P::Message>) {
+        if self.wire.loses_unicast() || !self.people.connected(flight.from, flight.to) {
+            self.record_lost(flight.from, Some(flight.to));
+            return;
+        }
+        self.dispatch(flight);
+    }
+
+    /// Queues a message that will arrive, and perhaps a second copy of it.
+    pub(crate) fn dispatch(&mut self, flight: Flight<P::Message>) {
+        if let Some(delay) = self.common_delay {
+            self.post.push_in_order(self.now + delay, flight);
+            return;
+        }
+        if self.wire.doubles() {
+            let at = self.now + self.wire.delay();
+            self.post.push(self.now, at, flight.clone());
+            self.horizon = self.horizon.min(at);
+        }
+        let at = self.now + self.wire.delay();
+        self.post.push(self.now, at, flight);
+        self.horizon = self.horizon.min(at);
+    }
+
+    pub(crate) fn send_to_all(&mut self, from: u32, message: P::Message) {
+        let network = self.network;
+        if network.loss_model == LossModel::Correlated && self.wire.loses_multicast() {
+            self.record_lost(from, None);
+            return;
+        }
+        if self.common_delay.is_some() {
+            // One entry for all, fanned out on arrival; copies lost one by one are lost there.
+            let to = EVERYONE;
+            self.dispatch(Flight { to, from, message });
+            return;
+        }
+        for to in 0..self.people.len() as u32 {
+            let lost = network.loss_model == LossModel::Uncorrelated && self.wire.loses_multicast();
+            if to == from {
+                continue;
+            }
+            if lost {
+                self.record_lost(from, Some(to));
+                continue;
+            }
+            let message = message.clone();
+            self.dispatch(Flight { to, from, message });
+        }
+    }
+}
+
+/// A member's access to the world during one step.
+pub(crate) struct Port<'a, P: Protocol, T> {
+    pub(crate) scene: &'a mut Scene<P, T>,
+    pub(crate) member: u32,
+}
+
+impl<P: Protocol, T> Port<'_, P, T> {
+    #[inline]
+    fn slot(&self, timer: P::Timer) -> usize {
+        self.member as usize * P::Timer::ALL.len() + timer.index()
+    }
+}
+
+impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
+    #[inline(always)]
+    fn me(&self) -> Candidate {
+        self.scene.people.candidate(self.member)
+    }
+
+    #[inline(always)]
+    fn config(&self) -> &P::Config {
+        &self.scene.config
+    }
+
+    #[inline(always)]
+    fn now(&self) -> Instant {
+        self.scene.local(self.member)
+    }
+
+    #[inline(always)]
+    fn rng(&mut self) -> &mut impl Rng {
+        &mut self.scene.rng
+    }
+
+    #[inline(always)]
+    fn view(&self) -> impl View {
+        self.scene.people.view(self.member)
+    }
+
+    #[inline(always)]
+    fn unicast(&mut self, to: MemberId, message: P::Message) {
+        let scene = &mut *self.scene;
+        let from = self.member;
+        scene.tally.unicasts[message.kind() % MAX_KINDS] += 1;
+        scene.record(|| Event::Sent {
+            from,
+            to: to.0,
+            message: &message,
+        });
+        if to.0 >= scene.people.len() as u64 {
+            // Nobody has this address.
+            scene.record(|| Event::Lost {
+                from,
+                to: Some(to.0),
+            });
+            return;
+        }
+        let to = to.0 as u32;
+        let flight = Flight { to, from, message };
+        match scene.express_delay {
+            Some(delay) => scene.post.push_in_order(scene.now + delay, flight),
+            None => scene.send_roughly(flight),
+        }
+    }
+
+    #[inline(always)]
+    fn multicast(&mut self, message: P::Message) {
+        let from = self.member;
+        self.scene.tally.multicasts[message.kind() % MAX_KINDS] += 1;
+        self.scene.record(|| Event::Multicast {
+            from,
+            message: &message,
+        });
+        self.scene.send_to_all(from, message);
+    }
+
+    #[inline(always)]
+    fn arm(&mut self, timer: P::Timer, after: Duration) {
+        let at = self.scene.now + self.scene.true_span(self.member, after);
+        self.scene.timers.arm(self.slot(timer), self.scene.now, at);
+        self.scene.horizon = self.scene.horizon.min(at);
+    }
+
+    #[inline(always)]
+    fn disarm(&mut self, timer: P::Timer) {
+        self.scene.timers.disarm(self.slot(timer));
+    }
+
+    fn save(&mut self, state: P::Durable) {
+        self.scene.save(self.member, Some(state));
+    }
+
+    #[inline(always)]
+    fn report(&mut self, outcome: Outcome) {
+        let member = self.member;
+        self.scene.record(|| Event::Reported { member, outcome });
+        let nominee = match outcome {
+            Outcome::Standing { round } => {
+                self.scene.tally.rounds = self.scene.tally.rounds.max(round);
+                return;
+            }
+            Outcome::Nominee(candidate) => (candidate.id.0 as u32).wrapping_add(1),
+            Outcome::Vacant => 0,
+        };
+        if self.scene.nominees[member as usize] != nominee {
+            self.scene.nominees[member as usize] = nominee;
+            self.scene.named_at[member as usize] = self.scene.now;
+        }
+    }
+}

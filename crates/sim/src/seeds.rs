@@ -1,0 +1,66 @@
+//! Where all chance comes from: one seed, a child for each run, and of each run a child for each
+//! part, so that one more draw in one part moves nothing in the others.
+
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The seeds of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seeds {
+    seed: u64,
+    run: u64,
+}
+
+/// A part of a run that has its own chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// What members draw through `Io::rng`.
+    Members = 1,
+    /// Delays, losses, duplicates.
+    Network = 2,
+    /// Who fails, and when.
+    Faults = 3,
+    /// Who has which merit, who begins.
+    Layout = 4,
+    /// Who knows whom.
+    Views = 5,
+}
+
+impl Seeds {
+    /// The seeds of run number `run` of an experiment with seed `seed`.
+    pub fn new(seed: u64, run: u64) -> Self {
+        Self { seed, run }
+    }
+
+    /// A generator for one part of the run.
+    pub fn rng(self, stream: Stream) -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(self.number(stream))
+    }
+
+    /// A number for one part of the run.
+    pub fn number(self, stream: Stream) -> u64 {
+        mix(mix(mix(self.seed) ^ self.run) ^ stream as u64)
+    }
+}
+
+/// A bijection that scatters its input over all 64 bits (the finaliser of splitmix64).
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Seeds, Stream};
+
+    #[test]
+    fn seed_run_and_stream_each_change_the_number() {
+        let number = Seeds::new(7, 3).number(Stream::Network);
+        assert_eq!(number, Seeds::new(7, 3).number(Stream::Network));
+        assert_ne!(number, Seeds::new(8, 3).number(Stream::Network));
+        assert_ne!(number, Seeds::new(7, 4).number(Stream::Network));
+        assert_ne!(number, Seeds::new(7, 3).number(Stream::Faults));
+    }
+}

@@ -1,0 +1,162 @@
+//! What many runs say: means with confidence intervals.
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// The kind of quantity a sample holds, which decides its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A number: Student's interval.
+    Number,
+    /// Yes or no, as 1 and 0: Wilson's interval, which stays honest when all runs agree.
+    Proportion,
+}
+
+/// A sample, taken in run by run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    kind: Kind,
+    count: u64,
+    mean: f64,
+    /// The sum of squared distances from the mean.
+    squares: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Sample {
+    /// An empty sample.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            count: 0,
+            mean: 0.0,
+            squares: 0.0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+        }
+    }
+
+    /// Takes in one value (Welford's method: no cancellation, however many there are).
+    pub fn add(&mut self, value: f64) {
+        self.count += 1;
+        let off = value - self.mean;
+        self.mean += off / self.count as f64;
+        self.squares += off * (value - self.mean);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Mean, interval and range; none of an empty sample.
+    pub fn estimate(&self) -> Option<Estimate> {
+        if self.count == 0 {
+            return None;
+        }
+        let ci95 = match self.kind {
+            Kind::Number => self.student(),
+            Kind::Proportion => self.wilson(),
+        };
+        Some(Estimate {
+            mean: self.mean,
+            ci95,
+            min: self.min,
+            max: self.max,
+        })
+    }
+
+    /// The standard deviation of the values; 0 if there is only one.
+    pub fn deviation(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        (self.squares / (self.count - 1) as f64).sqrt()
+    }
+
+    fn student(&self) -> [f64; 2] {
+        if self.count < 2 {
+            return [self.mean, self.mean];
+        }
+        let law = StudentsT::new(0.0, 1.0, (self.count - 1) as f64)
+            .expect("one degree of freedom or more");
+        let reach = law.inverse_cdf(0.975) * self.deviation() / (self.count as f64).sqrt();
+        [self.mean - reach, self.mean + reach]
+    }
+
+    fn wilson(&self) -> [f64; 2] {
+        let n = self.count as f64;
+        let z = Normal::standard().inverse_cdf(0.975);
+        let shrink = 1.0 + z * z / n;
+        let centre = (self.mean + z * z / (2.0 * n)) / shrink;
+        let spread = self.mean * (1.0 - self.mean) / n + z * z / (4.0 * n * n);
+        let reach = z * spread.sqrt() / shrink;
+        [(centre - reach).max(0.0), (centre + reach).min(1.0)]
+    }
+}
+
+/// What a sample says.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// The 95 % confidence interval of the mean.
+    pub ci95: [f64; 2],
+    /// The least value.
+    pub min: f64,
+    /// The greatest value.
+    pub max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Sample};
+
+    fn sample(kind: Kind, values: &[f64]) -> Sample {
+        let mut sample = Sample::new(kind);
+        values.iter().for_each(|&value| sample.add(value));
+        sample
+    }
+
+    #[test]
+    fn numbers_get_students_interval() {
+        // t(0.975; 4) = 2.776445, deviation sqrt(2.5), so the reach is 1.963243.
+        let estimate = sample(Kind::Number, &[1.0, 2.0, 3.0, 4.0, 5.0])
+            .estimate()
+            .unwrap();
+        assert_eq!((estimate.mean, estimate.min, estimate.max), (3.0, 1.0, 5.0));
+        assert!(
+            (estimate.ci95[0] - (3.0 - 1.963_243)).abs() < 1e-5,
+            "{:?}",
+            estimate.ci95
+        );
+        assert!(
+            (estimate.ci95[1] - (3.0 + 1.963_243)).abs() < 1e-5,
+            "{:?}",
+            estimate.ci95
+        );
+    }
+
+    #[test]
+    fn proportions_get_wilsons_interval_even_when_all_agree() {
+        // 10 of 10: n / (n + z^2) = 10 / 13.841459.
+        let estimate = sample(Kind::Proportion, &[1.0; 10]).estimate().unwrap();
+        assert!(
+            (estimate.ci95[0] - 0.722_467).abs() < 1e-5,
+            "{:?}",
+            estimate.ci95
+        );
+        assert_eq!(estimate.ci95[1], 1.0);
+    }
+
+    #[test]
+    fn nothing_is_estimated_from_nothing() {
+        assert_eq!(Sample::new(Kind::Number).estimate(), None);
+        assert_eq!(
+            sample(Kind::Number, &[7.0]).estimate().unwrap().ci95,
+            [7.0, 7.0]
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! The queue for spread-out times: append-only coarse buckets, sorted when opened.
+//!
+//! A hierarchical timing wheel. An entry lies at the level of the highest digit (of [`DIGIT_BITS`]
+//! bits) in which its time differs from `base`, in the slot of that digit: so pushing is an append.
+//! When the earliest slot is due it is opened: a large one is spread over the levels below, a small
+//! one is sorted into the *run*, from which entries are popped. At a million pending entries memory
+//! misses decide, and appends and small sorts have few.
+//!
+//! Entries of equal times come out in the order in which they went in: they always share a slot,
+//! slots keep their order when they are spread, and the run breaks ties by arrival. That is the
+//! simulator's deterministic tie-break.
+//!
+//! `base` never passes the time of the event being handled, as long as callers open a slot (see
+//! [`Wheel::next`]) only when nothing else is due before it. Then nothing can be pushed below `base`.
+
+use hustings_protocol::Instant;
+
+/// Bits of time per level.
+const DIGIT_BITS: u32 = 6;
+const SLOTS: usize = 1 << DIGIT_BITS;
+
+/// Bits of a run key that number the entries of the run in order of arrival.
+const ARRIVAL_BITS: u32 = 13;
+/// The same for a run of entries that all have the same time, as a million timers may.
+const ARRIVAL_BITS_OF_ONE_TIME: u32 = 32;
+/// A slot with more entries than this is spread over the levels below instead of sorted.
+const SORT_AT_MOST: usize = 2048;
+/// How many entries may at least be inserted into a run before it is given up.
+const LEAST_ROOM: usize = 32;
+/// Times in the run are offsets from its origin: so many bits leave room for the arrival number.
+const MAX_RUN_WIDTH: usize = (u64::BITS - ARRIVAL_BITS) as usize;
+
+/// A queue of entries by time, first in first out among equal times.
+#[derive(Debug)]
+pub struct Wheel<T> {
+    base: u64,
+    levels: Vec<Level<T>>,
+    /// Bit `i`: level `i` has a non-empty slot.
+    occupied: u32,
+    /// How many entries lie in the levels.
+    waiting: usize,
+    run: Run<T>,
+    /// Emptied slots, kept for their memory.
+    spare: Vec<Vec<(u64, T)>>,
+}
+
+#[derive(Debug)]
+struct Level<T> {
+    /// Bit `i`: slot `i` is not empty.
+    occupied: u64,
+    slots: Vec<Vec<(u64, T)>>,
+}
+
+/// What is due next: the time of an entry, or a bound that only opening a slot makes exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// The earliest entry has exactly this time.
+    At(Instant),
+    /// No entry is earlier than this: open the slot to know more.
+    NotBefore(Instant),
+    /// The queue is empty.
+    Never,
+}
+
+impl<T> Wheel<T> {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self {
+            base: 0,
+            levels: Vec::new(),
+            occupied: 0,
+            waiting: 0,
+            run: Run::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// How many entries are queued.
+    pub fn len(&self) -> usize {
+        self.waiting + self.run.keys.len()
+    }
+
+    /// Whether nothing is queued.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Queues `item` at `at`, which must not lie before `now`, the time of the event in hand.
+    #[inline]
+    pub fn push(&mut self, now: Instant, at: Instant, item: T) {
+        debug_assert!(at >= now && now.0 >= self.base, "time runs forward");
+        if self.run.covers(at.0) {
+            if self.run.insert(at.0, item) == Room::Full {
+                self.spill();
+            }
+        } else if self.waiting == 0 && self.run.keys.is_empty() && at.0 - now.0 < 1 << MAX_RUN_WIDTH
+        {
+            // The path of a lone entry: no slot at all.
+            self.base = now.0;
+            self.run.start(now.0, ARRIVAL_BITS);
+            self.run.insert(at.0, item);
+        } else {
+            self.place(at.0, item);
+        }
+    }
+
+    /// When the earliest entry is due, without opening a slot.
+    #[inline]
+    pub fn due(&self) -> Due {
+        if let Some(at) = self.run.first() {
+            Due::At(Instant(at))
+        } else if self.waiting == 0 {
+            Due::Never
+        } else {
+            self.earliest_slot_start()
+        }
+    }
+
+    /// Takes one step towards making [`Wheel::due`] exact: opens the earliest slot, and sorts it
+    /// into the run or spreads it over the levels below. To be called only when nothing elsewhere
+    /// is due before the bound that `due` gave.
+    #[inline(never)]
+    pub fn open(&mut self) {
+        debug_assert!(self.run.keys.is_empty() && self.waiting > 0);
+        let level = self.occupied.trailing_zeros() as usize;
+        let digit = self.levels[level].occupied.trailing_zeros() as usize;
+        self.base = self.slot_start(level, digit);
+        let mut slot = std::mem::take(&mut self.levels[level].slots[digit]);
+        self.vacate(level, digit);
+        self.waiting -= slot.len();
+        if level == 0 {
+            self.run
+                .fill(self.base, ARRIVAL_BITS_OF_ONE_TIME, &mut slot);
+        } else if slot.len() <= SORT_AT_MOST && level * DIGIT_BITS as usize <= MAX_RUN_WIDTH {
+            self.run.fill(self.base, ARRIVAL_BITS, &mut slot);
+        } else {
+            for (at, item) in slot.drain(..) {
+                self.place(at, item);
+            }
+        }
+        if self.spare.len() < SLOTS {
+            self.spare.push(slot);
+        }
+    }
+
+    /// Takes the earliest entry if its slot is open.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Instant, T)> {
+        self.run.pop().map(|(at, item)| (Instant(at), item))
+    }
+
+    fn place(&mut self, at: u64, item: T) {
+        // `| 1` puts an entry of the base's own time on level 0.
+        let level = ((at ^ self.base) | 1).ilog2() / DIGIT_BITS;
+        let digit = (at >> (level * DIGIT_BITS)) as usize % SLOTS;
+        let level = level as usize;
+        while self.levels.len() <= level {
+            self.levels.push(Level {
+                occupied: 0,
+                slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            });
+        }
+        let slot = &mut self.levels[level].slots[digit];
+        if slot.capacity() == 0 {
+            *slot = self.spare.pop().unwrap_or_default();
+        }
+        slot.push((at, item));
+        self.levels[level].occupied |= 1 << digit;
+        self.occupied |= 1 << level;
+        self.waiting += 1;
+    }
+
+    fn earliest_slot_start(&self) -> Due {
+        let level = self.occupied.trailing_zeros() as usize;
+        let digit = self.levels[level].occupied.trailing_zeros() as usize;
+        Due::NotBefore(Instant(self.slot_start(level, digit)))
+    }
+
+    /// The earliest time that the slot can hold: the base with this digit, and zeros below.
+    fn slot_start(&self, level: usize, digit: usize) -> u64 {
+        let shift = DIGIT_BITS * level as u32;
+        let above = shift + DIGIT_BITS;
+        let kept = if above >= u64::BITS {
+            0
+        } else {
+            self.base >> above << above
+        };
+        kept | (digit as u64) << shift
+    }
+
+    fn vacate(&mut self, level: usize, digit: usize) {
+        self.levels[level].occupied &= !(1 << digit);
+        if self.levels[level].occupied == 0 {
+            self.occupied &= !(1 << level);
+        }
+    }
+
+    /// Moves the whole run back into the levels: too much was inserted into it.
+    #[cold]
+    fn spill(&mut self) {
+        while let Some((at, item)) = self.run.pop() {
+            self.place(at, item);
+        }
+    }
+}
+
+impl<T> Default for Wheel<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The opened entries: sorted small keys beside an unsorted store, so that sorting and inserting
+/// move eight bytes an entry whatever the entry's size.
+#[derive(Debug)]
+struct Run<T> {
+    origin: u64,
+    arrival_bits: u32,
+    /// `(time - origin) << arrival_bits | arrival number`, descending: the next is at the end.
+    keys: Vec<u64>,
+    /// By arrival number.
+    store: Vec<Option<T>>,
+    /// How many more entries may be inserted: few, as each moves the keys behind it.
+    room: usize,
+}
+
+#[derive(PartialEq, Eq)]
+enum Room {
+    Left,
+    Full,
+}
+
+impl<T> Run<T> {
+    fn new() -> Self {
+        Self {
+            origin: 0,
+            arrival_bits: ARRIVAL_BITS,
+            keys: Vec::new(),
+            store: Vec::new(),
+            room: 0,
+        }
+    }
+
+    fn start(&mut self, origin: u64, arrival_bits: u32) {
+        self.origin = origin;
+        self.arrival_bits = arrival_bits;
+        self.keys.clear();
+        self.store.clear();
+        self.room = LEAST_ROOM;
+    }
+
+    fn fill(&mut self, origin: u64, arrival_bits: u32, slot: &mut Vec<(u64, T)>) {
+        self.start(origin, arrival_bits);
+        for (at, item) in slot.drain(..) {
+            self.keys.push(self.key(at));
+            self.store.push(Some(item));
+        }
+        self.keys.sort_unstable_by(|a, b| b.cmp(a));
+        // In proportion to its length: then what spilling costs is shared by as many insertions.
+        self.room += self.keys.len() / 4;
+    }
+
+    /// The key of an entry at `at` that arrives now.
+    fn key(&self, at: u64) -> u64 {
+        (at - self.origin) << self.arrival_bits | self.store.len() as u64
+    }
+
+    fn time(&self, key: u64) -> u64 {
+        self.origin + (key >> self.arrival_bits)
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.keys.last().map(|&key| self.time(key))
+    }
+
+    /// Whether an entry at `at` belongs into the run: not after its last entry.
+    fn covers(&self, at: u64) -> bool {
+        self.keys.first().is_some_and(|&last| at <= self.time(last))
+    }
+
+    fn insert(&mut self, at: u64, item: T) -> Room {
+        let key = self.key(at);
+        let place = self.keys.partition_point(|&other| other > key);
+        self.keys.insert(place, key);
+        self.store.push(Some(item));
+        self.room -= 1;
+        if self.room == 0 {
+            Room::Full
+        } else {
+            Room::Left
+        }
+    }
+
+    fn pop(&mut self) -> Option<(u64, T)> {
+        let key = self.keys.pop()?;
+        let arrival = key & ((1 << self.arrival_bits) - 1);
+        let item = self.store[arrival as usize].take()?;
+        Some((self.time(key), item))
+    }
+}

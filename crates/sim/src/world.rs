@@ -1,0 +1,518 @@
+//! One run: members, messages in flight, timers, and the clock that drives them.
+//!
+//! At equal times the scenario comes first, then messages in the order of sending, then timers.
+//! That order, and [`Seeds`], are all that decides a run.
+
+use hustings_protocol::{
+    Candidate, Input, Instant, MAX_KINDS, MemberId, Merit, Message, Protocol, Timer, ViewChange,
+};
+
+use crate::population::{Condition, Population};
+use crate::post::{EVERYONE, Flight};
+use crate::scene::{Agendum, NEVER, Port, Scene};
+use crate::wheel::Due;
+use crate::{Detection, Event, LossModel, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
+
+/// What a world is like before anything happens.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The members' merits; member `i` is `MemberId(i)`.
+    pub merits: Vec<Merit>,
+    /// What happens to messages.
+    pub network: Network,
+    /// How members learn that others come and go.
+    pub detection: Detection,
+    /// The probability with which a member knows another.
+    pub view: f64,
+}
+
+/// What a member is made of when it comes up: who it is, and what it saved before it went down.
+#[derive(Debug)]
+pub struct Boot<P: Protocol> {
+    /// Who it is.
+    pub me: Candidate,
+    /// The last state it saved, unless it lost that too, or never saved any.
+    pub saved: Option<P::Durable>,
+}
+
+/// Why a run stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Halt {
+    /// Nothing is left to happen: no message, no timer, no scenario line.
+    Quiet,
+    /// The time was up.
+    Limit,
+}
+
+/// How many messages were sent, by kind. Lost ones count; a multicast counts once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Unicasts by kind.
+    pub unicasts: [u64; MAX_KINDS],
+    /// Multicasts by kind.
+    pub multicasts: [u64; MAX_KINDS],
+    /// Messages handled by a receiver.
+    pub delivered: u64,
+    /// The greatest round that any member reported.
+    pub rounds: u32,
+}
+
+/// One run.
+pub struct World<P: Protocol, T: Trace<P> = Silent> {
+    members: Vec<P>,
+    scene: Scene<P, T>,
+    make: Box<dyn FnMut(Boot<P>) -> P>,
+}
+
+impl<P: Protocol> World<P> {
+    /// A world in which nothing has happened, unrecorded.
+    ///
+    /// # Panics
+    /// If `setup` has no members, too many, or a network that does not pass [`Network::check`].
+    pub fn new(
+        setup: Setup,
+        config: P::Config,
+        seeds: Seeds,
+        make: impl FnMut(Boot<P>) -> P + 'static,
+    ) -> Self {
+        Self::traced(setup, config, seeds, Silent, make)
+    }
+}
+
+impl<P: Protocol, T: Trace<P>> World<P, T> {
+    /// A world in which nothing has happened, recorded by `trace`.
+    ///
+    /// # Panics
+    /// If `setup` has no members, too many, or a network that does not pass [`Network::check`].
+    pub fn traced(
+        setup: Setup,
+        config: P::Config,
+        seeds: Seeds,
+        trace: T,
+        mut make: impl FnMut(Boot<P>) -> P + 'static,
+    ) -> Self {
+        let count = setup.merits.len();
+        assert!(
+            (1..EVERYONE as usize).contains(&count),
+            "a group has 1 to 2^32 - 2 members"
+        );
+        assert_eq!(
+            setup.network.check(),
+            Ok(()),
+            "the network must be possible"
+        );
+        assert!(
+            P::Message::KINDS.len() <= MAX_KINDS,
+            "too many kinds of message to count"
+        );
+        let people = Population::new(setup.merits, setup.view, seeds.number(Stream::Views));
+        let boot = |member| Boot {
+            me: people.candidate(member),
+            saved: None,
+        };
+        let members = (0..count as u32).map(|member| make(boot(member))).collect();
+        let scene = Scene::new(people, config, setup.network, setup.detection, seeds, trace);
+        Self {
+            members,
+            scene,
+            make: Box::new(make),
+        }
+    }
+
+    /// Tells `member` to start, now.
+    pub fn start(&mut self, member: u32) {
+        if self.scene.people.condition(member) == Condition::Up {
+            self.scene.record(|| Event::Started { member });
+            self.step(member, Input::Start);
+        }
+    }
+
+    /// Enters a scenario's lines into the agenda.
+    ///
+    /// # Panics
+    /// If a line names a member that there is not; see [`Scenario::check`].
+    pub fn follow(&mut self, scenario: &Scenario) {
+        for (at, verb) in scenario.lines() {
+            self.schedule(*at, verb.clone());
+        }
+    }
+
+    /// Enters one verb into the agenda. A time that has passed means now.
+    pub fn schedule(&mut self, at: Instant, verb: Verb) {
+        self.scene.enter(at, Agendum::Strike(verb));
+    }
+
+    /// Runs until nothing is left to happen or `limit` has passed.
+    pub fn run_until(&mut self, limit: Instant) -> Halt {
+        loop {
+            let lane = self.scene.post.lane_due().unwrap_or(NEVER);
+            let spread = bound(self.scene.post.spread_due());
+            let timers = bound(self.scene.timers.due());
+            let agenda = self.scene.agenda_due;
+            let next = lane.min(spread).min(timers).min(agenda);
+            if next == NEVER {
+                return Halt::Quiet;
+            }
+            if next > limit {
+                self.scene.now = limit;
+                return Halt::Limit;
+            }
+            // Scenario lines precede the messages of their time, messages precede timers.
+            if agenda == next {
+                self.scene.now = next;
+                self.attend();
+            } else if lane == next {
+                let before_agenda = Instant(agenda.0 - 1);
+                self.scene.horizon = spread.min(timers).min(before_agenda).min(limit);
+                self.serve_lane();
+            } else if spread == next {
+                self.serve_spread();
+            } else {
+                self.serve_timers();
+            }
+        }
+    }
+
+    /// Delivers the messages of the lane that arrive up to the horizon, where something else waits.
+    #[inline]
+    fn serve_lane(&mut self) {
+        while let Some(at) = self.scene.post.lane_due() {
+            if at > self.scene.horizon {
+                return;
+            }
+            self.scene.now = at;
+            // The common case goes apart, so that its messages stay in registers.
+            let untroubled = self.scene.people.is_untroubled();
+            let common = |flight: &Flight<_>| untroubled && flight.to != EVERYONE;
+            if let Some(flight) = self.scene.post.pop_lone_if(common) {
+                self.hand_over(flight);
+                continue;
+            }
+            if let Some(flight) = self.scene.post.pop_lone_if(|_| true) {
+                self.arrive(flight);
+                continue;
+            }
+            // Whatever these messages set off comes after them: they are first at their time.
+            let mut flights = self.scene.post.pop_lane();
+            let mut rest = flights.drain(..);
+            while let Some(next) = rest.as_slice().first() {
+                if common(next) {
+                    if let Some(flight) = rest.next() {
+                        self.hand_over(flight);
+                    }
+                } else if let Some(flight) = rest.next() {
+                    self.arrive(flight);
+                }
+            }
+            drop(rest);
+            self.scene.post.reuse(flights);
+        }
+    }
+
+    /// The members' states, by index.
+    pub fn members(&self) -> &[P] {
+        &self.members
+    }
+
+    /// Whom `member` names, and since when.
+    pub fn nominee(&self, member: u32) -> Option<(MemberId, Instant)> {
+        let nominee = self.scene.nominees[member as usize].checked_sub(1)?;
+        Some((
+            MemberId(u64::from(nominee)),
+            self.scene.named_at[member as usize],
+        ))
+    }
+
+    /// Whether `member` is not down. A paused member is up: it does not know that it pauses.
+    pub fn is_up(&self, member: u32) -> bool {
+        self.scene.people.condition(member) != Condition::Down
+    }
+
+    /// The candidate at index `member`.
+    pub fn candidate(&self, member: u32) -> Candidate {
+        self.scene.people.candidate(member)
+    }
+
+    /// How many members there are, up or down.
+    pub fn len(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// Never: a world has members.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The time of the event in hand, or of the last.
+    pub fn now(&self) -> Instant {
+        self.scene.now
+    }
+
+    /// What was sent so far.
+    pub fn tally(&self) -> &Tally {
+        &self.scene.tally
+    }
+
+    /// Ends the world and returns its record.
+    pub fn into_trace(self) -> T {
+        self.scene.trace
+    }
+
+    #[inline(always)]
+    fn step(&mut self, member: u32, input: Input<P>) {
+        let mut port = Port {
+            scene: &mut self.scene,
+            member,
+        };
+        self.members[member as usize].step(input, &mut port);
+    }
+
+    #[inline]
+    fn serve_spread(&mut self) {
+        match self.scene.post.spread_due() {
+            Due::At(at) => {
+                self.scene.now = at;
+                if let Some(flight) = self.scene.post.pop_spread() {
+                    self.arrive(flight);
+                }
+            }
+            Due::NotBefore(_) | Due::Never => self.scene.post.open(),
+        }
+    }
+
+    #[inline]
+    fn serve_timers(&mut self) {
+        match self.scene.timers.due() {
+            Due::At(at) => {
+                self.scene.now = at;
+                if let Some(slot) = self.scene.timers.expire() {
+                    self.expire(slot);
+                }
+            }
+            Due::NotBefore(_) | Due::Never => self.scene.timers.open(),
+        }
+    }
+
+    fn expire(&mut self, slot: usize) {
+        let kinds = P::Timer::ALL.len();
+        let member = (slot / kinds) as u32;
+        let timer = P::Timer::ALL[slot % kinds];
+        match self.scene.people.condition(member) {
+            Condition::Up => {
+                self.scene.record(|| Event::Expired { member, timer });
+                self.step(member, Input::Timer(timer));
+            }
+            Condition::Paused => self.scene.overdue.push(slot),
+            Condition::Down => {}
+        }
+    }
+
+    #[inline(never)]
+    fn arrive(&mut self, flight: Flight<P::Message>) {
+        if flight.to == EVERYONE {
+            self.fan_out(flight);
+        } else {
+            self.deliver(flight);
+        }
+    }
+
+    /// Hands a multicast to every member it reaches.
+    fn fan_out(&mut self, flight: Flight<P::Message>) {
+        let Flight { from, message, .. } = flight;
+        let lossy = self.scene.network.multicast_loss > 0.0
+            && self.scene.network.loss_model == LossModel::Uncorrelated;
+        let end = self.members.len() as u32;
+        let mut next = 0;
+        while next < end {
+            let lucky = if lossy {
+                next + self.scene.wire.receivers_before_loss(end - next)
+            } else {
+                end
+            };
+            for to in (next..lucky).filter(|&to| to != from) {
+                let message = message.clone();
+                self.deliver(Flight { to, from, message });
+            }
+            if lucky < end && lucky != from {
+                self.scene.record_lost(from, Some(lucky));
+            }
+            next = lucky + 1;
+        }
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, flight: Flight<P::Message>) {
+        if self.scene.people.is_untroubled() {
+            self.hand_over(flight);
+        } else {
+            self.deliver_in_trouble(flight);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_in_trouble(&mut self, flight: Flight<P::Message>) {
+        let people = &self.scene.people;
+        if !people.connected(flight.from, flight.to) {
+            self.scene.record_lost(flight.from, Some(flight.to));
+            return;
+        }
+        match people.condition(flight.to) {
+            Condition::Up => self.hand_over(flight),
+            Condition::Paused => self.scene.held.push(flight),
+            Condition::Down => self.scene.record_lost(flight.from, Some(flight.to)),
+        }
+    }
+
+    #[inline(always)]
+    fn hand_over(&mut self, flight: Flight<P::Message>) {
+        let Flight { to, from, message } = flight;
+        self.scene.tally.delivered += 1;
+        self.scene.record(|| Event::Delivered {
+            from,
+            to,
+            message: &message,
+        });
+        let from = MemberId(u64::from(from));
+        self.step(to, Input::Message { from, message });
+    }
+
+    /// Does what the agenda says is due.
+    fn attend(&mut self) {
+        let Some(((_, _), agendum)) = self.scene.agenda.pop_first() else {
+            return;
+        };
+        self.scene.agenda_due = self.scene.agenda.keys().next().map_or(NEVER, |(at, _)| *at);
+        match agendum {
+            Agendum::Strike(verb) => {
+                self.scene.record(|| Event::Struck { verb: &verb });
+                self.strike(&verb);
+                self.scene.reroute();
+            }
+            Agendum::Notice => self.notice(),
+        }
+    }
+
+    fn strike(&mut self, verb: &Verb) {
+        match verb {
+            Verb::Start(who) => {
+                for member in who.resolve(&self.scene.people) {
+                    self.start(member);
+                }
+            }
+            Verb::Kill(who) => {
+                for member in who.resolve(&self.scene.people) {
+                    self.scene.kill(member);
+                }
+                self.scene.expect_notice();
+            }
+            Verb::Restart { who, keep_state } => {
+                for member in who.resolve(&self.scene.people) {
+                    self.restart(member, *keep_state);
+                }
+            }
+            Verb::Cut(groups) => {
+                let mut sides = vec![0; self.members.len()];
+                for (side, who) in (1..).zip(groups) {
+                    for member in who.resolve(&self.scene.people) {
+                        sides[member as usize] = side;
+                    }
+                }
+                self.scene.people.cut(sides);
+                self.scene.expect_notice();
+            }
+            Verb::CutOneWay { from, to } => {
+                for one in from.resolve(&self.scene.people) {
+                    for other in to.resolve(&self.scene.people) {
+                        self.scene.people.cut_one_way(one, other);
+                    }
+                }
+            }
+            Verb::Heal => {
+                self.scene.people.heal();
+                self.scene.expect_notice();
+            }
+            Verb::Pause(who) => {
+                for member in who.resolve(&self.scene.people) {
+                    self.scene.pause(member);
+                }
+            }
+            Verb::Resume(who) => {
+                for member in who.resolve(&self.scene.people) {
+                    self.resume(member);
+                }
+            }
+            Verb::Drift { who, rate } => {
+                for member in who.resolve(&self.scene.people) {
+                    self.scene.drift(member, *rate);
+                }
+            }
+        }
+    }
+
+    fn restart(&mut self, member: u32, keep_state: bool) {
+        if self.scene.people.condition(member) != Condition::Down {
+            self.scene.kill(member);
+        }
+        let saved = self
+            .scene
+            .saved
+            .get_mut(member as usize)
+            .and_then(Option::take);
+        let boot = Boot {
+            me: self.scene.people.candidate(member),
+            saved: saved.filter(|_| keep_state),
+        };
+        self.scene.save(member, boot.saved.clone());
+        self.members[member as usize] = (self.make)(boot);
+        self.scene.people.set_condition(member, Condition::Up);
+        self.scene.expect_notice();
+        self.start(member);
+    }
+
+    fn resume(&mut self, member: u32) {
+        if self.scene.people.condition(member) != Condition::Paused {
+            return;
+        }
+        self.scene.people.set_condition(member, Condition::Up);
+        let kinds = P::Timer::ALL.len();
+        let (due, rest) = std::mem::take(&mut self.scene.overdue)
+            .into_iter()
+            .partition::<Vec<_>, _>(|slot| slot / kinds.max(1) == member as usize);
+        self.scene.overdue = rest;
+        let (arrived, rest) = std::mem::take(&mut self.scene.held)
+            .into_iter()
+            .partition::<Vec<_>, _>(|flight| flight.to == member);
+        self.scene.held = rest;
+        // As after SIGCONT: what waits in the socket is read first, then the late timers run out,
+        // unless a message that was read stopped or re-armed them.
+        for slot in due {
+            self.scene.timers.arm(slot, self.scene.now, self.scene.now);
+        }
+        for flight in arrived {
+            self.deliver(flight);
+        }
+    }
+
+    /// Shows the views what has changed, and tells their owners.
+    fn notice(&mut self) {
+        for (member, subject) in self.scene.people.notice() {
+            let change = if self.scene.people.knows(member, subject) {
+                ViewChange::Joined(self.scene.people.candidate(subject))
+            } else {
+                ViewChange::Left(MemberId(u64::from(subject)))
+            };
+            if self.scene.people.condition(member) == Condition::Up {
+                self.scene.record(|| Event::ViewChanged { member, change });
+                self.step(member, Input::ViewChanged(change));
+            }
+        }
+    }
+}
+
+#[inline]
+fn bound(due: Due) -> Instant {
+    match due {
+        Due::At(at) | Due::NotBefore(at) => at,
+        Due::Never => NEVER,
+    }
+}
