@@ -1,0 +1,67 @@
+//! The project's chores, run as `cargo xtask CHORE`.
+//!
+//! A new chore is a file beside this one, a variant of [`Chore`] and an arm of the `match` in `main`.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "chores run in the real world, and are timed by its clock"
+)]
+
+mod bench;
+mod deny;
+mod packages;
+mod shell;
+mod steps;
+mod test_command;
+
+use clap::{Parser, Subcommand};
+use std::error::Error;
+use std::process::ExitCode;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// The project's chores
+#[derive(Parser)]
+#[command(
+    bin_name = "cargo xtask",
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong use.\n\
+                  Before you send a change: cargo xtask test"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check everything that must hold before a change goes in
+    Test(test_command::Options),
+    /// Measure the simulator against a plain hand-written loop
+    Bench,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().chore {
+        Chore::Test(options) => test_command::run(&options),
+        Chore::Bench => bench::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Arguments::command().debug_assert();
+    }
+}

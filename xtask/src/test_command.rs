@@ -1,0 +1,125 @@
+//! `cargo xtask test`: all that must hold before a change goes in, the quickest answers first.
+
+use crate::packages::{self, NeededBy};
+use crate::shell::{self, cargo};
+use crate::steps::{self, Outcome};
+use crate::{Result, deny};
+use clap::{Args, ValueEnum};
+use std::fmt;
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    cargo xtask test                before you send a change\n  \
+    cargo xtask test --only clippy  while you work on one thing\n\n\
+    The first step that fails ends the run, and tells how to repeat just that step.")]
+pub(crate) struct Options {
+    /// Run one step alone
+    #[arg(long, value_name = "STEP")]
+    only: Option<Step>,
+
+    /// Check the dependencies for known vulnerabilities too (needs the network)
+    #[arg(long, conflicts_with = "only")]
+    advisories: bool,
+}
+
+/// In the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Step {
+    /// Every file is formatted
+    Fmt,
+    /// No lint warns, in code, tests and examples
+    Clippy,
+    /// Every test passes, those in the documentation too
+    Tests,
+    /// The documentation builds without a warning
+    Docs,
+    /// Dependencies: their licences, sources and bans
+    Deny,
+    /// Dependencies: known vulnerabilities; not run unless asked for
+    Advisories,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    packages::provide(NeededBy::Test)?;
+    let repeat = |step| format!("cargo xtask test --only {step}");
+    steps::run(&options.steps(), carry_out, repeat)
+}
+
+impl Options {
+    fn steps(&self) -> Vec<Step> {
+        match self.only {
+            Some(step) => vec![step],
+            None => {
+                let wanted = |step: &Step| *step != Step::Advisories || self.advisories;
+                let all = Step::value_variants().iter().copied();
+                all.filter(wanted).collect()
+            }
+        }
+    }
+}
+
+fn carry_out(step: Step) -> Result<Outcome> {
+    match step {
+        Step::Fmt => shell::run(&mut cargo(["fmt", "--all", "--check"]))?,
+        Step::Clippy => shell::run(&mut cargo([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))?,
+        Step::Tests => shell::run(&mut cargo(["test", "--workspace"]))?,
+        Step::Docs => shell::run(
+            cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
+        )?,
+        Step::Deny => {
+            println!(
+                "(known vulnerabilities need the network: cargo xtask test --only advisories)"
+            );
+            return check_dependencies(&["bans", "licenses", "sources"]);
+        }
+        Step::Advisories => return check_dependencies(&["advisories"]),
+    }
+    Ok(Outcome::Passed)
+}
+
+fn check_dependencies(subjects: &[&str]) -> Result<Outcome> {
+    match deny::command() {
+        Ok(mut command) => {
+            shell::run(command.arg("check").args(subjects))?;
+            Ok(Outcome::Passed)
+        }
+        Err(error) => {
+            println!("{error}");
+            let reason = "cargo-deny is missing and could not be built, see above".to_owned();
+            Ok(Outcome::Skipped { reason })
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value().expect("no step is hidden");
+        out.pad(value.get_name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, Step};
+
+    fn check(only: Option<Step>, advisories: bool, expected: &str) {
+        let steps = Options { only, advisories }.steps();
+        let names: Vec<String> = steps.iter().map(Step::to_string).collect();
+        assert_eq!(names.join(" "), expected);
+    }
+
+    #[test]
+    fn all_steps_run_unless_one_is_chosen() {
+        check(None, false, "fmt clippy tests docs deny");
+        check(None, true, "fmt clippy tests docs deny advisories");
+        check(Some(Step::Docs), false, "docs");
+        check(Some(Step::Advisories), false, "advisories");
+    }
+}
