@@ -1,0 +1,191 @@
+//! `hustings sim`: Monte Carlo in the simulator.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hustings_protocol::{Duration, Instant};
+use hustings_sim::Scenario;
+
+use crate::elections::{Choice, Election, PROTOCOLS, Task};
+use crate::failure::{Failure, say};
+use crate::interruption::Interruption;
+use crate::measure::{Measurement, measure};
+use crate::options::{Common, values};
+use crate::report::{Findings, Report};
+use crate::trial::Trial;
+
+/// Hold an election many times in the simulator, and tell what it costs
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, subcommand_value_name = PROTOCOLS,
+          subcommand_help_heading = "Protocols", disable_help_subcommand = true)]
+pub(crate) struct Sim {
+    #[command(subcommand)]
+    protocol: Choice<SimOptions>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hustings sim chang-roberts --members 1000 --initiators all
+  hustings sim bully --members 50 --crashed-leader --loss 0.1 --format json
+  hustings sim modified-ring --members 5 --runs 1 --trace run.jsonl
+
+`hustings sim PROTOCOL --help` lists the options, and what is measured.";
+
+/// What only the simulator can do.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Experiment", after_long_help = METRICS)]
+pub(crate) struct SimOptions {
+    /// Stop a run at this simulated time, if the group is not at rest before. Default: 20 times once
+    /// round a ring, or 100 times both time-outs of the bully, after the last line of the scenario
+    #[arg(long, value_name = "DURATION", value_parser = values::some_time)]
+    until: Option<Duration>,
+
+    /// A script of what befalls the group in each run, on top of the other options. If it has a `start`
+    /// line, only those it names start
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+
+    /// Write down all that happens in the first run, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+const METRICS: &str = "\
+Metrics, each with its mean, the 95 % confidence interval of the mean, minimum
+and maximum:
+  messages        sent, lost ones included; a multicast counts as one
+  unicasts        of these, to one member
+  multicasts      of these, to all
+  messages_KIND   of these, of each kind
+  rounds          the most attempts that one member made in a row
+  delay           seconds until the last member that is up came to its leader;
+                  of those runs in which all that are up have one
+  strong_success  all members that are up name the same leader, which is up
+  weak_success    the largest fraction of them that does
+  elected_best    strong success, and the leader is the best that is up
+
+Lines of a scenario; members are numbered from 0, in ring order, and of the
+bully's the last is the best:
+  at 0s     start 2        # calls an election
+  at 250ms  kill 4         # crashes; 4,7 and 0-3 and best and all work too
+  at 1s     restart 4      # comes up again and starts, with what it had saved;
+                           # `restart 4 fresh`: with nothing
+  at 2s     cut 0-2 | 3,4  # nothing passes between the two; members not named
+                           # are a third side
+  at 2s     cut 1 -> 3     # nothing passes from 1 to 3
+  at 3s     heal           # all cuts end
+  at 4s     pause 1        # stands still
+  at 5s     resume 1
+  at 6s     drift 1 1.01   # its clock runs one hundredth fast
+
+Ctrl-C stops the experiment: the runs done so far are reported, and the exit
+code is 1. A second Ctrl-C ends the program at once.";
+
+impl Sim {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.protocol.undertake(Simulate)
+    }
+}
+
+struct Simulate;
+
+impl Task<SimOptions> for Simulate {
+    fn run<E: Election>(
+        self,
+        election: E,
+        common: &Common,
+        own: &SimOptions,
+    ) -> Result<(), Failure> {
+        let trial = own.trial(election, common)?;
+        if let Some(path) = &own.trace {
+            trial.record(path)?;
+        }
+        let asked = common.experiment.runs;
+        let measurement = measure(&trial, asked, common.experiment.threads)?;
+        let (done, flooded) = (measurement.runs, measurement.flooded);
+        own.report(&trial, measurement)
+            .print(common.experiment.format)?;
+        if flooded > 0 {
+            say(&format!(
+                "note: {flooded} of {done} runs were stopped when messages multiplied without bound"
+            ));
+        }
+        if done < asked {
+            return Err(Failure::Interrupted { done, asked });
+        }
+        Ok(())
+    }
+}
+
+impl SimOptions {
+    fn trial<E: Election>(&self, election: E, common: &Common) -> Result<Trial<E>, Failure> {
+        election.require_room()?;
+        let conditions = common.conditions();
+        let script = match &self.scenario {
+            Some(path) => read_scenario(path, election.members())?,
+            None => Scenario::default(),
+        };
+        let until = self
+            .until
+            .unwrap_or_else(|| last_line(&script) + election.long_enough());
+        Ok(Trial {
+            election,
+            conditions,
+            detection: conditions.detection(E::DETECTION),
+            script,
+            limit: Instant::START + until,
+            seed: common.experiment.seed,
+            interruption: Interruption::watch()?,
+        })
+    }
+
+    fn report<E: Election>(&self, trial: &Trial<E>, measurement: Measurement) -> Report {
+        let script = self
+            .scenario
+            .as_ref()
+            .map(|path| path.display().to_string());
+        let until = trial.limit - Instant::START;
+        let scenario = script.as_ref().map(|path| format!(", scenario {path}"));
+        Report {
+            protocol: E::NAME,
+            sentence: format!(
+                "{}; {}{}",
+                trial.election.sentence(),
+                trial.conditions.sentence(),
+                scenario.unwrap_or_default()
+            ),
+            // All that was in effect, save the number of threads: nothing depends on it.
+            parameters: trial
+                .election
+                .parameters()
+                .and(trial.conditions.parameters())
+                .with("detect", values::show_detection(trial.detection))
+                .with("until", until.to_string())
+                .with("scenario", script)
+                .with("seed", trial.seed),
+            findings: Findings::Measured {
+                runs: measurement.runs,
+                seed: trial.seed,
+                metrics: measurement.metrics,
+            },
+        }
+    }
+}
+
+fn read_scenario(path: &Path, members: u32) -> Result<Scenario, Failure> {
+    let refuse = |reason: String| Failure::file("--scenario", path, reason);
+    let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let scenario: Scenario = text
+        .parse()
+        .map_err(|error: hustings_sim::ScenarioError| refuse(error.to_string()))?;
+    scenario
+        .check(members as usize)
+        .map_err(|error| refuse(error.to_string()))?;
+    Ok(scenario)
+}
+
+fn last_line(script: &Scenario) -> Duration {
+    let times = script.lines().iter().map(|(at, _)| *at);
+    times.max().unwrap_or(Instant::START) - Instant::START
+}

@@ -1,0 +1,220 @@
+//! The elections that can be held, each with its own options, and the one place where the choice
+//! between them is made.
+
+mod bully;
+mod rings;
+
+use std::fmt::Debug;
+
+use clap::{Args, Subcommand, ValueEnum};
+use hustings_protocol::config::Hearsay;
+use hustings_protocol::{Duration, Merit, Protocol};
+use hustings_sim::{Boot, Detection, Scenario, Seeds};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::options::{Common, Conditions, name_of, no_closed_form, values};
+use crate::report::Parameters;
+
+/// An election by one protocol, all its options settled.
+pub(crate) trait Election: Copy + Send + Sync + 'static {
+    /// Whose members take part.
+    type Protocol: Protocol<Message: Serialize, Timer: Debug>;
+    /// The protocol's name on the command line.
+    const NAME: &'static str;
+    /// How members learn that others come and go, as the protocol's source assumes.
+    const DETECTION: Detection;
+
+    /// How many members there are, up or down.
+    fn members(&self) -> u32;
+
+    /// One attempt without faults: what crashes are counted by.
+    fn round(&self) -> Duration;
+
+    /// A time after which waiting for the end is in vain.
+    fn long_enough(&self) -> Duration;
+
+    /// More messages than the protocol has any use for within a few delays: faults make them beget
+    /// each other.
+    fn flood(&self) -> u64;
+
+    /// Makes sure that a run fits into memory.
+    ///
+    /// # Errors
+    /// Names the option that asks for too much.
+    fn require_room(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Who has which merit, and who starts.
+    fn layout(&self, seeds: Seeds) -> (Vec<Merit>, Scenario);
+
+    /// How the members are configured, all alike.
+    fn config(&self) -> <Self::Protocol as Protocol>::Config;
+
+    /// A member that comes up.
+    fn member(&self, boot: Boot<Self::Protocol>) -> Self::Protocol;
+
+    /// All that was chosen, for the record.
+    fn parameters(&self) -> Parameters;
+
+    /// What is worth saying of it.
+    fn sentence(&self) -> String;
+
+    /// What the election costs on paper.
+    ///
+    /// # Errors
+    /// If there is no closed form under these conditions.
+    fn closed_form(&self, conditions: &Conditions) -> Result<Vec<(String, f64)>, Failure>;
+}
+
+/// What is to be done with an election, whichever it is. `O`: the task's own options.
+pub(crate) trait Task<O> {
+    /// Does it.
+    fn run<E: Election>(self, election: E, common: &Common, own: &O) -> Result<(), Failure>;
+}
+
+/// The names of the protocols, for the usage line.
+pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully";
+
+/// The protocols.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Choice<O: Args> {
+    /// Ring: the best identity goes once round and comes home elected (Chang and Roberts)
+    ChangRoberts(With<rings::ChangRobertsOptions, O>),
+    /// Ring: a list of identities goes round twice, and steps over the dead
+    ModifiedRing(With<rings::ModifiedRingOptions, O>),
+    /// Everyone knows everyone: whoever gets no answer from anyone better is the leader
+    Bully(With<bully::BullyOptions, O>),
+}
+
+/// A protocol's own options and those that all share.
+#[derive(Debug, Args)]
+pub(crate) struct With<E: Args, O: Args> {
+    #[command(flatten)]
+    election: E,
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    own: O,
+}
+
+impl<O: Args> Choice<O> {
+    /// Does `task` with the election that the user chose.
+    pub(crate) fn undertake(self, task: impl Task<O>) -> Result<(), Failure> {
+        match self {
+            Self::ChangRoberts(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+            Self::ModifiedRing(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+            Self::Bully(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+        }
+    }
+}
+
+/// What members do about faults that the protocols' sources leave out.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Caution {
+    /// How long a member waits for a message that is due (rings), or puts up with a leader that is
+    /// not the best it knows (bully), before it calls an election again. Default: for ever, as in
+    /// the sources
+    #[arg(long, value_name = "DURATION", value_parser = values::some_time)]
+    patience: Option<Duration>,
+
+    /// What a member does with a message that contradicts its own view
+    #[arg(long, value_enum, default_value_t = Trust::Believed)]
+    hearsay: Trust,
+}
+
+/// What a member does with a message that contradicts its own view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Trust {
+    /// Believes it, as in the sources
+    Believed,
+    /// Refuses to name who is gone, or worse than the leader it sees
+    Checked,
+}
+
+impl Caution {
+    fn hearsay(self) -> Hearsay {
+        match self.hearsay {
+            Trust::Believed => Hearsay::Believed,
+            Trust::Checked => Hearsay::Checked,
+        }
+    }
+
+    /// What waiting adds to the time after which waiting for the end is in vain.
+    fn slack(self) -> Duration {
+        self.patience
+            .map_or(Duration::ZERO, |patience| patience * 10)
+    }
+
+    fn parameters(self) -> Parameters {
+        Parameters::new()
+            .with("patience", self.patience.map(|span| span.to_string()))
+            .with("hearsay", name_of(&self.hearsay))
+    }
+
+    /// What departs from the sources.
+    fn sentence(self) -> String {
+        let patience = self.patience.map(|span| format!(", patience {span}"));
+        let hearsay = match self.hearsay {
+            Trust::Believed => "",
+            Trust::Checked => ", hearsay checked",
+        };
+        patience.unwrap_or_default() + hearsay
+    }
+
+    /// Makes sure that nobody calls an election only because of waiting.
+    fn require_endless_patience(self) -> Result<(), Failure> {
+        match self.patience {
+            Some(_) => Err(no_closed_form("with --patience")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The values of an election without faults, in the order of the metrics: every message is a
+/// unicast, the first attempt succeeds, and all name the best. `delay` is in seconds.
+fn without_faults(messages: f64, kinds: &[(&str, f64)], delay: f64) -> Vec<(String, f64)> {
+    let value = |name: &str, value: f64| (name.to_owned(), value);
+    let mut values = vec![
+        value("messages", messages),
+        value("unicasts", messages),
+        value("multicasts", 0.0),
+    ];
+    values.extend(
+        kinds
+            .iter()
+            .map(|(kind, count)| (format!("messages_{kind}"), *count)),
+    );
+    values.extend([
+        value("rounds", 1.0),
+        value("delay", delay),
+        value("strong_success", 1.0),
+        value("weak_success", 1.0),
+        value("elected_best", 1.0),
+    ]);
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, Subcommand};
+
+    use super::{Choice, Common, PROTOCOLS};
+
+    #[test]
+    fn the_usage_line_names_every_protocol() {
+        let command = Choice::<Common>::augment_subcommands(Command::new("sim"));
+        let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        assert_eq!(names.join("|"), PROTOCOLS);
+    }
+}

@@ -1,0 +1,50 @@
+//! Leader election: the protocols, a world to try them in, and what they should cost.
+//!
+//! A protocol here is a pure state machine, so that what is measured in the simulator is the very
+//! code that a member runs. What it arrives at is a *nomination*: with a probability that can be
+//! computed and measured, every member that is up names the same leader, and two members may
+//! disagree for a while. A nomination is a claim, not a licence to act: nothing in this crate grants
+//! one yet.
+//!
+//! | Module | What it holds |
+//! |---|---|
+//! | [`protocol`] | the elections: Chang and Roberts' ring, the modified ring, the bully |
+//! | [`sim`] | a world in virtual time that drives them from one seed, through loss, delay and crashes |
+//! | [`theory`] | closed forms of what they cost |
+//!
+//! The program `hustings` does the same from the command line: `hustings sim bully --members 5
+//! --crashed-leader`, `hustings theory bully --members 5 --crashed-leader`.
+//!
+//! # Example
+//! Five members, of which the best has crashed; the worst notices, and calls a bully election:
+//! ```
+//! use hustings::protocol::bully::{Bully, Config};
+//! use hustings::protocol::{Duration, Instant, MemberId};
+//! use hustings::sim::classics::{self, Best, BullyInitiator};
+//! use hustings::sim::{Delay, Detection, Ending, Experiment, Network, Seeds, Setup};
+//! use hustings::theory;
+//!
+//! let delay = Duration::from_millis(100);
+//! let seeds = Seeds::new(1, 0);
+//! let (merits, scenario) = classics::bully(5, BullyInitiator::Lowest, Best::Down, seeds);
+//! let experiment = Experiment {
+//!     setup: Setup {
+//!         merits,
+//!         network: Network::perfect(Delay::Constant(delay)),
+//!         detection: Detection::Never,
+//!         view: 1.0,
+//!     },
+//!     scenario,
+//!     limit: Instant::START + Duration::from_secs(60),
+//! };
+//! let summary = experiment.run(Config::slides(delay), seeds, |_| Bully::new());
+//!
+//! assert_eq!(summary.ending, Ending::Elected(MemberId(3)));
+//! let sent: u64 = summary.tally.unicasts.iter().sum();
+//! let on_paper = theory::bully::bully(5, theory::bully::Initiator::Lowest, theory::bully::Best::Down);
+//! assert_eq!(sent as f64, on_paper.messages);
+//! ```
+
+pub use hustings_protocol as protocol;
+pub use hustings_sim as sim;
+pub use hustings_theory as theory;

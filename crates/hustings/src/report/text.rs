@@ -1,0 +1,138 @@
+//! A table for people: what was held, then one line a metric.
+
+use hustings_sim::statistics::Estimate;
+
+use super::{Findings, Report};
+
+pub(super) fn write(report: &Report) -> String {
+    let Report {
+        protocol,
+        sentence,
+        findings,
+        ..
+    } = report;
+    match findings {
+        Findings::Measured {
+            runs,
+            seed,
+            metrics,
+        } => {
+            let plural = if *runs == 1 { "" } else { "s" };
+            let headings = ["metric", "mean", "95 % interval", "min", "max"].map(str::to_owned);
+            let rows = metrics.iter().map(|(name, estimate)| row(name, *estimate));
+            let table = table(&std::iter::once(headings).chain(rows).collect::<Vec<_>>());
+            format!("{protocol}, simulated: {sentence}\n{runs} run{plural}, seed {seed}\n\n{table}")
+        }
+        Findings::Computed { values } => {
+            let headings = ["metric", "value"].map(str::to_owned);
+            let rows = values
+                .iter()
+                .map(|(name, value)| [label(name), plain(*value)]);
+            let table = table(&std::iter::once(headings).chain(rows).collect::<Vec<_>>());
+            format!("{protocol}, in theory: {sentence}\n\n{table}")
+        }
+    }
+}
+
+fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
+    let Some(Estimate {
+        mean,
+        ci95: [low, high],
+        min,
+        max,
+    }) = estimate
+    else {
+        return [
+            label(name),
+            "none".to_owned(),
+            String::new(),
+            String::new(),
+            String::new(),
+        ];
+    };
+    let reach = (high - low) / 2.0;
+    let decimals = decimals_for(reach);
+    let is_centred = ((high - mean) - (mean - low)).abs() <= 1e-9 * mean.abs().max(reach);
+    let interval = if is_centred {
+        format!("± {}", rounded(reach, decimals))
+    } else {
+        format!("{} .. {}", rounded(low, decimals), rounded(high, decimals))
+    };
+    [
+        label(name),
+        rounded(mean, decimals),
+        interval,
+        plain(min),
+        plain(max),
+    ]
+}
+
+/// The metric with its unit, where it has one.
+fn label(name: &str) -> String {
+    match name {
+        "delay" => "delay (s)".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// Columns as wide as they must be: the first to the left, the others to the right.
+fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| width_of(column).unwrap_or(0));
+    let mut lines = String::new();
+    for row in rows {
+        let mut line = format!("{:<1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(widths).skip(1) {
+            line += &format!("  {cell:>width$}");
+        }
+        lines += line.trim_end();
+        lines.push('\n');
+    }
+    lines
+}
+
+/// As many decimals as show two digits of `reach`, the uncertainty of what is shown.
+fn decimals_for(reach: f64) -> usize {
+    if reach > 0.0 {
+        (1.0 - reach.log10().floor()).clamp(0.0, 9.0) as usize
+    } else {
+        9
+    }
+}
+
+fn plain(value: f64) -> String {
+    rounded(value, 6)
+}
+
+/// With at most so many decimals, but no idle zeros.
+fn rounded(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Estimate, row};
+
+    #[test]
+    fn a_mean_is_shown_as_precisely_as_it_is_known() {
+        let estimate = |mean: f64, low: f64, high: f64| Estimate {
+            mean,
+            ci95: [low, high],
+            min: low,
+            max: 100.0,
+        };
+        for (estimate, shown) in [
+            (estimate(14.0, 14.0, 14.0), ["14", "± 0"]),
+            (estimate(2.3456, 2.3444, 2.3468), ["2.3456", "± 0.0012"]),
+            (estimate(999.5, 876.2, 1122.8), ["1000", "± 123"]),
+            (estimate(1.0, 0.9962, 1.0), ["1", "0.9962 .. 1"]),
+        ] {
+            assert_eq!(row("messages", Some(estimate))[1..3], shown);
+        }
+        assert_eq!(row("delay", None)[..3], ["delay (s)", "none", ""]);
+    }
+}

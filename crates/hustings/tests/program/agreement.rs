@@ -1,0 +1,96 @@
+//! Simulation and closed forms agree on every value that both have.
+
+use serde_json::Value;
+
+use crate::run::object;
+
+const RUNS: u32 = 2000;
+/// How many standard errors a mean may be off: one in 150,000 is, by chance.
+const STANDARD_ERRORS: f64 = 4.5;
+
+#[track_caller]
+fn assert_agreement(protocol: &str, options: &str) {
+    let simulate = format!("sim {protocol} {options} --runs {RUNS} --seed 1");
+    let measured = object(&simulate);
+    let computed = object(&format!("theory {protocol} {options}"));
+    let values = computed["values"].as_object().expect("values by name");
+    assert!(values.contains_key("messages"), "{computed}");
+    for (name, value) in values {
+        let metric = &measured["metrics"][name];
+        let mean = number(&metric["mean"]);
+        let reach = number(&metric["ci95"][1]) - mean;
+        let value = number(value);
+        // Student's quantile for 2000 runs is 1.961; a proportion's interval is never empty.
+        let allowed = STANDARD_ERRORS * reach / 1.961 + 1e-9 * value.abs();
+        let is_certain = metric["min"] == metric["max"];
+        let allowed = if is_certain {
+            1e-9 * value.abs()
+        } else {
+            allowed
+        };
+        assert!(
+            (mean - value).abs() <= allowed,
+            "{name}: {mean} measured, {value} computed, {allowed} allowed\nhustings {simulate}"
+        );
+    }
+}
+
+fn number(json: &Value) -> f64 {
+    json.as_f64().expect("a number")
+}
+
+fn assert_rings_agree(protocol: &str) {
+    for members in [2, 3, 5, 12, 40] {
+        for order in ["random", "best", "worst"] {
+            for initiators in ["1", "2", "all"] {
+                let options =
+                    format!("--members {members} --order {order} --initiators {initiators}");
+                assert_agreement(protocol, &options);
+            }
+        }
+    }
+}
+
+#[test]
+fn chang_roberts_costs_what_theory_says() {
+    assert_rings_agree("chang-roberts");
+}
+
+#[test]
+fn modified_ring_costs_what_theory_says() {
+    assert_rings_agree("modified-ring");
+}
+
+#[test]
+fn bully_costs_what_theory_says() {
+    for members in [2, 3, 5, 12, 40] {
+        for initiator in ["lowest", "second-highest", "random", "all"] {
+            for leader in ["", "--crashed-leader"] {
+                let options = format!("--members {members} --initiator {initiator} {leader}");
+                assert_agreement("bully", &options);
+            }
+        }
+    }
+}
+
+#[test]
+fn other_options_of_the_closed_forms_agree_too() {
+    for (protocol, options) in [
+        ("chang-roberts", "--members 10 --hearsay checked"),
+        ("chang-roberts", "--members 10 --initiators all --literal"),
+        ("chang-roberts", "--members 10 --delay exponential:30ms"),
+        (
+            "modified-ring",
+            "--members 10 --hearsay checked --initiators all",
+        ),
+        ("modified-ring", "--members 10 --delay uniform:0s..1s"),
+        ("bully", "--members 10 --hearsay checked --crashed-leader"),
+        ("bully", "--members 10 --crashed-leader --answer-within 1s"),
+        (
+            "bully",
+            "--members 10 --crashed-leader --detect oracle --initiator second-highest",
+        ),
+    ] {
+        assert_agreement(protocol, options);
+    }
+}

@@ -1,0 +1,47 @@
+//! All chance comes from the seed.
+
+use crate::run::{object, printed};
+
+/// Command lines in which everything is left to chance.
+const CHANCY: [&str; 3] = [
+    "sim chang-roberts --members 20 --initiators 5 --crash 0.05 --patience 20s --loss 0.002",
+    "sim modified-ring --members 20 --initiators 3 --delay exponential:50ms --duplicate 0.1",
+    "sim bully --members 20 --initiator random --loss 0.1 --view 0.9 --reorder 0.2 --until 20s",
+];
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    for arguments in CHANCY {
+        let on = |threads: u32| {
+            printed(&format!(
+                "{arguments} --runs 700 --threads {threads} --format json"
+            ))
+        };
+        let alone = on(1);
+        assert_eq!(alone, on(2), "hustings {arguments}");
+        assert_eq!(alone, on(3), "hustings {arguments}");
+    }
+}
+
+#[test]
+fn another_seed_is_another_experiment() {
+    for arguments in CHANCY {
+        let messages = |seed: u32| {
+            object(&format!("{arguments} --runs 100 --seed {seed}"))["metrics"]["messages"].clone()
+        };
+        assert_ne!(messages(1), messages(2), "hustings {arguments}");
+        assert_eq!(messages(2), messages(2), "hustings {arguments}");
+    }
+}
+
+#[test]
+fn the_first_runs_are_the_same_however_many_follow() {
+    for arguments in CHANCY {
+        let least = |runs: u32| {
+            let least =
+                &object(&format!("{arguments} --runs {runs}"))["metrics"]["messages"]["min"];
+            least.as_f64().expect("a number")
+        };
+        assert!(least(50) >= least(300), "hustings {arguments}");
+    }
+}
