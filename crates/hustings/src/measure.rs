@@ -91,7 +91,7 @@ impl Metrics {
             sample("rounds", Kind::Number),
             sample("delay", Kind::Number),
             sample("strong_success", Kind::Proportion),
-            sample("weak_success", Kind::Number),
+            sample("weak_success", Kind::Fraction),
             sample("elected_best", Kind::Proportion),
         ]);
         Self { kinds, samples }

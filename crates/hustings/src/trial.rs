@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hustings_protocol::{Duration, Instant, Protocol};
 use hustings_sim::{
-    Detection, Halt, JsonLines, Scenario, Seeds, Setup, Silent, Summary, Trace, Verb, World, faults,
+    Detection, Halt, JsonLines, Scenario, Scratch, Seeds, Setup, Silent, Summary, Trace, Verb,
+    World, faults,
 };
 
 use crate::elections::Election;
@@ -18,8 +20,7 @@ use crate::options::Conditions;
 const DELAYS_BETWEEN_LOOKS: u64 = 4;
 
 /// An election under its conditions: everything that decides a run, save its number.
-#[derive(Debug)]
-pub(crate) struct Trial<E> {
+pub(crate) struct Trial<E: Election> {
     pub(crate) election: E,
     pub(crate) conditions: Conditions,
     pub(crate) detection: Detection,
@@ -30,6 +31,32 @@ pub(crate) struct Trial<E> {
     pub(crate) seed: u64,
     /// Whether the user wants to stop.
     pub(crate) interruption: Interruption,
+    /// What earlier runs left for later ones.
+    pub(crate) memory: Memory<E::Protocol>,
+}
+
+/// The memory of runs that have ended: as many pieces as there were runs at one time.
+pub(crate) struct Memory<P: Protocol>(Mutex<Vec<Scratch<P>>>);
+
+impl<P: Protocol> Default for Memory<P> {
+    fn default() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+}
+
+impl<P: Protocol> Memory<P> {
+    fn take(&self) -> Scratch<P> {
+        self.pieces().pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, scratch: Scratch<P>) {
+        self.pieces().push(scratch);
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Vec<Scratch<P>>> {
+        // Emptied memory is good memory, whatever happened to the run that left it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What became of a run.
@@ -84,6 +111,7 @@ impl<E: Election> Trial<E> {
         };
         let make = move |boot| election.member(boot);
         let mut world = World::traced(setup, election.config(), seeds, trace, make);
+        world.reuse(self.memory.take());
         self.open(&mut world, &opening);
         let end = self.run_through_crashes(&mut world, seeds);
         let halt = match end {
@@ -91,7 +119,9 @@ impl<E: Election> Trial<E> {
             End::TimeUp | End::Flooded | End::Interrupted => Halt::Limit,
         };
         let summary = Summary::of(&world, halt);
-        (Run { summary, end }, world.into_trace())
+        let (trace, scratch) = world.retire();
+        self.memory.give_back(scratch);
+        (Run { summary, end }, trace)
     }
 
     /// Enters what befalls the group. A script that says who starts replaces who would.

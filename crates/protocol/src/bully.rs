@@ -31,7 +31,8 @@ pub struct Config {
     /// How long who got an answer waits for the winner: the best must hear of the election, find
     /// nobody better, and tell.
     pub victory_within: Duration,
-    /// Checked: names nobody out of its view or worse than the leader that it still sees.
+    /// Checked: names nobody out of its view or worse than the leader that it still sees, and leaves
+    /// it to that leader to tell who asks.
     pub hearsay: Hearsay,
     /// How long a member puts up with a leader other than the best of its view before it calls an
     /// election. Longer than the detector needs to remove the dead, or they are asked in vain.

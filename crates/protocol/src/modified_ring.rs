@@ -307,8 +307,7 @@ impl ModifiedRing {
             self.settle(me, io);
             return;
         }
-        let mut ids = Vec::with_capacity(io.view().len());
-        ids.push(me);
+        let ids = vec![me];
         let call = Call {
             initiator: me,
             round,

@@ -38,4 +38,4 @@ pub use scenario::{Scenario, ScenarioError, Verb, Who};
 pub use seeds::{Seeds, Stream};
 pub use summary::{Ending, Summary};
 pub use trace::{Event, JsonLines, Silent, Trace};
-pub use world::{Boot, Halt, Setup, Tally, World};
+pub use world::{Boot, Halt, Scratch, Setup, Tally, World};

@@ -49,6 +49,15 @@ impl<M> Post<M> {
         }
     }
 
+    /// Drops all messages but keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.lone = None;
+        self.lane.clear();
+        self.last.clear();
+        self.spare.clear();
+        self.spread.clear();
+    }
+
     /// Queues a message that takes the time that every message takes.
     #[inline(always)]
     pub(crate) fn push_in_order(&mut self, at: Instant, flight: Flight<M>) {

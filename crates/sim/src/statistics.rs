@@ -7,6 +7,8 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 pub enum Kind {
     /// A number: Student's interval.
     Number,
+    /// A number from 0 to 1: Student's interval, as far as it lies there.
+    Fraction,
     /// Yes or no, as 1 and 0: Wilson's interval, which stays honest when all runs agree.
     Proportion,
 }
@@ -58,6 +60,7 @@ impl Sample {
         }
         let ci95 = match self.kind {
             Kind::Number => self.student(),
+            Kind::Fraction => self.student().map(|bound| bound.clamp(0.0, 1.0)),
             Kind::Proportion => self.wilson(),
         };
         Some(Estimate {
@@ -93,7 +96,18 @@ impl Sample {
         let centre = (self.mean + z * z / (2.0 * n)) / shrink;
         let spread = self.mean * (1.0 - self.mean) / n + z * z / (4.0 * n * n);
         let reach = z * spread.sqrt() / shrink;
-        [(centre - reach).max(0.0), (centre + reach).min(1.0)]
+        // At the ends the bound is exact, but for rounding.
+        let low = if self.mean == 0.0 {
+            0.0
+        } else {
+            (centre - reach).max(0.0)
+        };
+        let high = if self.mean == 1.0 {
+            1.0
+        } else {
+            (centre + reach).min(1.0)
+        };
+        [low, high]
     }
 }
 
@@ -149,6 +163,23 @@ mod tests {
             estimate.ci95
         );
         assert_eq!(estimate.ci95[1], 1.0);
+        assert_eq!(
+            sample(Kind::Proportion, &[0.0; 10])
+                .estimate()
+                .unwrap()
+                .ci95[0],
+            0.0
+        );
+    }
+
+    #[test]
+    fn fractions_stay_between_0_and_1() {
+        let fractions = [1.0, 1.0, 1.0, 0.2];
+        assert!(sample(Kind::Number, &fractions).estimate().unwrap().ci95[1] > 1.0);
+        assert_eq!(
+            sample(Kind::Fraction, &fractions).estimate().unwrap().ci95[1],
+            1.0
+        );
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub(crate) struct Timers {
     /// How many slots there will be once the first timer is armed.
     count: usize,
     queue: Wheel<u32>,
+    /// How many timers run. The queue may hold entries of timers that were stopped: without a
+    /// running timer nothing is due.
+    running: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +36,7 @@ impl Timers {
             slots: Vec::new(),
             count,
             queue: Wheel::new(),
+            running: 0,
         }
     }
 
@@ -40,7 +44,10 @@ impl Timers {
     #[inline(always)]
     pub(crate) fn arm(&mut self, slot: usize, now: Instant, at: Instant) {
         match self.slots.get_mut(slot) {
-            Some(timer) if timer.queued <= at.0 => timer.deadline = at.0,
+            Some(timer) if timer.queued <= at.0 => {
+                self.running += usize::from(timer.deadline == NEVER);
+                timer.deadline = at.0;
+            }
             Some(_) | None => self.enqueue(slot, now, at),
         }
     }
@@ -54,6 +61,7 @@ impl Timers {
             };
             self.slots = vec![idle; self.count];
         }
+        self.running += usize::from(self.slots[slot].deadline == NEVER);
         self.slots[slot] = Slot {
             deadline: at.0,
             queued: at.0,
@@ -65,20 +73,26 @@ impl Timers {
     #[inline]
     pub(crate) fn disarm(&mut self, slot: usize) {
         if let Some(timer) = self.slots.get_mut(slot) {
+            self.running -= usize::from(timer.deadline != NEVER);
             timer.deadline = NEVER;
         }
     }
 
     #[inline]
     pub(crate) fn due(&self) -> Due {
-        self.queue.due()
+        if self.running == 0 {
+            Due::Never
+        } else {
+            self.queue.due()
+        }
     }
 
     pub(crate) fn open(&mut self) {
         self.queue.open();
     }
 
-    /// Takes the entry that is due and returns its slot if that timer has run out.
+    /// Takes the entry that is due and returns its slot if that timer has run out. The entry may
+    /// lie in the past if it is of a timer that was stopped.
     pub(crate) fn expire(&mut self) -> Option<usize> {
         let (at, slot) = self.queue.pop()?;
         let timer = &mut self.slots[slot as usize];
@@ -89,6 +103,7 @@ impl Timers {
         timer.queued = NEVER;
         if timer.deadline == at.0 {
             timer.deadline = NEVER;
+            self.running -= 1;
             return Some(slot as usize);
         }
         if timer.deadline != NEVER {
@@ -129,6 +144,20 @@ mod tests {
         timers.arm(3, now, Instant(30)); // stopped
         timers.disarm(3);
         assert_eq!(drain(&mut timers), [(20, 2), (50, 0), (70, 1)]);
+    }
+
+    #[test]
+    fn nothing_is_due_when_every_timer_was_stopped() {
+        let mut timers = Timers::new(2);
+        timers.arm(0, Instant(0), Instant(10));
+        timers.arm(1, Instant(0), Instant(20));
+        timers.disarm(0);
+        timers.disarm(0);
+        assert_ne!(timers.due(), Due::Never);
+        timers.disarm(1);
+        assert_eq!(timers.due(), Due::Never);
+        timers.arm(1, Instant(50), Instant(60));
+        assert_eq!(drain(&mut timers), [(60, 1)]);
     }
 
     #[test]

@@ -75,6 +75,18 @@ impl<T> Wheel<T> {
         }
     }
 
+    /// Drops all entries and forgets the time, but keeps the memory.
+    pub fn clear(&mut self) {
+        for level in &mut self.levels {
+            level.occupied = 0;
+            level.slots.iter_mut().for_each(Vec::clear);
+        }
+        self.base = 0;
+        self.occupied = 0;
+        self.waiting = 0;
+        self.run.start(0, ARRIVAL_BITS);
+    }
+
     /// How many entries are queued.
     pub fn len(&self) -> usize {
         self.waiting + self.run.keys.len()

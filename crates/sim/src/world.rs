@@ -8,7 +8,7 @@ use hustings_protocol::{
 };
 
 use crate::population::{Condition, Population};
-use crate::post::{EVERYONE, Flight};
+use crate::post::{EVERYONE, Flight, Post};
 use crate::scene::{Agendum, NEVER, Port, Scene};
 use crate::wheel::Due;
 use crate::{Detection, Event, LossModel, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
@@ -55,6 +55,16 @@ pub struct Tally {
     pub delivered: u64,
     /// The greatest round that any member reported.
     pub rounds: u32,
+}
+
+/// The memory of a world that has ended. Asking the system for the memory of a million messages
+/// anew in every run would take longer than the run.
+pub struct Scratch<P: Protocol>(Post<P::Message>);
+
+impl<P: Protocol> Default for Scratch<P> {
+    fn default() -> Self {
+        Self(Post::new())
+    }
 }
 
 /// One run.
@@ -255,7 +265,18 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     /// Ends the world and returns its record.
     pub fn into_trace(self) -> T {
-        self.scene.trace
+        self.retire().0
+    }
+
+    /// Gives the world the memory that another one left. To be called before anything happens.
+    pub fn reuse(&mut self, scratch: Scratch<P>) {
+        self.scene.post = scratch.0;
+    }
+
+    /// Ends the world; returns its record, and its memory for another world to [`World::reuse`].
+    pub fn retire(mut self) -> (T, Scratch<P>) {
+        self.scene.post.clear();
+        (self.scene.trace, Scratch(self.scene.post))
     }
 
     #[inline(always)]
@@ -284,7 +305,8 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     fn serve_timers(&mut self) {
         match self.scene.timers.due() {
             Due::At(at) => {
-                self.scene.now = at;
+                // The entry of a stopped timer may lie in the past.
+                self.scene.now = self.scene.now.max(at);
                 if let Some(slot) = self.scene.timers.expire() {
                     self.expire(slot);
                 }

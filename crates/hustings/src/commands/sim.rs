@@ -13,7 +13,7 @@ use crate::interruption::Interruption;
 use crate::measure::{Measurement, measure};
 use crate::options::{Common, values};
 use crate::report::{Findings, Report};
-use crate::trial::Trial;
+use crate::trial::{Memory, Trial};
 
 /// Hold an election many times in the simulator, and tell what it costs
 #[derive(Debug, Args)]
@@ -137,6 +137,7 @@ impl SimOptions {
             limit: Instant::START + until,
             seed: common.experiment.seed,
             interruption: Interruption::watch()?,
+            memory: Memory::default(),
         })
     }
 
