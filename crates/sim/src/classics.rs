@@ -33,6 +33,9 @@ pub enum Order {
     Best,
     /// Where an election costs most.
     Worst,
+    /// Each member better than the one before, so that merit and identity are one, as in the
+    /// slides' examples. The first members start.
+    Ascending,
 }
 
 /// A ring election, which decides what "best" and "worst" mean.
@@ -78,6 +81,7 @@ pub fn ring(
             Ring::ChangRoberts => worst_chang_roberts(members, count),
             Ring::Modified => worst_modified(members, count),
         },
+        Order::Ascending => ascending_ring(members, count),
     }
 }
 
@@ -139,6 +143,13 @@ fn worst_modified(members: u32, initiators: u32) -> Layout {
     let merit = |at: u32| members - 1 - at;
     Layout {
         merits: (0..members).map(|at| Merit(u64::from(merit(at)))).collect(),
+        starters: Who::Members((0..initiators).collect()),
+    }
+}
+
+fn ascending_ring(members: u32, initiators: u32) -> Layout {
+    Layout {
+        merits: (0..u64::from(members)).map(Merit).collect(),
         starters: Who::Members((0..initiators).collect()),
     }
 }

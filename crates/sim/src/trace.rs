@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
-use hustings_protocol::{Instant, Message, Outcome, Protocol, Timer, ViewChange};
+use hustings_protocol::{Instant, MemberId, Message, Outcome, Protocol, ViewChange};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::Verb;
 
@@ -119,9 +118,65 @@ impl<W: Write> JsonLines<W> {
         }
     }
 
-    fn write(&mut self, line: &Value) {
-        if self.failed.is_none() {
-            self.failed = writeln!(self.out, "{line}").err();
+    fn write(&mut self, line: &Line<'_, impl Serialize>) {
+        if self.failed.is_some() {
+            return;
+        }
+        let written = serde_json::to_writer(&mut self.out, line).map_err(io::Error::from);
+        self.failed = written.and_then(|()| writeln!(self.out)).err();
+    }
+}
+
+/// One line, in the order in which a person reads it. Fields that say nothing are left out.
+#[derive(Serialize)]
+struct Line<'a, M> {
+    time: f64,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a M>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joined: Option<MemberId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<MemberId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verb: Option<String>,
+}
+
+impl<'a, M: Message> Line<'a, M> {
+    fn new(at: Instant, kind: &'static str) -> Self {
+        Self {
+            time: at.as_secs_f64(),
+            kind,
+            member: None,
+            from: None,
+            to: None,
+            name: None,
+            message: None,
+            timer: None,
+            joined: None,
+            left: None,
+            outcome: None,
+            verb: None,
+        }
+    }
+
+    fn saying(self, message: &'a M) -> Self {
+        Self {
+            name: Some(M::KINDS[message.kind()]),
+            message: Some(message),
+            ..self
         }
     }
 }
@@ -136,44 +191,57 @@ where
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, event: Event<'_, P>) {
-        let name = |message: &P::Message| P::Message::KINDS[message.kind()];
-        let time = at.as_secs_f64();
+        let line = |kind| Line::<P::Message>::new(at, kind);
         let line = match event {
-            Event::Sent { from, to, message } => json!({
-                "time": time, "kind": "send", "from": from, "to": to,
-                "name": name(message), "message": message,
-            }),
-            Event::Multicast { from, message } => json!({
-                "time": time, "kind": "multicast", "from": from,
-                "name": name(message), "message": message,
-            }),
-            Event::Lost { from, to } => json!({
-                "time": time, "kind": "lost", "from": from, "to": to,
-            }),
-            Event::Delivered { from, to, message } => json!({
-                "time": time, "kind": "deliver", "from": from, "to": to,
-                "name": name(message), "message": message,
-            }),
-            Event::Started { member } => json!({
-                "time": time, "kind": "start", "member": member,
-            }),
-            Event::Expired { member, timer } => json!({
-                "time": time, "kind": "timer", "member": member,
-                "timer": format!("{:?}", P::Timer::ALL[timer.index()]),
-            }),
+            Event::Sent { from, to, message } => Line {
+                from: Some(from),
+                to: Some(to),
+                ..line("send").saying(message)
+            },
+            Event::Multicast { from, message } => Line {
+                from: Some(from),
+                ..line("multicast").saying(message)
+            },
+            Event::Lost { from, to } => Line {
+                from: Some(from),
+                to,
+                ..line("lost")
+            },
+            Event::Delivered { from, to, message } => Line {
+                from: Some(from),
+                to: Some(u64::from(to)),
+                ..line("deliver").saying(message)
+            },
+            Event::Started { member } => Line {
+                member: Some(member),
+                ..line("start")
+            },
+            Event::Expired { member, timer } => Line {
+                member: Some(member),
+                timer: Some(format!("{timer:?}")),
+                ..line("timer")
+            },
             Event::ViewChanged { member, change } => {
-                let (what, other) = match change {
-                    ViewChange::Joined(candidate) => ("joined", candidate.id),
-                    ViewChange::Left(id) => ("left", id),
+                let (joined, left) = match change {
+                    ViewChange::Joined(candidate) => (Some(candidate.id), None),
+                    ViewChange::Left(id) => (None, Some(id)),
                 };
-                json!({ "time": time, "kind": "view", "member": member, what: other })
+                Line {
+                    member: Some(member),
+                    joined,
+                    left,
+                    ..line("view")
+                }
             }
-            Event::Reported { member, outcome } => json!({
-                "time": time, "kind": "outcome", "member": member, "outcome": outcome,
-            }),
-            Event::Struck { verb } => json!({
-                "time": time, "kind": "scenario", "verb": verb.to_string(),
-            }),
+            Event::Reported { member, outcome } => Line {
+                member: Some(member),
+                outcome: Some(outcome),
+                ..line("outcome")
+            },
+            Event::Struck { verb } => Line {
+                verb: Some(verb.to_string()),
+                ..line("scenario")
+            },
         };
         self.write(&line);
     }

@@ -78,6 +78,9 @@ enum Order {
     Best,
     /// Where the election costs most
     Worst,
+    /// Each better than the one before, as in the slides' examples; the first members start. For
+    /// scenarios that name members
+    Ascending,
 }
 
 fn initiators(text: &str) -> Result<Initiators, String> {
@@ -144,6 +147,7 @@ impl Ring {
             Order::Random => classics::Order::Random,
             Order::Best => classics::Order::Best,
             Order::Worst => classics::Order::Worst,
+            Order::Ascending => classics::Order::Ascending,
         };
         classics::ring(ring, self.members, self.initiators, order, seeds).scenario()
     }
@@ -181,11 +185,12 @@ impl Ring {
         format!("{members} members in {order} order, {start}{caution}")
     }
 
-    fn order_in_theory(&self) -> theory::Order {
+    fn order_in_theory(&self) -> Result<theory::Order, Failure> {
         match self.order {
-            Order::Random => theory::Order::Random,
-            Order::Best => theory::Order::Best,
-            Order::Worst => theory::Order::Worst,
+            Order::Random => Ok(theory::Order::Random),
+            Order::Best => Ok(theory::Order::Best),
+            Order::Worst => Ok(theory::Order::Worst),
+            Order::Ascending => Err(no_closed_form("for --order ascending")),
         }
     }
 
@@ -219,7 +224,7 @@ impl ChangRoberts {
             (false, _, _) => Ok(theory::chang_roberts(
                 members.into(),
                 self.ring.starters(),
-                self.ring.order_in_theory(),
+                self.ring.order_in_theory()?,
             )),
             (true, true, Order::Random) => Ok(theory::chang_roberts_literal(members.into())),
             (true, _, _) => Err(no_closed_form(
@@ -356,7 +361,7 @@ impl Election for ModifiedRing {
     fn closed_form(&self, conditions: &Conditions) -> Result<Vec<(String, f64)>, Failure> {
         self.0.require_closed_form(conditions)?;
         let members = self.0.members.into();
-        let cost = theory::modified_ring(members, self.0.starters(), self.0.order_in_theory());
+        let cost = theory::modified_ring(members, self.0.starters(), self.0.order_in_theory()?);
         Ok(without_faults(
             cost.messages,
             &[
