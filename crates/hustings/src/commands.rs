@@ -1,5 +1,6 @@
 //! The commands: one file each.
 
+mod reproduce;
 mod sim;
 mod theory;
 
@@ -25,6 +26,7 @@ pub(crate) struct Arguments {
 enum Command {
     Sim(sim::Sim),
     Theory(theory::Theory),
+    Reproduce(reproduce::Reproduce),
 }
 
 const EXIT_CODES: &str = "\
@@ -36,6 +38,7 @@ impl Arguments {
         match self.command {
             Command::Sim(sim) => sim.run(),
             Command::Theory(theory) => theory.run(),
+            Command::Reproduce(reproduce) => reproduce.run(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod interruption;
 mod measure;
 mod options;
 mod report;
+mod reproduce;
 mod trial;
 
 use std::process::ExitCode;
