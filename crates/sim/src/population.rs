@@ -83,8 +83,10 @@ impl Population {
 
     #[inline]
     pub(crate) fn candidate(&self, member: u32) -> Candidate {
+        // `get`, not an index: where only the identity is wanted, the look-up and its check vanish.
+        let merit = self.merits.get(member as usize).copied();
         Candidate {
-            merit: self.merits[member as usize],
+            merit: merit.unwrap_or(Merit(0)),
             id: MemberId(u64::from(member)),
         }
     }
@@ -219,6 +221,7 @@ impl Acquaintance {
 }
 
 /// One member's view, computed when asked.
+#[derive(Clone, Copy)]
 pub(crate) struct ComputedView<'a> {
     population: &'a Population,
     observer: u32,
@@ -234,7 +237,7 @@ impl ComputedView<'_> {
     /// The first member from `member` on that the view holds. Ends at the observer at the latest:
     /// a member knows itself.
     #[inline(never)]
-    fn known_from(&self, mut member: u32) -> Candidate {
+    fn known_from(self, mut member: u32) -> Candidate {
         while !self.population.knows(self.observer, member) {
             member += 1;
             if member as usize == self.population.len() {

@@ -35,6 +35,8 @@ pub(crate) struct Post<M> {
     /// An emptied vector, kept for its memory.
     spare: Vec<Flight<M>>,
     spread: Wheel<Flight<M>>,
+    /// How many messages to [`EVERYONE`] are in flight.
+    pub(crate) multicasts: usize,
 }
 
 impl<M> Post<M> {
@@ -46,6 +48,7 @@ impl<M> Post<M> {
             last: Vec::new(),
             spare: Vec::new(),
             spread: Wheel::new(),
+            multicasts: 0,
         }
     }
 
@@ -56,6 +59,7 @@ impl<M> Post<M> {
         self.last.clear();
         self.spare.clear();
         self.spread.clear();
+        self.multicasts = 0;
     }
 
     /// Queues a message that takes the time that every message takes.
@@ -92,14 +96,10 @@ impl<M> Post<M> {
         }
     }
 
-    /// Takes the next message of the lane if it was alone when it was sent, and if it is `wanted`.
+    /// Takes the next message of the lane if it was alone when it was sent.
     #[inline(always)]
-    pub(crate) fn pop_lone_if(
-        &mut self,
-        wanted: impl FnOnce(&Flight<M>) -> bool,
-    ) -> Option<Flight<M>> {
-        let taken = self.lone.take_if(|(_, flight)| wanted(flight));
-        taken.map(|(_, flight)| flight)
+    pub(crate) fn pop_lone(&mut self) -> Option<Flight<M>> {
+        self.lone.take().map(|(_, flight)| flight)
     }
 
     /// Takes all messages of the lane that arrive at the next time. To be given back to

@@ -42,6 +42,8 @@ pub(crate) struct Scene<P: Protocol, T> {
     pub(crate) held: Vec<Flight<P::Message>>,
     /// Timers of paused members that ran out.
     pub(crate) overdue: Vec<usize>,
+    /// Who changed in the view of a paused member, which has not been told: member and subject.
+    pub(crate) untold: Vec<(u32, u32)>,
     pub(crate) clocks: Vec<Clock>,
     pub(crate) saved: Vec<Option<P::Durable>>,
     /// One more than the index of the member that each member names; 0: it names nobody. All
@@ -96,6 +98,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             rng: seeds.rng(Stream::Members),
             held: Vec::new(),
             overdue: Vec::new(),
+            untold: Vec::new(),
             clocks: Vec::new(),
             saved: Vec::new(),
             nominees: vec![0; count],
@@ -151,6 +154,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
         let kinds = P::Timer::ALL.len();
         self.overdue
             .retain(|slot| slot / kinds.max(1) != member as usize);
+        self.untold.retain(|(observer, _)| *observer != member);
         for kind in 0..kinds {
             self.timers.disarm(member as usize * kinds + kind);
         }
@@ -160,6 +164,15 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
     pub(crate) fn pause(&mut self, member: u32) {
         if self.people.condition(member) == Condition::Up {
             self.people.set_condition(member, Condition::Paused);
+        }
+    }
+
+    /// Keeps a change of a paused member's view until it resumes; one back and forth is none.
+    pub(crate) fn tell_later(&mut self, member: u32, subject: u32) {
+        let before = self.untold.len();
+        self.untold.retain(|pair| *pair != (member, subject));
+        if self.untold.len() == before {
+            self.untold.push((member, subject));
         }
     }
 
@@ -240,6 +253,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
         if self.common_delay.is_some() {
             // One entry for all, fanned out on arrival; copies lost one by one are lost there.
             let to = EVERYONE;
+            self.post.multicasts += 1;
             self.dispatch(Flight { to, from, message });
             return;
         }

@@ -191,32 +191,41 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
                 return;
             }
             self.scene.now = at;
-            // The common case goes apart, so that its messages stay in registers.
-            let untroubled = self.scene.people.is_untroubled();
-            let common = |flight: &Flight<_>| untroubled && flight.to != EVERYONE;
-            if let Some(flight) = self.scene.post.pop_lone_if(common) {
-                self.hand_over(flight);
-                continue;
+            // What these messages set off comes after them: neither condition changes meanwhile.
+            if self.scene.people.is_untroubled() && self.scene.post.multicasts == 0 {
+                self.serve_common_case();
+            } else {
+                self.serve_any_case();
             }
-            if let Some(flight) = self.scene.post.pop_lone_if(|_| true) {
-                self.arrive(flight);
-                continue;
-            }
-            // Whatever these messages set off comes after them: they are first at their time.
-            let mut flights = self.scene.post.pop_lane();
-            let mut rest = flights.drain(..);
-            while let Some(next) = rest.as_slice().first() {
-                if common(next) {
-                    if let Some(flight) = rest.next() {
-                        self.hand_over(flight);
-                    }
-                } else if let Some(flight) = rest.next() {
-                    self.arrive(flight);
-                }
-            }
-            drop(rest);
-            self.scene.post.reuse(flights);
         }
+    }
+
+    /// Delivers the messages of the lane that arrive now, all of them unicasts to members that are
+    /// up and in reach. Apart from the other case, so that they stay in registers.
+    #[inline(always)]
+    fn serve_common_case(&mut self) {
+        if let Some(flight) = self.scene.post.pop_lone() {
+            self.hand_over(flight);
+            return;
+        }
+        let mut flights = self.scene.post.pop_lane();
+        for flight in flights.drain(..) {
+            self.hand_over(flight);
+        }
+        self.scene.post.reuse(flights);
+    }
+
+    #[inline(never)]
+    fn serve_any_case(&mut self) {
+        if let Some(flight) = self.scene.post.pop_lone() {
+            self.arrive(flight);
+            return;
+        }
+        let mut flights = self.scene.post.pop_lane();
+        for flight in flights.drain(..) {
+            self.arrive(flight);
+        }
+        self.scene.post.reuse(flights);
     }
 
     /// The members' states, by index.
@@ -341,6 +350,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     /// Hands a multicast to every member it reaches.
     fn fan_out(&mut self, flight: Flight<P::Message>) {
         let Flight { from, message, .. } = flight;
+        self.scene.post.multicasts -= 1;
         let lossy = self.scene.network.multicast_loss > 0.0
             && self.scene.network.loss_model == LossModel::Uncorrelated;
         let end = self.members.len() as u32;
@@ -505,10 +515,18 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             .into_iter()
             .partition::<Vec<_>, _>(|flight| flight.to == member);
         self.scene.held = rest;
+        let (untold, rest) = std::mem::take(&mut self.scene.untold)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(observer, _)| *observer == member);
+        self.scene.untold = rest;
         // As after SIGCONT: what waits in the socket is read first, then the late timers run out,
-        // unless a message that was read stopped or re-armed them.
+        // unless a message that was read stopped or re-armed them. The view shows already what it
+        // missed, so that comes before all.
         for slot in due {
             self.scene.timers.arm(slot, self.scene.now, self.scene.now);
+        }
+        for (member, subject) in untold {
+            self.tell(member, subject);
         }
         for flight in arrived {
             self.deliver(flight);
@@ -518,16 +536,23 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     /// Shows the views what has changed, and tells their owners.
     fn notice(&mut self) {
         for (member, subject) in self.scene.people.notice() {
-            let change = if self.scene.people.knows(member, subject) {
-                ViewChange::Joined(self.scene.people.candidate(subject))
-            } else {
-                ViewChange::Left(MemberId(u64::from(subject)))
-            };
-            if self.scene.people.condition(member) == Condition::Up {
-                self.scene.record(|| Event::ViewChanged { member, change });
-                self.step(member, Input::ViewChanged(change));
+            match self.scene.people.condition(member) {
+                Condition::Up => self.tell(member, subject),
+                Condition::Paused => self.scene.tell_later(member, subject),
+                Condition::Down => {}
             }
         }
+    }
+
+    /// Tells `member` that `subject` came into its view or left it.
+    fn tell(&mut self, member: u32, subject: u32) {
+        let change = if self.scene.people.knows(member, subject) {
+            ViewChange::Joined(self.scene.people.candidate(subject))
+        } else {
+            ViewChange::Left(MemberId(u64::from(subject)))
+        };
+        self.scene.record(|| Event::ViewChanged { member, change });
+        self.step(member, Input::ViewChanged(change));
     }
 }
 
