@@ -1,0 +1,266 @@
+//! What experiments say about a claim: comparisons of numbers, and the verdict that they add up to.
+
+use std::fmt::{self, Display};
+
+use hustings_sim::statistics::Sample;
+use serde::Serialize;
+
+/// How many standard errors a mean may be off: one in 150,000 is, by chance.
+const STANDARD_ERRORS: f64 = 4.5;
+
+/// Whether a claim is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) enum Verdict {
+    /// As the document says.
+    #[serde(rename = "holds")]
+    Holds,
+    /// Not to the letter, but with a correction that we state.
+    #[serde(rename = "holds with correction")]
+    HoldsWithCorrection,
+    /// Not at all.
+    #[serde(rename = "does not hold")]
+    DoesNotHold,
+}
+
+impl Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Holds => "holds",
+            Self::HoldsWithCorrection => "holds with correction",
+            Self::DoesNotHold => "does not hold",
+        })
+    }
+}
+
+/// On whose word something is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Word {
+    /// The document's.
+    Stated,
+    /// The document's, with our correction.
+    Corrected,
+    /// Ours: a closed form, or what happens beyond the document's assumptions.
+    Ours,
+}
+
+/// What was expected, what was measured, and whether they agree.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Check {
+    pub(super) word: Word,
+    pub(super) what: String,
+    pub(super) expected: String,
+    pub(super) measured: String,
+    pub(super) agrees: bool,
+}
+
+/// An expectation and a measurement, before anybody is held to it.
+pub(crate) struct Comparison {
+    expected: String,
+    measured: String,
+    agrees: bool,
+}
+
+/// The two are the same.
+pub(crate) fn equal<T: PartialEq + Display>(expected: &T, measured: &T) -> Comparison {
+    Comparison {
+        agrees: expected == measured,
+        expected: expected.to_string(),
+        measured: measured.to_string(),
+    }
+}
+
+/// Each of the one is the same as its counterpart.
+pub(crate) fn all_equal<T: PartialEq + Display>(expected: &[T], measured: &[T]) -> Comparison {
+    Comparison {
+        agrees: expected == measured,
+        expected: list(expected),
+        measured: list(measured),
+    }
+}
+
+/// The mean is `expected`, as far as the sample can tell.
+pub(crate) fn mean(expected: f64, sample: &Sample) -> Comparison {
+    let average = sample.estimate().map_or(f64::NAN, |estimate| estimate.mean);
+    let error = sample.deviation() / (sample.count().max(1) as f64).sqrt();
+    let allowed = STANDARD_ERRORS * error + 1e-9 * expected.abs();
+    Comparison {
+        expected: number(expected),
+        measured: estimated(sample),
+        agrees: (average - expected).abs() <= allowed,
+    }
+}
+
+/// `measured` lies between the two, both included.
+pub(crate) fn between(low: f64, high: f64, measured: f64) -> Comparison {
+    Comparison {
+        expected: format!("{} to {}", number(low), number(high)),
+        measured: number(measured),
+        agrees: (low..=high).contains(&measured),
+    }
+}
+
+/// `measured` does not exceed `bound`.
+pub(crate) fn at_most(bound: u64, measured: u64) -> Comparison {
+    Comparison {
+        expected: format!("at most {bound}"),
+        measured: measured.to_string(),
+        agrees: measured <= bound,
+    }
+}
+
+/// The whole of `of` cases.
+pub(crate) fn all_of(of: usize, measured: usize) -> Comparison {
+    Comparison {
+        expected: format!("all of {of}"),
+        measured: format!("{measured} of {of}"),
+        agrees: measured == of && of > 0,
+    }
+}
+
+/// The share of cases in which something is so lies above `bound`, as far as the sample can tell.
+pub(crate) fn share_above(bound: f64, sample: &Sample) -> Comparison {
+    Comparison {
+        expected: format!("above {}", number(bound)),
+        measured: estimated(sample),
+        agrees: sample.estimate().is_some_and(|it| it.ci95[0] > bound),
+    }
+}
+
+/// What experiments say about a claim.
+#[derive(Debug, Default)]
+pub(crate) struct Evidence {
+    /// The gist, on one line.
+    pub(super) measured: String,
+    pub(super) checks: Vec<Check>,
+}
+
+impl Evidence {
+    /// Holds the document to `comparison`.
+    pub(crate) fn stated(&mut self, what: impl Into<String>, comparison: Comparison) {
+        self.add(Word::Stated, what.into(), comparison);
+    }
+
+    /// Holds the document, corrected, to `comparison`.
+    pub(crate) fn corrected(&mut self, what: impl Into<String>, comparison: Comparison) {
+        self.add(Word::Corrected, what.into(), comparison);
+    }
+
+    /// Holds us to `comparison`.
+    pub(crate) fn ours(&mut self, what: impl Into<String>, comparison: Comparison) {
+        self.add(Word::Ours, what.into(), comparison);
+    }
+
+    fn add(&mut self, word: Word, what: String, comparison: Comparison) {
+        let Comparison {
+            expected,
+            measured,
+            agrees,
+        } = comparison;
+        self.checks.push(Check {
+            word,
+            what,
+            expected,
+            measured,
+            agrees,
+        });
+    }
+
+    /// States the gist of it.
+    pub(crate) fn sum_up(mut self, measured: impl Into<String>) -> Self {
+        self.measured = measured.into();
+        self
+    }
+
+    /// What it adds up to. A document that is held to nothing does not get away with it.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let agree_on = |word| {
+            let mut checks = self.checks.iter().filter(|check| check.word == word);
+            let is_any = checks.clone().next().is_some();
+            is_any && checks.all(|check| check.agrees)
+        };
+        if agree_on(Word::Stated) {
+            Verdict::Holds
+        } else if agree_on(Word::Corrected) {
+            Verdict::HoldsWithCorrection
+        } else {
+            Verdict::DoesNotHold
+        }
+    }
+
+    pub(super) fn first_of_ours_that_fails(&self) -> Option<&Check> {
+        let mut ours = self.checks.iter().filter(|it| it.word == Word::Ours);
+        ours.find(|check| !check.agrees)
+    }
+}
+
+/// A number with few decimals, and no idle zeros.
+pub(crate) fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 1000.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 4,
+    };
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A mean with its 95 % interval.
+pub(crate) fn estimated(sample: &Sample) -> String {
+    let Some(estimate) = sample.estimate() else {
+        return "nothing".to_owned();
+    };
+    let [low, high] = estimate.ci95;
+    let mean = number(estimate.mean);
+    if low == high {
+        return mean;
+    }
+    format!("{mean} ({} to {})", number(low), number(high))
+}
+
+/// The items, separated by commas.
+pub(crate) fn list<T: Display>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    items.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Evidence, Verdict, equal, number};
+
+    #[test]
+    fn the_verdict_follows_from_the_checks() {
+        for (stated, corrected, verdict) in [
+            (Some(true), None, Verdict::Holds),
+            (Some(true), Some(false), Verdict::Holds),
+            (Some(false), Some(true), Verdict::HoldsWithCorrection),
+            (Some(false), Some(false), Verdict::DoesNotHold),
+            (Some(false), None, Verdict::DoesNotHold),
+            (None, None, Verdict::DoesNotHold),
+        ] {
+            let mut evidence = Evidence::default();
+            if let Some(agrees) = stated {
+                evidence.stated("it is so", equal(&true, &agrees));
+            }
+            if let Some(agrees) = corrected {
+                evidence.corrected("it is so, corrected", equal(&true, &agrees));
+            }
+            evidence.ours("ours do not count", equal(&1, &2));
+            assert_eq!(evidence.verdict(), verdict, "{stated:?} {corrected:?}");
+            assert!(evidence.first_of_ours_that_fails().is_some());
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, shown) in [
+            (299.0, "299"),
+            (1300.0, "1300"),
+            (0.1, "0.1"),
+            (618.737_75, "618.74"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(number(value), shown);
+        }
+    }
+}

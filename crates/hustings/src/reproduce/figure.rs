@@ -1,0 +1,291 @@
+//! Figures: lines for theory, points with confidence bands for measurements, as SVG.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use hustings_sim::statistics::Sample;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{
+    BLACK, Cartesian2d, ChartBuilder, ChartContext, Circle, Color, IntoDrawingArea, IntoFont,
+    LineSeries, PathElement, Polygon, RGBColor, Ranged, SVGBackend, SeriesLabelPosition, WHITE,
+};
+
+use super::effort::ExperimentError;
+use super::evidence::number;
+
+const SIZE: (u32, u32) = (860, 560);
+const FONT: &str = "sans-serif";
+const INK: RGBColor = RGBColor(60, 60, 60);
+/// Told apart by people who see no red or no green, too (Okabe and Ito).
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(213, 94, 0),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+];
+
+/// A figure.
+#[derive(Debug)]
+pub(super) struct Figure {
+    pub(super) title: &'static str,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) series: Vec<Series>,
+}
+
+/// One of the two axes. It is as long as what is drawn.
+#[derive(Debug)]
+pub(super) struct Axis {
+    pub(super) label: &'static str,
+    pub(super) scale: Scale,
+}
+
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// From zero.
+    Linear,
+    /// Of values above zero.
+    Logarithmic,
+}
+
+/// What is drawn in one colour.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) label: String,
+    pub(super) line: Vec<(f64, f64)>,
+    pub(super) points: Vec<Point>,
+}
+
+/// A mean with its 95 % confidence interval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) mean: f64,
+    ci95: [f64; 2],
+}
+
+impl Point {
+    /// What `sample` says at `x`; nothing if it is empty.
+    pub(super) fn of(x: f64, sample: &Sample) -> Option<Self> {
+        let estimate = sample.estimate()?;
+        Some(Self {
+            x,
+            mean: estimate.mean,
+            ci95: estimate.ci95,
+        })
+    }
+}
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
+
+impl Figure {
+    /// The figure as an SVG document.
+    ///
+    /// # Errors
+    /// If there is nothing to draw, or the drawing cannot be made.
+    pub(super) fn to_svg(&self) -> Result<String, ExperimentError> {
+        let mut svg = String::new();
+        self.draw(&mut svg)?;
+        Ok(svg)
+    }
+
+    fn draw(&self, svg: &mut String) -> Result<(), ExperimentError> {
+        let failed =
+            |error: &dyn Display| ExperimentError(format!("cannot draw `{}`: {error}", self.title));
+        let xs = || self.series.iter().flat_map(Series::xs);
+        let ys = || self.series.iter().flat_map(Series::ys);
+        let x = Ruler::over(self.x.scale, xs()).ok_or_else(|| failed(&"nothing to draw"))?;
+        let y = Ruler::over(self.y.scale, ys()).ok_or_else(|| failed(&"nothing to draw"))?;
+        let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+        area.fill(&WHITE).map_err(|error| failed(&error))?;
+        let mut chart = ChartBuilder::on(&area)
+            .caption(self.title, (FONT, 22).into_font().color(&INK))
+            .margin(18)
+            .x_label_area_size(54)
+            .y_label_area_size(78)
+            .build_cartesian_2d(x, y)
+            .map_err(|error| failed(&error))?;
+        chart
+            .configure_mesh()
+            .x_desc(self.x.label)
+            .y_desc(self.y.label)
+            .x_label_formatter(&|value| number(*value))
+            .y_label_formatter(&|value| number(*value))
+            .label_style((FONT, 15).into_font().color(&INK))
+            .axis_desc_style((FONT, 16).into_font().color(&INK))
+            .bold_line_style(BLACK.mix(0.12))
+            .light_line_style(BLACK.mix(0.0))
+            .axis_style(INK)
+            .draw()
+            .map_err(|error| failed(&error))?;
+        for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
+            series
+                .draw(*colour, &mut chart)
+                .map_err(|error| failed(&error))?;
+        }
+        let corner = match self.y.scale {
+            Scale::Linear => SeriesLabelPosition::UpperRight,
+            Scale::Logarithmic => SeriesLabelPosition::UpperLeft,
+        };
+        chart
+            .configure_series_labels()
+            .position(corner)
+            .label_font((FONT, 15).into_font().color(&INK))
+            .background_style(WHITE.mix(0.9))
+            .border_style(BLACK.mix(0.15))
+            .draw()
+            .map_err(|error| failed(&error))?;
+        area.present().map_err(|error| failed(&error))
+    }
+}
+
+impl Series {
+    fn draw(&self, colour: RGBColor, chart: &mut Chart<'_, '_>) -> Result<(), impl Display> {
+        let low = self.points.iter().map(|point| (point.x, point.ci95[0]));
+        let high = self.points.iter().map(|point| (point.x, point.ci95[1]));
+        let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
+        chart.draw_series([Polygon::new(band, colour.mix(0.2))])?;
+        let line = LineSeries::new(self.line.iter().copied(), colour.stroke_width(2));
+        chart
+            .draw_series(line)?
+            .label(self.label.as_str())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        let whisker = |point: &Point| {
+            let ends = point.ci95.map(|end| (point.x, end));
+            PathElement::new(ends.to_vec(), colour.stroke_width(1))
+        };
+        chart.draw_series(self.points.iter().map(whisker))?;
+        let dot = |point: &Point| Circle::new((point.x, point.mean), 4, colour.filled());
+        chart.draw_series(self.points.iter().map(dot)).map(drop)
+    }
+
+    fn xs(&self) -> impl Iterator<Item = f64> {
+        let measured = self.points.iter().map(|point| point.x);
+        self.line.iter().map(|(x, _)| *x).chain(measured)
+    }
+
+    fn ys(&self) -> impl Iterator<Item = f64> {
+        let measured = self.points.iter().flat_map(|point| point.ci95);
+        self.line.iter().map(|(_, y)| *y).chain(measured)
+    }
+}
+
+/// How values lie on an axis, and which are written beside it.
+struct Ruler {
+    scale: Scale,
+    range: Range<f64>,
+}
+
+impl Ruler {
+    /// With room for all `values`, of which there must be one.
+    fn over(scale: Scale, values: impl Iterator<Item = f64>) -> Option<Self> {
+        let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), it| {
+            (least.min(it), most.max(it))
+        });
+        let range = match scale {
+            Scale::Linear => 0.0..most * 1.04,
+            Scale::Logarithmic => least / 1.25..most * 1.25,
+        };
+        (range.start.is_finite() && range.start < range.end).then_some(Self { scale, range })
+    }
+
+    /// Where a value lies, from 0 at the beginning to 1 at the end.
+    fn place(&self, value: f64) -> f64 {
+        let Range { start, end } = self.range;
+        match self.scale {
+            Scale::Linear => (value - start) / (end - start),
+            Scale::Logarithmic => (value / start).ln() / (end / start).ln(),
+        }
+    }
+
+    /// Powers of ten; with twice and five times each, if there are few.
+    fn round_numbers(&self) -> Vec<f64> {
+        let Range { start, end } = self.range;
+        let steps: &[f64] = if end / start > 1e3 {
+            &[1.0]
+        } else {
+            &[1.0, 2.0, 5.0]
+        };
+        let powers = start.log10().floor() as i32..=end.log10().ceil() as i32;
+        let numbers =
+            powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+        numbers.filter(|it| self.range.contains(it)).collect()
+    }
+}
+
+impl Ranged for Ruler {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        from + (self.place(*value) * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match self.scale {
+            Scale::Linear => RangedCoordf64::from(self.range.clone()).key_points(hint),
+            Scale::Logarithmic => self.round_numbers(),
+        }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hustings_sim::statistics::{Kind, Sample};
+
+    use super::{Axis, Figure, Point, Ruler, Scale, Series};
+
+    fn figure(series: Vec<Series>) -> Figure {
+        let axis = |label| Axis {
+            label,
+            scale: Scale::Logarithmic,
+        };
+        Figure {
+            title: "cost",
+            x: axis("members"),
+            y: axis("messages"),
+            series,
+        }
+    }
+
+    #[test]
+    fn a_figure_shows_its_labels_its_line_and_its_points() {
+        let mut sample = Sample::new(Kind::Number);
+        [9.0, 11.0].into_iter().for_each(|value| sample.add(value));
+        let series = Series {
+            label: "a ring".to_owned(),
+            line: vec![(1.0, 1.0), (100.0, 1000.0)],
+            points: Point::of(10.0, &sample).into_iter().collect(),
+        };
+        let svg = figure(vec![series]).to_svg().unwrap();
+        for part in [
+            "<svg", "a ring", "members", "messages", "<circle", "<polygon",
+        ] {
+            assert!(svg.contains(part), "{part} is missing: {svg}");
+        }
+    }
+
+    #[test]
+    fn nothing_cannot_be_drawn() {
+        let error = figure(vec![]).to_svg().unwrap_err();
+        assert_eq!(error.to_string(), "cannot draw `cost`: nothing to draw");
+    }
+
+    #[test]
+    fn logarithms_make_factors_equally_long() {
+        let ruler = Ruler {
+            scale: Scale::Logarithmic,
+            range: 1.0..100.0,
+        };
+        assert_eq!((ruler.place(1.0), ruler.place(10.0)), (0.0, 0.5));
+        assert_eq!(ruler.round_numbers(), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]);
+    }
+}

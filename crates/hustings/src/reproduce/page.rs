@@ -1,0 +1,185 @@
+//! One HTML page with everything in it: verdicts, evidence, figures.
+
+use std::fmt::Write;
+
+use super::evidence::{Check, Verdict, Word};
+use super::{Drawing, Effort, Extent, Finding};
+
+const STYLE: &str = include_str!("page.css");
+
+/// The page. It needs nothing but itself.
+pub(crate) fn write(effort: &Effort, findings: &[Finding], drawings: &[Drawing]) -> String {
+    let mut page = String::from(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>Hustings: claims, put to the test</title>\n",
+    );
+    let _ = writeln!(page, "<style>\n{STYLE}</style>\n</head>\n<body>\n<main>");
+    page += &introduction(effort, findings);
+    page += &overview(findings);
+    for Drawing { sketch, svg } in drawings {
+        let caption = escaped(sketch.caption);
+        let _ = writeln!(
+            page,
+            "<figure id=\"{}\">\n{}\n<figcaption>{caption}</figcaption>\n</figure>",
+            sketch.name,
+            fluid(svg)
+        );
+    }
+    page += "<h2>Evidence</h2>\n";
+    for finding in findings {
+        page += &article(finding);
+    }
+    page + "</main>\n</body>\n</html>\n"
+}
+
+fn introduction(effort: &Effort, findings: &[Finding]) -> String {
+    let mut documents: Vec<&str> = findings.iter().map(|finding| finding.document).collect();
+    documents.dedup();
+    let mut text = String::from("<h1>Claims, put to the test</h1>\n<p class=\"lead\">");
+    for (place, document) in documents.iter().enumerate() {
+        let separator = if place == 0 { "" } else { "; " };
+        let _ = write!(text, "{separator}{}", escaped(document));
+    }
+    let extent = match effort.extent {
+        Extent::Quick => {
+            "<strong>quick</strong>: fewer runs and smaller groups than without <code>--quick</code>"
+        }
+        Extent::Full => "full",
+    };
+    let (count, seed) = (findings.len(), effort.seed);
+    let _ = writeln!(
+        text,
+        "</p>\n<p class=\"note\">{count} claims; {extent}; seed {seed}. Made by \
+         <code>hustings reproduce</code>: the same seed gives the same page.</p>"
+    );
+    text
+}
+
+fn overview(findings: &[Finding]) -> String {
+    let mut table = String::from(
+        "<table class=\"overview\">\n<thead><tr><th>claim</th><th>verdict</th><th>the document says, and \
+         what we measured</th></tr></thead>\n<tbody>\n",
+    );
+    for finding in findings {
+        let claim = finding.claim;
+        let _ = writeln!(
+            table,
+            "<tr><td><a href=\"#{0}\">{0}</a></td><td>{1}</td><td>{2}<br><span class=\"measured\">{3}\
+             </span></td></tr>",
+            claim.id,
+            badge(finding),
+            escaped(claim.says),
+            escaped(&measured(finding)),
+        );
+    }
+    table + "</tbody>\n</table>\n"
+}
+
+fn article(finding: &Finding) -> String {
+    let claim = finding.claim;
+    let mut text = format!(
+        "<article id=\"{0}\">\n<h3><span class=\"id\">{0}</span> {1}</h3>\n<p class=\"says\">{2}</p>\n\
+         <p class=\"note\">{3}; by {4}</p>\n<p>{5}</p>\n<p class=\"measured\">{6}</p>\n",
+        claim.id,
+        badge(finding),
+        escaped(claim.says),
+        escaped(claim.source),
+        claim.method.name(),
+        escaped(claim.reading),
+        escaped(&measured(finding)),
+    );
+    if let Some(complaint) = finding.complaint() {
+        let _ = writeln!(
+            text,
+            "<p class=\"alarm\">Not as on record: {}</p>",
+            escaped(&complaint)
+        );
+    }
+    let checks = finding
+        .evidence
+        .as_ref()
+        .map_or(&[][..], |evidence| &evidence.checks);
+    if !checks.is_empty() {
+        text += "<div class=\"wide\"><table class=\"checks\">\n<thead><tr><th></th><th>what</th>\
+                 <th>expected</th><th>measured</th></tr></thead>\n<tbody>\n";
+        text.extend(checks.iter().map(row));
+        text += "</tbody>\n</table></div>\n";
+    }
+    text + "</article>\n"
+}
+
+fn row(check: &Check) -> String {
+    let (mark, class) = if check.agrees {
+        ("✓", "yes")
+    } else {
+        ("✗", "no")
+    };
+    let word = match check.word {
+        Word::Stated => "stated",
+        Word::Corrected => "corrected",
+        Word::Ours => "ours",
+    };
+    format!(
+        "<tr><td class=\"{class}\">{mark} <small>{word}</small></td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        escaped(&check.what),
+        escaped(&check.expected),
+        escaped(&check.measured)
+    )
+}
+
+fn badge(finding: &Finding) -> String {
+    let Some(verdict) = finding.verdict() else {
+        return "<span class=\"badge failed\">failed to run</span>".to_owned();
+    };
+    let class = match verdict {
+        Verdict::Holds => "holds",
+        Verdict::HoldsWithCorrection => "corrected",
+        Verdict::DoesNotHold => "fails",
+    };
+    format!("<span class=\"badge {class}\">{verdict}</span>")
+}
+
+fn measured(finding: &Finding) -> String {
+    match &finding.evidence {
+        Ok(evidence) => evidence.measured.clone(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A drawing that is as wide as the page lets it be.
+fn fluid(svg: &str) -> String {
+    let body = svg.find("<svg").map_or(svg, |start| &svg[start..]);
+    let Some((tag, rest)) = body.split_once('>') else {
+        return body.to_owned();
+    };
+    let is_size = |part: &&str| !part.starts_with("width=") && !part.starts_with("height=");
+    // The size is in the view box as well, whose numbers are separated by blanks.
+    let parts: Vec<&str> = tag.split(' ').filter(is_size).collect();
+    format!("{}>{rest}", parts.join(" "))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escaped, fluid};
+
+    #[test]
+    fn text_is_no_markup() {
+        assert_eq!(escaped("a < b & c"), "a &lt; b &amp; c");
+    }
+
+    #[test]
+    fn a_drawing_takes_the_width_of_the_page() {
+        let svg = "<svg width=\"8\" height=\"5\" viewBox=\"0 0 8 5\" xmlns=\"x\">\n<rect width=\"1\"/></svg>";
+        assert_eq!(
+            fluid(svg),
+            "<svg viewBox=\"0 0 8 5\" xmlns=\"x\">\n<rect width=\"1\"/></svg>"
+        );
+    }
+}

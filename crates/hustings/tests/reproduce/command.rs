@@ -1,0 +1,137 @@
+//! The command: its options, its files, its exit codes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::{report, reproduce};
+
+/// A path for a test's own files, with nothing there yet.
+fn scratch(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    match fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{error}"),
+        Ok(()) | Err(_) => path,
+    }
+}
+
+fn ids() -> Vec<String> {
+    (1..=12).map(|number| format!("R{number}")).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("the program writes UTF-8")
+}
+
+#[test]
+fn every_claim_has_all_that_it_takes() {
+    let report = report("R");
+    assert_eq!(
+        (&report["quick"], &report["seed"]),
+        (&Value::Bool(true), &1.into())
+    );
+    let claims = report["claims"].as_array().expect("a list of claims");
+    let listed: Vec<&str> = claims.iter().filter_map(|it| it["id"].as_str()).collect();
+    assert_eq!(listed, ids());
+    for claim in claims {
+        for name in [
+            "document",
+            "source",
+            "says",
+            "reading",
+            "method",
+            "verdict",
+            "on_record",
+            "measured",
+        ] {
+            let value = claim[name].as_str().unwrap_or_default();
+            assert!(!value.is_empty(), "{name} is missing: {claim:#}");
+        }
+        assert_eq!(claim["error"], Value::Null);
+        let checks = claim["checks"].as_array().expect("a list of checks");
+        assert!(
+            checks.iter().any(|check| check["word"] == "stated"),
+            "{claim:#}"
+        );
+    }
+}
+
+#[test]
+fn the_page_the_figures_and_the_numbers_are_written() {
+    let directory = scratch("reproduced");
+    let outcome = reproduce(&format!("--quick --out {}", directory.display()));
+    assert_eq!(outcome.status.code(), Some(0), "{}", text(&outcome.stderr));
+    let read = |name: &str| fs::read_to_string(directory.join(name)).expect("it was written");
+    let page = read("index.html");
+    for id in ids() {
+        assert!(
+            page.contains(&format!("<article id=\"{id}\">")),
+            "{id} is missing"
+        );
+    }
+    for absent in ["src=", "href=\"http", "url(", "@import"] {
+        assert!(
+            !page.contains(absent),
+            "the page needs more than itself: {absent}"
+        );
+    }
+    for figure in ["R-messages", "R-time-outs"] {
+        assert!(read(&format!("{figure}.svg")).starts_with("<svg"));
+        assert!(page.contains(&format!("<figure id=\"{figure}\">")));
+    }
+    let numbers: Value = serde_json::from_str(&read("claims.json")).expect("JSON");
+    assert_eq!(numbers, report(""));
+}
+
+#[test]
+fn a_claim_that_there_is_not_is_a_usage_error() {
+    let outcome = reproduce("R1 R13 --quick");
+    assert_eq!(outcome.status.code(), Some(2));
+    assert_eq!(text(&outcome.stdout), "");
+    let complaint = text(&outcome.stderr);
+    assert!(
+        complaint.starts_with("error: there is no claim R13: choose R1 to R12, or R for all of"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_a_usage_error() {
+    let file = scratch("a-file");
+    fs::create_dir_all(file.parent().expect("it has a parent")).expect("it can be made");
+    fs::write(&file, "").expect("it can be written");
+    let place = file.join("below");
+    let outcome = reproduce(&format!("R6 --quick --out {}", place.display()));
+    fs::remove_file(&file).expect("it can be removed");
+    assert_eq!(outcome.status.code(), Some(2));
+    assert_eq!(text(&outcome.stdout), "", "nothing is computed in vain");
+    let complaint = text(&outcome.stderr);
+    let named = format!("error: --out {}: ", place.display());
+    assert!(complaint.starts_with(&named), "{complaint}");
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let on = |threads: u32| {
+        reproduce(&format!(
+            "R2 R8 R12 --quick --seed 7 --format json --threads {threads}"
+        ))
+        .stdout
+    };
+    let alone = on(1);
+    assert!(!alone.is_empty());
+    assert_eq!(text(&alone), text(&on(3)));
+}
+
+#[test]
+fn a_claim_asked_for_by_id_is_shown_with_its_evidence() {
+    let brief = text(&reproduce("--quick").stdout);
+    let long = text(&reproduce("R6 --quick").stdout);
+    assert!(brief.contains("quick: fewer runs"), "{brief}");
+    assert!(!brief.contains("Reading:"), "{brief}");
+    assert!(
+        long.contains("Reading:") && long.contains("17, 17, 17, 17"),
+        "{long}"
+    );
+}
