@@ -11,17 +11,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::calendar::{Calendar, Event};
 
-/// A 16-byte event on a ring. Merits have 64 bits, as in the simulator: compared are two loops, not
-/// two widths of numbers.
+/// A 16-byte event on a ring: receiver, sender, message. Merits have 64 bits, as in the simulator
+/// (the top one tells the kind of message here): compared are two loops, not two widths of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Hop {
     to: u32,
-    kind: u32,
-    merit: u64,
+    from: u32,
+    message: u64,
 }
 
-const ELECTION: u32 = 0;
-const ELECTED: u32 = 1;
+const ELECTED: u64 = 1 << 63;
 
 /// All that an experiment on a ring wants to know of a member.
 #[derive(Clone, Copy)]
@@ -54,40 +53,42 @@ impl RingState {
 
     fn start(&mut self, at: u32) -> Hop {
         self.members[at as usize].participating = true;
-        self.send(at, ELECTION, self.members[at as usize].merit)
+        self.send(at, self.members[at as usize].merit)
     }
 
     /// What the receiver of `hop` sends on.
     #[inline(always)]
     fn receive(&mut self, now: u64, hop: Hop) -> Option<Hop> {
         let member = &mut self.members[hop.to as usize];
-        if hop.kind == ELECTED || hop.merit == member.merit {
-            if hop.kind == ELECTED && hop.merit == member.merit {
+        let merit = hop.message & !ELECTED;
+        let is_elected = hop.message & ELECTED != 0;
+        if is_elected || merit == member.merit {
+            if is_elected && merit == member.merit {
                 return None;
             }
             member.participating = false;
-            member.leader = Some(hop.merit);
+            member.leader = Some(merit);
             member.known_at = now;
-            return Some(self.send(hop.to, ELECTED, hop.merit));
+            return Some(self.send(hop.to, merit | ELECTED));
         }
-        if hop.merit < member.merit && member.participating {
+        if merit < member.merit && member.participating {
             return None;
         }
         member.participating = true;
-        let best = hop.merit.max(member.merit);
-        Some(self.send(hop.to, ELECTION, best))
+        let best = merit.max(member.merit);
+        Some(self.send(hop.to, best))
     }
 
     #[inline(always)]
-    fn send(&mut self, from: u32, kind: u32, merit: u64) -> Hop {
-        self.sent[kind as usize] += 1;
+    fn send(&mut self, from: u32, message: u64) -> Hop {
+        self.sent[(message >> 63) as usize] += 1;
         let next = from + 1;
         let to = if next as usize == self.members.len() {
             0
         } else {
             next
         };
-        Hop { to, kind, merit }
+        Hop { to, from, message }
     }
 }
 

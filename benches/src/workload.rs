@@ -104,11 +104,12 @@ impl Workload {
                 );
                 let merits = plain(&layout.merits);
                 let starters = starters(&layout.starters, members);
+                let mut memory = world::Memory::default();
                 let mut delivered = 0;
                 while delivered < messages {
                     delivered += match side {
                         Side::Skeleton => skeleton::ring(&merits, &starters, delay),
-                        Side::World => world::ring(&layout, delay),
+                        Side::World => world::ring(&layout, delay, &mut memory),
                     };
                 }
                 delivered

@@ -4,7 +4,7 @@ use hustings_protocol::chang_roberts::{ChangRoberts, Config};
 use hustings_protocol::{Duration, Input, Instant, Io, Merit, Message, Protocol, Timer};
 use hustings_sim::classics::Layout;
 use hustings_sim::wheel::{Due, Wheel};
-use hustings_sim::{Delay, Detection, Network, Seeds, Setup, Stream, World};
+use hustings_sim::{Delay, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, World};
 
 use crate::skeleton::exponential;
 
@@ -19,16 +19,22 @@ fn setup(merits: Vec<Merit>, network: Network) -> Setup {
     }
 }
 
+/// The memory that one election leaves to the next, as in `hustings sim`.
+pub(crate) type Memory = Scratch<ChangRoberts>;
+
 /// One Chang-Roberts election; returns how many messages were delivered.
-pub(crate) fn ring(layout: &Layout, delay: Delay) -> u64 {
+pub(crate) fn ring(layout: &Layout, delay: Delay, memory: &mut Memory) -> u64 {
     let (merits, scenario) = layout.clone().scenario();
     let setup = setup(merits, Network::perfect(delay));
-    let mut world = World::new(setup, Config::slides(), Seeds::new(1, 0), |_| {
-        ChangRoberts::new()
-    });
+    let make = |_| ChangRoberts::new();
+    let memory_left = std::mem::take(memory);
+    let seeds = Seeds::new(1, 0);
+    let mut world = World::within(memory_left, setup, Config::slides(), seeds, Silent, make);
     world.follow(&scenario);
     world.run_until(FOREVER);
-    world.tally().delivered
+    let delivered = world.tally().delivered;
+    *memory = world.retire().1;
+    delivered
 }
 
 /// Member 0 announces once a second; the others re-arm a timer at each announcement.

@@ -19,7 +19,7 @@ use crate::report::Parameters;
 /// An election by one protocol, all its options settled.
 pub(crate) trait Election: Copy + Send + Sync + 'static {
     /// Whose members take part.
-    type Protocol: Protocol<Message: Serialize + Send, Timer: Debug>;
+    type Protocol: Protocol<Message: Serialize + Send, Timer: Debug> + Send;
     /// The protocol's name on the command line.
     const NAME: &'static str;
     /// How members learn that others come and go, as the protocol's source assumes.

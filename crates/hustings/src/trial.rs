@@ -110,8 +110,8 @@ impl<E: Election> Trial<E> {
             view: self.conditions.view,
         };
         let make = move |boot| election.member(boot);
-        let mut world = World::traced(setup, election.config(), seeds, trace, make);
-        world.reuse(self.memory.take());
+        let memory = self.memory.take();
+        let mut world = World::within(memory, setup, election.config(), seeds, trace, make);
         self.open(&mut world, &opening);
         let end = self.run_through_crashes(&mut world, seeds);
         let halt = match end {

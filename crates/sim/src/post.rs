@@ -28,6 +28,8 @@ pub(crate) struct Post<M> {
     /// The next arrival of the lane, if it was sent while the lane was empty: the single message in
     /// flight of a ring election never sees the rest of the lane.
     lone: Option<(Instant, Flight<M>)>,
+    /// Whether the next message may well be alone, as the last one was.
+    expects_lone: bool,
     /// The arrivals that follow, in ascending order, one vector per time; of the last time in `last`.
     lane: VecDeque<(Instant, Vec<Flight<M>>)>,
     last_at: Instant,
@@ -43,6 +45,7 @@ impl<M> Post<M> {
     pub(crate) fn new() -> Self {
         Self {
             lone: None,
+            expects_lone: true,
             lane: VecDeque::new(),
             last_at: Instant::START,
             last: Vec::new(),
@@ -55,6 +58,7 @@ impl<M> Post<M> {
     /// Drops all messages but keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.lone = None;
+        self.expects_lone = true;
         self.lane.clear();
         self.last.clear();
         self.spare.clear();
@@ -67,9 +71,12 @@ impl<M> Post<M> {
     pub(crate) fn push_in_order(&mut self, at: Instant, flight: Flight<M>) {
         if self.last.is_empty() {
             // Then the lane is empty too, but perhaps for a lone message.
-            if self.lone.is_none() {
-                self.lone = Some((at, flight));
-                return;
+            if self.expects_lone {
+                if self.lone.is_none() {
+                    self.lone = Some((at, flight));
+                    return;
+                }
+                self.expects_lone = false;
             }
             self.last_at = at;
         } else if self.last_at != at {
@@ -106,10 +113,12 @@ impl<M> Post<M> {
     /// [`Post::reuse`] when empty.
     #[inline]
     pub(crate) fn pop_lane(&mut self) -> Vec<Flight<M>> {
-        match self.lane.pop_front() {
+        let flights = match self.lane.pop_front() {
             Some((_, flights)) => flights,
             None => std::mem::replace(&mut self.last, std::mem::take(&mut self.spare)),
-        }
+        };
+        self.expects_lone = flights.len() == 1;
+        flights
     }
 
     #[inline]

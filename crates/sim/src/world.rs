@@ -57,13 +57,19 @@ pub struct Tally {
     pub rounds: u32,
 }
 
-/// The memory of a world that has ended. Asking the system for the memory of a million messages
-/// anew in every run would take longer than the run.
-pub struct Scratch<P: Protocol>(Post<P::Message>);
+/// The memory of a world that has ended. Asking the system for the memory of a million members and
+/// messages anew in every run would take longer than the run.
+pub struct Scratch<P: Protocol> {
+    members: Vec<P>,
+    post: Post<P::Message>,
+}
 
 impl<P: Protocol> Default for Scratch<P> {
     fn default() -> Self {
-        Self(Post::new())
+        Self {
+            members: Vec::new(),
+            post: Post::new(),
+        }
     }
 }
 
@@ -99,6 +105,21 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         config: P::Config,
         seeds: Seeds,
         trace: T,
+        make: impl FnMut(Boot<P>) -> P + 'static,
+    ) -> Self {
+        Self::within(Scratch::default(), setup, config, seeds, trace, make)
+    }
+
+    /// The same, in the memory that another world left.
+    ///
+    /// # Panics
+    /// As [`World::traced`].
+    pub fn within(
+        scratch: Scratch<P>,
+        setup: Setup,
+        config: P::Config,
+        seeds: Seeds,
+        trace: T,
         mut make: impl FnMut(Boot<P>) -> P + 'static,
     ) -> Self {
         let count = setup.merits.len();
@@ -120,8 +141,10 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             me: people.candidate(member),
             saved: None,
         };
-        let members = (0..count as u32).map(|member| make(boot(member))).collect();
-        let scene = Scene::new(people, config, setup.network, setup.detection, seeds, trace);
+        let Scratch { mut members, post } = scratch;
+        members.extend((0..count as u32).map(|member| make(boot(member))));
+        let mut scene = Scene::new(people, config, setup.network, setup.detection, seeds, trace);
+        scene.post = post;
         Self {
             members,
             scene,
@@ -277,15 +300,12 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         self.retire().0
     }
 
-    /// Gives the world the memory that another one left. To be called before anything happens.
-    pub fn reuse(&mut self, scratch: Scratch<P>) {
-        self.scene.post = scratch.0;
-    }
-
-    /// Ends the world; returns its record, and its memory for another world to [`World::reuse`].
-    pub fn retire(mut self) -> (T, Scratch<P>) {
-        self.scene.post.clear();
-        (self.scene.trace, Scratch(self.scene.post))
+    /// Ends the world; returns its record, and its memory for another world to live in.
+    pub fn retire(self) -> (T, Scratch<P>) {
+        let (mut members, mut post) = (self.members, self.scene.post);
+        members.clear();
+        post.clear();
+        (self.scene.trace, Scratch { members, post })
     }
 
     #[inline(always)]
