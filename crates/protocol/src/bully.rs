@@ -63,7 +63,7 @@ impl Config {
 
     /// Whether it can work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        require_some_time("answer_within", self.answer_within)?;
+        require_some_time("answer_within", Some(self.answer_within))?;
         if self.victory_within < self.answer_within {
             return Err(ConfigError::Below {
                 field: "victory_within",
@@ -72,8 +72,7 @@ impl Config {
                 least: self.answer_within,
             });
         }
-        self.patience
-            .map_or(Ok(()), |patience| require_some_time("patience", patience))
+        require_some_time("patience", self.patience)
     }
 }
 
@@ -176,6 +175,14 @@ impl Bully {
         }
     }
 
+    /// Whether somebody who asks this member has asked the leader as well, and will hear from it. To
+    /// stand too, as on the slides, then only adds messages: about N^3 of them where delays vary, as
+    /// each wave of elections sets off the next.
+    fn leader_will_tell(&self, io: &impl Io<Self>) -> bool {
+        let sees_leader = self.elected.is_some_and(|id| io.view().contains(id));
+        self.phase == Phase::Resting && sees_leader && io.config().hearsay == Hearsay::Checked
+    }
+
     fn is_in_office(&self, io: &impl Io<Self>) -> bool {
         self.phase == Phase::Resting && self.elected == Some(io.me().id)
     }
@@ -216,13 +223,13 @@ impl Bully {
 
     fn on_election(&mut self, challenger: Candidate, io: &mut impl Io<Self>) {
         let me = io.me();
-        if challenger > me {
+        if challenger >= me {
             return; // misdirected: it knows an older merit of ours
         }
         io.unicast(challenger.id, Message::Answer { sender: me });
         if self.is_in_office(io) {
             tell(challenger.id, io);
-        } else {
+        } else if !self.leader_will_tell(io) {
             self.call(io);
         }
     }

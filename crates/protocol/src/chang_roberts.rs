@@ -28,8 +28,8 @@ use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, V
 pub struct Config {
     /// Whether a caller takes part in its own election.
     pub initiator: Initiator,
-    /// Checked: also drops messages about those who are gone, and contests the announcement of
-    /// somebody worse than this member.
+    /// Checked: also drops messages about those who are gone, contests the announcement of
+    /// somebody worse than this member, and takes no election for won that missed a better one.
     pub hearsay: Hearsay,
     /// How long a member waits for an `elected` message that is due before it calls an election
     /// (again). A whole election takes up to 3N delays: less than that only adds messages.
@@ -67,8 +67,7 @@ impl Config {
 
     /// Whether it can work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.patience
-            .map_or(Ok(()), |patience| require_some_time("patience", patience))
+        require_some_time("patience", self.patience)
     }
 }
 
@@ -204,12 +203,9 @@ impl ChangRoberts {
     }
 
     fn on_own_election(&mut self, io: &mut impl Io<Self>) {
-        let me = io.me().id;
-        let Config {
-            initiator, hearsay, ..
-        } = *io.config();
-        let is_due = self.participates() || initiator == Initiator::Literal;
-        if is_due && hearsay.expects(me, io.view()) {
+        let config = *io.config();
+        let is_due = self.participates() || config.initiator == Initiator::Literal;
+        if is_due && config.hearsay.expects(io.me().id, io.view()) {
             self.win(io);
         } // else discarded: doubled, given up, or it missed somebody better
     }
@@ -219,7 +215,7 @@ impl ChangRoberts {
         let me = io.me();
         let hearsay = io.config().hearsay;
         if winner.id == me.id {
-            self.on_own_elected(io);
+            self.on_own_elected(winner.id, io);
         } else if hearsay == Hearsay::Checked && winner < me {
             self.call(io); // it had not heard of us
         } else if hearsay.accepts(winner, self.elected, io.view()) {
@@ -227,8 +223,8 @@ impl ChangRoberts {
         } // else discarded: we see a better leader
     }
 
-    fn on_own_elected(&mut self, io: &mut impl Io<Self>) {
-        if !self.participates() {
+    fn on_own_elected(&mut self, me: MemberId, io: &mut impl Io<Self>) {
+        if self.elected == Some(me) && !self.participates() {
             self.rest(io);
         } // else discarded: of an election before this one
     }
@@ -236,11 +232,13 @@ impl ChangRoberts {
     fn on_joined(&mut self, newcomer: Candidate, io: &mut impl Io<Self>) {
         let me = io.me().id;
         let follows_me = io.view().successor(me).id == newcomer.id;
+        let incumbent = self.elected.and_then(|id| io.view().get(id));
+        let concerns_me = incumbent.is_some_and(|it| follows_me || newcomer > it);
         match self.phase {
             Phase::Participating { .. } => {} // the election reaches the newcomer as well
             Phase::Resting | Phase::Awaiting { .. } if self.elected == Some(me) => self.stand(io),
-            // The leader should do that, and the outcome pass through us to the newcomer.
-            Phase::Resting if self.elected.is_some() && follows_me => self.wait(io),
+            // The leader or the newcomer should call an election. See that it does.
+            Phase::Resting if concerns_me => self.wait(io),
             Phase::Resting | Phase::Awaiting { .. } => {}
         }
     }
@@ -257,6 +255,7 @@ impl ChangRoberts {
 // participating or awaiting.
 impl ChangRoberts {
     /// Calls an election; alone in the view, it is won at once.
+    #[inline]
     fn stand(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         let round = self.round().saturating_add(1);

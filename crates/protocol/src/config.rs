@@ -83,9 +83,12 @@ impl fmt::Display for ConfigError {
 impl Error for ConfigError {}
 
 /// Refuses a span of nothing.
-pub(crate) fn require_some_time(field: &'static str, value: Duration) -> Result<(), ConfigError> {
-    match value {
-        Duration::ZERO => Err(ConfigError::Zero { field }),
-        Duration(_) => Ok(()),
+pub(crate) fn require_some_time(
+    field: &'static str,
+    span: Option<Duration>,
+) -> Result<(), ConfigError> {
+    match span {
+        Some(Duration::ZERO) => Err(ConfigError::Zero { field }),
+        Some(Duration(_)) | None => Ok(()),
     }
 }

@@ -26,11 +26,12 @@ use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, V
 /// How members deal with what the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Checked: also contests a coordinator worse than this member, and an initiator does not
-    /// settle on one who signed and left.
+    /// Checked: also contests a coordinator worse than this member, and an initiator announces
+    /// nobody but the best that it sees.
     pub hearsay: Hearsay,
-    /// How long a member waits for a message that is due before it calls an election (again). A
-    /// lap takes up to N delays, an election two laps: less than that only adds messages.
+    /// How long a member waits for a message that is due before it calls an election (again). It
+    /// must outlast a lap, up to N delays, or no list comes home before its initiator calls anew. An
+    /// election takes two laps: less than that only adds messages.
     pub patience: Option<Duration>,
 }
 
@@ -53,8 +54,7 @@ impl Config {
 
     /// Whether it can work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.patience
-            .map_or(Ok(()), |patience| require_some_time("patience", patience))
+        require_some_time("patience", self.patience)
     }
 }
 
@@ -248,7 +248,7 @@ impl ModifiedRing {
         let went_round = ids.contains(&me.id) || is_alone(io);
         let passed_me_over = hearsay == Hearsay::Checked && best.id != me.id && best < me;
         if call.initiator.id == me.id {
-            self.on_own_coordinator(call, best, &ids, io);
+            self.on_own_coordinator(best, &ids, io);
         } else if went_round || passed_me_over {
             self.call(call.next_round(), io);
         } else if hearsay.accepts(best, self.elected, io.view()) {
@@ -256,30 +256,26 @@ impl ModifiedRing {
         } // else discarded: its initiator has to call again
     }
 
-    fn on_own_coordinator(
-        &mut self,
-        call: Call,
-        best: Candidate,
-        ids: &[MemberId],
-        io: &mut impl Io<Self>,
-    ) {
+    fn on_own_coordinator(&mut self, best: Candidate, ids: &[MemberId], io: &mut impl Io<Self>) {
         if ids.contains(&best.id) && io.config().hearsay.expects(best.id, io.view()) {
             self.settle(best, io);
         } else {
-            self.stand(call.next_round(), io);
+            self.stand(self.next_round(), io);
         }
     }
 
     fn on_joined(&mut self, newcomer: Candidate, io: &mut impl Io<Self>) {
         let me = io.me().id;
         let follows_me = io.view().successor(me).id == newcomer.id;
+        let incumbent = self.elected.and_then(|id| io.view().get(id));
+        let concerns_me = incumbent.is_some_and(|it| follows_me || newcomer > it);
         match self.phase {
             Phase::Awaiting { .. } | Phase::Collecting { .. } => {} // the second lap will tell it
             Phase::Announcing { .. } if follows_me => self.stand(self.next_round(), io),
             Phase::Announcing { .. } => {}
             Phase::Resting if self.elected == Some(me) => self.stand(1, io),
-            // The leader should do that, and the second lap pass through us to the newcomer.
-            Phase::Resting if self.elected.is_some() && follows_me => self.wait(0, io),
+            // The leader or the newcomer should call an election. See that it does.
+            Phase::Resting if concerns_me => self.wait(0, io),
             Phase::Resting => {}
         }
     }
@@ -332,8 +328,7 @@ impl ModifiedRing {
         }
         self.phase = Phase::Announcing { round: call.round };
         self.arm(io);
-        let mut ids = Vec::with_capacity(io.view().len());
-        ids.push(io.me().id);
+        let ids = vec![io.me().id];
         pass_on(Message::Coordinator { call, best, ids }, io);
     }
 
