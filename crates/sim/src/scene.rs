@@ -2,6 +2,7 @@
 //! through which it does.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use hustings_protocol::{
     Candidate, Duration, Instant, Io, MAX_KINDS, MemberId, Message, Outcome, Protocol, Timer, View,
@@ -151,12 +152,11 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
     pub(crate) fn kill(&mut self, member: u32) {
         self.people.set_condition(member, Condition::Down);
         self.held.retain(|flight| flight.to != member);
-        let kinds = P::Timer::ALL.len();
-        self.overdue
-            .retain(|slot| slot / kinds.max(1) != member as usize);
+        let slots = self.slots_of(member);
+        self.overdue.retain(|slot| !slots.contains(slot));
         self.untold.retain(|(observer, _)| *observer != member);
-        for kind in 0..kinds {
-            self.timers.disarm(member as usize * kinds + kind);
+        for slot in slots {
+            self.timers.disarm(slot);
         }
         self.nominees[member as usize] = 0;
     }
@@ -186,11 +186,26 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             };
             self.clocks = vec![exact; self.people.len()];
         }
+        let old = self.clocks[member as usize].rate;
         self.clocks[member as usize] = Clock {
             rate,
             since: self.now,
             shown,
         };
+        // Running timers count on the same clock: what is left of them passes at the new rate.
+        for slot in self.slots_of(member) {
+            if let Some(deadline) = self.timers.deadline(slot) {
+                let left = (deadline - self.now).mul_f64(old / rate);
+                self.timers.arm(slot, self.now, self.now + left);
+            }
+        }
+    }
+
+    /// The places of `member`'s timers.
+    pub(crate) fn slots_of(&self, member: u32) -> Range<usize> {
+        let kinds = P::Timer::ALL.len();
+        let first = member as usize * kinds;
+        first..first + kinds
     }
 
     /// What `member`'s clock shows.

@@ -78,6 +78,12 @@ impl Timers {
         }
     }
 
+    /// When the timer in `slot` runs out, if it is running.
+    pub(crate) fn deadline(&self, slot: usize) -> Option<Instant> {
+        let deadline = self.slots.get(slot)?.deadline;
+        (deadline != NEVER).then_some(Instant(deadline))
+    }
+
     #[inline]
     pub(crate) fn due(&self) -> Due {
         if self.running == 0 {

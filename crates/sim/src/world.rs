@@ -526,10 +526,10 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             return;
         }
         self.scene.people.set_condition(member, Condition::Up);
-        let kinds = P::Timer::ALL.len();
+        let slots = self.scene.slots_of(member);
         let (due, rest) = std::mem::take(&mut self.scene.overdue)
             .into_iter()
-            .partition::<Vec<_>, _>(|slot| slot / kinds.max(1) == member as usize);
+            .partition::<Vec<_>, _>(|slot| slots.contains(slot));
         self.scene.overdue = rest;
         let (arrived, rest) = std::mem::take(&mut self.scene.held)
             .into_iter()

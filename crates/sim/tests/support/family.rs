@@ -1,0 +1,256 @@
+//! What the laws need to know of a protocol: how to set it up, what its header promises, what it
+//! says.
+
+use std::fmt::Debug;
+
+use hustings_protocol::bully::{self, Bully};
+use hustings_protocol::chang_roberts::{self, ChangRoberts};
+use hustings_protocol::modified_ring::{self, Call, ModifiedRing};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId, Merit, Protocol};
+use hustings_sim::{Detection, Scenario, Verb, Who};
+use hustings_theory::{bully as bully_theory, rings};
+use rand_core::Rng;
+use serde::Serialize;
+
+use super::{UNIT, below, choose, happens, units};
+
+/// A protocol that the laws can be held against. Messages take at most one unit.
+pub(crate) trait Family:
+    Protocol<Message: Serialize, Timer: Debug> + Default + 'static
+{
+    const NAME: &'static str;
+    /// How its source supposes that members hear of each other's death.
+    const DETECTION: Detection;
+    /// Whether elections are counted with the best member dead from the start, yet in the views.
+    const LEADER_DEAD: bool;
+    /// Whether it assumes that links keep order.
+    const ORDERED: bool;
+    /// How many laps its patience must outlast for the promise of `field`.
+    const LAPS: u64;
+
+    fn slides() -> Self::Config;
+
+    fn field(patience: Duration) -> Self::Config;
+
+    /// How long after all is well everyone names the best, as the header of `field` has it.
+    fn settles_within(members: u32, patience: Duration) -> Duration;
+
+    /// The messages of one election that `initiator` calls, and during which nobody dies.
+    fn messages(merits: &[Merit], initiator: u32) -> u64;
+
+    /// The most messages of such an election that so many call at once.
+    fn most_messages(members: u32, initiators: u32) -> u64;
+
+    /// An election during which a member dies in a way that the source survives.
+    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario;
+
+    /// Anything that could stand in a message, and whom it could come from.
+    fn garbage(rng: &mut impl Rng) -> (MemberId, Self::Message);
+}
+
+/// The place of the best.
+pub(crate) fn best_of(merits: &[Merit]) -> u32 {
+    let best = (0_u32..).zip(merits).max_by_key(|(_, merit)| **merit);
+    best.expect("a group has members").0
+}
+
+/// `initiator` calls, and `victim` dies half a unit after `after` units.
+fn call_and_death(initiator: u32, victim: u32, after: u64) -> Scenario {
+    let mut scenario = Scenario::default();
+    scenario.push(Instant::START, Verb::Start(Who::one(initiator)));
+    let death = units(after) + UNIT.mul_f64(0.5);
+    scenario.push(death, Verb::Kill(Who::one(victim)));
+    scenario
+}
+
+/// Any place but `taken`.
+fn other_than(taken: u32, members: u32, rng: &mut impl Rng) -> u32 {
+    (taken + 1 + below(u64::from(members) - 1, rng) as u32) % members
+}
+
+/// An identity that may or may not exist, and any merit.
+pub(crate) fn anyone(rng: &mut impl Rng) -> Candidate {
+    let id = match below(8, rng) {
+        0 => rng.next_u64(),
+        _ => below(9, rng),
+    };
+    let merit = match below(4, rng) {
+        0 => rng.next_u64(),
+        _ => below(9, rng),
+    };
+    Candidate::new(id, merit)
+}
+
+impl Family for ChangRoberts {
+    const NAME: &'static str = "chang_roberts";
+    const DETECTION: Detection = Detection::Oracle;
+    const LEADER_DEAD: bool = false;
+    const ORDERED: bool = true;
+    const LAPS: u64 = 0;
+
+    fn slides() -> Self::Config {
+        chang_roberts::Config::slides()
+    }
+
+    fn field(patience: Duration) -> Self::Config {
+        chang_roberts::Config::field(patience)
+    }
+
+    fn settles_within(members: u32, patience: Duration) -> Duration {
+        patience + UNIT * (3 * u64::from(members))
+    }
+
+    fn messages(merits: &[Merit], initiator: u32) -> u64 {
+        let members = merits.len() as u32;
+        let to_the_best = (best_of(merits) + members - initiator) % members;
+        u64::from(2 * members + to_the_best)
+    }
+
+    fn most_messages(members: u32, initiators: u32) -> u64 {
+        let (n, k) = (u64::from(members), u64::from(initiators));
+        rings::chang_roberts(n, k, rings::Order::Worst).messages as u64
+    }
+
+    /// The initiator is not the best and dies after it called.
+    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario {
+        let initiator = other_than(best_of(merits), merits.len() as u32, rng);
+        call_and_death(initiator, initiator, 0)
+    }
+
+    fn garbage(rng: &mut impl Rng) -> (MemberId, Self::Message) {
+        let it = anyone(rng);
+        let message = match below(2, rng) {
+            0 => chang_roberts::Message::Election { candidate: it },
+            _ => chang_roberts::Message::Elected { winner: it },
+        };
+        (anyone(rng).id, message)
+    }
+}
+
+impl Family for ModifiedRing {
+    const NAME: &'static str = "modified_ring";
+    const DETECTION: Detection = Detection::Oracle;
+    const LEADER_DEAD: bool = false;
+    const ORDERED: bool = true;
+    const LAPS: u64 = 1;
+
+    fn slides() -> Self::Config {
+        modified_ring::Config::slides()
+    }
+
+    fn field(patience: Duration) -> Self::Config {
+        modified_ring::Config::field(patience)
+    }
+
+    fn settles_within(members: u32, patience: Duration) -> Duration {
+        patience + UNIT * (4 * u64::from(members))
+    }
+
+    fn messages(merits: &[Merit], _initiator: u32) -> u64 {
+        2 * merits.len() as u64
+    }
+
+    fn most_messages(members: u32, initiators: u32) -> u64 {
+        let (n, k) = (u64::from(members), u64::from(initiators));
+        rings::modified_ring(n, k, rings::Order::Worst).messages as u64
+    }
+
+    /// The best dies between its two signatures, or the initiator on either lap; not while the
+    /// message is on its way to them.
+    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario {
+        let members = merits.len() as u32;
+        let n = u64::from(members);
+        let best = best_of(merits);
+        if happens(50, rng) {
+            let initiator = other_than(best, members, rng);
+            let signs_after = u64::from((best + members - initiator) % members);
+            return call_and_death(initiator, best, signs_after + below(n - 1, rng));
+        }
+        let initiator = below(n, rng) as u32;
+        let lap = below(2, rng) * n;
+        call_and_death(initiator, initiator, lap + below(n - 1, rng))
+    }
+
+    fn garbage(rng: &mut impl Rng) -> (MemberId, Self::Message) {
+        let call = Call {
+            initiator: anyone(rng),
+            round: match below(3, rng) {
+                0 => u32::MAX,
+                _ => below(4, rng) as u32,
+            },
+        };
+        let signed: Vec<Candidate> = (0..below(6, rng)).map(|_| anyone(rng)).collect();
+        let message = match below(2, rng) {
+            0 => modified_ring::Message::Election { call, ids: signed },
+            _ => modified_ring::Message::Coordinator {
+                call,
+                best: anyone(rng),
+                ids: signed.iter().map(|it| it.id).collect(),
+            },
+        };
+        (anyone(rng).id, message)
+    }
+}
+
+impl Family for Bully {
+    const NAME: &'static str = "bully";
+    const DETECTION: Detection = Detection::Never;
+    const LEADER_DEAD: bool = true;
+    const ORDERED: bool = false;
+    const LAPS: u64 = 0;
+
+    fn slides() -> Self::Config {
+        bully::Config::slides(UNIT)
+    }
+
+    fn field(patience: Duration) -> Self::Config {
+        bully::Config::field(UNIT, patience)
+    }
+
+    fn settles_within(_members: u32, patience: Duration) -> Duration {
+        let config = Self::field(patience);
+        patience + config.answer_within + config.victory_within * 2
+    }
+
+    fn messages(merits: &[Merit], initiator: u32) -> u64 {
+        // The initiator and everyone better but the dead stand once each, asking all above them;
+        // all but the dead answer. The winner tells the others.
+        let caller = merits[initiator as usize];
+        let standing = merits.iter().filter(|&&merit| merit >= caller).count() as u64 - 1;
+        standing * standing + merits.len() as u64 - 2
+    }
+
+    fn most_messages(members: u32, _initiators: u32) -> u64 {
+        let (initiator, best) = (bully_theory::Initiator::All, bully_theory::Best::Down);
+        bully_theory::bully(u64::from(members), initiator, best).messages as u64
+    }
+
+    /// The old leader is dead, and the one that should follow it dies before it has won.
+    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario {
+        let mut ranking: Vec<u32> = (0..merits.len() as u32).collect();
+        ranking.sort_by_key(|&member| std::cmp::Reverse(merits[member as usize]));
+        let caller = choose(&ranking[2..], rng);
+        let mut scenario = Scenario::default();
+        scenario.push(Instant::START, Verb::Kill(Who::one(ranking[0])));
+        let death = call_and_death(caller, ranking[1], below(3, rng));
+        for (at, verb) in death.lines() {
+            scenario.push(*at, verb.clone());
+        }
+        scenario
+    }
+
+    fn garbage(rng: &mut impl Rng) -> (MemberId, Self::Message) {
+        let sender = anyone(rng);
+        let message = match below(3, rng) {
+            0 => bully::Message::Election { sender },
+            1 => bully::Message::Answer { sender },
+            _ => bully::Message::Coordinator { sender },
+        };
+        let from = if happens(20, rng) {
+            anyone(rng).id // forged
+        } else {
+            sender.id
+        };
+        (from, message)
+    }
+}

@@ -1,0 +1,168 @@
+//! What the tests share: groups, scripts, counts, chance.
+
+#![allow(dead_code, reason = "every test file uses a part of it")]
+
+pub(crate) mod family;
+pub(crate) mod text;
+pub(crate) mod watch;
+pub(crate) mod wrapper;
+
+use std::ops::Range;
+
+use hustings_protocol::{Duration, Instant, Merit, Protocol};
+use hustings_sim::classics::Layout;
+use hustings_sim::{Boot, Delay, Detection, Experiment, Network, Scenario, Seeds, Setup, Summary};
+use hustings_sim::{Tally, Trace, Who};
+use rand_core::Rng;
+
+/// What every message takes in the papers' examples.
+pub(crate) const UNIT: Duration = Duration::from_secs(1);
+
+/// A group in which every message takes one unit and everybody knows everybody.
+pub(crate) fn group(merits: Vec<Merit>, detection: Detection) -> Setup {
+    Setup {
+        merits,
+        network: Network::perfect(Delay::Constant(UNIT)),
+        detection,
+        view: 1.0,
+    }
+}
+
+/// The merits of `members` of which each is better than the one before: "the greatest id wins".
+pub(crate) fn ranked(members: u32) -> Vec<Merit> {
+    (0..u64::from(members)).map(Merit).collect()
+}
+
+/// Reads a scenario that a test wrote.
+pub(crate) fn script(text: &str) -> Scenario {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{error} in\n{text}"))
+}
+
+/// The moment so many units after the beginning.
+pub(crate) fn units(count: u64) -> Instant {
+    Instant::START + UNIT * count
+}
+
+/// All messages that were sent.
+pub(crate) fn total(tally: &Tally) -> u64 {
+    tally.unicasts.iter().chain(&tally.multicasts).sum()
+}
+
+/// Runs `scenario` among members that begin with nothing, for so many units at most.
+pub(crate) fn run<P: Protocol + Default + 'static>(
+    setup: Setup,
+    scenario: Scenario,
+    config: P::Config,
+    limit: u64,
+) -> Summary {
+    experiment(setup, scenario, limit).run(config, Seeds::new(0, 0), |_: Boot<P>| P::default())
+}
+
+/// The same, recorded.
+pub(crate) fn run_traced<P: Protocol + Default + 'static, T: Trace<P>>(
+    setup: Setup,
+    scenario: Scenario,
+    config: P::Config,
+    limit: u64,
+    trace: T,
+) -> (Summary, T) {
+    let make = |_: Boot<P>| P::default();
+    experiment(setup, scenario, limit).run_traced(config, Seeds::new(0, 0), trace, make)
+}
+
+fn experiment(setup: Setup, scenario: Scenario, limit: u64) -> Experiment {
+    scenario
+        .check(setup.merits.len())
+        .unwrap_or_else(|error| panic!("{error} in\n{scenario}"));
+    Experiment {
+        setup,
+        scenario,
+        limit: units(limit),
+    }
+}
+
+/// A number below `bound`.
+pub(crate) fn below(bound: u64, rng: &mut impl Rng) -> u64 {
+    ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
+}
+
+/// One of `choices`.
+pub(crate) fn choose<T: Copy>(choices: &[T], rng: &mut impl Rng) -> T {
+    choices[below(choices.len() as u64, rng) as usize]
+}
+
+/// Whether something of probability `percent` / 100 happens.
+pub(crate) fn happens(percent: u64, rng: &mut impl Rng) -> bool {
+    below(100, rng) < percent
+}
+
+/// Puts `items` into random order.
+pub(crate) fn shuffle<T>(items: &mut [T], rng: &mut impl Rng) {
+    for at in (1..items.len()).rev() {
+        items.swap(at, below(at as u64 + 1, rng) as usize);
+    }
+}
+
+/// The seeds of a test: so many, or the one in `HUSTINGS_SEED`.
+pub(crate) fn seeds(count: u64) -> Range<u64> {
+    match std::env::var("HUSTINGS_SEED") {
+        Ok(seed) => {
+            let seed = seed.parse().expect("HUSTINGS_SEED is a number");
+            seed..seed + 1
+        }
+        Err(_) => 0..count,
+    }
+}
+
+/// While it lives, a panic is followed by the command that replays it.
+pub(crate) struct Replay {
+    pub(crate) file: &'static str,
+    pub(crate) test: &'static str,
+    pub(crate) seed: u64,
+}
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        let Self { file, test, seed } = self;
+        if std::thread::panicking() {
+            eprintln!(
+                "replay with: HUSTINGS_SEED={seed} cargo test -p hustings-sim --test {file} -- --exact {test}"
+            );
+        }
+    }
+}
+
+/// All elections of a ring that so many call at once: every order of merits (the best at 0, which
+/// is no loss, as turning the ring changes nothing) with every set of callers.
+pub(crate) fn layouts(members: u32, callers: u32) -> impl Iterator<Item = Layout> {
+    let best = Merit(u64::from(members));
+    let others: Vec<Merit> = ranked(members - 1);
+    let sets = (0..1_u32 << members).filter(move |set| set.count_ones() == callers);
+    let sets: Vec<Vec<u32>> = sets
+        .map(|set| (0..members).filter(|at| set >> at & 1 == 1).collect())
+        .collect();
+    orders(&others).into_iter().flat_map(move |order| {
+        let merits: Vec<Merit> = [best].into_iter().chain(order).collect();
+        let layout = |callers: &Vec<u32>| Layout {
+            merits: merits.clone(),
+            starters: Who::Members(callers.clone()),
+        };
+        sets.iter().map(layout).collect::<Vec<_>>()
+    })
+}
+
+fn orders(items: &[Merit]) -> Vec<Vec<Merit>> {
+    if items.is_empty() {
+        return vec![vec![]];
+    }
+    let mut all = Vec::new();
+    for &first in items {
+        let rest: Vec<Merit> = items.iter().copied().filter(|it| *it != first).collect();
+        for mut order in orders(&rest) {
+            order.insert(0, first);
+            all.push(order);
+        }
+    }
+    all
+}

@@ -1,0 +1,71 @@
+//! Chang and Roberts' ring.
+
+use hustings_protocol::chang_roberts::{ChangRoberts, Config};
+use hustings_sim::Detection;
+
+use crate::support::UNIT;
+use crate::{NOTICED, SHORT_LIMIT, check, trace, trace_until};
+
+fn slides(members: u32, scenario: &str) -> String {
+    let config = Config::slides();
+    trace_until::<ChangRoberts>(SHORT_LIMIT, members, Detection::Oracle, config, scenario)
+}
+
+fn field(members: u32, scenario: &str) -> String {
+    let config = Config::field(UNIT * 15);
+    trace::<ChangRoberts>(members, NOTICED, config, scenario)
+}
+
+#[test]
+fn p2_initiates_after_p5_failed() {
+    let scenario = "at 0s kill 5\nat 0s start 2";
+    check!(slides(6, scenario));
+}
+
+#[test]
+fn p4_dies_and_its_identity_goes_round_for_ever() {
+    let scenario = "at 0s kill 5\nat 0s start 2\nat 2500ms kill 4";
+    check!(slides(6, scenario));
+}
+
+#[test]
+fn p4_dies_elected_and_all_name_the_dead() {
+    let scenario = "at 0s kill 5\nat 0s start 2\nat 7500ms kill 4";
+    check!(slides(6, scenario));
+}
+
+#[test]
+fn the_holder_dies_and_nobody_is_elected() {
+    let scenario = "at 0s start 2\nat 2500ms kill 0";
+    check!(slides(5, scenario));
+}
+
+#[test]
+fn two_initiators() {
+    let scenario = "at 0s start 1,3";
+    check!(slides(5, scenario));
+}
+
+#[test]
+fn the_initiator_dies() {
+    let scenario = "at 0s start 2\nat 500ms kill 2";
+    check!(slides(5, scenario));
+}
+
+#[test]
+fn partition_and_heal() {
+    let scenario = "at 0s start 0\nat 12s cut 0,1 | 2,3\nat 30s heal";
+    check!(field(4, scenario));
+}
+
+#[test]
+fn the_best_dies_and_restarts() {
+    let scenario = "at 0s start 0\nat 10500ms kill 2\nat 30s restart 2";
+    check!(field(3, scenario));
+}
+
+#[test]
+fn a_worse_member_joins() {
+    let scenario = "at 0s kill 0\nat 1s start 1\nat 20s restart 0";
+    check!(field(3, scenario));
+}
