@@ -1,6 +1,6 @@
 //! The queue for spread-out times: append-only coarse buckets, sorted when opened.
 //!
-//! A hierarchical timing wheel. An entry lies at the level of the highest digit (of [`DIGIT_BITS`]
+//! A hierarchical timing wheel. An entry lies at the level of the highest digit (of `DIGIT_BITS`
 //! bits) in which its time differs from `base`, in the slot of that digit: so pushing is an append.
 //! When the earliest slot is due it is opened: a large one is spread over the levels below, a small
 //! one is sorted into the *run*, from which entries are popped. At a million pending entries memory
@@ -11,7 +11,7 @@
 //! simulator's deterministic tie-break.
 //!
 //! `base` never passes the time of the event being handled, as long as callers open a slot (see
-//! [`Wheel::next`]) only when nothing else is due before it. Then nothing can be pushed below `base`.
+//! [`Wheel::open`]) only when nothing else is due before it. Then nothing can be pushed below `base`.
 
 use hustings_protocol::Instant;
 
