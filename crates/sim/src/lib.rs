@@ -14,6 +14,7 @@
 //! - [`Seeds`]: where all chance comes from.
 //! - [`Summary`]: what is known at the end of a run; [`statistics`]: what many runs say.
 
+mod agenda;
 pub mod classics;
 mod experiment;
 pub mod faults;
