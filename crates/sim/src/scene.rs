@@ -47,8 +47,7 @@ pub(crate) struct Scene<P: Protocol, T> {
     pub(crate) untold: Vec<(u32, u32)>,
     pub(crate) clocks: Vec<Clock>,
     pub(crate) saved: Vec<Option<P::Durable>>,
-    /// One more than the index of the member that each member names; 0: it names nobody. All
-    /// zeros, so that a group's memory is touched only as members come to name someone.
+    /// One more than the index of the member that each member names; 0: it names nobody.
     pub(crate) nominees: Vec<u32>,
     /// Since when each member names whom it names.
     pub(crate) named_at: Vec<Instant>,
@@ -71,20 +70,59 @@ pub(crate) struct Clock {
     shown: Instant,
 }
 
+/// The larger pieces of memory of a scene, empty.
+#[derive(Debug)]
+pub(crate) struct Buffers<M> {
+    post: Post<M>,
+    nominees: Vec<u32>,
+    named_at: Vec<Instant>,
+}
+
+impl<M> Default for Buffers<M> {
+    fn default() -> Self {
+        Self {
+            post: Post::new(),
+            nominees: Vec::new(),
+            named_at: Vec::new(),
+        }
+    }
+}
+
 impl<P: Protocol, T: Trace<P>> Scene<P, T> {
+    /// Ends the scene; returns its record and its memory.
+    pub(crate) fn retire(mut self) -> (T, Buffers<P::Message>) {
+        self.post.clear();
+        self.nominees.clear();
+        self.named_at.clear();
+        let buffers = Buffers {
+            post: self.post,
+            nominees: self.nominees,
+            named_at: self.named_at,
+        };
+        (self.trace, buffers)
+    }
+
     pub(crate) fn new(
         people: Population,
         config: P::Config,
         network: Network,
         detection: Detection,
         seeds: Seeds,
+        buffers: Buffers<P::Message>,
         trace: T,
     ) -> Self {
         let count = people.len();
+        let Buffers {
+            post,
+            mut nominees,
+            mut named_at,
+        } = buffers;
+        nominees.resize(count, 0);
+        named_at.resize(count, Instant::START);
         Self {
             now: Instant::START,
             horizon: Instant::START,
-            post: Post::new(),
+            post,
             timers: Timers::new(count * P::Timer::ALL.len()),
             agenda: BTreeMap::new(),
             agenda_due: NEVER,
@@ -102,8 +140,8 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             untold: Vec::new(),
             clocks: Vec::new(),
             saved: Vec::new(),
-            nominees: vec![0; count],
-            named_at: vec![Instant::START; count],
+            nominees,
+            named_at,
             tally: Tally::default(),
             trace,
         }

@@ -8,8 +8,8 @@ use hustings_protocol::{
 };
 
 use crate::population::{Condition, Population};
-use crate::post::{EVERYONE, Flight, Post};
-use crate::scene::{Agendum, NEVER, Port, Scene};
+use crate::post::{EVERYONE, Flight};
+use crate::scene::{Agendum, Buffers, NEVER, Port, Scene};
 use crate::wheel::Due;
 use crate::{Detection, Event, LossModel, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
 
@@ -61,14 +61,14 @@ pub struct Tally {
 /// messages anew in every run would take longer than the run.
 pub struct Scratch<P: Protocol> {
     members: Vec<P>,
-    post: Post<P::Message>,
+    buffers: Buffers<P::Message>,
 }
 
 impl<P: Protocol> Default for Scratch<P> {
     fn default() -> Self {
         Self {
             members: Vec::new(),
-            post: Post::new(),
+            buffers: Buffers::default(),
         }
     }
 }
@@ -141,10 +141,15 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             me: people.candidate(member),
             saved: None,
         };
-        let Scratch { mut members, post } = scratch;
+        let Scratch {
+            mut members,
+            buffers,
+        } = scratch;
         members.extend((0..count as u32).map(|member| make(boot(member))));
-        let mut scene = Scene::new(people, config, setup.network, setup.detection, seeds, trace);
-        scene.post = post;
+        let Setup {
+            network, detection, ..
+        } = setup;
+        let scene = Scene::new(people, config, network, detection, seeds, buffers, trace);
         Self {
             members,
             scene,
@@ -302,10 +307,10 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     /// Ends the world; returns its record, and its memory for another world to live in.
     pub fn retire(self) -> (T, Scratch<P>) {
-        let (mut members, mut post) = (self.members, self.scene.post);
+        let mut members = self.members;
         members.clear();
-        post.clear();
-        (self.scene.trace, Scratch { members, post })
+        let (trace, buffers) = self.scene.retire();
+        (trace, Scratch { members, buffers })
     }
 
     #[inline(always)]
