@@ -10,6 +10,8 @@ mod skeleton;
 mod workload;
 mod world;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -23,6 +25,9 @@ struct Arguments {
     /// How often each side is measured; the best of each counts
     #[arg(long, default_value_t = 5)]
     repeat: u32,
+    /// Fail if the simulator takes more than so many times the skeleton's time
+    #[arg(long, value_name = "RATIO", default_value_t = f64::INFINITY)]
+    at_most: f64,
 }
 
 #[derive(Subcommand)]
@@ -41,7 +46,7 @@ enum Command {
     List,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::One {
@@ -53,18 +58,20 @@ fn main() {
             for workload in WORKLOADS {
                 println!("{}", workload.name);
             }
+            ExitCode::SUCCESS
         }
-        None => compare(arguments.repeat),
+        None => compare(arguments.repeat, arguments.at_most),
     }
 }
 
-fn run_one(name: &str, side: Side, messages: u64) {
+fn run_one(name: &str, side: Side, messages: u64) -> ExitCode {
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
         eprintln!("error: no workload `{name}`: see `hustings-benches list`");
-        std::process::exit(2);
+        return ExitCode::from(2);
     };
     let delivered = workload.run(side, messages);
     println!("{delivered} {}", peak_kilobytes());
+    ExitCode::SUCCESS
 }
 
 /// The most memory that this process has held, as Linux tells it; 0 elsewhere.
@@ -77,7 +84,9 @@ fn peak_kilobytes() -> u64 {
         .unwrap_or(0)
 }
 
-fn compare(repeat: u32) {
+/// Prints the table; fails if a ratio is above `at_most`.
+fn compare(repeat: u32, at_most: f64) -> ExitCode {
+    let mut outcome = ExitCode::SUCCESS;
     println!("workload            skeleton        simulator      ratio");
     println!("                  ns     M/s      ns     M/s");
     for workload in WORKLOADS {
@@ -88,14 +97,19 @@ fn compare(repeat: u32) {
             }
         }
         let [skeleton, world] = best;
+        let ratio = world / skeleton;
+        let mark = if ratio > at_most { "  too slow" } else { "" };
         println!(
-            "{:<14} {skeleton:>6.1} {:>7.1}  {world:>6.1} {:>7.1}  {:>5.2} x",
+            "{:<14} {skeleton:>6.1} {:>7.1}  {world:>6.1} {:>7.1}  {ratio:>5.2} x{mark}",
             workload.name,
             1e3 / skeleton,
             1e3 / world,
-            world / skeleton
         );
+        if ratio > at_most {
+            outcome = ExitCode::FAILURE;
+        }
     }
+    outcome
 }
 
 fn nanos_per_message(workload: &Workload, side: Side) -> f64 {

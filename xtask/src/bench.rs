@@ -27,20 +27,30 @@ pub(crate) fn run() -> Result<()> {
     let build = ["build", "--release", "--package", "hustings-benches"];
     shell::run(&mut shell::cargo(build))?;
     println!("\nCPU time per delivered message, set-up included (at most 2 x):");
-    shell::run(&mut Command::new(program()))?;
+    let ratios = shell::run(Command::new(program()).args(["--at-most", "2"]));
     println!("\nInstructions per delivered message, set-up included:");
     println!(
         "{:<14} {:>8} {:>10} {:>8}",
         "workload", "skeleton", "simulator", "at most"
     );
+    let mut exceeded = Vec::new();
     for &(workload, most) in COUNTED {
         let skeleton = instructions(workload, "skeleton")?;
         let simulator = instructions(workload, "world")?;
         println!("{workload:<14} {skeleton:>8.1} {simulator:>10.1} {most:>8}");
+        if simulator > most {
+            exceeded.push(format!("{workload}: {simulator:.1} instructions a message"));
+        }
     }
     let peak = measure(Command::new(program()).args(["one", "w1-all-1e6", "world", "1"]))?.1 / 1024;
     println!("\nMemory, a million members, all initiating: {peak} MB (at most {MOST_MEGABYTES})");
-    Ok(())
+    if peak > MOST_MEGABYTES {
+        exceeded.push(format!("{peak} MB"));
+    }
+    if !exceeded.is_empty() {
+        return Err(format!("over the limit: {}", exceeded.join(", ")).into());
+    }
+    ratios
 }
 
 fn program() -> PathBuf {

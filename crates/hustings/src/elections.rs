@@ -125,7 +125,8 @@ pub(crate) struct Caution {
     /// How long a member waits for a message that is due (rings), or puts up with a leader that is
     /// not the best it knows (bully), before it calls an election again. Default: for ever, as in
     /// the sources
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time)]
+    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
+          allow_hyphen_values = true)]
     patience: Option<Duration>,
 
     /// What a member does with a message that contradicts its own view

@@ -40,7 +40,7 @@ pub(crate) fn measure<E: Election>(
     };
     let take = |run: Option<Run>| match run {
         Some(Run { summary, end }) => {
-            metrics.take_in(&summary);
+            metrics.take_in(&summary, end);
             taken_in += 1;
             flooded += u64::from(end == End::Flooded);
             ControlFlow::Continue(())
@@ -93,12 +93,13 @@ impl Metrics {
             sample("strong_success", Kind::Proportion),
             sample("weak_success", Kind::Fraction),
             sample("elected_best", Kind::Proportion),
+            sample("finished", Kind::Proportion),
         ]);
         Self { kinds, samples }
     }
 
     /// Takes in one run. Its values come in the order of the samples.
-    fn take_in(&mut self, summary: &Summary) {
+    fn take_in(&mut self, summary: &Summary, end: End) {
         let tally = &summary.tally;
         let unicasts: u64 = tally.unicasts.iter().sum();
         let multicasts: u64 = tally.multicasts.iter().sum();
@@ -116,6 +117,7 @@ impl Metrics {
             Some(share(summary.strong_success)),
             Some(summary.weak_success),
             Some(share(summary.elected_best)),
+            Some(share(end == End::AtRest)),
         ]);
         for ((_, sample), value) in self.samples.iter_mut().zip(values) {
             if let Some(value) = value {

@@ -120,6 +120,9 @@ impl fmt::Display for Duration {
     }
 }
 
+/// The longest span that can be written: a hundred years. Sums of several still fit.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 impl FromStr for Duration {
     type Err = DurationError;
 
@@ -147,7 +150,11 @@ impl FromStr for Duration {
             return Err(refused());
         }
         let number: f64 = number.parse().map_err(|_| refused())?;
-        Ok(Self((number * nanos).round() as u64))
+        let nanos = (number * nanos).round();
+        if nanos > LONGEST.0 as f64 {
+            return Err(refused());
+        }
+        Ok(Self(nanos as u64))
     }
 }
 
@@ -161,7 +168,7 @@ impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms",
+            "`{}` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms, up to 876000h",
             self.text
         )
     }
@@ -184,7 +191,19 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(span), "{text}");
         }
-        for text in ["", "5", "s", "-1s", "1e3s", "infs", "1.2.3s", "1 s", "1sec"] {
+        for text in [
+            "",
+            "5",
+            "s",
+            "-1s",
+            "1e3s",
+            "infs",
+            "1.2.3s",
+            "1 s",
+            "1sec",
+            "876001h",
+            "99999999999999h",
+        ] {
             assert!(text.parse::<Duration>().is_err(), "{text}");
         }
     }

@@ -56,6 +56,10 @@ mod tests {
         // Means 10,000 and 9,000; standard deviations below 95.
         assert!((first - 10_000.0).abs() < 430.0, "{first}");
         assert!((second - 9_000.0).abs() < 430.0, "{second}");
+        // Uniform in the round: mean 0.5 s, standard error 0.29 / sqrt(10,000).
+        let times = scenario.lines().iter().map(|(at, _)| at.as_secs_f64());
+        let mean = times.filter(|&at| at <= 1.0).sum::<f64>() / first;
+        assert!((mean - 0.5).abs() < 0.013, "{mean}");
         assert_eq!(
             crashes(10, 0.0, round, Instant(1), Seeds::new(3, 0))
                 .lines()

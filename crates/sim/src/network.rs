@@ -411,6 +411,11 @@ mod tests {
             mean: Duration::ZERO,
         });
         assert_eq!(network.check(), Err(NetworkError::ZeroMean));
+        network.delay = Delay::LogNormal {
+            median: Duration::from_millis(1),
+            sigma: -0.5,
+        };
+        assert_eq!(network.check(), Err(NetworkError::Sigma(-0.5)));
         network.unicast_loss = 1.5;
         assert_eq!(
             network.check().unwrap_err().to_string(),

@@ -13,6 +13,7 @@
 //! at 6s     drift 1 1.01       # its clock runs one hundredth fast
 //! ```
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -202,13 +203,16 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
             })
         }
         "cut" => match rest.split_once("->") {
-            Some((from, to)) => Ok(Verb::CutOneWay {
-                from: parse_who(from.trim())?,
-                to: parse_who(to.trim())?,
-            }),
+            Some((from, to)) => {
+                let (from, to) = (parse_who(from.trim())?, parse_who(to.trim())?);
+                require_apart([&from, &to])?;
+                Ok(Verb::CutOneWay { from, to })
+            }
             None => {
                 let groups = rest.split('|').map(|group| parse_who(group.trim()));
-                Ok(Verb::Cut(groups.collect::<Result<_, _>>()?))
+                let groups: Vec<Who> = groups.collect::<Result<_, _>>()?;
+                require_apart(&groups)?;
+                Ok(Verb::Cut(groups))
             }
         },
         "heal" if rest.is_empty() => Ok(Verb::Heal),
@@ -228,6 +232,22 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
         }
         _ => Err(format!("unknown verb `{verb}`: use {VERBS}")),
     }
+}
+
+/// Refuses a cut that has a member on two of its sides.
+fn require_apart<'a>(sides: impl IntoIterator<Item = &'a Who>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for side in sides {
+        let Who::Members(members) = side else {
+            continue; // who that is will be known when it strikes
+        };
+        let here: BTreeSet<u32> = members.iter().copied().collect();
+        if let Some(member) = here.intersection(&seen).next() {
+            return Err(format!("member {member} is on two sides of the cut"));
+        }
+        seen.extend(here);
+    }
+    Ok(())
 }
 
 fn parse_who(text: &str) -> Result<Who, String> {
@@ -326,7 +346,7 @@ mod tests {
             ("\nkill 4", "line 2: `kill 4` does not begin with `at TIME`"),
             (
                 "at 5 kill 4",
-                "line 1: `5` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms",
+                "line 1: `5` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms, up to 876000h, up to 876000h",
             ),
             (
                 "at 1s",
@@ -358,6 +378,18 @@ mod tests {
                 complaint
             );
         }
+    }
+
+    #[test]
+    fn nobody_is_on_two_sides_of_a_cut() {
+        for script in ["at 1s cut 0,1 | 1-4", "at 1s cut 1 | 1", "at 1s cut 1 -> 1"] {
+            let error = script.parse::<Scenario>().unwrap_err().to_string();
+            assert_eq!(
+                error, "line 1: member 1 is on two sides of the cut",
+                "{script}"
+            );
+        }
+        assert!("at 1s cut 1,1 | 2 | 3".parse::<Scenario>().is_ok());
     }
 
     #[test]

@@ -303,7 +303,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             self.record_lost(from, None);
             return;
         }
-        if self.common_delay.is_some() {
+        if self.common_delay.is_some() && self.people.is_whole() {
             // One entry for all, fanned out on arrival; copies lost one by one are lost there.
             let to = EVERYONE;
             self.post.multicasts += 1;
@@ -315,7 +315,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             if to == from {
                 continue;
             }
-            if lost {
+            if lost || !self.people.connected(from, to) {
                 self.record_lost(from, Some(to));
                 continue;
             }

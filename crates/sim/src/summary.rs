@@ -95,3 +95,21 @@ impl Votes {
         live.map(|(_, &count)| count).max().unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Votes;
+    use hustings_protocol::{Instant, MemberId};
+
+    #[test]
+    fn votes_for_the_dead_make_nobody_strong() {
+        let mut votes = Votes::default();
+        for nominee in [4, 4, 4, 2, 2] {
+            votes.count(Some((MemberId(nominee), Instant(7))));
+        }
+        votes.count(None);
+        assert_eq!(votes.strongest(|_| true), 3);
+        assert_eq!(votes.strongest(|id| id != MemberId(4)), 2);
+        assert_eq!(votes.unanimous(), None);
+    }
+}

@@ -1,6 +1,6 @@
 //! The protocols, simulated, against a table of values computed independently.
 //!
-//! Every entry of `data/rings.json` must find its run here; an entry of an unknown family fails the
+//! Every entry of theory's `rings.json` must find its run here; an entry of an unknown family fails the
 //! test. The model: one hop is one message and takes one unit, a hop over a dead member is free; N
 //! counts the live members of a ring, and a bully group with its dead coordinator.
 
@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use support::{group, layouts, ranked, run, run_traced, script, total};
 
-const TABLE: &str = include_str!("data/rings.json");
+const TABLE: &str = include_str!("../../theory/tests/data/rings.json");
 const ENTRIES: usize = 226;
 
 /// The largest ring of which every order of merits and every set of initiators is run.

@@ -24,7 +24,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Fewer runs and smaller groups: a second instead of a minute
+    /// Fewer runs and smaller groups: below a second instead of ten or more
     #[arg(long)]
     quick: bool,
 

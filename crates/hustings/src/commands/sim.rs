@@ -38,7 +38,8 @@ Examples:
 pub(crate) struct SimOptions {
     /// Stop a run at this simulated time, if the group is not at rest before. Default: 20 times once
     /// round a ring, or 100 times both time-outs of the bully, after the last line of the scenario
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time)]
+    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
+          allow_hyphen_values = true)]
     until: Option<Duration>,
 
     /// A script of what befalls the group in each run, on top of the other options. If it has a `start`
@@ -118,6 +119,9 @@ impl Task<SimOptions> for Simulate {
     }
 }
 
+/// A hundred years: what can be written as a duration. Times in a run then never overflow.
+const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 impl SimOptions {
     fn trial<E: Election>(&self, election: E, common: &Common) -> Result<Trial<E>, Failure> {
         election.require_room()?;
@@ -129,6 +133,13 @@ impl SimOptions {
         let until = self
             .until
             .unwrap_or_else(|| last_line(&script) + election.long_enough());
+        if until > LONGEST_RUN {
+            return Err(Failure::Usage(format!(
+                "so many members with so long a --delay may take {:.0} years: choose fewer members, \
+                 a shorter --delay, or an --until of at most 876000h",
+                until.as_secs_f64() / (365.0 * 24.0 * 3600.0)
+            )));
+        }
         Ok(Trial {
             election,
             conditions,

@@ -38,12 +38,14 @@ pub(crate) struct BullyOptions {
 
     /// How long who asked waits for an answer. Default: 2.5 x the longest delay, which is taken to be
     /// 4 x the mean where delays have no bound
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time)]
+    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
+          allow_hyphen_values = true)]
     answer_within: Option<Duration>,
 
     /// How long who got an answer waits for the winner, not less than --answer-within. Default:
     /// --answer-within and 2 x the longest delay
-    #[arg(long, value_name = "DURATION", value_parser = values::some_time)]
+    #[arg(long, value_name = "DURATION", value_parser = values::some_time,
+          allow_hyphen_values = true)]
     victory_within: Option<Duration>,
 
     #[command(flatten)]

@@ -15,7 +15,8 @@ use crate::report::Parameters;
 pub(crate) struct NetworkOptions {
     /// How long a message takes: 100ms, uniform:50ms..150ms, exponential:100ms (its mean), or
     /// lognormal:100ms:0.5 (median, and standard deviation of the logarithm)
-    #[arg(long, value_name = "DELAY", default_value = "100ms", value_parser = values::delay)]
+    #[arg(long, value_name = "DELAY", default_value = "100ms", value_parser = values::delay,
+          allow_hyphen_values = true)]
     delay: Delay,
 
     /// The probability that a message is lost; short for --unicast-loss P --multicast-loss P
@@ -75,7 +76,8 @@ pub(crate) struct FaultOptions {
 
     /// How members learn that others crashed: at once and untold (oracle), never, or so long after
     /// it, with a notice. Default: oracle on rings, never for the bully
-    #[arg(long, value_name = "oracle|never|DURATION", value_parser = values::detection)]
+    #[arg(long, value_name = "oracle|never|DURATION", value_parser = values::detection,
+          allow_hyphen_values = true)]
     detect: Option<Detection>,
 }
 

@@ -32,8 +32,8 @@ pub(crate) fn probability(text: &str) -> Result<f64, String> {
 
 /// A span of time, perhaps none.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    const USAGE: &str =
-        "not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms";
+    const USAGE: &str = "not a duration: write a number and a unit (ns, us, ms, s, m, h), as in \
+                         250ms, up to 876000h";
     text.parse().map_err(|_| USAGE.to_owned())
 }
 

@@ -25,6 +25,8 @@ pub(crate) enum Act {
     Arm(Bell, Duration),
     Disarm(Bell),
     Save(u32),
+    /// Saves if it had saved nothing before it came up.
+    SaveIfNew(u32),
     /// Stands in the round of this number.
     Show(u32),
     /// Stands in the round that its clock shows, in milliseconds.
@@ -107,6 +109,11 @@ impl Puppet {
             Act::Arm(bell, after) => io.arm(bell, after),
             Act::Disarm(bell) => io.disarm(bell),
             Act::Save(number) => io.save(number),
+            Act::SaveIfNew(number) => {
+                if self.0.is_none() {
+                    io.save(number);
+                }
+            }
             Act::Show(number) => io.report(show(number)),
             Act::ShowClock => {
                 let millis = io.now().0 / 1_000_000;

@@ -98,6 +98,28 @@ fn a_restart_finds_what_was_saved_unless_it_is_fresh() {
 }
 
 #[test]
+fn what_was_saved_once_is_found_after_every_restart() {
+    let lines = play(
+        1,
+        Detection::Never,
+        "at 0s start 0\nat 1s restart 0\nat 2s restart 0",
+        // Only the first life saves: it finds nothing and stands in round 0.
+        |_, cue| match cue {
+            Cue::Start => vec![Act::ShowSaved, Act::SaveIfNew(5)],
+            _ => vec![],
+        },
+    );
+    assert_eq!(
+        only("stands", &lines),
+        [
+            "0.000s  0 stands, round 0",
+            "1.000s  0 stands, round 5",
+            "2.000s  0 stands, round 5"
+        ]
+    );
+}
+
+#[test]
 fn a_restart_stops_the_timers_of_the_life_before() {
     let lines = play(
         1,
@@ -147,6 +169,28 @@ fn a_message_under_way_when_its_link_is_cut_is_lost() {
         },
     );
     assert_eq!(only("0 -> 1", &lines)[1..], ["1.000s  lost: 0 -> 1"]);
+}
+
+#[test]
+fn a_message_sent_into_a_cut_is_lost_even_if_the_cut_heals_before_it_would_arrive() {
+    for act in [Act::Send(1, 7), Act::Multicast(7)] {
+        let sent_into = |scenario| {
+            let script: fn(u64, Cue) -> Vec<Act> = match act {
+                Act::Multicast(_) => |_, cue| match cue {
+                    Cue::Start => vec![Act::Multicast(7)],
+                    _ => vec![],
+                },
+                _ => |_, cue| match cue {
+                    Cue::Start => vec![Act::Send(1, 7)],
+                    _ => vec![],
+                },
+            };
+            only("1 gets", &play(2, Detection::Never, scenario, script)).len()
+        };
+        assert_eq!(sent_into("at 1s start 0"), 1, "{act:?}");
+        let healed = "at 1s cut 0 | 1\nat 1s start 0\nat 1500ms heal";
+        assert_eq!(sent_into(healed), 0, "{act:?}");
+    }
 }
 
 #[test]
