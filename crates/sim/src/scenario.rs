@@ -346,7 +346,7 @@ mod tests {
             ("\nkill 4", "line 2: `kill 4` does not begin with `at TIME`"),
             (
                 "at 5 kill 4",
-                "line 1: `5` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms, up to 876000h, up to 876000h",
+                "line 1: `5` is not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 250ms, up to 876000h",
             ),
             (
                 "at 1s",
