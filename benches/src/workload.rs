@@ -65,8 +65,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
     rings("w1-all-1e5", 100_000, ALL, STEADY),
     rings("w1-all-1e6", 1_000_000, ALL, STEADY),
     rings("w1j-one-1e3", 1_000, ONE, JITTERED),
+    rings("w1j-one-1e4", 10_000, ONE, JITTERED),
     rings("w1j-one-1e5", 100_000, ONE, JITTERED),
+    rings("w1j-one-1e6", 1_000_000, ONE, JITTERED),
     rings("w1j-all-1e3", 1_000, ALL, JITTERED),
+    rings("w1j-all-1e4", 10_000, ALL, JITTERED),
     rings("w1j-all-1e5", 100_000, ALL, JITTERED),
     rings("w1j-all-1e6", 1_000_000, ALL, JITTERED),
     Workload {

@@ -205,13 +205,13 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
         "cut" => match rest.split_once("->") {
             Some((from, to)) => {
                 let (from, to) = (parse_who(from.trim())?, parse_who(to.trim())?);
-                require_apart([&from, &to])?;
+                require_apart(&[&from, &to])?;
                 Ok(Verb::CutOneWay { from, to })
             }
             None => {
                 let groups = rest.split('|').map(|group| parse_who(group.trim()));
                 let groups: Vec<Who> = groups.collect::<Result<_, _>>()?;
-                require_apart(&groups)?;
+                require_apart(&groups.iter().collect::<Vec<_>>())?;
                 Ok(Verb::Cut(groups))
             }
         },
@@ -235,11 +235,14 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
 }
 
 /// Refuses a cut that has a member on two of its sides.
-fn require_apart<'a>(sides: impl IntoIterator<Item = &'a Who>) -> Result<(), String> {
+fn require_apart(sides: &[&Who]) -> Result<(), String> {
+    if sides.len() > 1 && sides.contains(&&Who::All) {
+        return Err("with all on one side of the cut, nobody is left for another".to_owned());
+    }
     let mut seen = BTreeSet::new();
     for side in sides {
         let Who::Members(members) = side else {
-            continue; // who that is will be known when it strikes
+            continue; // the best: the last side that names it has it
         };
         let here: BTreeSet<u32> = members.iter().copied().collect();
         if let Some(member) = here.intersection(&seen).next() {
@@ -389,6 +392,7 @@ mod tests {
                 "{script}"
             );
         }
+        assert!("at 1s cut all | 1".parse::<Scenario>().is_err());
         assert!("at 1s cut 1,1 | 2 | 3".parse::<Scenario>().is_ok());
     }
 

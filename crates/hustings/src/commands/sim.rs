@@ -65,6 +65,7 @@ and maximum:
   strong_success  all members that are up name the same leader, which is up
   weak_success    the largest fraction of them that does
   elected_best    strong success, and the leader is the best that is up
+  finished        the run came to rest: neither --until nor a flood of messages ended it
 
 Lines of a scenario; members are numbered from 0, in ring order, and of the
 bully's the last is the best:
@@ -135,7 +136,7 @@ impl SimOptions {
             .unwrap_or_else(|| last_line(&script) + election.long_enough());
         if until > LONGEST_RUN {
             return Err(Failure::Usage(format!(
-                "so many members with so long a --delay may take {:.0} years: choose fewer members, \
+                "a run of up to {:.0} years is too long: choose fewer members, an earlier scenario, \
                  a shorter --delay, or an --until of at most 876000h",
                 until.as_secs_f64() / (365.0 * 24.0 * 3600.0)
             )));
