@@ -1,8 +1,5 @@
-//! The workloads by hand: bare arrays, small events, one vector per timestamp (a binary heap where
-//! delays vary), no framework.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! The workloads by hand: bare arrays, small events, one vector per timestamp (where delays vary,
+//! one per quarter of a millisecond, sorted when its turn comes), no framework.
 
 use hustings_sim::{Delay, Seeds, Stream};
 use rand_core::Rng;
@@ -31,22 +28,24 @@ struct Member {
     participating: bool,
 }
 
-struct RingState {
-    members: Vec<Member>,
+struct RingState<'a> {
+    members: &'a mut Vec<Member>,
     /// Messages sent, by kind.
     sent: [u64; 2],
 }
 
-impl RingState {
-    fn new(merits: &[u64]) -> Self {
+impl<'a> RingState<'a> {
+    fn new(merits: &[u64], members: &'a mut Vec<Member>) -> Self {
         let member = |&merit| Member {
             merit,
             leader: None,
             known_at: 0,
             participating: false,
         };
+        members.clear();
+        members.extend(merits.iter().map(member));
         Self {
-            members: merits.iter().map(member).collect(),
+            members,
             sent: [0; 2],
         }
     }
@@ -92,54 +91,80 @@ impl RingState {
     }
 }
 
+/// What one election leaves to the next: its memory.
+#[derive(Default)]
+pub(crate) struct RingMemory {
+    members: Vec<Member>,
+    due: Vec<Hop>,
+    next_due: Vec<Hop>,
+    buckets: [Vec<(u64, Hop)>; 8],
+}
+
 /// One Chang-Roberts election; returns how many messages were delivered.
-pub(crate) fn ring(merits: &[u64], starters: &[u32], delay: Delay) -> u64 {
+pub(crate) fn ring(merits: &[u64], starters: &[u32], delay: Delay, memory: &mut RingMemory) -> u64 {
     match delay {
-        Delay::Constant(delay) => steady_ring(merits, starters, delay.0),
-        Delay::Uniform { from, to } => jittered_ring(merits, starters, from.0, to.0 - from.0),
+        Delay::Constant(delay) => steady_ring(merits, starters, delay.0, memory),
+        Delay::Uniform { from, to } => {
+            jittered_ring(merits, starters, from.0, to.0 - from.0, memory)
+        }
         Delay::Exponential { .. } | Delay::LogNormal { .. } => unreachable!("not a workload"),
     }
 }
 
-fn steady_ring(merits: &[u64], starters: &[u32], delay: u64) -> u64 {
-    let mut ring = RingState::new(merits);
+fn steady_ring(merits: &[u64], starters: &[u32], delay: u64, memory: &mut RingMemory) -> u64 {
+    let mut ring = RingState::new(merits, &mut memory.members);
     // One vector for the present time and one for the next.
-    let mut due: Vec<Hop> = Vec::new();
-    let mut next_due: Vec<Hop> = starters.iter().map(|&at| ring.start(at)).collect();
+    let (due, next_due) = (&mut memory.due, &mut memory.next_due);
+    next_due.extend(starters.iter().map(|&at| ring.start(at)));
     let mut now = 0;
     let mut delivered = 0;
     while !next_due.is_empty() {
         now += delay;
-        std::mem::swap(&mut due, &mut next_due);
+        std::mem::swap(due, next_due);
         for hop in due.drain(..) {
             delivered += 1;
             next_due.extend(ring.receive(now, hop));
         }
     }
-    std::hint::black_box(ring.members);
+    std::hint::black_box(&ring.members);
     delivered
 }
 
-fn jittered_ring(merits: &[u64], starters: &[u32], from: u64, width: u64) -> u64 {
-    let mut ring = RingState::new(merits);
+/// Buckets of a quarter of a millisecond: half of the shortest delay, so that nothing is ever sent
+/// into the bucket in hand, and eight of them hold all that is in flight.
+const BUCKET_BITS: u32 = 18;
+
+fn jittered_ring(
+    merits: &[u64],
+    starters: &[u32],
+    from: u64,
+    width: u64,
+    memory: &mut RingMemory,
+) -> u64 {
+    let mut ring = RingState::new(merits, &mut memory.members);
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
-    // By arrival, and by the order of sending among equal arrivals.
-    let mut heap: BinaryHeap<Reverse<(u64, u64, Hop)>> = BinaryHeap::new();
+    let buckets = &mut memory.buckets;
+    let bucket = |at: u64| (at >> BUCKET_BITS) as usize % 8;
     for &at in starters {
         let arrives = from + below(&mut rng, width);
         let hop = ring.start(at);
-        heap.push(Reverse((arrives, ring.sent[0], hop)));
+        buckets[bucket(arrives)].push((arrives, hop));
     }
-    let mut delivered = 0;
-    while let Some(Reverse((at, _, hop))) = heap.pop() {
-        delivered += 1;
-        if let Some(hop) = ring.receive(at, hop) {
-            let arrives = at + from + below(&mut rng, width);
-            let number = ring.sent[0] + ring.sent[1];
-            heap.push(Reverse((arrives, number, hop)));
+    let (mut number, mut delivered) = (0, 0);
+    while buckets.iter().any(|bucket| !bucket.is_empty()) {
+        let mut due = std::mem::take(&mut buckets[number % 8]);
+        due.sort_unstable_by_key(|(at, _)| *at);
+        for (at, hop) in due.drain(..) {
+            delivered += 1;
+            if let Some(hop) = ring.receive(at, hop) {
+                let arrives = at + from + below(&mut rng, width);
+                buckets[bucket(arrives)].push((arrives, hop));
+            }
         }
+        buckets[number % 8] = due;
+        number += 1;
     }
-    std::hint::black_box(ring.members);
+    std::hint::black_box(&ring.members);
     delivered
 }
 
@@ -164,42 +189,71 @@ const ANNOUNCE: u32 = 0;
 const RECEIVE: u32 = 1;
 const EXPIRE: u32 = 2;
 
+/// One vector per timestamp: every time is a whole millisecond, and none is 4096 away. Emptied
+/// vectors are kept for their memory.
+struct Slots {
+    slots: Vec<Vec<Plain>>,
+    spare: Vec<Vec<Plain>>,
+}
+
+impl Slots {
+    #[inline(always)]
+    fn at(&mut self, time: u64) -> &mut Vec<Plain> {
+        let slot = &mut self.slots[time as usize % 4096];
+        if slot.capacity() == 0 {
+            *slot = self.spare.pop().unwrap_or_default();
+        }
+        slot
+    }
+
+    /// The first time from `time` on at which something is due. Something must be.
+    #[inline(always)]
+    fn next(&self, mut time: u64) -> u64 {
+        while self.slots[time as usize % 4096].is_empty() {
+            time += 1;
+        }
+        time
+    }
+}
+
 fn steady_beacon(listeners: u32, loss: f64, delay: u64, messages: u64) -> u64 {
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
     let lost_below = (loss * 2f64.powi(64)) as u64;
     let mut deadlines = vec![0; listeners as usize];
     let mut queued = vec![false; listeners as usize];
-    // One vector per timestamp: every time is a whole millisecond, and none is 4096 away.
-    let slot = |at: u64| at as usize % 4096;
     let (delay, second, listen) = (delay / MILLISECOND, 1_000, 3_000);
-    let mut slots: Vec<Vec<Plain>> = vec![Vec::new(); 4096];
-    slots[0].push([0, ANNOUNCE, 0, 0]);
-    let mut due = Vec::new();
+    let mut slots = Slots {
+        slots: vec![Vec::new(); 4096],
+        spare: Vec::new(),
+    };
+    slots.at(0).push([0, ANNOUNCE, 0, 0]);
     let (mut now, mut delivered, mut expired) = (0, 0, 0);
     while delivered < messages {
-        std::mem::swap(&mut due, &mut slots[slot(now)]);
+        now = slots.next(now);
+        let mut due = std::mem::take(slots.at(now));
         for [member, kind, number, _] in due.drain(..) {
             match kind {
                 ANNOUNCE => {
+                    let arrivals = slots.at(now + delay);
                     for to in 0..listeners {
                         if rng.next_u64() >= lost_below {
-                            slots[slot(now + delay)].push([to, RECEIVE, number, 0]);
+                            arrivals.push([to, RECEIVE, number, 0]);
                         }
                     }
-                    slots[slot(now + second)].push([0, ANNOUNCE, number + 1, 0]);
+                    slots.at(now + second).push([0, ANNOUNCE, number + 1, 0]);
                 }
                 RECEIVE => {
                     delivered += 1;
                     deadlines[member as usize] = now + listen;
                     if !queued[member as usize] {
                         queued[member as usize] = true;
-                        slots[slot(now + listen)].push([member, EXPIRE, 0, 0]);
+                        slots.at(now + listen).push([member, EXPIRE, 0, 0]);
                     }
                 }
                 _ => {
                     let deadline = deadlines[member as usize];
                     if deadline > now {
-                        slots[slot(deadline)].push([member, EXPIRE, 0, 0]);
+                        slots.at(deadline).push([member, EXPIRE, 0, 0]);
                     } else {
                         queued[member as usize] = false;
                         expired += 1;
@@ -207,48 +261,59 @@ fn steady_beacon(listeners: u32, loss: f64, delay: u64, messages: u64) -> u64 {
                 }
             }
         }
-        now += 1;
+        slots.spare.push(due);
     }
     std::hint::black_box(expired);
     delivered
 }
 
+/// A 16-byte event that carries its time: time, kind, receiver.
+type Timed = (u64, u32, u32);
+
+/// The same buckets, each sorted when its turn comes; none is a whole turn of them away.
 fn jittered_beacon(listeners: u32, loss: f64, from: u64, width: u64, messages: u64) -> u64 {
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
     let lost_below = (loss * 2f64.powi(64)) as u64;
     let mut deadlines = vec![0; listeners as usize];
     let mut queued = vec![false; listeners as usize];
-    let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> = BinaryHeap::new();
-    heap.push(Reverse((0, ANNOUNCE, 0)));
-    let (mut delivered, mut expired) = (0, 0);
+    let bucket = |at: u64| (at >> BUCKET_BITS) as usize % 16_384;
+    let mut buckets: Vec<Vec<Timed>> = vec![Vec::new(); 16_384];
+    buckets[0].push((0, ANNOUNCE, 0));
+    let mut due: Vec<Timed> = Vec::new();
+    let (mut number, mut delivered, mut expired) = (0, 0, 0);
     while delivered < messages {
-        let Some(Reverse((now, kind, member))) = heap.pop() else {
-            break;
-        };
-        match kind {
-            ANNOUNCE => {
-                for to in 0..listeners {
-                    if rng.next_u64() >= lost_below {
-                        heap.push(Reverse((now + from + below(&mut rng, width), RECEIVE, to)));
+        while buckets[number % 16_384].is_empty() {
+            number += 1;
+        }
+        std::mem::swap(&mut due, &mut buckets[number % 16_384]);
+        due.sort_unstable_by_key(|(at, ..)| *at);
+        for (now, kind, member) in due.drain(..) {
+            match kind {
+                ANNOUNCE => {
+                    for to in 0..listeners {
+                        if rng.next_u64() >= lost_below {
+                            let arrives = now + from + below(&mut rng, width);
+                            buckets[bucket(arrives)].push((arrives, RECEIVE, to));
+                        }
+                    }
+                    buckets[bucket(now + SECOND)].push((now + SECOND, ANNOUNCE, 0));
+                }
+                RECEIVE => {
+                    delivered += 1;
+                    deadlines[member as usize] = now + LISTEN;
+                    if !queued[member as usize] {
+                        queued[member as usize] = true;
+                        buckets[bucket(now + LISTEN)].push((now + LISTEN, EXPIRE, member));
                     }
                 }
-                heap.push(Reverse((now + SECOND, ANNOUNCE, 0)));
-            }
-            RECEIVE => {
-                delivered += 1;
-                deadlines[member as usize] = now + LISTEN;
-                if !queued[member as usize] {
-                    queued[member as usize] = true;
-                    heap.push(Reverse((now + LISTEN, EXPIRE, member)));
-                }
-            }
-            _ => {
-                let deadline = deadlines[member as usize];
-                if deadline > now {
-                    heap.push(Reverse((deadline, EXPIRE, member)));
-                } else {
-                    queued[member as usize] = false;
-                    expired += 1;
+                _ => {
+                    let deadline = deadlines[member as usize];
+                    if deadline > now {
+                        buckets[bucket(deadline)].push((deadline, EXPIRE, member));
+                    } else {
+                        queued[member as usize] = false;
+                        expired += 1;
+                    }
                 }
             }
         }

@@ -108,10 +108,13 @@ impl Workload {
                 let merits = plain(&layout.merits);
                 let starters = starters(&layout.starters, members);
                 let mut memory = world::Memory::default();
+                let mut skeletons_memory = skeleton::RingMemory::default();
                 let mut delivered = 0;
                 while delivered < messages {
                     delivered += match side {
-                        Side::Skeleton => skeleton::ring(&merits, &starters, delay),
+                        Side::Skeleton => {
+                            skeleton::ring(&merits, &starters, delay, &mut skeletons_memory)
+                        }
                         Side::World => world::ring(&layout, delay, &mut memory),
                     };
                 }

@@ -151,21 +151,9 @@ impl Network {
         }
     }
 
-    /// The delay, if it is the same for every message and nothing else befalls them.
-    pub(crate) fn plain_delay(&self) -> Option<Duration> {
-        match self.delay {
-            Delay::Constant(delay)
-                if self.unicast_loss == 0.0
-                    && self.duplicate == 0.0
-                    && self.reordering.probability == 0.0 =>
-            {
-                Some(delay)
-            }
-            Delay::Constant(_)
-            | Delay::Uniform { .. }
-            | Delay::Exponential { .. }
-            | Delay::LogNormal { .. } => None,
-        }
+    /// Whether every unicast arrives, once, and after a delay of the stated law.
+    pub(crate) fn only_delays(&self) -> bool {
+        self.unicast_loss == 0.0 && self.duplicate == 0.0 && self.reordering.probability == 0.0
     }
 
     /// The delay, if a multicast reaches all its receivers at one time.
@@ -232,15 +220,21 @@ impl Wire {
         }
     }
 
-    /// How long the next message takes.
+    /// How long the next message takes if it is not held back.
     #[inline]
-    pub(crate) fn delay(&mut self) -> Duration {
-        let delay = match &self.delay {
+    pub(crate) fn plain_delay(&mut self) -> Duration {
+        match &self.delay {
             Sampler::Constant(delay) => *delay,
             Sampler::Uniform { from, width } => Duration(from + below(&mut self.rng, *width)),
             Sampler::Exponential(law) => Duration(law.sample(&mut self.rng) as u64),
             Sampler::LogNormal(law) => Duration(law.sample(&mut self.rng) as u64),
-        };
+        }
+    }
+
+    /// How long the next message takes.
+    #[inline]
+    pub(crate) fn delay(&mut self) -> Duration {
+        let delay = self.plain_delay();
         if self.held_back.strikes(&mut self.rng) {
             delay + Duration(below(&mut self.rng, self.held_back_by.0))
         } else {

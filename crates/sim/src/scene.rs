@@ -19,8 +19,7 @@ use crate::{Detection, Event, LossModel, Network, Seeds, Stream, Tally, Trace, V
 /// All of the world but the members' own state: what a member's step may touch.
 pub(crate) struct Scene<P: Protocol, T> {
     pub(crate) now: Instant,
-    /// Nothing but the lane of [`Post`] is due up to this time. Whatever is queued elsewhere
-    /// brings it nearer.
+    /// Nothing but messages is due up to this time. A timer that is armed brings it nearer.
     pub(crate) horizon: Instant,
     pub(crate) post: Post<P::Message>,
     pub(crate) timers: Timers,
@@ -32,9 +31,12 @@ pub(crate) struct Scene<P: Protocol, T> {
     pub(crate) config: P::Config,
     pub(crate) detection: Detection,
     pub(crate) network: Network,
-    /// The delay of every unicast, while the network does nothing but delay and every message gets
-    /// to its receiver.
-    pub(crate) express_delay: Option<Duration>,
+    /// Every unicast gets to its receiver, once.
+    pub(crate) reliable: bool,
+    /// The delay of every unicast, if so, and if all take the same time; else for ever.
+    pub(crate) express_delay: Duration,
+    /// When every unicast sent now arrives: so much later; or [`NEVER`].
+    pub(crate) express_at: Instant,
     /// The delay of every message, if it is the same for all.
     pub(crate) common_delay: Option<Duration>,
     pub(crate) wire: Wire,
@@ -61,6 +63,7 @@ pub(crate) enum Agendum {
 }
 
 pub(crate) const NEVER: Instant = Instant(u64::MAX);
+const FOR_EVER: Duration = Duration(u64::MAX);
 
 /// A clock that runs at its own rate since `since`, when it showed `shown`.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +122,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
         } = buffers;
         nominees.resize(count, 0);
         named_at.resize(count, Instant::START);
-        Self {
+        let mut scene = Self {
             now: Instant::START,
             horizon: Instant::START,
             post,
@@ -131,7 +134,9 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             config,
             detection,
             network,
-            express_delay: network.plain_delay(),
+            reliable: false,
+            express_delay: FOR_EVER,
+            express_at: NEVER,
             common_delay: network.common_delay(),
             wire: Wire::new(&network, seeds.rng(Stream::Network)),
             rng: seeds.rng(Stream::Members),
@@ -144,7 +149,9 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             named_at,
             tally: Tally::default(),
             trace,
-        }
+        };
+        scene.reroute();
+        scene
     }
 
     #[inline]
@@ -174,8 +181,19 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
 
     /// Decides again how messages travel, after somebody's condition or the cuts changed.
     pub(crate) fn reroute(&mut self) {
-        let untroubled = self.people.is_untroubled();
-        self.express_delay = self.network.plain_delay().filter(|_| untroubled);
+        self.reliable = self.network.only_delays() && self.people.is_untroubled();
+        self.express_delay = match self.common_delay {
+            Some(delay) if self.reliable => delay,
+            Some(_) | None => FOR_EVER,
+        };
+        self.advance(self.now);
+    }
+
+    /// Lets time pass.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, now: Instant) {
+        self.now = now;
+        self.express_at = now + self.express_delay;
     }
 
     /// Lets the detector do its work after a change.
@@ -271,9 +289,14 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
         self.saved[member as usize] = state;
     }
 
-    /// Sends a unicast through a network that does more than delay, or among members in trouble.
+    /// Sends a unicast that may take its own time, or may not arrive.
     #[inline(never)]
-    pub(crate) fn send_roughly(&mut self, flight: Flight<P::Message>) {
+    pub(crate) fn send(&mut self, flight: Flight<P::Message>) {
+        if self.reliable {
+            let at = self.now + self.wire.plain_delay();
+            self.post.push(self.now, at, flight);
+            return;
+        }
         if self.wire.loses_unicast() || !self.people.connected(flight.from, flight.to) {
             self.record_lost(flight.from, Some(flight.to));
             return;
@@ -290,11 +313,9 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
         if self.wire.doubles() {
             let at = self.now + self.wire.delay();
             self.post.push(self.now, at, flight.clone());
-            self.horizon = self.horizon.min(at);
         }
         let at = self.now + self.wire.delay();
         self.post.push(self.now, at, flight);
-        self.horizon = self.horizon.min(at);
     }
 
     pub(crate) fn send_to_all(&mut self, from: u32, message: P::Message) {
@@ -384,9 +405,10 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
         }
         let to = to.0 as u32;
         let flight = Flight { to, from, message };
-        match scene.express_delay {
-            Some(delay) => scene.post.push_in_order(scene.now + delay, flight),
-            None => scene.send_roughly(flight),
+        if scene.express_at == NEVER {
+            scene.send(flight);
+        } else {
+            scene.post.push_in_order(scene.express_at, flight);
         }
     }
 

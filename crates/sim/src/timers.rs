@@ -97,24 +97,28 @@ impl Timers {
         self.queue.open();
     }
 
-    /// Takes the entry that is due and returns its slot if that timer has run out. The entry may
-    /// lie in the past if it is of a timer that was stopped.
-    pub(crate) fn expire(&mut self) -> Option<usize> {
-        let (at, slot) = self.queue.pop()?;
-        let timer = &mut self.slots[slot as usize];
-        if timer.queued != at.0 {
-            // An earlier entry replaced this one when the timer was shortened.
-            return None;
-        }
-        timer.queued = NEVER;
-        if timer.deadline == at.0 {
-            timer.deadline = NEVER;
-            self.running -= 1;
-            return Some(slot as usize);
-        }
-        if timer.deadline != NEVER {
-            timer.queued = timer.deadline;
-            self.queue.push(at, Instant(timer.deadline), slot);
+    /// Takes entries that are due up to `horizon` until one is of a timer that has run out; returns
+    /// when, and its slot.
+    pub(crate) fn expire(&mut self, horizon: Instant) -> Option<(Instant, usize)> {
+        while let Due::At(at) = self.queue.due()
+            && at <= horizon
+        {
+            let (_, slot) = self.queue.pop()?;
+            let timer = &mut self.slots[slot as usize];
+            if timer.queued != at.0 {
+                // An earlier entry replaced this one when the timer was shortened.
+                continue;
+            }
+            timer.queued = NEVER;
+            if timer.deadline == at.0 {
+                timer.deadline = NEVER;
+                self.running -= 1;
+                return Some((at, slot as usize));
+            }
+            if timer.deadline != NEVER {
+                timer.queued = timer.deadline;
+                self.queue.push(at, Instant(timer.deadline), slot);
+            }
         }
         None
     }
@@ -133,7 +137,10 @@ mod tests {
             match timers.due() {
                 Due::Never => return fired,
                 Due::NotBefore(_) => timers.open(),
-                Due::At(at) => fired.extend(timers.expire().map(|slot| (at.0, slot))),
+                Due::At(_) => {
+                    let end = Instant(u64::MAX);
+                    fired.extend(timers.expire(end).map(|(at, slot)| (at.0, slot)));
+                }
             }
         }
     }

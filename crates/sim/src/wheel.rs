@@ -41,14 +41,18 @@ pub struct Wheel<T> {
     waiting: usize,
     run: Run<T>,
     /// Emptied slots, kept for their memory.
-    spare: Vec<Vec<(u64, T)>>,
+    spare: Vec<Slot<T>>,
 }
+
+/// Entries in order of arrival. Each is `Some` until it is taken: so an opened slot serves as the
+/// store of the run as it is.
+type Slot<T> = Vec<(u64, Option<T>)>;
 
 #[derive(Debug)]
 struct Level<T> {
     /// Bit `i`: slot `i` is not empty.
     occupied: u64,
-    slots: Vec<Vec<(u64, T)>>,
+    slots: Box<[Slot<T>; SLOTS]>,
 }
 
 /// What is due next: the time of an entry, or a bound that only opening a slot makes exact.
@@ -112,7 +116,7 @@ impl<T> Wheel<T> {
             self.run.start(now.0, ARRIVAL_BITS);
             self.run.insert(at.0, item);
         } else {
-            self.place(at.0, item);
+            self.place(at.0, Some(item));
         }
     }
 
@@ -140,18 +144,18 @@ impl<T> Wheel<T> {
         let mut slot = std::mem::take(&mut self.levels[level].slots[digit]);
         self.vacate(level, digit);
         self.waiting -= slot.len();
-        if level == 0 {
-            self.run
-                .fill(self.base, ARRIVAL_BITS_OF_ONE_TIME, &mut slot);
+        let emptied = if level == 0 {
+            self.run.fill(self.base, ARRIVAL_BITS_OF_ONE_TIME, slot)
         } else if slot.len() <= SORT_AT_MOST && level * DIGIT_BITS as usize <= MAX_RUN_WIDTH {
-            self.run.fill(self.base, ARRIVAL_BITS, &mut slot);
+            self.run.fill(self.base, ARRIVAL_BITS, slot)
         } else {
             for (at, item) in slot.drain(..) {
                 self.place(at, item);
             }
-        }
+            slot
+        };
         if self.spare.len() < SLOTS {
-            self.spare.push(slot);
+            self.spare.push(emptied);
         }
     }
 
@@ -161,25 +165,30 @@ impl<T> Wheel<T> {
         self.run.pop().map(|(at, item)| (Instant(at), item))
     }
 
-    fn place(&mut self, at: u64, item: T) {
+    fn place(&mut self, at: u64, item: Option<T>) {
         // `| 1` puts an entry of the base's own time on level 0.
-        let level = ((at ^ self.base) | 1).ilog2() / DIGIT_BITS;
-        let digit = (at >> (level * DIGIT_BITS)) as usize % SLOTS;
-        let level = level as usize;
-        while self.levels.len() <= level {
-            self.levels.push(Level {
-                occupied: 0,
-                slots: (0..SLOTS).map(|_| Vec::new()).collect(),
-            });
+        let number = ((at ^ self.base) | 1).ilog2() / DIGIT_BITS;
+        let digit = (at >> (number * DIGIT_BITS)) as usize % SLOTS;
+        if self.levels.len() <= number as usize {
+            self.add_levels(number as usize + 1);
         }
-        let slot = &mut self.levels[level].slots[digit];
+        let level = &mut self.levels[number as usize];
+        let slot = &mut level.slots[digit];
         if slot.capacity() == 0 {
             *slot = self.spare.pop().unwrap_or_default();
         }
         slot.push((at, item));
-        self.levels[level].occupied |= 1 << digit;
-        self.occupied |= 1 << level;
+        level.occupied |= 1 << digit;
+        self.occupied |= 1 << number;
         self.waiting += 1;
+    }
+
+    #[cold]
+    fn add_levels(&mut self, count: usize) {
+        self.levels.resize_with(count, || Level {
+            occupied: 0,
+            slots: Box::new(std::array::from_fn(|_| Vec::new())),
+        });
     }
 
     fn earliest_slot_start(&self) -> Due {
@@ -211,7 +220,7 @@ impl<T> Wheel<T> {
     #[cold]
     fn spill(&mut self) {
         while let Some((at, item)) = self.run.pop() {
-            self.place(at, item);
+            self.place(at, Some(item));
         }
     }
 }
@@ -231,7 +240,7 @@ struct Run<T> {
     /// `(time - origin) << arrival_bits | arrival number`, descending: the next is at the end.
     keys: Vec<u64>,
     /// By arrival number.
-    store: Vec<Option<T>>,
+    store: Slot<T>,
     /// How many more entries may be inserted: few, as each moves the keys behind it.
     room: usize,
 }
@@ -261,20 +270,20 @@ impl<T> Run<T> {
         self.room = LEAST_ROOM;
     }
 
-    fn fill(&mut self, origin: u64, arrival_bits: u32, slot: &mut Vec<(u64, T)>) {
+    /// Starts with the entries of `slot`; returns the store of before, empty.
+    fn fill(&mut self, origin: u64, arrival_bits: u32, slot: Slot<T>) -> Slot<T> {
         self.start(origin, arrival_bits);
-        for (at, item) in slot.drain(..) {
-            self.keys.push(self.key(at));
-            self.store.push(Some(item));
-        }
+        let emptied = std::mem::replace(&mut self.store, slot);
+        let key = |(arrival, (at, _)): (usize, &(u64, Option<T>))| {
+            (at - origin) << arrival_bits | arrival as u64
+        };
+        // Latest arrival first: where times are equal that is sorted already.
+        self.keys
+            .extend(self.store.iter().enumerate().rev().map(key));
         self.keys.sort_unstable_by(|a, b| b.cmp(a));
         // In proportion to its length: then what spilling costs is shared by as many insertions.
         self.room += self.keys.len() / 4;
-    }
-
-    /// The key of an entry at `at` that arrives now.
-    fn key(&self, at: u64) -> u64 {
-        (at - self.origin) << self.arrival_bits | self.store.len() as u64
+        emptied
     }
 
     fn time(&self, key: u64) -> u64 {
@@ -291,10 +300,10 @@ impl<T> Run<T> {
     }
 
     fn insert(&mut self, at: u64, item: T) -> Room {
-        let key = self.key(at);
+        let key = (at - self.origin) << self.arrival_bits | self.store.len() as u64;
         let place = self.keys.partition_point(|&other| other > key);
         self.keys.insert(place, key);
-        self.store.push(Some(item));
+        self.store.push((at, Some(item)));
         self.room -= 1;
         if self.room == 0 {
             Room::Full
@@ -306,7 +315,7 @@ impl<T> Run<T> {
     fn pop(&mut self) -> Option<(u64, T)> {
         let key = self.keys.pop()?;
         let arrival = key & ((1 << self.arrival_bits) - 1);
-        let item = self.store[arrival as usize].take()?;
-        Some((self.time(key), item))
+        let (at, item) = &mut self.store[arrival as usize];
+        item.take().map(|item| (*at, item))
     }
 }

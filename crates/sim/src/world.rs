@@ -192,21 +192,24 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
                 return Halt::Quiet;
             }
             if next > limit {
-                self.scene.now = limit;
+                self.scene.advance(limit);
                 return Halt::Limit;
             }
             // Scenario lines precede the messages of their time, messages precede timers.
             if agenda == next {
-                self.scene.now = next;
+                self.scene.advance(next);
                 self.attend();
-            } else if lane == next {
-                let before_agenda = Instant(agenda.0 - 1);
-                self.scene.horizon = spread.min(timers).min(before_agenda).min(limit);
+                continue;
+            }
+            let before_agenda = just_before(agenda).min(limit);
+            self.scene.horizon = timers.min(before_agenda);
+            if lane == next {
                 self.serve_lane();
             } else if spread == next {
                 self.serve_spread();
             } else {
-                self.serve_timers();
+                let before_messages = just_before(lane.min(spread));
+                self.serve_timers(before_agenda.min(before_messages));
             }
         }
     }
@@ -218,7 +221,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             if at > self.scene.horizon {
                 return;
             }
-            self.scene.now = at;
+            self.scene.advance(at);
             // What these messages set off comes after them: neither condition changes meanwhile.
             if self.scene.people.is_untroubled() && self.scene.post.multicasts == 0 {
                 self.serve_common_case();
@@ -233,10 +236,12 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     #[inline(always)]
     fn serve_common_case(&mut self) {
         if let Some(flight) = self.scene.post.pop_lone() {
+            self.scene.tally.delivered += 1;
             self.hand_over(flight);
             return;
         }
         let mut flights = self.scene.post.pop_lane();
+        self.scene.tally.delivered += flights.len() as u64;
         for flight in flights.drain(..) {
             self.hand_over(flight);
         }
@@ -322,26 +327,30 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         self.members[member as usize].step(input, &mut port);
     }
 
+    /// The same for messages that take each its own time. Then the lane is empty.
     #[inline]
     fn serve_spread(&mut self) {
-        match self.scene.post.spread_due() {
-            Due::At(at) => {
-                self.scene.now = at;
-                if let Some(flight) = self.scene.post.pop_spread() {
-                    self.arrive(flight);
+        loop {
+            match self.scene.post.spread_due() {
+                Due::At(at) if at <= self.scene.horizon => {
+                    self.scene.advance(at);
+                    if let Some(flight) = self.scene.post.pop_spread() {
+                        self.deliver(flight);
+                    }
                 }
+                Due::NotBefore(at) if at <= self.scene.horizon => self.scene.post.open(),
+                Due::At(_) | Due::NotBefore(_) | Due::Never => return,
             }
-            Due::NotBefore(_) | Due::Never => self.scene.post.open(),
         }
     }
 
+    /// Takes a step towards the next timer that runs out, if one does before `horizon` has passed.
     #[inline]
-    fn serve_timers(&mut self) {
+    fn serve_timers(&mut self, horizon: Instant) {
         match self.scene.timers.due() {
-            Due::At(at) => {
-                // The entry of a stopped timer may lie in the past.
-                self.scene.now = self.scene.now.max(at);
-                if let Some(slot) = self.scene.timers.expire() {
+            Due::At(_) => {
+                if let Some((at, slot)) = self.scene.timers.expire(horizon) {
+                    self.scene.advance(at);
                     self.expire(slot);
                 }
             }
@@ -400,6 +409,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     #[inline(always)]
     pub(crate) fn deliver(&mut self, flight: Flight<P::Message>) {
         if self.scene.people.is_untroubled() {
+            self.scene.tally.delivered += 1;
             self.hand_over(flight);
         } else {
             self.deliver_in_trouble(flight);
@@ -414,16 +424,19 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             return;
         }
         match people.condition(flight.to) {
-            Condition::Up => self.hand_over(flight),
+            Condition::Up => {
+                self.scene.tally.delivered += 1;
+                self.hand_over(flight);
+            }
             Condition::Paused => self.scene.held.push(flight),
             Condition::Down => self.scene.record_lost(flight.from, Some(flight.to)),
         }
     }
 
+    /// Lets the receiver handle a message, which the caller has counted.
     #[inline(always)]
     fn hand_over(&mut self, flight: Flight<P::Message>) {
         let Flight { to, from, message } = flight;
-        self.scene.tally.delivered += 1;
         self.scene.record(|| Event::Delivered {
             from,
             to,
@@ -432,6 +445,12 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         let from = MemberId(u64::from(from));
         self.step(to, Input::Message { from, message });
     }
+}
+
+/// The last instant before `at`, which is not the first of all.
+#[inline]
+fn just_before(at: Instant) -> Instant {
+    Instant(at.0 - 1)
 }
 
 #[inline]
