@@ -18,11 +18,13 @@
 //! | [`harmonic`] | the harmonic numbers, in constant time |
 //! | [`rings`] | Chang and Roberts 1979, and the modified ring: messages and delay |
 //! | [`bully`] | the bully, with the best member up or down: messages and delay |
+//! | [`announce`] | announcing, listening and suppressing over multicast: LE-A, LE-S, LE-M, SUP, AL |
 //!
 //! Results are `f64`, since most are means. Counts are exact as long as they stay below 2^53.
 //! Parameters that describe no election (an empty group, more initiators than members) are a wrong
 //! program, and panic.
 
+pub mod announce;
 pub mod bully;
 pub mod harmonic;
 pub mod rings;

@@ -1,0 +1,176 @@
+//! The announce family: leader election by announcing, listening and suppressing over multicast.
+//!
+//! Source    a thesis chapter, "Leader Election" (seed 004), sections 5.1 to 5.4; claims L1 to L20
+//! Assumes   `N` processes that start at time 0, one of them the best; multicast with a fixed delay `D` and
+//!           a loss `l` for each message, for all receivers together or for each by itself; a sender never
+//!           loses its own; nobody times out unless a function says so (`T_L` infinite, as in the figures)
+//! Counts    a multicast as one message, lost or not
+//!
+//! The processes, in order of merit `q_0, q_1, ...`, wake at times `t_0, t_1, ...`, independent with the
+//! same law on `[0, T_S]` ([`Wake`]). From its wake-up on, a process announces every `T_A`, until it hears
+//! a better one. [`Algorithm`] says who is better and when they wake.
+//!
+//! | Module | Section | What it answers |
+//! |---|---|---|
+//! | [`wake`] | 5.1.2 | the law of the wake-up times |
+//! | [`rounds`] | 5.3.1 | how many announcements until all have heard; how often to repeat what must be heard |
+//! | [`delay`] | 5.3.1, 5.4 | when the election is over |
+//! | [`reestablishment`] | 5.3.2, 5.3.4 | the delay after a departure, true or false, and after a late joiner |
+//! | [`messages`] | 5.3.3 | what an election costs in messages |
+//! | [`recurrence`] | 5.3.3.3 | the law of the messages of the first round, uncorrelated loss |
+//! | [`printed`] | 5.3 | the formulas as they stand in the chapter, where they are wrong |
+//!
+//! Where a quantity has no formula that we know, the function returns `None`: it is the simulator's.
+//!
+//! **Merit that drives the wake-up** (L20). Let a candidate whose merit exceeds a fraction `F` of all merits
+//! wake at the quantile `1 - F` of the wake-up law: `T_S (1 - F)` for the uniform one. Merits drawn from the
+//! same law make `F` uniform, so the wake-up times have the law they always had, but the best now wakes
+//! first. In a first election that is exactly LE-M: use [`Algorithm::LeM`]. It differs from LE-M
+//! afterwards, since merit does not change from one election to the next as a drawn time would:
+//! see [`reestablishment::successor_by_merit`] and [`reestablishment::greater_joiner_by_merit`].
+
+pub mod delay;
+pub mod messages;
+pub mod printed;
+mod quadrature;
+pub mod recurrence;
+pub mod reestablishment;
+pub mod rounds;
+pub mod wake;
+
+pub use wake::Wake;
+
+/// Who announces when, and who yields to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Announce-listen election: all announce at time 0, `T_S = 0`; the greatest address wins.
+    LeA,
+    /// Election with suppression: the greatest address wins, whenever it wakes.
+    LeS,
+    /// Election with suppression in which the earliest wake-up wins; also LE-S with merit that drives the
+    /// wake-up.
+    LeM,
+    /// Suppression alone: a process sends once, at its wake-up, unless it has heard anybody.
+    Sup,
+    /// Announce-listen alone: all announce every `T_A` from time 0 on, and nobody ever yields.
+    Al,
+}
+
+/// What the network does to a multicast.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// Every receiver gets it.
+    None,
+    /// With this probability nobody gets it.
+    Correlated(f64),
+    /// Each receiver misses it with this probability, by itself.
+    Uncorrelated(f64),
+}
+
+impl Loss {
+    /// `l`: the probability that one receiver misses a message.
+    #[must_use]
+    pub fn probability(self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Correlated(loss) | Self::Uncorrelated(loss) => loss,
+        }
+    }
+
+    fn check(self) {
+        let loss = self.probability();
+        assert!(
+            (0.0..1.0).contains(&loss),
+            "loss {loss}: need 0 or more, below 1"
+        );
+    }
+}
+
+/// A group and its network. All times in one unit, whichever.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// `N`: all processes, the best included. Two or more.
+    pub members: u64,
+    /// `T_S`: the interval in which processes wake. Above 0; LE-A and AL do not look at it.
+    pub suppress_interval: f64,
+    /// `T_A`: from one announcement of a process to its next. Above 0.
+    pub announce_interval: f64,
+    /// `D`: from sending to hearing. 0 or more.
+    pub delay: f64,
+    /// What gets lost.
+    pub loss: Loss,
+    /// The law of the wake-up times.
+    pub wake: Wake,
+}
+
+impl Model {
+    /// The parameters of figures 5.6 to 5.13: `T_S = T_A = 1`, `D = 0.1`, uniform wake-up.
+    #[must_use]
+    pub fn of_the_chapter(members: u64, loss: Loss) -> Self {
+        Self {
+            members,
+            suppress_interval: 1.0,
+            announce_interval: 1.0,
+            delay: 0.1,
+            loss,
+            wake: Wake::Uniform,
+        }
+    }
+
+    /// `N - 1`: all who must hear the leader.
+    #[must_use]
+    pub fn receivers(&self) -> u64 {
+        self.members - 1
+    }
+
+    /// Mean time of the leader's first announcement: 0 for LE-A and AL, `E[t_s]` for LE-S, the mean of the
+    /// earliest wake-up for LE-M. Also the first message of SUP.
+    ///
+    /// # Panics
+    /// If the model is none.
+    #[must_use]
+    pub fn first_announcement(&self, algorithm: Algorithm) -> f64 {
+        self.check();
+        match algorithm {
+            Algorithm::LeA | Algorithm::Al => 0.0,
+            Algorithm::LeS => self.suppress_interval * self.wake.mean(),
+            Algorithm::LeM | Algorithm::Sup => {
+                self.suppress_interval * self.wake.mean_of_earliest(self.members)
+            }
+        }
+    }
+
+    /// Loss that is the same for one receiver and for all: with a single receiver there is no difference,
+    /// so two processes with uncorrelated loss behave as with correlated loss.
+    fn shared_loss(&self) -> Option<f64> {
+        match self.loss {
+            Loss::None => Some(0.0),
+            Loss::Correlated(loss) => Some(loss),
+            Loss::Uncorrelated(loss) => (loss == 0.0 || self.members == 2).then_some(loss),
+        }
+    }
+
+    fn check(&self) {
+        assert!(
+            self.members >= 2,
+            "election among {} members: need two or more",
+            self.members
+        );
+        check_interval("suppress", self.suppress_interval);
+        check_interval("announce", self.announce_interval);
+        assert!(
+            self.delay >= 0.0 && self.delay.is_finite(),
+            "delay {}: need 0 or more",
+            self.delay
+        );
+        self.loss.check();
+        self.wake.check();
+    }
+}
+
+fn check_interval(name: &str, interval: f64) {
+    assert!(
+        interval > 0.0 && interval.is_finite(),
+        "{name} interval {interval}: need above 0"
+    );
+}

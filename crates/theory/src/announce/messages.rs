@@ -1,0 +1,356 @@
+//! What an election costs in messages (section 5.3.3; claims L8, L9, L11, L18).
+//!
+//! Exact without loss and with correlated loss, for every `N`, delay, interval and wake-up law; the chapter
+//! has the first round only. The argument, which the chapter gives for the first round, holds for all: if
+//! a process is silenced by a better one, then that announcement got through to everybody, so it silenced
+//! all that the silenced one could have silenced. Hence a process announces at time `u` exactly if every
+//! announcement that any better process *would have made* before `u - D` is lost, and better processes
+//! are independent. One better process that wakes at `s` and announces every `T_A` would have made
+//! `floor((u-D-s)/T_A) + 1` announcements by then, so it has stayed unheard with probability
+//!
+//! ```text
+//! G(u) = 1 - (1-l) sum over m >= 0 of l^m P(u - D - m T_A)
+//! ```
+//!
+//! and `q_k`, with `k` better ones, makes its announcement number `j` with probability `G(t_k + j T_A)^k`.
+//!
+//! Integrals are taken over the chance `v = P(t)` to be awake, where for both wake-up laws `P(t - D)` is
+//! linear, by a quadrature that errs by less than 1e-11 of the value for a million members.
+
+use super::quadrature::integral;
+use super::recurrence;
+use super::rounds::rounds;
+use super::wake::{any_of, complement_to};
+use super::{Algorithm, Loss, Model};
+
+/// A sum over announcements ends when what is left is below this part of it.
+const NEGLIGIBLE: f64 = 1e-14;
+
+/// Messages of the first round, `E[number messages in T_S]` (claims L8, L9): how many processes announce at
+/// all, at their wake-up.
+///
+/// | | none and correlated loss | if `T_A >= T_S - D` |
+/// |---|---|---|
+/// | LE-A, AL | `N` | |
+/// | LE-S | integral of `p(t) (1 - G(t)^N) / (1 - G(t))` | `N P(D) + integral from D of p (1 - (1 - (1-l) P(t-D))^N) / ((1-l) P(t-D))` |
+/// | LE-M | `N` times the integral of `p(t) G(t)^(N-1)` | as SUP |
+/// | SUP | | `N P(D) + N` times the integral from `D` of `p (1 - (1-l) P(t-D))^(N-1)` |
+///
+/// Uniform wake-up, times in units of `T_S`, `x = (1-l)(1-D)`: SUP `N D + (1 - (1-x)^N)/(1-l)`, and LE-S
+/// `N D + sum over k = 1..N of (1 - (1-x)^k)/k / (1-l)`, or the harmonic number `H_N` without loss and delay.
+///
+/// Uncorrelated loss: only with `D = 0` and `T_A >= T_S`, by [`recurrence`], or with two members, where it
+/// is as correlated loss. Otherwise `None`.
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn first_round_messages(algorithm: Algorithm, model: &Model) -> Option<f64> {
+    model.check();
+    match (algorithm, model.shared_loss()) {
+        (Algorithm::LeA | Algorithm::Al, _) => Some(model.members as f64),
+        (Algorithm::LeS, Some(loss)) => {
+            Some(Timing::of(model, loss).announcements_of_le_s(0, Counted::Everybody))
+        }
+        (Algorithm::LeM, Some(loss)) => Some(Timing::of(model, loss).first_round_of_le_m()),
+        (Algorithm::Sup, Some(loss)) => Some(
+            Timing::of(model, loss)
+                .without_repeats()
+                .first_round_of_le_m(),
+        ),
+        (Algorithm::LeS | Algorithm::LeM | Algorithm::Sup, None) => {
+            first_round_uncorrelated(algorithm, model)
+        }
+    }
+}
+
+fn first_round_uncorrelated(algorithm: Algorithm, model: &Model) -> Option<f64> {
+    let loss = model.loss.probability();
+    let repeats = model.announce_interval < model.suppress_interval;
+    if model.delay > 0.0 || (repeats && algorithm != Algorithm::Sup) {
+        return None;
+    }
+    match algorithm {
+        Algorithm::LeA | Algorithm::Al => Some(model.members as f64),
+        Algorithm::LeS => Some(recurrence::mean_messages(model.members, loss)),
+        Algorithm::LeM | Algorithm::Sup => Some(recurrence::mean_messages_of_suppression(
+            model.members,
+            loss,
+        )),
+    }
+}
+
+/// `num_msgs` of table 5.1: messages sent until everybody has heard the leader, those under way at that
+/// moment included.
+///
+/// | | none and correlated loss |
+/// |---|---|
+/// | LE-S | `1/(1-l)` of the leader, and of the others the sum over `j >= 0` and `k = 1..N-1` of the integral of `p(t) G(t + j T_A)^k` |
+/// | LE-M | `1/(1-l)`, and the sum over `j` of `N` times the integral of `p (B_j^(N-1) - (1-P)^(N-1))` |
+/// | LE-A | `1/(1-l) + sum over k = 1..N-1 of 1/(1 - l^k)` |
+/// | AL | `N` for each round |
+/// | SUP | its first round is all |
+///
+/// and `floor(D/T_A)` more of each that announces meanwhile. `B_j` is the chance that one other process wakes
+/// later than `t`, or earlier and stays unheard until `t + j T_A`. LE-S with two members, `D = 0` and
+/// `T_A >= T_S`: `2/(1-l) - 1/2` (claim L11), by any wake-up law.
+///
+/// Uncorrelated loss: AL; LE-A if `D < T_A`; two members, as with correlated loss. Otherwise `None`.
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> {
+    model.check();
+    let under_way = (model.delay / model.announce_interval).floor();
+    match algorithm {
+        Algorithm::Al => Some(model.members as f64 * (rounds(model) + under_way)),
+        Algorithm::LeA => messages_of_le_a(model, under_way),
+        Algorithm::LeS => {
+            let timing = Timing::of(model, model.shared_loss()?);
+            let others = falling_sum(timing.loss, |j| {
+                timing.announcements_of_le_s(j, Counted::OthersUntilHeard)
+            });
+            Some(rounds(model) + under_way + others)
+        }
+        Algorithm::LeM => {
+            let timing = Timing::of(model, model.shared_loss()?);
+            let others = falling_sum(timing.loss, |j| timing.announcements_of_others_of_le_m(j));
+            Some(rounds(model) + under_way + others)
+        }
+        Algorithm::Sup => first_round_messages(algorithm, model),
+    }
+}
+
+/// The same for LE-S, counted only until the leader *sends* the announcement that all hear: as
+/// [`messages_until_heard`], but for the leader the delay in `G` is 0.
+///
+/// `None` for uncorrelated loss among three or more.
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
+    model.check();
+    let timing = Timing::of(model, model.shared_loss()?);
+    let others = falling_sum(timing.loss, |j| {
+        timing.announcements_of_le_s(j, Counted::OthersUntilSent)
+    });
+    Some(rounds(model) + others)
+}
+
+/// LE-A: all processes announce in step.
+///
+/// Correlated: `q_k` is in round `c` if each of the `k` better ones was lost `c` times, `l^(kc)`.
+///
+/// Uncorrelated: of `a` announcers the one in place `p` goes on if it misses all `p` before it, `l^p`
+/// counting from 0. So the number of announcers alone is a Markov chain, and the messages of all but the
+/// leader are `w(a) = a - 1 + E[w(next)]`, `w(1) = 0`.
+fn messages_of_le_a(model: &Model, under_way: f64) -> Option<f64> {
+    let others = model.receivers() as f64;
+    match model.loss {
+        Loss::None => Some(model.members as f64 * (1.0 + under_way)),
+        Loss::Correlated(loss) => {
+            // What all the others send at least, and what loss adds to it.
+            let at_least = others * (1.0 + under_way);
+            let mut silenced = loss;
+            let mut more = 0.0;
+            for _ in 1..model.members {
+                if silenced < f64::EPSILON * NEGLIGIBLE {
+                    break;
+                }
+                more += silenced / (1.0 - silenced);
+                silenced *= loss;
+            }
+            Some(rounds(model) + under_way + at_least + more)
+        }
+        Loss::Uncorrelated(_) if under_way > 0.0 => None,
+        Loss::Uncorrelated(loss) => {
+            Some(rounds(model) + messages_of_others_in_step(model.members, loss))
+        }
+    }
+}
+
+/// `w(N)` of [`messages_of_le_a`]. Once `l^p` is below rounding, further places never go on: `w` then
+/// grows by 1 with each.
+fn messages_of_others_in_step(members: u64, loss: f64) -> f64 {
+    // How many go on besides the leader, of the announcers so far: others[i] is the chance of i.
+    let mut going_on = vec![1.0];
+    let mut messages = vec![0.0];
+    let mut go_on = 1.0;
+    for announcers in 2..=members {
+        go_on *= loss;
+        if go_on < f64::EPSILON * NEGLIGIBLE {
+            let last = messages.len() as f64;
+            return messages[messages.len() - 1] + (members as f64 - last);
+        }
+        going_on.push(0.0);
+        for i in (0..going_on.len()).rev() {
+            let from_below = if i > 0 { going_on[i - 1] } else { 0.0 };
+            going_on[i] = going_on[i] * (1.0 - go_on) + from_below * go_on;
+        }
+        let all = going_on[going_on.len() - 1];
+        let later: f64 = going_on.iter().zip(&messages).map(|(p, m)| p * m).sum();
+        messages.push(((announcers - 1) as f64 + later) / (1.0 - all));
+    }
+    messages[messages.len() - 1]
+}
+
+/// The sum of terms that fall at least as fast as the powers of `loss`, from some point on.
+fn falling_sum(loss: f64, term: impl Fn(u32) -> f64) -> f64 {
+    let mut sum = 0.0;
+    for j in 0.. {
+        let next = term(j);
+        sum += next;
+        if next <= NEGLIGIBLE * (1.0 - loss) * sum {
+            break;
+        }
+    }
+    sum
+}
+
+/// Whose announcements, and until when.
+#[derive(Clone, Copy)]
+enum Counted {
+    /// Everybody's, the leader's included.
+    Everybody,
+    /// Those of all but the leader, until they hear of it.
+    OthersUntilHeard,
+    /// Those of all but the leader, until it sends what they will hear.
+    OthersUntilSent,
+}
+
+/// The model in units of `T_S`, without loss or with correlated loss.
+struct Timing {
+    members: f64,
+    announce_interval: f64,
+    delay: f64,
+    loss: f64,
+    wake: super::Wake,
+}
+
+impl Timing {
+    fn of(model: &Model, loss: f64) -> Self {
+        Self {
+            members: model.members as f64,
+            announce_interval: model.announce_interval / model.suppress_interval,
+            delay: model.delay / model.suppress_interval,
+            loss,
+            wake: model.wake,
+        }
+    }
+
+    fn without_repeats(self) -> Self {
+        Self {
+            announce_interval: f64::INFINITY,
+            ..self
+        }
+    }
+
+    /// Mean number of processes that make their announcement number `j` of LE-S.
+    fn announcements_of_le_s(&self, j: u32, counted: Counted) -> f64 {
+        let others = self.members - 1.0;
+        self.integral_over_wake_ups(|time| {
+            let now = self.announcement(time, j);
+            let heard = self.heard(now - self.delay);
+            match counted {
+                Counted::Everybody => powers_below(heard, self.members),
+                Counted::OthersUntilHeard => (1.0 - heard) * powers_below(heard, others),
+                Counted::OthersUntilSent => (1.0 - self.heard(now)) * powers_below(heard, others),
+            }
+        })
+    }
+
+    /// Mean number of processes that announce at their wake-up in LE-M, where all who are awake are better.
+    fn first_round_of_le_m(&self) -> f64 {
+        let others = self.members - 1.0;
+        self.members
+            * self
+                .integral_over_wake_ups(|time| complement_to(self.heard(time - self.delay), others))
+    }
+
+    /// Mean number of processes other than the leader that make their announcement number `j` of LE-M.
+    fn announcements_of_others_of_le_m(&self, j: u32) -> f64 {
+        let others = self.members - 1.0;
+        self.members
+            * self.integral_over_wake_ups(|time| {
+                let heard = self.heard_of_earlier(time, j);
+                let leads = complement_to(self.wake.cdf(time), others);
+                complement_to(heard, others) - leads
+            })
+    }
+
+    fn announcement(&self, wake_up: f64, j: u32) -> f64 {
+        // Not 0 times infinity.
+        if j == 0 {
+            wake_up
+        } else {
+            wake_up + f64::from(j) * self.announce_interval
+        }
+    }
+
+    /// `1 - G`: the chance that one process has got an announcement through that it made up to `now`.
+    fn heard(&self, now: f64) -> f64 {
+        self.heard_if_awake_by(f64::INFINITY, now)
+    }
+
+    /// `1 - B_j`: the chance that one other process woke before `wake_up`, and got an announcement through
+    /// in time to silence the announcement number `j` of who wakes at `wake_up`.
+    fn heard_of_earlier(&self, wake_up: f64, j: u32) -> f64 {
+        self.heard_if_awake_by(wake_up, self.announcement(wake_up, j) - self.delay)
+    }
+
+    /// `(1-l) sum over m of l^m P(min(latest, now - m T_A))`. While the minimum does not depend on `m`, or
+    /// everybody is awake, the terms are a geometric series.
+    fn heard_if_awake_by(&self, latest: f64, now: f64) -> f64 {
+        let settled = latest.min(1.0);
+        let mut at = now;
+        let mut weight = 1.0;
+        let mut heard = 0.0;
+        if at >= settled {
+            let full = ((at - settled) / self.announce_interval).floor() + 1.0;
+            weight = self.loss.powf(full);
+            heard = (1.0 - weight) * self.wake.cdf(settled);
+            at -= full * self.announce_interval;
+        }
+        while at > 0.0 && weight > 0.0 {
+            heard += (1.0 - self.loss) * weight * self.wake.cdf(at);
+            weight *= self.loss;
+            at -= self.announce_interval;
+        }
+        heard
+    }
+
+    /// The integral of `p(t) f(t)`, over the chance to be awake, cut where an announcement of somebody who
+    /// wakes at 0 or at 1 would arrive.
+    fn integral_over_wake_ups(&self, f: impl Fn(f64) -> f64) -> f64 {
+        let first = ((-1.0 - self.delay) / self.announce_interval).ceil();
+        let last = ((1.0 - self.delay) / self.announce_interval).floor();
+        let mut ends = vec![0.0, 1.0];
+        let mut step = first;
+        while step <= last {
+            let shift = if step == 0.0 {
+                0.0
+            } else {
+                step * self.announce_interval
+            };
+            for at in [shift, shift + 1.0] {
+                ends.extend([at, at + self.delay]);
+            }
+            step += 1.0;
+        }
+        ends.retain(|end| (0.0..=1.0).contains(end));
+        ends.sort_by(f64::total_cmp);
+        let ends: Vec<f64> = ends.into_iter().map(|end| self.wake.cdf(end)).collect();
+        integral(&ends, |chance| f(self.wake.quantile(chance)))
+    }
+}
+
+/// `sum over k = 0..n-1 of (1 - heard)^k`.
+fn powers_below(heard: f64, n: f64) -> f64 {
+    if heard == 0.0 {
+        n
+    } else {
+        any_of(heard, n) / heard
+    }
+}

@@ -1,0 +1,236 @@
+//! The formulas of section 5.3 as they are printed, where the chapter is wrong.
+//!
+//! Kept so that claim and correction can stand side by side. Each names its correction; none should be used
+//! for anything else. `N` is [`Model::members`] here as in the chapter.
+
+use super::messages::first_round_messages;
+use super::rounds::surplus_announcements;
+use super::{Algorithm, Loss, Model, check_interval};
+
+/// Entries of a law below this are left behind.
+const NEGLIGIBLE: f64 = 1e-30;
+
+/// `E[# consecutive lost]_uc` of section 5.3.1.3, `sum over i = 1..N of (-1)^(i+1) C(N,i)/(1 - l^i)`, by a
+/// stable equivalent (claim L3).
+///
+/// It is the mean number of *attempts* until all `N` have received, one more than the number lost; and the
+/// leader has `N - 1` receivers: see [`surplus_announcements`].
+///
+/// # Panics
+/// Unless the loss is 0 or more and below 1.
+#[must_use]
+pub fn consecutive_lost_uncorrelated(loss: f64, n: u64) -> f64 {
+    1.0 + surplus_announcements(Loss::Uncorrelated(loss), n)
+}
+
+/// The same sum term by term as it stands: in doubles right up to `N` of about 30, noise from about 50 on,
+/// since the terms grow like `2^N` and cancel.
+///
+/// # Panics
+/// Unless the loss is 0 or more and below 1.
+#[must_use]
+pub fn alternating_sum(loss: f64, n: u64) -> f64 {
+    Loss::Uncorrelated(loss).check();
+    let mut sum = 0.0;
+    let mut choose = 1.0;
+    for i in 1..=n {
+        choose *= (n - i + 1) as f64 / i as f64;
+        let sign = if i % 2 == 1 { 1.0 } else { -1.0 };
+        sum += sign * choose / (1.0 - loss.powf(i as f64));
+    }
+    sum
+}
+
+/// Leadership delay (section 5.3.1): with uncorrelated loss one `T_A` too long, and for one receiver too many
+/// (claim L3); otherwise right. LE-A and LE-S; `None` for others, which section 5.3 does not treat.
+///
+/// Corrected: [`leadership_delay`](super::delay::leadership_delay).
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
+    let first = match algorithm {
+        Algorithm::LeA | Algorithm::LeS => model.first_announcement(algorithm),
+        Algorithm::LeM | Algorithm::Sup | Algorithm::Al => return None,
+    };
+    Some(first + model.delay + model.announce_interval * consecutive_lost(model))
+}
+
+/// Re-establishment after the leader's departure (section 5.3.2): `T_L + 2D + E[t_s] - E[t_d]` for all three
+/// loss models of LE-S; wrong for uncorrelated loss (claim L5).
+///
+/// Corrected: [`leader_departure`](super::reestablishment::leader_departure).
+///
+/// # Panics
+/// If the model is none, or the listen interval not above 0.
+#[must_use]
+pub fn leader_departure(model: &Model, listen_interval: f64, departed: f64) -> f64 {
+    check_interval("listen", listen_interval);
+    let first = model.first_announcement(Algorithm::LeS);
+    listen_interval + 2.0 * model.delay + first - departed
+}
+
+/// False departure (section 5.3.2): `T_A (E[# consecutive lost] + 1) - T_L`. An unconditional mean, negative
+/// as soon as `T_L` is chosen well (claim L6).
+///
+/// Corrected: [`false_departure`](super::reestablishment::false_departure).
+///
+/// # Panics
+/// If the model is none, or the listen interval not above 0.
+#[must_use]
+pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
+    model.check();
+    check_interval("listen", listen_interval);
+    model.announce_interval * (consecutive_lost(model) + 1.0) - listen_interval
+}
+
+/// Inconsistent state by false departures (section 5.3.4): `1 - T_L/(T_A (E[# consecutive lost] + 1))`.
+/// Negative where the above is (claim L6).
+///
+/// Corrected: [`inconsistent_fraction`](super::reestablishment::inconsistent_fraction).
+///
+/// # Panics
+/// If the model is none, or the listen interval not above 0.
+#[must_use]
+pub fn inconsistent_fraction(model: &Model, listen_interval: f64) -> f64 {
+    let reached = model.announce_interval * (consecutive_lost(model) + 1.0);
+    false_departure(model, listen_interval) / reached
+}
+
+/// Late joiner better than the leader, LE-S (section 5.3.2): as the leadership delay, `N` being the group
+/// *before* it joins, [`Model::receivers`]. So here the number of receivers is right, and one `T_A` too much
+/// remains for uncorrelated loss (claim L7).
+///
+/// Corrected: [`greater_joiner`](super::reestablishment::greater_joiner).
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn greater_joiner(model: &Model) -> f64 {
+    let first = model.first_announcement(Algorithm::LeS);
+    first + model.delay + model.announce_interval * consecutive_lost_before_joining(model)
+}
+
+/// Late joiner worse than the leader (section 5.3.2), brackets read as ceilings: for uncorrelated loss with
+/// the sum for all of the group, though the joiner alone must hear (claim L7). `N` as in [`greater_joiner`].
+///
+/// Corrected: [`lesser_joiner`](super::reestablishment::lesser_joiner).
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn lesser_joiner(model: &Model) -> f64 {
+    model.check();
+    model.announce_interval * (0.5 + consecutive_lost_before_joining(model))
+}
+
+/// First-round messages of LE-S with correlated loss (section 5.3.3.2): `N P(D)/(1-l)` plus the integral from
+/// `D` of `p (1 - (1 - (1-l) P(t-D))^N) / P(t-D)`. The `1/(1-l)` belongs to the integral (claim L9).
+///
+/// `None` for uncorrelated loss. `T_A` is taken as long, `T_S` or more.
+///
+/// Corrected: [`first_round_messages`].
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn first_round_messages_of_le_s(model: &Model) -> Option<f64> {
+    let heard = match model.loss {
+        Loss::None => 1.0,
+        Loss::Correlated(loss) => 1.0 - loss,
+        Loss::Uncorrelated(_) => return None,
+    };
+    let without_repeats = Model {
+        announce_interval: model.announce_interval.max(model.suppress_interval),
+        ..*model
+    };
+    let corrected = first_round_messages(Algorithm::LeS, &without_repeats)?;
+    let awake = model.wake.cdf(model.delay / model.suppress_interval);
+    let at_once = model.members as f64 * awake;
+    Some(at_once / heard + (corrected - at_once) * heard)
+}
+
+/// `Q(., n)` by the recurrence of section 5.3.3.3 (claim L10), entry `i` the probability of `i` messages:
+///
+/// ```text
+/// Q(i, n) = Q(i-1, n-1) g(i-1) + Q(i, n-1) (1 - g(i)),   g(i) = (1 - l^(i+1)) / ((i+1)(1-l))
+/// ```
+///
+/// `g(i)` is the integral of `(l + (1-l)(1 - P(t)))^i`. It takes the wake-up times of the `i` that have sent for
+/// those of any `i`, but to have sent they tend to be early. Right for `n = 1, 2`; too large from 3 on, and ever
+/// more so: the mean grows like `sqrt(2n/(1-l))`, the correct one like `ln n`.
+///
+/// Entries below 1e-30 are taken for 0: a million members take about half a second.
+///
+/// Corrected: [`law_of_messages`](super::recurrence::law_of_messages).
+///
+/// # Panics
+/// Unless `n >= 1` and the loss is 0 or more and below 1.
+#[must_use]
+pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
+    assert!(n >= 1, "messages of {n} members: need one or more");
+    Loss::Uncorrelated(loss).check();
+    let n = n as usize;
+    let unheard = chances_unheard(n, loss);
+    let mut law = vec![0.0; n + 1];
+    law[1] = 1.0;
+    let (mut low, mut high) = (1, 1);
+    for _ in 1..n {
+        high += 1;
+        for i in (low..=high).rev() {
+            let sent_less = if i > low { law[i - 1] } else { 0.0 };
+            law[i] = sent_less * unheard[i - 1] + law[i] * (1.0 - unheard[i]);
+        }
+        while law[high] < NEGLIGIBLE {
+            law[high] = 0.0;
+            high -= 1;
+        }
+        while law[low] < NEGLIGIBLE {
+            law[low] = 0.0;
+            low += 1;
+        }
+    }
+    law
+}
+
+/// The mean of [`law_of_messages`].
+///
+/// # Panics
+/// Unless `n >= 1` and the loss is 0 or more and below 1.
+#[must_use]
+pub fn mean_messages(n: u64, loss: f64) -> f64 {
+    let law = law_of_messages(n, loss);
+    law.iter()
+        .enumerate()
+        .map(|(i, chance)| i as f64 * chance)
+        .sum()
+}
+
+/// `g(i)` of [`law_of_messages`] for `i = 0..=n`.
+fn chances_unheard(n: usize, loss: f64) -> Vec<f64> {
+    let mut power = 1.0;
+    (1..=n + 1)
+        .map(|i| {
+            power *= loss;
+            (1.0 - power) / (i as f64 * (1.0 - loss))
+        })
+        .collect()
+}
+
+/// `E[# consecutive lost]` with `N` the whole group.
+fn consecutive_lost(model: &Model) -> f64 {
+    lost_by(model.loss, model.members)
+}
+
+/// `E[# consecutive lost]` with `N` the group before the joiner.
+fn consecutive_lost_before_joining(model: &Model) -> f64 {
+    lost_by(model.loss, model.receivers())
+}
+
+fn lost_by(loss: Loss, n: u64) -> f64 {
+    match loss {
+        Loss::None | Loss::Correlated(_) => surplus_announcements(loss, n),
+        Loss::Uncorrelated(loss) => consecutive_lost_uncorrelated(loss, n),
+    }
+}

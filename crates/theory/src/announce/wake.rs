@@ -1,0 +1,152 @@
+//! When a process wakes: the law of the suppression timer, `p(t)` and `P(t)` of chapters 2 and 5.
+//!
+//! Times are in units of the suppression interval `T_S`, so they run from 0 to 1.
+
+use super::quadrature::integral;
+
+/// Below this rate the mean of the exponential law is taken from its series.
+const SERIES_BELOW: f64 = 1e-2;
+/// The greatest rate: beyond it `e^lambda` is not a number.
+const RATE_LIMIT: f64 = 700.0;
+
+/// The law of the wake-up time on `[0, 1]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wake {
+    /// Every time alike: `P(t) = t`.
+    Uniform,
+    /// Truncated exponential, density proportional to `e^(rate t)`: most wake late, few early, so that the
+    /// first have time to suppress the others (section 5.4.3; claim L18). `P(t) = (e^(rate t) - 1)/(e^rate - 1)`.
+    Exponential {
+        /// `lambda`, above 0 and at most 700.
+        rate: f64,
+    },
+}
+
+impl Wake {
+    /// The density `p(t)`; 0 outside `[0, 1]`.
+    #[must_use]
+    pub fn density(self, time: f64) -> f64 {
+        if !(0.0..=1.0).contains(&time) {
+            return 0.0;
+        }
+        match self {
+            Self::Uniform => 1.0,
+            Self::Exponential { rate } => rate * (rate * time).exp() / rate.exp_m1(),
+        }
+    }
+
+    /// `P(t)`: the probability to be awake by `time`; 0 before 0, 1 after 1.
+    #[must_use]
+    pub fn cdf(self, time: f64) -> f64 {
+        let time = time.clamp(0.0, 1.0);
+        match self {
+            Self::Uniform => time,
+            Self::Exponential { rate } => (rate * time).exp_m1() / rate.exp_m1(),
+        }
+    }
+
+    /// The time by which a process is awake with probability `chance`: the inverse of [`cdf`](Self::cdf).
+    #[must_use]
+    pub fn quantile(self, chance: f64) -> f64 {
+        let chance = chance.clamp(0.0, 1.0);
+        match self {
+            Self::Uniform => chance,
+            Self::Exponential { rate } => (chance * rate.exp_m1()).ln_1p() / rate,
+        }
+    }
+
+    /// `E[t_s]`: uniform `1/2`; exponential `1/(1 - e^-rate) - 1/rate`.
+    #[must_use]
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Uniform => 0.5,
+            // The two terms would cancel; the series leaves out rate^5/30240, below 1e-14.
+            Self::Exponential { rate } if rate < SERIES_BELOW => {
+                0.5 + rate / 12.0 - rate.powi(3) / 720.0
+            }
+            Self::Exponential { rate } => -1.0 / (-rate).exp_m1() - 1.0 / rate,
+        }
+    }
+
+    /// The mean of the earliest of `members` wake-ups: uniform `1/(n+1)`; exponential the integral of
+    /// `(1 - P(t))^n`.
+    ///
+    /// # Panics
+    /// If there are no members.
+    #[must_use]
+    pub fn mean_of_earliest(self, members: u64) -> f64 {
+        assert!(members >= 1, "the earliest wake-up of nobody");
+        let n = members as f64;
+        match self {
+            Self::Uniform => 1.0 / (n + 1.0),
+            Self::Exponential { .. } => {
+                integral(&[0.0, 1.0], |time| complement_to(self.cdf(time), n))
+            }
+        }
+    }
+
+    /// The mean of the second of `members` wake-ups: uniform `2/(n+1)`; exponential the integral of
+    /// `(1 - P)^n + n P (1 - P)^(n-1)`.
+    ///
+    /// # Panics
+    /// If there are fewer than two members.
+    #[must_use]
+    pub fn mean_of_second(self, members: u64) -> f64 {
+        assert!(members >= 2, "the second wake-up of {members} members");
+        let n = members as f64;
+        match self {
+            Self::Uniform => 2.0 / (n + 1.0),
+            Self::Exponential { .. } => integral(&[0.0, 1.0], |time| {
+                let awake = self.cdf(time);
+                complement_to(awake, n - 1.0) * (1.0 + (n - 1.0) * awake)
+            }),
+        }
+    }
+
+    /// The mean of the latest of `members` wake-ups: uniform `n/(n+1)`; exponential 1 minus the integral of
+    /// `P(t)^n`.
+    ///
+    /// # Panics
+    /// If there are no members.
+    #[must_use]
+    pub fn mean_of_latest(self, members: u64) -> f64 {
+        assert!(members >= 1, "the latest wake-up of nobody");
+        let n = members as f64;
+        match self {
+            Self::Uniform => n / (n + 1.0),
+            // From the upper end, where the power is.
+            Self::Exponential { .. } => {
+                1.0 - integral(&[0.0, 1.0], |left| self.cdf(1.0 - left).powf(n))
+            }
+        }
+    }
+
+    pub(super) fn check(self) {
+        match self {
+            Self::Uniform => {}
+            Self::Exponential { rate } => assert!(
+                rate > 0.0 && rate <= RATE_LIMIT,
+                "wake-up rate {rate}: need above 0 and at most {RATE_LIMIT}"
+            ),
+        }
+    }
+}
+
+/// `(1 - chance)^power`, to full precision for a small chance and a large power. A chance that rounding has
+/// put above 1 is 1.
+pub(super) fn complement_to(chance: f64, power: f64) -> f64 {
+    if power == 0.0 {
+        1.0
+    } else {
+        (power * (-chance.min(1.0)).ln_1p()).exp()
+    }
+}
+
+/// `1 - (1 - chance)^power`, to full precision: at least one of `power` independent chances.
+pub(super) fn any_of(chance: f64, power: f64) -> f64 {
+    if power == 0.0 {
+        0.0
+    } else {
+        -(power * (-chance.min(1.0)).ln_1p()).exp_m1()
+    }
+}
