@@ -85,7 +85,7 @@ impl Protocol for Beacon {
                 io.arm(BeaconTimer::Listen, Duration::from_secs(3));
             }
             Input::Timer(BeaconTimer::Listen) => self.expired += 1,
-            Input::ViewChanged(_) => {}
+            Input::ViewChanged(_) | Input::Leave => {}
         }
     }
 }

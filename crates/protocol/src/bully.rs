@@ -208,6 +208,7 @@ impl Protocol for Bully {
             Input::Timer(Timer::Patience) => self.on_patience(io),
             Input::ViewChanged(ViewChange::Joined(newcomer)) => self.on_joined(newcomer, io),
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
+            Input::Leave => {} // the others see it leave
         }
     }
 }

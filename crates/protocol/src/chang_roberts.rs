@@ -167,6 +167,7 @@ impl Protocol for ChangRoberts {
             Input::Timer(Timer::Patience) => self.stand(io),
             Input::ViewChanged(ViewChange::Joined(newcomer)) => self.on_joined(newcomer, io),
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
+            Input::Leave => {} // the others see it leave
         }
     }
 }

@@ -64,6 +64,13 @@ pub enum ConfigError {
         /// What that one says.
         least: Duration,
     },
+    /// A number that makes no sense.
+    OutOfRange {
+        /// Which field.
+        field: &'static str,
+        /// What would.
+        range: &'static str,
+    },
 }
 
 impl fmt::Display for ConfigError {
@@ -76,6 +83,9 @@ impl fmt::Display for ConfigError {
                 bound,
                 least,
             } => write!(f, "{field} {value} is below {bound} {least}: raise {field}"),
+            Self::OutOfRange { field, range } => {
+                write!(f, "{field} is out of range: choose {range}")
+            }
         }
     }
 }

@@ -22,11 +22,14 @@
 //! A nominee is a claim, not a licence to act: two members may name different nominees for a
 //! while. That is the nature of these protocols, and each header says when it happens.
 
+pub mod announce;
+pub mod announce_listen;
 pub mod bully;
 pub mod candidate;
 pub mod chang_roberts;
 pub mod config;
 pub mod modified_ring;
+pub mod suppression;
 pub mod time;
 pub mod view;
 
@@ -75,6 +78,9 @@ pub enum Input<P: Protocol> {
     Timer(P::Timer),
     /// The group, as this member knows it, changed. [`Io::view`] shows the change already.
     ViewChanged(ViewChange),
+    /// This member is about to be stopped in good order. It may say goodbye now; there is no
+    /// further input.
+    Leave,
 }
 
 /// What the world lets a member do.
@@ -144,6 +150,9 @@ pub enum Outcome {
     Nominee(Candidate),
     /// This member names nobody any more.
     Vacant,
+    /// Somebody else goes by this member's identity. It takes no further part: whoever runs it must
+    /// give one of the two another identity.
+    DuplicateIdentity,
 }
 
 /// What members say to each other, sorted into kinds so that a world can count them.

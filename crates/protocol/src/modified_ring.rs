@@ -196,6 +196,7 @@ impl Protocol for ModifiedRing {
             Input::Timer(Timer::Patience) => self.stand(self.next_round(), io),
             Input::ViewChanged(ViewChange::Joined(newcomer)) => self.on_joined(newcomer, io),
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
+            Input::Leave => {} // the others see it leave
         }
     }
 }

@@ -36,6 +36,15 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
                 }
                 self.scene.expect_notice();
             }
+            Verb::Leave(who) => {
+                for member in who.resolve(&self.scene.people) {
+                    if self.scene.people.condition(member) == Condition::Up {
+                        self.step(member, Input::Leave);
+                    }
+                    self.scene.kill(member);
+                }
+                self.scene.expect_notice();
+            }
             Verb::Restart { who, keep_state } => {
                 for member in who.resolve(&self.scene.people) {
                     self.restart(member, *keep_state);

@@ -28,6 +28,8 @@ pub enum Verb {
     Start(Who),
     /// These members crash.
     Kill(Who),
+    /// These members are stopped in good order: they may say goodbye, and are gone.
+    Leave(Who),
     /// These members come up again.
     Restart {
         /// Which.
@@ -146,7 +148,8 @@ impl Scenario {
 impl Verb {
     fn whom(&self) -> Vec<&Who> {
         match self {
-            Self::Start(who) | Self::Kill(who) | Self::Pause(who) | Self::Resume(who) => vec![who],
+            Self::Start(who) | Self::Kill(who) | Self::Leave(who) => vec![who],
+            Self::Pause(who) | Self::Resume(who) => vec![who],
             Self::Restart { who, .. } | Self::Drift { who, .. } => vec![who],
             Self::Cut(groups) => groups.iter().collect(),
             Self::CutOneWay { from, to } => vec![from, to],
@@ -173,7 +176,7 @@ impl FromStr for Scenario {
     }
 }
 
-const VERBS: &str = "start, kill, restart, cut, heal, pause, resume or drift";
+const VERBS: &str = "start, kill, leave, restart, cut, heal, pause, resume or drift";
 
 fn parse_line(content: &str) -> Result<(Instant, Verb), String> {
     let mut words = content.split_whitespace();
@@ -193,6 +196,7 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
     match verb {
         "start" => Ok(Verb::Start(parse_who(rest)?)),
         "kill" => Ok(Verb::Kill(parse_who(rest)?)),
+        "leave" => Ok(Verb::Leave(parse_who(rest)?)),
         "pause" => Ok(Verb::Pause(parse_who(rest)?)),
         "resume" => Ok(Verb::Resume(parse_who(rest)?)),
         "restart" => {
@@ -292,6 +296,7 @@ impl fmt::Display for Verb {
         match self {
             Self::Start(who) => write!(f, "start {who}"),
             Self::Kill(who) => write!(f, "kill {who}"),
+            Self::Leave(who) => write!(f, "leave {who}"),
             Self::Pause(who) => write!(f, "pause {who}"),
             Self::Resume(who) => write!(f, "resume {who}"),
             Self::Restart { who, keep_state } => {
@@ -353,11 +358,11 @@ mod tests {
             ),
             (
                 "at 1s",
-                "line 1: a verb is missing: start, kill, restart, cut, heal, pause, resume or drift",
+                "line 1: a verb is missing: start, kill, leave, restart, cut, heal, pause, resume or drift",
             ),
             (
                 "at 1s slay 4",
-                "line 1: unknown verb `slay`: use start, kill, restart, cut, heal, pause, resume or drift",
+                "line 1: unknown verb `slay`: use start, kill, leave, restart, cut, heal, pause, resume or drift",
             ),
             (
                 "at 1s kill x",

@@ -449,7 +449,7 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
                 return;
             }
             Outcome::Nominee(candidate) => (candidate.id.0 as u32).wrapping_add(1),
-            Outcome::Vacant => 0,
+            Outcome::Vacant | Outcome::DuplicateIdentity => 0,
         };
         if self.scene.nominees[member as usize] != nominee {
             self.scene.nominees[member as usize] = nominee;

@@ -109,7 +109,8 @@ impl Defect<Bully> for DeafToCoordinators {
                 message: bully::Message::Coordinator { sender },
                 ..
             } => *sender < me,
-            Input::Message { .. } | Input::Start | Input::Timer(_) | Input::ViewChanged(_) => true,
+            Input::Message { .. } | Input::Start | Input::Timer(_) => true,
+            Input::ViewChanged(_) | Input::Leave => true,
         }
     }
 }
@@ -165,7 +166,8 @@ fn election(input: &Input<ChangRoberts>) -> Option<Candidate> {
             message: chang_roberts::Message::Election { candidate },
             ..
         } => Some(*candidate),
-        Input::Message { .. } | Input::Start | Input::Timer(_) | Input::ViewChanged(_) => None,
+        Input::Message { .. } | Input::Start | Input::Timer(_) => None,
+        Input::ViewChanged(_) | Input::Leave => None,
     }
 }
 
@@ -224,7 +226,8 @@ impl Defect<ChangRoberts> for StopsElected {
 fn list(input: &mut Input<ModifiedRing>) -> Option<&mut modified_ring::Message> {
     match input {
         Input::Message { message, .. } => Some(message),
-        Input::Start | Input::Timer(_) | Input::ViewChanged(_) => None,
+        Input::Start | Input::Timer(_) => None,
+        Input::ViewChanged(_) | Input::Leave => None,
     }
 }
 

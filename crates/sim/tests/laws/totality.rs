@@ -128,7 +128,7 @@ impl<P: Protocol> Io<P> for Desk<P> {
     fn report(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Nominee(candidate) => self.named.push(candidate),
-            Outcome::Standing { .. } | Outcome::Vacant => {}
+            Outcome::Standing { .. } | Outcome::Vacant | Outcome::DuplicateIdentity => {}
         }
     }
 }

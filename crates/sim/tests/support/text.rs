@@ -115,6 +115,7 @@ where
                 Outcome::Standing { round } => format!("{member} stands, round {round}"),
                 Outcome::Nominee(candidate) => format!("{member} names {}", candidate.id),
                 Outcome::Vacant => format!("{member} names nobody"),
+                Outcome::DuplicateIdentity => format!("{member} meets its own identity"),
             },
         };
         let written = writeln!(self.0, "{:>7.3}s  {line}", at.as_secs_f64());

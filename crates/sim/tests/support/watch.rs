@@ -19,7 +19,7 @@ impl<P: Protocol> Trace<P> for Watch {
         match outcome {
             Outcome::Standing { .. } => {}
             Outcome::Nominee(candidate) => self.names.push((at, member, Some(candidate.id))),
-            Outcome::Vacant => self.names.push((at, member, None)),
+            Outcome::Vacant | Outcome::DuplicateIdentity => self.names.push((at, member, None)),
         }
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn inward<W: Wrapper>(input: Input<W>) -> Input<W::Inner> {
         Input::Message { from, message } => Input::Message { from, message },
         Input::Timer(timer) => Input::Timer(timer),
         Input::ViewChanged(change) => Input::ViewChanged(change),
+        Input::Leave => Input::Leave,
     }
 }
 

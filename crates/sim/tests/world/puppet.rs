@@ -13,6 +13,7 @@ pub(crate) enum Cue {
     Got(u32),
     Rang(Bell),
     ViewChanged,
+    Leave,
 }
 
 /// What a member does.
@@ -90,6 +91,7 @@ impl Protocol for Puppet {
             Input::Message { message, .. } => Cue::Got(message.0),
             Input::Timer(bell) => Cue::Rang(bell),
             Input::ViewChanged(ViewChange::Joined(_) | ViewChange::Left(_)) => Cue::ViewChanged,
+            Input::Leave => Cue::Leave,
         };
         for act in io.config()(io.me().id.0, cue) {
             self.act(act, io);

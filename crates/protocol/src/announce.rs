@@ -1,0 +1,487 @@
+//! Announce and listen: whoever has heard of nobody better announces itself, all others listen.
+//!
+//! Source    Schooler, Why multicast protocols (don't) scale (thesis, Caltech 2000), chapter 5:
+//!           LE-A, LE-S, LE-M; what section 5.7 leaves to future work; the rest is ours
+//! Assumes   a multicast reaches every member sooner or later. No view, no list of members: a
+//!           member need not know that another one exists until that one announces itself
+//! Promises  with [`Config::chapter`]: all name the best member once each has heard one of its
+//!           announcements, and do so for as long as it announces itself
+//!           with [`Config::field`], after any faults: once multicasts get through again, all
+//!           started members name the same leader within T_L + T_S + 2 T_A, and keep doing so. With
+//!           [`Takeover::ByTheBetter`] it is the best. A member that comes, or comes back, unseats a
+//!           leader once at most. Until then there may be several leaders, or none
+//! Messages  announcement (I lead), query (who leads?), bye (I lead no longer); all to everyone
+//!
+//! A member takes itself for the leader until it hears of somebody better: so says the chapter, and
+//! so do we, but a member that has not announced itself yet names nobody. With *k* leaders to elect
+//! a member gives way once it has heard of k better ones; the best k remain.
+//!
+//! Line 6 of Programs 5.1 and 5.2 is printed `msg.addr > leader`: a leader's own heartbeat would
+//! not restart the listen timer. [`Heartbeat::Ignored`] shows what that leads to.
+
+mod config;
+mod leaders;
+mod loss;
+mod wake;
+
+use serde::{Deserialize, Serialize};
+
+pub use config::{Config, Correction, Criterion, Heartbeat, Joining, Listen, Repeat, Takeover};
+pub use loss::{MOST_REPETITIONS, repetitions};
+pub use wake::{MeritScale, Wake};
+
+use crate::{Candidate, Duration, Input, Instant, Io, MemberId, Merit, Outcome, Protocol};
+use leaders::{Heard, Leaders};
+use loss::LossEstimate;
+
+/// What somebody who announces itself claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who it is, with the merit that counts.
+    pub candidate: Candidate,
+    /// How often it has come up: an announcement from before its last restart is stale.
+    pub incarnation: u32,
+    /// Whether it has led unchallenged long enough to stay where leaders are not unseated.
+    pub established: bool,
+}
+
+impl Claim {
+    /// What claims are compared by.
+    #[inline]
+    fn rank(&self, sticky: bool) -> (bool, Candidate) {
+        (sticky && self.established, self.candidate)
+    }
+}
+
+/// What members say to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// I lead.
+    Announcement {
+        /// Who I am.
+        claim: Claim,
+        /// How many announcements I have made since I began to lead, this one included.
+        beat: u32,
+    },
+    /// Who leads?
+    Query,
+    /// I lead no longer.
+    Bye {
+        /// How often I have come up.
+        incarnation: u32,
+    },
+}
+
+impl crate::Message for Message {
+    const KINDS: &'static [&'static str] = &["announcement", "query", "bye"];
+
+    #[inline]
+    fn kind(&self) -> usize {
+        match self {
+            Self::Announcement { .. } => 0,
+            Self::Query => 1,
+            Self::Bye { .. } => 2,
+        }
+    }
+}
+
+/// The chapter's three timers, and one for answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// It is time to announce itself, unless somebody better did.
+    Suppress,
+    /// The next announcement is due.
+    Announce,
+    /// A leader is missed.
+    Listen,
+    /// No leader has answered.
+    Query,
+}
+
+impl crate::Timer for Timer {
+    const ALL: &'static [Self] = &[Self::Suppress, Self::Announce, Self::Listen, Self::Query];
+
+    #[inline]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// One member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announce {
+    incarnation: u32,
+    /// The merit that counts, as of the last wake-up that was drawn.
+    merit: Merit,
+    phase: Phase,
+    /// Those better than this member that it has heard of.
+    leaders: Leaders,
+    /// Who said goodbye last: its late announcements are not believed.
+    departed: Option<(MemberId, u32)>,
+    loss: LossEstimate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Not started, or gone.
+    Idle,
+    /// Has heard of too few better ones, and waits for its wake-up.
+    Suppressed,
+    /// Woke up, and waits for answers to its query.
+    Asking,
+    Leading {
+        since: Instant,
+        announced: Instant,
+        beat: u32,
+    },
+    Following,
+    /// Somebody else goes by its identity.
+    Refused,
+}
+
+impl Announce {
+    /// A member that comes up for the first time or, if it had saved a number, once more.
+    pub fn new(saved: Option<u32>) -> Self {
+        Self {
+            incarnation: saved.unwrap_or(0).saturating_add(1),
+            merit: Merit(0),
+            phase: Phase::Idle,
+            leaders: Leaders::default(),
+            departed: None,
+            loss: LossEstimate::default(),
+        }
+    }
+
+    /// Whether it announces itself.
+    pub fn leads(&self) -> bool {
+        matches!(self.phase, Phase::Leading { .. })
+    }
+
+    /// The leaders that it knows of besides itself, the best first.
+    pub fn follows(&self) -> impl Iterator<Item = Candidate> {
+        self.leaders.iter().map(|heard| heard.claim.candidate)
+    }
+
+    /// What it has measured of the loss, given what to assume beforehand.
+    pub fn loss(&self, assumed: f64) -> f64 {
+        self.loss.loss(assumed)
+    }
+}
+
+impl Protocol for Announce {
+    type Config = Config;
+    type Message = Message;
+    type Timer = Timer;
+    type Durable = u32;
+
+    #[inline]
+    fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
+        match (input, self.phase) {
+            (Input::Start, Phase::Idle) => self.come_up(io),
+            (Input::Message { from, message }, _) if self.takes_part() => {
+                self.on_message(from, message, io);
+            }
+            (Input::Timer(Timer::Suppress), Phase::Suppressed) => self.wake_up(io),
+            (Input::Timer(Timer::Query), Phase::Asking) => self.lead(io),
+            (Input::Timer(Timer::Announce), Phase::Leading { .. }) => self.announce(io),
+            (Input::Timer(Timer::Listen), _) if self.takes_part() => self.on_missed(io),
+            (Input::Leave, _) => self.leave(io),
+            // Without a view: announcements tell who is there. A second start changes nothing.
+            (Input::ViewChanged(_) | Input::Start | Input::Timer(_), _) => {}
+            (Input::Message { .. }, _) => {} // not taking part
+        }
+    }
+}
+
+// Handlers: one per input. They decide; the transitions below act.
+impl Announce {
+    #[inline]
+    fn takes_part(&self) -> bool {
+        !matches!(self.phase, Phase::Idle | Phase::Refused)
+    }
+
+    #[inline]
+    fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
+        let is_from_namesake = from == io.me().id;
+        match message {
+            Message::Announcement { claim, .. } if is_from_namesake => {
+                self.on_namesake(claim.incarnation, io);
+            }
+            Message::Announcement { claim, beat } if claim.candidate.id == from => {
+                self.on_announcement(claim, beat, io);
+            }
+            Message::Announcement { .. } => {} // in somebody else's name
+            Message::Query if self.leads() => self.answer(io),
+            Message::Query => {} // not ours to answer
+            Message::Bye { incarnation } if !is_from_namesake => {
+                self.on_bye(from, incarnation, io);
+            }
+            Message::Bye { .. } => {} // of an earlier life of ours
+        }
+    }
+
+    #[inline]
+    fn on_announcement(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
+        if self.is_stale(claim) {
+            return;
+        }
+        let sticky = io.config().takeover == Takeover::Never;
+        if claim.rank(sticky) > self.claim(io).rank(sticky) {
+            self.on_better(claim, beat, io);
+        } else {
+            self.on_worse(claim.candidate.id, io);
+        }
+    }
+
+    /// Whether the claim is of an earlier life, or from before a goodbye.
+    #[inline]
+    fn is_stale(&self, claim: Claim) -> bool {
+        let id = claim.candidate.id;
+        let known = self.leaders.get(id);
+        known.is_some_and(|heard| heard.claim.incarnation > claim.incarnation)
+            || self
+                .departed
+                .is_some_and(|(gone, life)| gone == id && life >= claim.incarnation)
+    }
+
+    #[inline]
+    fn on_better(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
+        let known = self.leaders.get(claim.candidate.id).copied();
+        let of_this_life = known.filter(|heard| heard.claim.incarnation == claim.incarnation);
+        if let Some(heard) = of_this_life
+            && beat > heard.beat
+        {
+            self.loss.note(beat - heard.beat - 1);
+        }
+        let restarts = known.is_none() || io.config().heartbeat == Heartbeat::Restarts;
+        let until = match known {
+            Some(heard) if !restarts => heard.until,
+            Some(_) | None => self.missed_at(io),
+        };
+        let room = io.config().leaders as usize;
+        let sticky = io.config().takeover == Takeover::Never;
+        let beat = of_this_life.map_or(beat, |heard| beat.max(heard.beat));
+        let heard = Heard { claim, beat, until };
+        if !self.leaders.enter(heard, room, sticky) {
+            return; // not among the best that we know
+        }
+        if restarts {
+            self.listen(io);
+        }
+        if self.leaders.len() >= room {
+            self.follow(io);
+        } else {
+            self.name(io);
+        }
+    }
+
+    fn on_worse(&mut self, id: MemberId, io: &mut impl Io<Self>) {
+        if self.leaders.drop_if(|heard| heard.claim.candidate.id == id) {
+            self.on_fewer(io); // it was better when we heard of it first
+            return;
+        }
+        match self.phase {
+            Phase::Leading { .. } if io.config().correction == Correction::AtOnce => {
+                self.answer(io);
+            }
+            Phase::Asking => self.lead(io), // a leader answered, and we are better
+            Phase::Leading { .. } | Phase::Suppressed | Phase::Following => {} // it will hear
+            Phase::Idle | Phase::Refused => {}
+        }
+    }
+
+    /// Some leader is known no longer.
+    fn on_fewer(&mut self, io: &mut impl Io<Self>) {
+        self.listen(io);
+        self.name(io);
+        if self.phase == Phase::Following {
+            self.stand(io);
+        }
+    }
+
+    fn on_bye(&mut self, id: MemberId, incarnation: u32, io: &mut impl Io<Self>) {
+        self.departed = Some((id, incarnation));
+        let is_it = |heard: &Heard| {
+            heard.claim.candidate.id == id && heard.claim.incarnation <= incarnation
+        };
+        if self.leaders.drop_if(is_it) {
+            self.on_fewer(io);
+        }
+    }
+
+    fn on_missed(&mut self, io: &mut impl Io<Self>) {
+        let now = io.now();
+        if self.leaders.drop_if(|heard| heard.until <= now) {
+            self.on_fewer(io);
+        } else {
+            self.listen(io); // the clock was not quite there
+        }
+    }
+
+    /// Somebody goes by our identity: ourselves before the last restart, or somebody else.
+    fn on_namesake(&mut self, incarnation: u32, io: &mut impl Io<Self>) {
+        if incarnation >= self.incarnation {
+            self.fall_silent(Phase::Refused, io);
+            io.report(Outcome::DuplicateIdentity);
+        }
+    }
+}
+
+// Transitions: the only code that writes `phase`. The suppress timer runs while suppressed, the query
+// timer while asking, the announce timer while leading; the listen timer while a leader is known.
+impl Announce {
+    fn come_up(&mut self, io: &mut impl Io<Self>) {
+        io.save(self.incarnation);
+        self.stand(io);
+    }
+
+    /// Has too few leaders: waits for the wake-up, or asks.
+    fn stand(&mut self, io: &mut impl Io<Self>) {
+        io.report(Outcome::Standing { round: 1 });
+        let config = *io.config();
+        let merit = io.me().merit;
+        let wait = config.wake.draw(config.suppress, merit, io.rng());
+        self.merit = config.merit_that_counts(merit, wait);
+        match config.joining {
+            Joining::Query { patience } => self.ask(patience, io),
+            Joining::Announce if wait == Duration::ZERO => self.lead(io),
+            Joining::Announce | Joining::SuppressThenQuery { .. } => {
+                self.phase = Phase::Suppressed;
+                io.arm(Timer::Suppress, wait);
+            }
+        }
+    }
+
+    fn wake_up(&mut self, io: &mut impl Io<Self>) {
+        match io.config().joining {
+            Joining::SuppressThenQuery { patience } => self.ask(patience, io),
+            Joining::Announce | Joining::Query { .. } => self.lead(io),
+        }
+    }
+
+    fn ask(&mut self, patience: Duration, io: &mut impl Io<Self>) {
+        self.phase = Phase::Asking;
+        io.multicast(Message::Query);
+        io.arm(Timer::Query, patience);
+    }
+
+    fn lead(&mut self, io: &mut impl Io<Self>) {
+        io.disarm(Timer::Query);
+        let now = io.now();
+        self.phase = Phase::Leading {
+            since: now,
+            announced: now,
+            beat: 0,
+        };
+        self.name(io);
+        self.announce(io);
+    }
+
+    fn announce(&mut self, io: &mut impl Io<Self>) {
+        if let Phase::Leading {
+            announced, beat, ..
+        } = &mut self.phase
+        {
+            *announced = io.now();
+            *beat = beat.saturating_add(1);
+            let beat = *beat;
+            let claim = self.claim(io);
+            io.multicast(Message::Announcement { claim, beat });
+            io.arm(Timer::Announce, io.config().announce);
+        }
+    }
+
+    /// Announces itself ahead of time, unless it did so a moment ago: then a moment later.
+    fn answer(&mut self, io: &mut impl Io<Self>) {
+        if let Phase::Leading { announced, .. } = self.phase {
+            let gap = io.config().answer_gap();
+            let elapsed = io.now() - announced;
+            if elapsed >= gap {
+                self.announce(io);
+            } else {
+                io.arm(Timer::Announce, Duration(gap.0 - elapsed.0));
+            }
+        }
+    }
+
+    /// Gives way to the leaders that it knows.
+    #[inline]
+    fn follow(&mut self, io: &mut impl Io<Self>) {
+        match self.phase {
+            Phase::Suppressed => io.disarm(Timer::Suppress),
+            Phase::Asking => io.disarm(Timer::Query),
+            Phase::Leading { .. } => io.disarm(Timer::Announce),
+            Phase::Following | Phase::Idle | Phase::Refused => {}
+        }
+        self.phase = Phase::Following;
+        self.name(io);
+    }
+
+    fn leave(&mut self, io: &mut impl Io<Self>) {
+        if self.leads() {
+            let loss = self.loss.loss(io.config().assumed_loss);
+            for _ in 0..io.config().farewells(loss) {
+                let incarnation = self.incarnation;
+                io.multicast(Message::Bye { incarnation });
+            }
+        }
+        self.fall_silent(Phase::Idle, io);
+        io.report(Outcome::Vacant);
+    }
+
+    fn fall_silent(&mut self, phase: Phase, io: &mut impl Io<Self>) {
+        for timer in <Timer as crate::Timer>::ALL {
+            io.disarm(*timer);
+        }
+        self.leaders = Leaders::default();
+        self.phase = phase;
+    }
+
+    /// Names the best leader, itself included.
+    #[inline]
+    fn name(&self, io: &mut impl Io<Self>) {
+        let best = self.leaders.best();
+        let own = self.leads().then(|| self.claim(io).candidate);
+        match best.or(own) {
+            Some(leader) => io.report(Outcome::Nominee(leader)),
+            None => io.report(Outcome::Vacant),
+        }
+    }
+
+    /// Has the listen timer run until the first leader is missed.
+    #[inline]
+    fn listen(&self, io: &mut impl Io<Self>) {
+        match self.leaders.first_missed() {
+            Some(Instant(u64::MAX)) | None => io.disarm(Timer::Listen),
+            Some(at) => io.arm(Timer::Listen, at - io.now()),
+        }
+    }
+
+    /// When a leader that is heard now is missed.
+    #[inline]
+    fn missed_at(&self, io: &impl Io<Self>) -> Instant {
+        let config = io.config();
+        match config.listen_interval(self.loss.loss(config.assumed_loss)) {
+            Some(interval) => io.now() + interval,
+            None => Instant(u64::MAX),
+        }
+    }
+
+    /// What this member claims, or would.
+    #[inline]
+    fn claim(&self, io: &impl Io<Self>) -> Claim {
+        let config = io.config();
+        let established = match self.phase {
+            Phase::Leading { since, .. } => io.now() - since >= config.suppress + config.announce,
+            _ => false,
+        };
+        Claim {
+            candidate: Candidate {
+                merit: self.merit,
+                id: io.me().id,
+            },
+            incarnation: self.incarnation,
+            established,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The options of the announce family.
+
+use super::loss::repetitions;
+use super::wake::Wake;
+use crate::config::ConfigError;
+use crate::{Duration, Merit};
+
+/// Which member of the family this is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Config {
+    /// T_S: within this time after it starts, or misses its leader, a member wakes up and
+    /// announces itself unless it has heard of somebody better. Zero: at once (LE-A).
+    pub suppress: Duration,
+    /// T_A: how often a leader announces itself.
+    pub announce: Duration,
+    /// T_L: how long a member that hears nothing of its leader takes it to be there.
+    pub listen: Listen,
+    /// When within T_S a member wakes up.
+    pub wake: Wake,
+    /// Who is better.
+    pub criterion: Criterion,
+    /// How many leaders there are to be; at least one.
+    pub leaders: u32,
+    /// How a member that has no leader looks for one.
+    pub joining: Joining,
+    /// What restarts the listen timer.
+    pub heartbeat: Heartbeat,
+    /// What a leader does when it hears of somebody worse who announces itself.
+    pub correction: Correction,
+    /// What a better newcomer does to a leader that works.
+    pub takeover: Takeover,
+    /// How often a leader that leaves says so.
+    pub farewell: Repeat,
+    /// What to assume of the loss until it is measured.
+    pub assumed_loss: f64,
+}
+
+/// How long a member that hears nothing of its leader takes it to be there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Listen {
+    /// For ever.
+    Never,
+    /// So long.
+    For(Duration),
+    /// T_L = k T_A and half a T_A to allow for late arrivals, where k is at least 2 and such that
+    /// `miss` bounds the probability that k announcements in a row are lost, by the loss measured.
+    Measured {
+        /// How likely a leader that is there may be missed.
+        miss: f64,
+    },
+}
+
+/// How often to say what must not be missed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Repeat {
+    /// So often.
+    Times(u32),
+    /// So often that `miss` bounds the probability that a listener loses all copies, by the loss
+    /// measured.
+    Measured {
+        /// How likely it may be missed.
+        miss: f64,
+    },
+}
+
+/// Who is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Criterion {
+    /// The greater merit, then the lower identity (LE-A, LE-S).
+    Merit,
+    /// The earlier wake-up within T_S, then the lower identity (LE-M).
+    EarliestWake,
+}
+
+/// How a member that has no leader looks for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joining {
+    /// It waits for its wake-up and announces itself.
+    Announce,
+    /// It asks at once, and announces itself if no leader answers in time.
+    Query {
+        /// How long it waits for an answer.
+        patience: Duration,
+    },
+    /// It waits for its wake-up, asks, and announces itself if no leader answers in time.
+    SuppressThenQuery {
+        /// How long it waits for an answer.
+        patience: Duration,
+    },
+}
+
+/// What restarts the listen timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heartbeat {
+    /// Every announcement of the leader.
+    Restarts,
+    /// Only a new leader, as Program 5.2 is printed: then every listener misses a leader that is
+    /// there.
+    Ignored,
+}
+
+/// What a leader does when it hears of somebody worse who announces itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Correction {
+    /// Nothing: its next announcement is due in T_A at the latest.
+    AtNextAnnouncement,
+    /// It announces itself at once, but not more often than ten times in T_A.
+    AtOnce,
+}
+
+/// What a better newcomer does to a leader that works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takeover {
+    /// It takes over.
+    ByTheBetter,
+    /// It follows: a leader that nobody challenged for T_S + T_A stays until it is missed.
+    Never,
+}
+
+impl Config {
+    /// The chapter's election: nobody leaves, nobody asks, heartbeats count.
+    pub const fn chapter(suppress: Duration, announce: Duration) -> Self {
+        Self {
+            suppress,
+            announce,
+            listen: Listen::Never,
+            wake: Wake::Uniform,
+            criterion: Criterion::Merit,
+            leaders: 1,
+            joining: Joining::Announce,
+            heartbeat: Heartbeat::Restarts,
+            correction: Correction::AtNextAnnouncement,
+            takeover: Takeover::ByTheBetter,
+            farewell: Repeat::Times(0),
+            assumed_loss: 0.1,
+        }
+    }
+
+    /// For real networks: a leader announces itself every `announce`.
+    pub fn field(announce: Duration) -> Self {
+        Self {
+            listen: Listen::Measured { miss: 1e-3 },
+            joining: Joining::SuppressThenQuery {
+                patience: announce.mul_f64(0.1),
+            },
+            correction: Correction::AtOnce,
+            farewell: Repeat::Measured { miss: 1e-3 },
+            ..Self::chapter(announce.mul_f64(0.5), announce)
+        }
+    }
+
+    /// Whether it can work.
+    ///
+    /// # Errors
+    /// Names the first option that cannot.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let zero = |field, is_zero: bool| match is_zero {
+            true => Err(ConfigError::Zero { field }),
+            false => Ok(()),
+        };
+        zero("announce interval", self.announce == Duration::ZERO)?;
+        if let Listen::For(span) = self.listen {
+            zero("listen interval", span == Duration::ZERO)?;
+        }
+        if let Joining::Query { patience } | Joining::SuppressThenQuery { patience } = self.joining
+        {
+            zero("patience", patience == Duration::ZERO)?;
+        }
+        if self.leaders == 0 {
+            return Err(ConfigError::OutOfRange {
+                field: "number of leaders",
+                range: "1 or more",
+            });
+        }
+        self.wake.check()?;
+        if !(0.0..1.0).contains(&self.assumed_loss) {
+            return Err(ConfigError::OutOfRange {
+                field: "assumed loss",
+                range: "0 to 1, but not 1",
+            });
+        }
+        for miss in [self.listen.miss(), self.farewell.miss()] {
+            if miss.is_some_and(|miss| !(miss > 0.0 && miss < 1.0)) {
+                return Err(ConfigError::OutOfRange {
+                    field: "probability of a miss",
+                    range: "between 0 and 1",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The merit that counts for a member that waits for `wait` before it announces itself.
+    pub(crate) fn merit_that_counts(&self, merit: Merit, wait: Duration) -> Merit {
+        match self.criterion {
+            Criterion::Merit => merit,
+            Criterion::EarliestWake => Merit(u64::MAX - wait.0),
+        }
+    }
+
+    /// T_L where the probability of loss is `loss`.
+    pub(crate) fn listen_interval(&self, loss: f64) -> Option<Duration> {
+        match self.listen {
+            Listen::Never => None,
+            Listen::For(span) => Some(span),
+            Listen::Measured { miss } => {
+                let announcements = repetitions(loss, miss).max(2);
+                Some(self.announce * u64::from(announcements) + self.announce.mul_f64(0.5))
+            }
+        }
+    }
+
+    /// How often a leader says goodbye where the probability of loss is `loss`.
+    pub(crate) fn farewells(&self, loss: f64) -> u32 {
+        match self.farewell {
+            Repeat::Times(times) => times,
+            Repeat::Measured { miss } => repetitions(loss, miss),
+        }
+    }
+
+    /// The least time between two announcements of a leader that is asked or has to correct.
+    pub(crate) fn answer_gap(&self) -> Duration {
+        self.announce.mul_f64(0.1)
+    }
+}
+
+impl Listen {
+    fn miss(self) -> Option<f64> {
+        match self {
+            Self::Measured { miss } => Some(miss),
+            Self::Never | Self::For(_) => None,
+        }
+    }
+}
+
+impl Repeat {
+    fn miss(self) -> Option<f64> {
+        match self {
+            Self::Measured { miss } => Some(miss),
+            Self::Times(_) => None,
+        }
+    }
+}

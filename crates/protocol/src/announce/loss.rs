@@ -1,0 +1,80 @@
+//! How much is lost, measured, and how often to repeat what must not be missed.
+
+/// What a member has measured of the loss between its leader and itself, by the numbers of the
+/// announcements that it heard. The recent past counts most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LossEstimate {
+    heard: u16,
+    missed: u16,
+}
+
+/// After so many announcements the past counts half.
+const MEMORY: u16 = 256;
+/// As many announcements does the assumption weigh.
+const WEIGHT_OF_ASSUMPTION: f64 = 8.0;
+
+impl LossEstimate {
+    /// Takes note of an announcement heard after `missed` that were not.
+    pub(crate) fn note(&mut self, missed: u32) {
+        self.heard += 1;
+        self.missed += missed.min(u32::from(MEMORY)) as u16;
+        if self.heard + self.missed >= MEMORY {
+            self.heard /= 2;
+            self.missed /= 2;
+        }
+    }
+
+    /// The probability of loss, given what to assume of it beforehand.
+    pub(crate) fn loss(self, assumed: f64) -> f64 {
+        let missed = f64::from(self.missed) + assumed * WEIGHT_OF_ASSUMPTION;
+        missed / (f64::from(self.heard) + f64::from(self.missed) + WEIGHT_OF_ASSUMPTION)
+    }
+}
+
+/// Repeating more often than this is in vain: then the network is not lossy but cut.
+pub const MOST_REPETITIONS: u32 = 32;
+
+/// How often to send what is lost with probability `loss` each time, so that all copies are lost
+/// with probability `miss` at most. From 1 to [`MOST_REPETITIONS`].
+pub fn repetitions(loss: f64, miss: f64) -> u32 {
+    // A tenth thrice is a thousandth, whatever rounding says.
+    let bound = miss * (1.0 + 1e-9);
+    let mut all_lost = loss;
+    let mut count = 1;
+    while all_lost > bound && count < MOST_REPETITIONS {
+        all_lost *= loss;
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LossEstimate, MOST_REPETITIONS, repetitions};
+
+    #[test]
+    fn the_estimate_moves_from_the_assumption_to_what_is_measured() {
+        let mut estimate = LossEstimate::default();
+        assert_eq!(estimate.loss(0.1), 0.1);
+        // Every fourth is missed.
+        for beat in 0..2_000 {
+            if beat % 3 == 0 {
+                estimate.note(1);
+            } else {
+                estimate.note(0);
+            }
+        }
+        assert!((estimate.loss(0.1) - 0.25).abs() < 0.03);
+        estimate.note(u32::MAX);
+        assert!(estimate.loss(0.1) <= 1.0);
+    }
+
+    #[test]
+    fn as_many_repetitions_as_it_takes_and_no_more() {
+        assert_eq!(repetitions(0.0, 1e-9), 1);
+        assert_eq!(repetitions(0.1, 1e-3), 3);
+        assert_eq!(repetitions(0.4, 0.01), 6);
+        assert_eq!(repetitions(1.0, 0.5), MOST_REPETITIONS);
+        assert_eq!(repetitions(f64::NAN, 0.5), 1);
+    }
+}
