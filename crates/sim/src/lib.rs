@@ -15,6 +15,7 @@
 //! - [`Summary`]: what is known at the end of a run; [`statistics`]: what many runs say.
 
 mod agenda;
+pub mod announcing;
 pub mod classics;
 mod experiment;
 pub mod faults;
@@ -29,6 +30,7 @@ pub mod statistics;
 mod summary;
 mod timers;
 mod trace;
+pub mod watch;
 pub mod wheel;
 mod world;
 

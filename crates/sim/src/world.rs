@@ -305,6 +305,16 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         &self.scene.tally
     }
 
+    /// The record so far.
+    pub fn trace(&self) -> &T {
+        &self.scene.trace
+    }
+
+    /// The record so far, to add to.
+    pub fn trace_mut(&mut self) -> &mut T {
+        &mut self.scene.trace
+    }
+
     /// Ends the world and returns its record.
     pub fn into_trace(self) -> T {
         self.retire().0

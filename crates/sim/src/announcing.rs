@@ -1,0 +1,192 @@
+//! Elections by announcement as the chapter runs them: all start at once, nobody leaves, and a run
+//! ends when all have heard the leader.
+
+use hustings_protocol::announce::{Announce, Config, Criterion, Message};
+use hustings_protocol::announce_listen::{self, AnnounceListen};
+use hustings_protocol::suppression::{self, Suppression};
+use hustings_protocol::{Duration, Instant, MemberId, Merit, Protocol};
+
+use crate::watch::{Expected, Watch};
+use crate::{Boot, Detection, Halt, Network, Seeds, Setup, Verb, Who, World};
+
+/// Members 0 to `members` - 1, the last of them the best.
+pub fn merits(members: u32) -> Vec<Merit> {
+    (0..u64::from(members)).map(Merit).collect()
+}
+
+/// Runs LE-A, LE-S or LE-M until all have heard the leader, or `limit`.
+pub fn elect(
+    members: u32,
+    config: Config,
+    network: Network,
+    seeds: Seeds,
+    limit: Instant,
+) -> Watch {
+    let expected = match config.criterion {
+        Criterion::Merit => Expected::Member(members - 1),
+        Criterion::EarliestWake => Expected::FirstAnnouncer,
+    };
+    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
+    let stretch = config.announce;
+    until_heard(
+        members,
+        config,
+        expected,
+        network,
+        seeds,
+        (stretch, limit),
+        make,
+    )
+}
+
+/// Runs announce-listen until all have heard the best, or `limit`.
+pub fn announce_listen(
+    members: u32,
+    config: announce_listen::Config,
+    network: Network,
+    seeds: Seeds,
+    limit: Instant,
+) -> Watch {
+    let expected = Expected::Member(members - 1);
+    let make = |_: Boot<AnnounceListen>| AnnounceListen::new();
+    let stretch = config.announce;
+    until_heard(
+        members,
+        config,
+        expected,
+        network,
+        seeds,
+        (stretch, limit),
+        make,
+    )
+}
+
+/// Runs suppression to its end.
+pub fn suppression(
+    members: u32,
+    config: suppression::Config,
+    network: Network,
+    seeds: Seeds,
+) -> Watch {
+    let make = |_: Boot<Suppression>| Suppression::new();
+    let expected = Expected::FirstAnnouncer;
+    let mut world = all_start(members, None, config, expected, network, seeds, make);
+    world.run_until(Instant(u64::MAX - 1));
+    world.into_trace()
+}
+
+fn until_heard<P: Protocol<Message = Message>>(
+    members: u32,
+    config: P::Config,
+    expected: Expected,
+    network: Network,
+    seeds: Seeds,
+    (stretch, limit): (Duration, Instant),
+    make: impl FnMut(Boot<P>) -> P + 'static,
+) -> Watch {
+    let mut world = all_start(members, None, config, expected, network, seeds, make);
+    // What comes after the end is not counted: how far a stretch overshoots it does not matter.
+    while world.trace().hearing().convergence().is_none() && world.now() < limit {
+        let end = limit.min(world.now() + stretch);
+        if world.run_until(end) == Halt::Quiet {
+            break;
+        }
+    }
+    world.into_trace()
+}
+
+/// A world in which all start at once, but for one that is not there yet.
+fn all_start<P: Protocol<Message = Message>>(
+    members: u32,
+    late: Option<u32>,
+    config: P::Config,
+    expected: Expected,
+    network: Network,
+    seeds: Seeds,
+    make: impl FnMut(Boot<P>) -> P + 'static,
+) -> World<P, Watch> {
+    let setup = Setup {
+        merits: merits(members),
+        network,
+        detection: Detection::Never,
+        view: 1.0,
+    };
+    let watch = Watch::new(members, expected);
+    let mut world = World::traced(setup, config, seeds, watch, make);
+    if let Some(joiner) = late {
+        world.schedule(Instant::START, Verb::Kill(Who::one(joiner)));
+        world.trace_mut().left(joiner, Instant::START);
+    }
+    world.schedule(Instant::START, Verb::Start(Who::All));
+    world
+}
+
+/// What a group that has settled does about one change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Perturbation {
+    /// The leader crashes.
+    LeaderDies,
+    /// The leader leaves in good order.
+    LeaderLeaves,
+    /// A member comes that is better than the leader.
+    GreaterJoins,
+    /// A member comes that is worse than the leader.
+    LesserJoins,
+}
+
+/// How long a settled group of `members` (after the change) disagrees when `perturbation` strikes at
+/// `at`, by when it must have settled; none if it does not agree again by `limit`.
+///
+/// Counted is the whole time from the change until all agree for good, as far as `limit` shows.
+pub fn reestablishment(
+    members: u32,
+    config: Config,
+    network: Network,
+    perturbation: Perturbation,
+    (at, limit): (Instant, Instant),
+    seeds: Seeds,
+) -> Option<Duration> {
+    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
+    let late = match perturbation {
+        Perturbation::LeaderDies | Perturbation::LeaderLeaves => None,
+        Perturbation::GreaterJoins => Some(members - 1),
+        Perturbation::LesserJoins => Some(0),
+    };
+    let count = members + u32::from(late.is_none());
+    let expected = Expected::Member(count - 1);
+    let mut world = all_start(count, late, config, expected, network, seeds, make);
+    world.run_until(Instant(at.0.saturating_sub(1)));
+    if world.trace().agreement().disagreed_since().is_some() {
+        return None;
+    }
+    let leader = world.nominee(0).or(world.nominee(1)).map(|(id, _)| id);
+    match (perturbation, late) {
+        (Perturbation::LeaderDies, _) => depart(&mut world, leader?, at, Verb::Kill),
+        (Perturbation::LeaderLeaves, _) => depart(&mut world, leader?, at, Verb::Leave),
+        (_, Some(joiner)) => {
+            let (who, keep_state) = (Who::one(joiner), true);
+            world.trace_mut().came(joiner, at);
+            world.schedule(at, Verb::Restart { who, keep_state });
+        }
+        (_, None) => {}
+    }
+    world.run_until(limit);
+    let agreement = world.trace().agreement();
+    if agreement.disagreed_since().is_some() {
+        return None;
+    }
+    let last = agreement.disagreements().last()?;
+    Some(last.1 - at)
+}
+
+fn depart(
+    world: &mut World<Announce, Watch>,
+    leader: MemberId,
+    at: Instant,
+    verb: fn(Who) -> Verb,
+) {
+    let leader = leader.0 as u32;
+    world.schedule(at, verb(Who::one(leader)));
+    world.run_until(at);
+    world.trace_mut().left(leader, at);
+}
