@@ -20,6 +20,7 @@
 //! not restart the listen timer. [`Heartbeat::Ignored`] shows what that leads to.
 
 mod config;
+mod departed;
 mod leaders;
 mod loss;
 mod wake;
@@ -31,6 +32,7 @@ pub use loss::{MOST_REPETITIONS, repetitions};
 pub use wake::{MeritScale, Wake};
 
 use crate::{Candidate, Duration, Input, Instant, Io, MemberId, Merit, Outcome, Protocol};
+use departed::Departed;
 use leaders::{Heard, Leaders};
 use loss::LossEstimate;
 
@@ -60,7 +62,7 @@ pub enum Message {
     Announcement {
         /// Who I am.
         claim: Claim,
-        /// How many announcements I have made since I began to lead, this one included.
+        /// How many announcements I have made since I came up, this one included.
         beat: u32,
     },
     /// Who leads?
@@ -81,6 +83,14 @@ impl crate::Message for Message {
             Self::Announcement { .. } => 0,
             Self::Query => 1,
             Self::Bye { .. } => 2,
+        }
+    }
+
+    #[inline]
+    fn weight(&self) -> Option<Candidate> {
+        match self {
+            Self::Announcement { claim, .. } => Some(claim.candidate),
+            Self::Query | Self::Bye { .. } => None,
         }
     }
 }
@@ -114,10 +124,12 @@ pub struct Announce {
     /// The merit that counts, as of the last wake-up that was drawn.
     merit: Merit,
     phase: Phase,
+    /// How many announcements it has made.
+    beat: u32,
     /// Those better than this member that it has heard of.
     leaders: Leaders,
-    /// Who said goodbye last: its late announcements are not believed.
-    departed: Option<(MemberId, u32)>,
+    /// Who said goodbye: their late announcements are not believed.
+    departed: Departed,
     loss: LossEstimate,
 }
 
@@ -132,7 +144,6 @@ enum Phase {
     Leading {
         since: Instant,
         announced: Instant,
-        beat: u32,
     },
     Following,
     /// Somebody else goes by its identity.
@@ -146,8 +157,9 @@ impl Announce {
             incarnation: saved.unwrap_or(0).saturating_add(1),
             merit: Merit(0),
             phase: Phase::Idle,
+            beat: 0,
             leaders: Leaders::default(),
-            departed: None,
+            departed: Departed::default(),
             loss: LossEstimate::default(),
         }
     }
@@ -173,6 +185,23 @@ impl Protocol for Announce {
     type Message = Message;
     type Timer = Timer;
     type Durable = u32;
+    const SELECTIVE: bool = true;
+
+    /// By the chapter's rules a member ignores whoever is not better than the best that it knows.
+    #[inline]
+    fn deaf_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
+        let own = Candidate {
+            merit: self.merit,
+            id: me.id,
+        };
+        match self.phase {
+            _ if !config.ignores_the_worse() => None,
+            Phase::Idle | Phase::Refused => Some(Candidate::BEYOND_ALL),
+            Phase::Suppressed | Phase::Leading { .. } => Some(own),
+            Phase::Following => self.leaders.best(),
+            Phase::Asking => None,
+        }
+    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
@@ -185,10 +214,10 @@ impl Protocol for Announce {
             (Input::Timer(Timer::Query), Phase::Asking) => self.lead(io),
             (Input::Timer(Timer::Announce), Phase::Leading { .. }) => self.announce(io),
             (Input::Timer(Timer::Listen), _) if self.takes_part() => self.on_missed(io),
-            (Input::Leave, _) => self.leave(io),
+            (Input::Leave, _) if self.takes_part() => self.leave(io),
             // Without a view: announcements tell who is there. A second start changes nothing.
             (Input::ViewChanged(_) | Input::Start | Input::Timer(_), _) => {}
-            (Input::Message { .. }, _) => {} // not taking part
+            (Input::Message { .. } | Input::Leave, _) => {} // not taking part
         }
     }
 }
@@ -204,13 +233,11 @@ impl Announce {
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
         let is_from_namesake = from == io.me().id;
         match message {
+            Message::Announcement { claim, .. } if claim.candidate.id != from => {} // forged
             Message::Announcement { claim, .. } if is_from_namesake => {
                 self.on_namesake(claim.incarnation, io);
             }
-            Message::Announcement { claim, beat } if claim.candidate.id == from => {
-                self.on_announcement(claim, beat, io);
-            }
-            Message::Announcement { .. } => {} // in somebody else's name
+            Message::Announcement { claim, beat } => self.on_announcement(claim, beat, io),
             Message::Query if self.leads() => self.answer(io),
             Message::Query => {} // not ours to answer
             Message::Bye { incarnation } if !is_from_namesake => {
@@ -222,7 +249,7 @@ impl Announce {
 
     #[inline]
     fn on_announcement(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
-        if self.is_stale(claim) {
+        if self.is_stale(claim, beat, io.now()) {
             return;
         }
         let sticky = io.config().takeover == Takeover::Never;
@@ -233,15 +260,16 @@ impl Announce {
         }
     }
 
-    /// Whether the claim is of an earlier life, or from before a goodbye.
+    /// Whether the claim is older than one that we know: of an earlier life, overtaken on its way,
+    /// or from before a goodbye.
     #[inline]
-    fn is_stale(&self, claim: Claim) -> bool {
-        let id = claim.candidate.id;
-        let known = self.leaders.get(id);
-        known.is_some_and(|heard| heard.claim.incarnation > claim.incarnation)
+    fn is_stale(&self, claim: Claim, beat: u32, now: Instant) -> bool {
+        let known = self.leaders.get(claim.candidate.id);
+        let age = (claim.incarnation, beat);
+        known.is_some_and(|heard| (heard.claim.incarnation, heard.beat) > age)
             || self
                 .departed
-                .is_some_and(|(gone, life)| gone == id && life >= claim.incarnation)
+                .has(claim.candidate.id, claim.incarnation, now)
     }
 
     #[inline]
@@ -260,7 +288,6 @@ impl Announce {
         };
         let room = io.config().leaders as usize;
         let sticky = io.config().takeover == Takeover::Never;
-        let beat = of_this_life.map_or(beat, |heard| beat.max(heard.beat));
         let heard = Heard { claim, beat, until };
         if !self.leaders.enter(heard, room, sticky) {
             return; // not among the best that we know
@@ -300,7 +327,8 @@ impl Announce {
     }
 
     fn on_bye(&mut self, id: MemberId, incarnation: u32, io: &mut impl Io<Self>) {
-        self.departed = Some((id, incarnation));
+        let until = self.missed_at(io);
+        self.departed.enter(id, incarnation, until, io.now());
         let is_it = |heard: &Heard| {
             heard.claim.candidate.id == id && heard.claim.incarnation <= incarnation
         };
@@ -310,11 +338,10 @@ impl Announce {
     }
 
     fn on_missed(&mut self, io: &mut impl Io<Self>) {
-        let now = io.now();
-        if self.leaders.drop_if(|heard| heard.until <= now) {
+        // The timer counts, and not a clock that may be read a moment too early.
+        let now = self.leaders.first_missed().max(Some(io.now()));
+        if self.leaders.drop_if(|heard| Some(heard.until) <= now) {
             self.on_fewer(io);
-        } else {
-            self.listen(io); // the clock was not quite there
         }
     }
 
@@ -371,21 +398,16 @@ impl Announce {
         self.phase = Phase::Leading {
             since: now,
             announced: now,
-            beat: 0,
         };
         self.name(io);
         self.announce(io);
     }
 
     fn announce(&mut self, io: &mut impl Io<Self>) {
-        if let Phase::Leading {
-            announced, beat, ..
-        } = &mut self.phase
-        {
+        if let Phase::Leading { announced, .. } = &mut self.phase {
             *announced = io.now();
-            *beat = beat.saturating_add(1);
-            let beat = *beat;
-            let claim = self.claim(io);
+            self.beat = self.beat.saturating_add(1);
+            let (claim, beat) = (self.claim(io), self.beat);
             io.multicast(Message::Announcement { claim, beat });
             io.arm(Timer::Announce, io.config().announce);
         }

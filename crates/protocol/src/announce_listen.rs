@@ -95,6 +95,17 @@ impl Protocol for AnnounceListen {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    const SELECTIVE: bool = true;
+
+    /// While nobody is missed, a member ignores whoever is not better than the best that it knows.
+    #[inline]
+    fn deaf_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
+        match (config.listen, self.beat) {
+            (Some(_), _) => None,
+            (None, 0) => Some(Candidate::BEYOND_ALL),
+            (None, _) => Some(self.best.unwrap_or(me)),
+        }
+    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

@@ -30,6 +30,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Better than all others, and nobody: no member has this identity and merit.
+    pub(crate) const BEYOND_ALL: Self = Self::new(0, u64::MAX);
+
     /// The candidate `id` of merit `merit`.
     pub const fn new(id: u64, merit: u64) -> Self {
         Self {

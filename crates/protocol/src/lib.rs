@@ -54,6 +54,19 @@ pub trait Protocol: Sized {
     type Timer: Timer;
     /// What must survive a restart, handed to [`Io::save`]. `()` where nothing must.
     type Durable: Clone;
+    /// Whether members may be deaf to anything: see [`Protocol::deaf_up_to`].
+    const SELECTIVE: bool = false;
+
+    /// The greatest [`Message::weight`] that makes no difference to what this member does, now or
+    /// later; none if everything may. A simulator need not hand it a multicast of that weight or
+    /// less, so that a million members do not have to ignore each announcement one by one.
+    ///
+    /// As long as nobody goes away or comes back it must never fall, but by [`Input::Start`], and
+    /// must not grow but by a message, unless there was none.
+    fn deaf_up_to(&self, me: Candidate, config: &Self::Config) -> Option<Candidate> {
+        let _ = (me, config);
+        None
+    }
 
     /// Takes one input to completion, acting only through `io`.
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>);
@@ -162,6 +175,11 @@ pub trait Message: Clone {
 
     /// The index in [`Message::KINDS`] of this message's kind.
     fn kind(&self) -> usize;
+
+    /// What members may be deaf to, by the order of candidates; none if all must hear it.
+    fn weight(&self) -> Option<Candidate> {
+        None
+    }
 }
 
 /// The most kinds of message a protocol may have, so that a world can count in a fixed array.

@@ -9,7 +9,7 @@
 
 use crate::announce::{Claim, Message, Wake};
 use crate::config::ConfigError;
-use crate::{Duration, Input, Io, Outcome, Protocol};
+use crate::{Candidate, Duration, Input, Io, Outcome, Protocol};
 
 /// When members speak.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,6 +72,16 @@ impl Protocol for Suppression {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    const SELECTIVE: bool = true;
+
+    /// Whoever has heard somebody, or has spoken, hears no more.
+    #[inline]
+    fn deaf_up_to(&self, _: Candidate, _: &Config) -> Option<Candidate> {
+        match self.phase {
+            Phase::Idle | Phase::Done => Some(Candidate::BEYOND_ALL),
+            Phase::Waiting => None,
+        }
+    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

@@ -16,6 +16,8 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         match agendum {
             Agendum::Strike(verb) => {
                 self.scene.record(|| Event::Struck { verb: &verb });
+                self.scene.attention = None;
+                self.scene.spares_the_deaf &= matches!(verb, Verb::Start(_));
                 self.strike(&verb);
                 self.scene.reroute();
             }

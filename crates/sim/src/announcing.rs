@@ -134,10 +134,8 @@ pub enum Perturbation {
     LesserJoins,
 }
 
-/// How long a settled group of `members` (after the change) disagrees when `perturbation` strikes at
-/// `at`, by when it must have settled; none if it does not agree again by `limit`.
-///
-/// Counted is the whole time from the change until all agree for good, as far as `limit` shows.
+/// How long it takes a settled group of `members` (after the change) to agree when `perturbation`
+/// strikes at `at`; none if it has not settled by then, or does not agree by `limit`.
 pub fn reestablishment(
     members: u32,
     config: Config,
@@ -171,12 +169,25 @@ pub fn reestablishment(
         (_, None) => {}
     }
     world.run_until(limit);
-    let agreement = world.trace().agreement();
-    if agreement.disagreed_since().is_some() {
-        return None;
-    }
-    let last = agreement.disagreements().last()?;
-    Some(last.1 - at)
+    let spans = world.trace().agreement().disagreements();
+    let upset = spans.iter().find(|(_, end)| *end > at)?;
+    Some(upset.1 - at)
+}
+
+/// How long a member of a settled group of two misses a leader that is there: from the first time
+/// after `at` until it hears of it again; none if it does not by `limit`.
+pub fn false_departure(
+    config: Config,
+    network: Network,
+    (at, limit): (Instant, Instant),
+    seeds: Seeds,
+) -> Option<Duration> {
+    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
+    let mut world = all_start(2, None, config, Expected::Member(1), network, seeds, make);
+    world.run_until(limit);
+    let spans = world.trace().agreement().disagreements();
+    let missed = spans.iter().find(|(begin, _)| *begin > at)?;
+    Some(missed.1 - missed.0)
 }
 
 fn depart(

@@ -16,6 +16,7 @@
 
 mod agenda;
 pub mod announcing;
+mod attention;
 pub mod classics;
 mod experiment;
 pub mod faults;

@@ -10,6 +10,7 @@ use hustings_protocol::{
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::attention::Attention;
 use crate::network::Wire;
 use crate::population::{Condition, Population};
 use crate::post::{EVERYONE, Flight, Post};
@@ -41,6 +42,10 @@ pub(crate) struct Scene<P: Protocol, T> {
     pub(crate) common_delay: Option<Duration>,
     pub(crate) wire: Wire,
     pub(crate) rng: Xoshiro256PlusPlus,
+    /// Who listens to what, while nothing but starts has struck; looked up anew after each.
+    pub(crate) attention: Option<Attention>,
+    /// Whether members may be spared what they ignore.
+    pub(crate) spares_the_deaf: bool,
     /// What arrived for paused members.
     pub(crate) held: Vec<Flight<P::Message>>,
     /// Timers of paused members that ran out.
@@ -140,6 +145,8 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             common_delay: network.common_delay(),
             wire: Wire::new(&network, seeds.rng(Stream::Network)),
             rng: seeds.rng(Stream::Members),
+            attention: None,
+            spares_the_deaf: P::SELECTIVE,
             held: Vec::new(),
             overdue: Vec::new(),
             untold: Vec::new(),

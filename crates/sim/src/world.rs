@@ -7,6 +7,7 @@ use hustings_protocol::{
     Candidate, Input, Instant, MAX_KINDS, MemberId, Merit, Message, Protocol, Timer,
 };
 
+use crate::attention::Attention;
 use crate::population::{Condition, Population};
 use crate::post::{EVERYONE, Flight};
 use crate::scene::{Agendum, Buffers, NEVER, Port, Scene};
@@ -51,7 +52,8 @@ pub struct Tally {
     pub unicasts: [u64; MAX_KINDS],
     /// Multicasts by kind.
     pub multicasts: [u64; MAX_KINDS],
-    /// Messages handled by a receiver.
+    /// Messages handled by a receiver. Multicasts that members ignore may be spared them, and are
+    /// not counted then.
     pub delivered: u64,
     /// The greatest round that any member reported.
     pub rounds: u32,
@@ -159,6 +161,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     /// Tells `member` to start, now.
     pub fn start(&mut self, member: u32) {
+        self.scene.attention = None;
         if self.scene.people.condition(member) == Condition::Up {
             self.scene.record(|| Event::Started { member });
             self.step(member, Input::Start);
@@ -393,10 +396,47 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     /// Hands a multicast to every member it reaches.
     fn fan_out(&mut self, flight: Flight<P::Message>) {
-        let Flight { from, message, .. } = flight;
         self.scene.post.multicasts -= 1;
         let lossy = self.scene.network.multicast_loss > 0.0
             && self.scene.network.loss_model == LossModel::Uncorrelated;
+        match flight.message.weight() {
+            Some(weight) if P::SELECTIVE && self.scene.spares_the_deaf => {
+                self.fan_out_to_attentive(flight, weight, lossy);
+            }
+            Some(_) | None => self.fan_out_to_all(flight, lossy),
+        }
+    }
+
+    /// To those to whom it makes a difference. What becomes of the other copies nobody can tell.
+    fn fan_out_to_attentive(&mut self, flight: Flight<P::Message>, weight: Candidate, lossy: bool) {
+        let Flight { from, message, .. } = flight;
+        let mut attention = self.scene.attention.take().unwrap_or_else(|| {
+            Attention::of(&self.members, &self.scene.people, &self.scene.config)
+        });
+        let people = &self.scene.people;
+        let picked = attention.pick(weight, &self.members, people, &self.scene.config);
+        for &to in &picked {
+            if to != from && self.ignored_by(to) < Some(weight) {
+                if lossy && self.scene.wire.loses_multicast() {
+                    self.scene.record_lost(from, Some(to));
+                } else {
+                    let message = message.clone();
+                    self.deliver(Flight { to, from, message });
+                }
+            }
+            attention.file(to, self.ignored_by(to), weight);
+        }
+        attention.reuse(picked);
+        self.scene.attention = Some(attention);
+    }
+
+    fn ignored_by(&self, member: u32) -> Option<Candidate> {
+        let me = self.scene.people.candidate(member);
+        self.members[member as usize].deaf_up_to(me, &self.scene.config)
+    }
+
+    fn fan_out_to_all(&mut self, flight: Flight<P::Message>, lossy: bool) {
+        let Flight { from, message, .. } = flight;
         let end = self.members.len() as u32;
         let mut next = 0;
         while next < end {

@@ -190,6 +190,16 @@ impl Config {
         Ok(())
     }
 
+    /// Whether an announcement matters only to those who know of nobody as good.
+    pub(crate) fn ignores_the_worse(&self) -> bool {
+        self.leaders == 1
+            && self.listen == Listen::Never
+            && self.joining == Joining::Announce
+            && self.correction == Correction::AtNextAnnouncement
+            && self.takeover == Takeover::ByTheBetter
+            && self.farewell.miss().is_none()
+    }
+
     /// The merit that counts for a member that waits for `wait` before it announces itself.
     pub(crate) fn merit_that_counts(&self, merit: Merit, wait: Duration) -> Merit {
         match self.criterion {
