@@ -116,10 +116,9 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             return;
         }
         self.scene.people.set_condition(member, Condition::Up);
-        let slots = self.scene.slots_of(member);
         let (due, rest) = std::mem::take(&mut self.scene.overdue)
             .into_iter()
-            .partition::<Vec<_>, _>(|slot| slots.contains(slot));
+            .partition::<Vec<_>, _>(|which| which.member == member);
         self.scene.overdue = rest;
         let (arrived, rest) = std::mem::take(&mut self.scene.held)
             .into_iter()
@@ -132,8 +131,8 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         // As after SIGCONT: what waits in the socket is read first, then the late timers run out,
         // unless a message that was read stopped or re-armed them. The view shows already what it
         // missed, so that comes before all.
-        for slot in due {
-            self.scene.timers.arm(slot, self.scene.now, self.scene.now);
+        for which in due {
+            self.scene.timers.arm(which, self.scene.now, self.scene.now);
         }
         for (member, subject) in untold {
             self.tell(member, subject);

@@ -2,7 +2,6 @@
 //! through which it does.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use hustings_protocol::{
     Candidate, Duration, Instant, Io, MAX_KINDS, MemberId, Message, Outcome, Protocol, Timer, View,
@@ -14,7 +13,7 @@ use crate::attention::Attention;
 use crate::network::Wire;
 use crate::population::{Condition, Population};
 use crate::post::{EVERYONE, Flight, Post};
-use crate::timers::Timers;
+use crate::timers::{Timers, Which};
 use crate::{Detection, Event, LossModel, Network, Seeds, Stream, Tally, Trace, Verb};
 
 /// All of the world but the members' own state: what a member's step may touch.
@@ -49,7 +48,7 @@ pub(crate) struct Scene<P: Protocol, T> {
     /// What arrived for paused members.
     pub(crate) held: Vec<Flight<P::Message>>,
     /// Timers of paused members that ran out.
-    pub(crate) overdue: Vec<usize>,
+    pub(crate) overdue: Vec<Which>,
     /// Who changed in the view of a paused member, which has not been told: member and subject.
     pub(crate) untold: Vec<(u32, u32)>,
     pub(crate) clocks: Vec<Clock>,
@@ -131,7 +130,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             now: Instant::START,
             horizon: Instant::START,
             post,
-            timers: Timers::new(count * P::Timer::ALL.len()),
+            timers: Timers::new(count, P::Timer::ALL.len()),
             agenda: BTreeMap::new(),
             agenda_due: NEVER,
             entered: 0,
@@ -215,11 +214,10 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
     pub(crate) fn kill(&mut self, member: u32) {
         self.people.set_condition(member, Condition::Down);
         self.held.retain(|flight| flight.to != member);
-        let slots = self.slots_of(member);
-        self.overdue.retain(|slot| !slots.contains(slot));
+        self.overdue.retain(|which| which.member != member);
         self.untold.retain(|(observer, _)| *observer != member);
-        for slot in slots {
-            self.timers.disarm(slot);
+        for which in Self::timers_of(member) {
+            self.timers.disarm(which);
         }
         self.nominees[member as usize] = 0;
     }
@@ -256,19 +254,17 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             shown,
         };
         // Running timers count on the same clock: what is left of them passes at the new rate.
-        for slot in self.slots_of(member) {
-            if let Some(deadline) = self.timers.deadline(slot) {
+        for which in Self::timers_of(member) {
+            if let Some(deadline) = self.timers.deadline(which) {
                 let left = (deadline - self.now).mul_f64(old / rate);
-                self.timers.arm(slot, self.now, self.now + left);
+                self.timers.arm(which, self.now, self.now + left);
             }
         }
     }
 
-    /// The places of `member`'s timers.
-    pub(crate) fn slots_of(&self, member: u32) -> Range<usize> {
-        let kinds = P::Timer::ALL.len();
-        let first = member as usize * kinds;
-        first..first + kinds
+    /// All timers that `member` may have running.
+    fn timers_of(member: u32) -> impl Iterator<Item = Which> {
+        (0..P::Timer::ALL.len()).map(move |kind| Which { member, kind })
     }
 
     /// What `member`'s clock shows.
@@ -361,8 +357,11 @@ pub(crate) struct Port<'a, P: Protocol, T> {
 
 impl<P: Protocol, T> Port<'_, P, T> {
     #[inline]
-    fn slot(&self, timer: P::Timer) -> usize {
-        self.member as usize * P::Timer::ALL.len() + timer.index()
+    fn own(&self, timer: P::Timer) -> Which {
+        Which {
+            member: self.member,
+            kind: timer.index(),
+        }
     }
 }
 
@@ -433,13 +432,13 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
     #[inline(always)]
     fn arm(&mut self, timer: P::Timer, after: Duration) {
         let at = self.scene.now + self.scene.true_span(self.member, after);
-        self.scene.timers.arm(self.slot(timer), self.scene.now, at);
+        self.scene.timers.arm(self.own(timer), self.scene.now, at);
         self.scene.horizon = self.scene.horizon.min(at);
     }
 
     #[inline(always)]
     fn disarm(&mut self, timer: P::Timer) {
-        self.scene.timers.disarm(self.slot(timer));
+        self.scene.timers.disarm(self.own(timer));
     }
 
     fn save(&mut self, state: P::Durable) {

@@ -10,16 +10,24 @@ use crate::wheel::{Due, Wheel};
 
 const NEVER: u64 = u64::MAX;
 
-/// The timers of all members, each named by a slot number.
+/// The timers of all members.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    slots: Vec<Slot>,
-    /// How many slots there will be once the first timer is armed.
-    count: usize,
+    /// By kind, then by member; nothing for kinds that were never armed.
+    slots: Vec<Vec<Slot>>,
+    members: usize,
     queue: Wheel<u32>,
     /// How many timers run. The queue may hold entries of timers that were stopped: without a
     /// running timer nothing is due.
     running: usize,
+}
+
+/// Which timer of whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Which {
+    pub(crate) member: u32,
+    /// The timer's place among all that the protocol has.
+    pub(crate) kind: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,56 +39,60 @@ struct Slot {
 }
 
 impl Timers {
-    pub(crate) fn new(count: usize) -> Self {
+    /// For `members` with `kinds` timers each.
+    pub(crate) fn new(members: usize, kinds: usize) -> Self {
         Self {
-            slots: Vec::new(),
-            count,
+            slots: vec![Vec::new(); kinds],
+            members,
             queue: Wheel::new(),
             running: 0,
         }
     }
 
-    /// Starts the timer in `slot`, or starts it anew.
+    /// Starts a timer, or starts it anew.
     #[inline(always)]
-    pub(crate) fn arm(&mut self, slot: usize, now: Instant, at: Instant) {
-        match self.slots.get_mut(slot) {
+    pub(crate) fn arm(&mut self, which: Which, now: Instant, at: Instant) {
+        match self.slots[which.kind].get_mut(which.member as usize) {
             Some(timer) if timer.queued <= at.0 => {
                 self.running += usize::from(timer.deadline == NEVER);
                 timer.deadline = at.0;
             }
-            Some(_) | None => self.enqueue(slot, now, at),
+            Some(_) | None => self.enqueue(which, now, at),
         }
     }
 
     #[inline(never)]
-    fn enqueue(&mut self, slot: usize, now: Instant, at: Instant) {
-        if self.slots.is_empty() {
+    fn enqueue(&mut self, which: Which, now: Instant, at: Instant) {
+        let slots = &mut self.slots[which.kind];
+        if slots.is_empty() {
             let idle = Slot {
                 deadline: NEVER,
                 queued: NEVER,
             };
-            self.slots = vec![idle; self.count];
+            *slots = vec![idle; self.members];
         }
-        self.running += usize::from(self.slots[slot].deadline == NEVER);
-        self.slots[slot] = Slot {
+        let slot = &mut slots[which.member as usize];
+        self.running += usize::from(slot.deadline == NEVER);
+        *slot = Slot {
             deadline: at.0,
             queued: at.0,
         };
-        self.queue.push(now, at, slot as u32);
+        let entry = which.kind * self.members + which.member as usize;
+        self.queue.push(now, at, entry as u32);
     }
 
-    /// Stops the timer in `slot`.
+    /// Stops a timer.
     #[inline]
-    pub(crate) fn disarm(&mut self, slot: usize) {
-        if let Some(timer) = self.slots.get_mut(slot) {
+    pub(crate) fn disarm(&mut self, which: Which) {
+        if let Some(timer) = self.slots[which.kind].get_mut(which.member as usize) {
             self.running -= usize::from(timer.deadline != NEVER);
             timer.deadline = NEVER;
         }
     }
 
-    /// When the timer in `slot` runs out, if it is running.
-    pub(crate) fn deadline(&self, slot: usize) -> Option<Instant> {
-        let deadline = self.slots.get(slot)?.deadline;
+    /// When a timer runs out, if it is running.
+    pub(crate) fn deadline(&self, which: Which) -> Option<Instant> {
+        let deadline = self.slots[which.kind].get(which.member as usize)?.deadline;
         (deadline != NEVER).then_some(Instant(deadline))
     }
 
@@ -98,13 +110,17 @@ impl Timers {
     }
 
     /// Takes entries that are due up to `horizon` until one is of a timer that has run out; returns
-    /// when, and its slot.
-    pub(crate) fn expire(&mut self, horizon: Instant) -> Option<(Instant, usize)> {
+    /// when, and which.
+    pub(crate) fn expire(&mut self, horizon: Instant) -> Option<(Instant, Which)> {
         while let Due::At(at) = self.queue.due()
             && at <= horizon
         {
-            let (_, slot) = self.queue.pop()?;
-            let timer = &mut self.slots[slot as usize];
+            let (_, entry) = self.queue.pop()?;
+            let which = Which {
+                member: (entry as usize % self.members) as u32,
+                kind: entry as usize / self.members,
+            };
+            let timer = &mut self.slots[which.kind][which.member as usize];
             if timer.queued != at.0 {
                 // An earlier entry replaced this one when the timer was shortened.
                 continue;
@@ -113,11 +129,11 @@ impl Timers {
             if timer.deadline == at.0 {
                 timer.deadline = NEVER;
                 self.running -= 1;
-                return Some((at, slot as usize));
+                return Some((at, which));
             }
             if timer.deadline != NEVER {
                 timer.queued = timer.deadline;
-                self.queue.push(at, Instant(timer.deadline), slot);
+                self.queue.push(at, Instant(timer.deadline), entry);
             }
         }
         None
@@ -126,12 +142,16 @@ impl Timers {
 
 #[cfg(test)]
 mod tests {
-    use super::Timers;
+    use super::{Timers, Which};
     use crate::wheel::Due;
     use hustings_protocol::Instant;
 
+    fn of(member: u32) -> Which {
+        Which { member, kind: 1 }
+    }
+
     /// Runs the queue dry and returns what ran out, and when.
-    fn drain(timers: &mut Timers) -> Vec<(u64, usize)> {
+    fn drain(timers: &mut Timers) -> Vec<(u64, u32)> {
         let mut fired = Vec::new();
         loop {
             match timers.due() {
@@ -139,7 +159,7 @@ mod tests {
                 Due::NotBefore(_) => timers.open(),
                 Due::At(_) => {
                     let end = Instant(u64::MAX);
-                    fired.extend(timers.expire(end).map(|(at, slot)| (at.0, slot)));
+                    fired.extend(timers.expire(end).map(|(at, which)| (at.0, which.member)));
                 }
             }
         }
@@ -148,37 +168,37 @@ mod tests {
     #[test]
     fn a_timer_runs_out_once_at_its_last_deadline() {
         let now = Instant(0);
-        let mut timers = Timers::new(4);
-        timers.arm(0, now, Instant(50)); // left alone
-        timers.arm(1, now, Instant(10)); // prolonged
-        timers.arm(1, now, Instant(70));
-        timers.arm(2, now, Instant(90)); // shortened
-        timers.arm(2, now, Instant(20));
-        timers.arm(3, now, Instant(30)); // stopped
-        timers.disarm(3);
+        let mut timers = Timers::new(4, 2);
+        timers.arm(of(0), now, Instant(50)); // left alone
+        timers.arm(of(1), now, Instant(10)); // prolonged
+        timers.arm(of(1), now, Instant(70));
+        timers.arm(of(2), now, Instant(90)); // shortened
+        timers.arm(of(2), now, Instant(20));
+        timers.arm(of(3), now, Instant(30)); // stopped
+        timers.disarm(of(3));
         assert_eq!(drain(&mut timers), [(20, 2), (50, 0), (70, 1)]);
     }
 
     #[test]
     fn nothing_is_due_when_every_timer_was_stopped() {
-        let mut timers = Timers::new(2);
-        timers.arm(0, Instant(0), Instant(10));
-        timers.arm(1, Instant(0), Instant(20));
-        timers.disarm(0);
-        timers.disarm(0);
+        let mut timers = Timers::new(2, 2);
+        timers.arm(of(0), Instant(0), Instant(10));
+        timers.arm(of(1), Instant(0), Instant(20));
+        timers.disarm(of(0));
+        timers.disarm(of(0));
         assert_ne!(timers.due(), Due::Never);
-        timers.disarm(1);
+        timers.disarm(of(1));
         assert_eq!(timers.due(), Due::Never);
-        timers.arm(1, Instant(50), Instant(60));
+        timers.arm(of(1), Instant(50), Instant(60));
         assert_eq!(drain(&mut timers), [(60, 1)]);
     }
 
     #[test]
     fn a_stopped_timer_can_be_armed_again_before_its_old_entry_comes_up() {
-        let mut timers = Timers::new(1);
-        timers.arm(0, Instant(0), Instant(10));
-        timers.disarm(0);
-        timers.arm(0, Instant(5), Instant(10));
+        let mut timers = Timers::new(1, 2);
+        timers.arm(of(0), Instant(0), Instant(10));
+        timers.disarm(of(0));
+        timers.arm(of(0), Instant(5), Instant(10));
         assert_eq!(drain(&mut timers), [(10, 0)]);
     }
 }

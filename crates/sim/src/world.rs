@@ -11,6 +11,7 @@ use crate::attention::Attention;
 use crate::population::{Condition, Population};
 use crate::post::{EVERYONE, Flight};
 use crate::scene::{Agendum, Buffers, NEVER, Port, Scene};
+use crate::timers::Which;
 use crate::wheel::Due;
 use crate::{Detection, Event, LossModel, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
 
@@ -362,25 +363,24 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     fn serve_timers(&mut self, horizon: Instant) {
         match self.scene.timers.due() {
             Due::At(_) => {
-                if let Some((at, slot)) = self.scene.timers.expire(horizon) {
+                if let Some((at, which)) = self.scene.timers.expire(horizon) {
                     self.scene.advance(at);
-                    self.expire(slot);
+                    self.expire(which);
                 }
             }
             Due::NotBefore(_) | Due::Never => self.scene.timers.open(),
         }
     }
 
-    fn expire(&mut self, slot: usize) {
-        let kinds = P::Timer::ALL.len();
-        let member = (slot / kinds) as u32;
-        let timer = P::Timer::ALL[slot % kinds];
+    fn expire(&mut self, which: Which) {
+        let Which { member, kind } = which;
+        let timer = P::Timer::ALL[kind];
         match self.scene.people.condition(member) {
             Condition::Up => {
                 self.scene.record(|| Event::Expired { member, timer });
                 self.step(member, Input::Timer(timer));
             }
-            Condition::Paused => self.scene.overdue.push(slot),
+            Condition::Paused => self.scene.overdue.push(which),
             Condition::Down => {}
         }
     }
