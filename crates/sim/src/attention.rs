@@ -20,7 +20,9 @@ pub(crate) struct Attention {
     untouched: Vec<u32>,
     /// Those who ignore exactly what they heard: most, before long.
     followers: BTreeMap<Candidate, Vec<u32>>,
-    others: BinaryHeap<Reverse<(Option<Candidate>, u32)>>,
+    others: BinaryHeap<Reverse<(Candidate, u32)>>,
+    /// Those who ignored nothing.
+    attentive: Vec<u32>,
     /// Those of the present multicast.
     picked: Vec<u32>,
 }
@@ -30,15 +32,14 @@ impl Attention {
     pub(crate) fn of<P: Protocol>(members: &[P], people: &Population, config: &P::Config) -> Self {
         let ignores =
             |member: &u32| members[*member as usize].deaf_up_to(people.candidate(*member), config);
-        let all = (0..members.len() as u32).rev();
-        let (attentive, mut untouched): (Vec<u32>, Vec<u32>) =
-            all.partition(|member| ignores(member).is_none());
+        let all = || (0..members.len() as u32).rev();
+        let mut untouched: Vec<u32> = Vec::with_capacity(members.len());
+        untouched.extend(all().filter(|member| ignores(member).is_some()));
         // Those at the end are picked first: by number, where nothing else tells them apart.
         untouched.sort_by_key(|member| Reverse(ignores(member)));
-        let heap_entry = |member| Reverse((None, member));
         Self {
             untouched,
-            others: attentive.into_iter().map(heap_entry).collect(),
+            attentive: all().filter(|member| ignores(member).is_none()).collect(),
             ..Self::default()
         }
     }
@@ -60,26 +61,34 @@ impl Attention {
             picked.push(member);
             self.untouched.pop();
         }
+        if self.untouched.is_empty() {
+            self.untouched = Vec::new();
+        }
         while let Some(group) = self.followers.first_entry()
             && *group.key() < weight
         {
             picked.append(&mut group.remove());
         }
+        picked.append(&mut self.attentive);
         while let Some(Reverse((ignored, member))) = self.others.peek().copied()
-            && ignored < Some(weight)
+            && ignored < weight
         {
             self.others.pop();
             picked.push(member);
         }
+        // In the order in which they lie in memory.
+        picked.sort_unstable();
         picked
     }
 
     /// Files `member`, which was picked for a multicast of `weight` and now ignores `ignores`.
     pub(crate) fn file(&mut self, member: u32, ignores: Option<Candidate>, weight: Candidate) {
-        if ignores == Some(weight) {
-            self.followers.entry(weight).or_default().push(member);
-        } else {
-            self.others.push(Reverse((ignores, member)));
+        match ignores {
+            None => self.attentive.push(member),
+            Some(ignored) if ignored == weight => {
+                self.followers.entry(weight).or_default().push(member);
+            }
+            Some(ignored) => self.others.push(Reverse((ignored, member))),
         }
     }
 

@@ -88,7 +88,12 @@ impl<M> Post<M> {
     #[inline(never)]
     fn begin_time(&mut self, at: Instant) {
         debug_assert!(self.last_at < at, "time runs forward");
-        let flights = std::mem::replace(&mut self.last, std::mem::take(&mut self.spare));
+        let mut empty = std::mem::take(&mut self.spare);
+        if empty.capacity() == 0 {
+            // Many times wait: then most have one message, and room for four is too much.
+            empty.reserve_exact(1);
+        }
+        let flights = std::mem::replace(&mut self.last, empty);
         self.lane.push_back((self.last_at, flights));
         self.last_at = at;
     }

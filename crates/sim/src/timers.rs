@@ -4,6 +4,8 @@
 //! When the entry comes up early, because the timer was re-armed meanwhile, it is queued again; so
 //! a listener that re-arms at every message costs one queue operation per interval, not per message.
 
+use std::collections::BTreeMap;
+
 use hustings_protocol::Instant;
 
 use crate::wheel::{Due, Wheel};
@@ -13,8 +15,7 @@ const NEVER: u64 = u64::MAX;
 /// The timers of all members.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// By kind, then by member; nothing for kinds that were never armed.
-    slots: Vec<Vec<Slot>>,
+    kinds: Vec<Slots>,
     members: usize,
     queue: Wheel<u32>,
     /// How many timers run. The queue may hold entries of timers that were stopped: without a
@@ -30,6 +31,56 @@ pub(crate) struct Which {
     pub(crate) kind: usize,
 }
 
+/// The timers of one kind. Where few members ever arm it, as only leaders announce, a million slots
+/// would be a waste.
+#[derive(Debug, Clone, Default)]
+struct Slots {
+    /// By member; empty while few have armed it.
+    all: Vec<Slot>,
+    few: BTreeMap<u32, Slot>,
+}
+
+/// So many members are few, whatever share of all they are, and so is one in so many.
+const FEW: usize = 64;
+const ONE_IN: usize = 8;
+
+impl Slots {
+    #[inline]
+    fn get(&self, member: u32) -> Option<&Slot> {
+        match self.all.get(member as usize) {
+            Some(slot) => Some(slot),
+            None => self.few.get(&member),
+        }
+    }
+
+    #[inline]
+    fn get_mut(&mut self, member: u32) -> Option<&mut Slot> {
+        match self.all.get_mut(member as usize) {
+            Some(slot) => Some(slot),
+            None => self.few.get_mut(&member),
+        }
+    }
+
+    /// The slot of `member`, which may be new.
+    fn obtain(&mut self, member: u32, members: usize) -> &mut Slot {
+        if self.all.is_empty() && self.few.len() >= FEW.max(members / ONE_IN) {
+            self.all = vec![IDLE; members];
+            for (member, slot) in std::mem::take(&mut self.few) {
+                self.all[member as usize] = slot;
+            }
+        }
+        match self.all.get_mut(member as usize) {
+            Some(slot) => slot,
+            None => self.few.entry(member).or_insert(IDLE),
+        }
+    }
+}
+
+const IDLE: Slot = Slot {
+    deadline: NEVER,
+    queued: NEVER,
+};
+
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     /// When it runs out; [`NEVER`] if it is not running.
@@ -42,7 +93,7 @@ impl Timers {
     /// For `members` with `kinds` timers each.
     pub(crate) fn new(members: usize, kinds: usize) -> Self {
         Self {
-            slots: vec![Vec::new(); kinds],
+            kinds: vec![Slots::default(); kinds],
             members,
             queue: Wheel::new(),
             running: 0,
@@ -52,7 +103,7 @@ impl Timers {
     /// Starts a timer, or starts it anew.
     #[inline(always)]
     pub(crate) fn arm(&mut self, which: Which, now: Instant, at: Instant) {
-        match self.slots[which.kind].get_mut(which.member as usize) {
+        match self.kinds[which.kind].all.get_mut(which.member as usize) {
             Some(timer) if timer.queued <= at.0 => {
                 self.running += usize::from(timer.deadline == NEVER);
                 timer.deadline = at.0;
@@ -63,20 +114,13 @@ impl Timers {
 
     #[inline(never)]
     fn enqueue(&mut self, which: Which, now: Instant, at: Instant) {
-        let slots = &mut self.slots[which.kind];
-        if slots.is_empty() {
-            let idle = Slot {
-                deadline: NEVER,
-                queued: NEVER,
-            };
-            *slots = vec![idle; self.members];
-        }
-        let slot = &mut slots[which.member as usize];
+        let slot = self.kinds[which.kind].obtain(which.member, self.members);
         self.running += usize::from(slot.deadline == NEVER);
-        *slot = Slot {
-            deadline: at.0,
-            queued: at.0,
-        };
+        slot.deadline = at.0;
+        if slot.queued <= at.0 {
+            return; // looked at in time as it is
+        }
+        slot.queued = at.0;
         let entry = which.kind * self.members + which.member as usize;
         self.queue.push(now, at, entry as u32);
     }
@@ -84,7 +128,7 @@ impl Timers {
     /// Stops a timer.
     #[inline]
     pub(crate) fn disarm(&mut self, which: Which) {
-        if let Some(timer) = self.slots[which.kind].get_mut(which.member as usize) {
+        if let Some(timer) = self.kinds[which.kind].get_mut(which.member) {
             self.running -= usize::from(timer.deadline != NEVER);
             timer.deadline = NEVER;
         }
@@ -92,7 +136,7 @@ impl Timers {
 
     /// When a timer runs out, if it is running.
     pub(crate) fn deadline(&self, which: Which) -> Option<Instant> {
-        let deadline = self.slots[which.kind].get(which.member as usize)?.deadline;
+        let deadline = self.kinds[which.kind].get(which.member)?.deadline;
         (deadline != NEVER).then_some(Instant(deadline))
     }
 
@@ -120,7 +164,7 @@ impl Timers {
                 member: (entry as usize % self.members) as u32,
                 kind: entry as usize / self.members,
             };
-            let timer = &mut self.slots[which.kind][which.member as usize];
+            let timer = self.kinds[which.kind].get_mut(which.member)?;
             if timer.queued != at.0 {
                 // An earlier entry replaced this one when the timer was shortened.
                 continue;

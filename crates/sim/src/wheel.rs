@@ -174,8 +174,8 @@ impl<T> Wheel<T> {
         }
         let level = &mut self.levels[number as usize];
         let slot = &mut level.slots[digit];
-        if slot.capacity() == 0 {
-            *slot = self.spare.pop().unwrap_or_default();
+        if slot.len() == slot.capacity() {
+            make_room(slot, &mut self.spare);
         }
         slot.push((at, item));
         level.occupied |= 1 << digit;
@@ -222,6 +222,17 @@ impl<T> Wheel<T> {
         while let Some((at, item)) = self.run.pop() {
             self.place(at, Some(item));
         }
+    }
+}
+
+/// Makes room in a full slot. Large ones grow by a quarter, not to twice their size: at a million
+/// entries that is the memory of half a million.
+#[cold]
+fn make_room<T>(slot: &mut Slot<T>, spare: &mut Vec<Slot<T>>) {
+    if slot.capacity() == 0 {
+        *slot = spare.pop().unwrap_or_default();
+    } else if slot.len() >= SORT_AT_MOST {
+        slot.reserve_exact(slot.len() / 4);
     }
 }
 

@@ -1,0 +1,118 @@
+//! Sparing members what they ignore changes nothing but the time it takes.
+
+use hustings_protocol::announce::{Announce, Config, Criterion, Message, Wake};
+use hustings_protocol::announce_listen::{self, AnnounceListen};
+use hustings_protocol::suppression::{self, Suppression};
+use hustings_protocol::{Duration, Instant, Protocol};
+use hustings_sim::announcing::merits;
+use hustings_sim::watch::{Convergence, Expected, Watch};
+use hustings_sim::{Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Verb, Who, World};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What is known of a run, and how many messages were handled.
+type Outcome = (Option<Convergence>, u64, u64, u64);
+
+/// Runs for 30 seconds; whether members are spared what they ignore.
+fn run<P: Protocol<Message = Message>>(
+    members: u32,
+    spare: bool,
+    (config, loss): (P::Config, f64),
+    seed: u64,
+    make: fn(Boot<P>) -> P,
+) -> Outcome {
+    let setup = Setup {
+        merits: merits(members),
+        network: Network {
+            multicast_loss: loss,
+            loss_model: LossModel::Correlated,
+            ..Network::perfect(Delay::Constant(Duration::from_millis(100)))
+        },
+        detection: Detection::Never,
+        view: 1.0,
+    };
+    let watch = Watch::new(members, Expected::Member(members - 1));
+    let mut world = World::traced(setup, config, Seeds::new(seed, 0), watch, make);
+    if !spare {
+        // Any verb but `start` could have changed who listens to what.
+        world.schedule(Instant::START, Verb::Heal);
+    }
+    world.schedule(Instant::START, Verb::Start(Who::All));
+    world.run_until(Instant::START + SECOND * 30);
+    let delivered = world.tally().delivered;
+    let hearing = world.trace().hearing();
+    let changes = world.trace().agreement().changes();
+    (
+        hearing.convergence(),
+        hearing.messages(),
+        changes,
+        delivered,
+    )
+}
+
+/// Asserts that sparing changes nothing, and spares something.
+fn assert_alike<P: Protocol<Message = Message>>(config: P::Config, make: fn(Boot<P>) -> P)
+where
+    P::Config: Copy,
+{
+    for seed in 0..40 {
+        for loss in [0.0, 0.3] {
+            let all = run(30, false, (config, loss), seed, make);
+            let spared = run(30, true, (config, loss), seed, make);
+            assert_eq!(
+                (all.0, all.1, all.2),
+                (spared.0, spared.1, spared.2),
+                "seed {seed}"
+            );
+            assert!(spared.3 < all.3, "{} of {} deliveries", spared.3, all.3);
+        }
+    }
+}
+
+fn announce(boot: Boot<Announce>) -> Announce {
+    Announce::new(boot.saved)
+}
+
+#[test]
+fn elections_are_the_same() {
+    let chapter = Config::chapter(SECOND, SECOND);
+    assert_alike(chapter, announce);
+    assert_alike(Config::chapter(Duration::ZERO, SECOND), announce);
+    let criterion = Criterion::EarliestWake;
+    assert_alike(
+        Config {
+            criterion,
+            ..chapter
+        },
+        announce,
+    );
+}
+
+#[test]
+fn the_baselines_are_the_same() {
+    let sup = suppression::Config {
+        suppress: SECOND,
+        wake: Wake::Uniform,
+    };
+    assert_alike(sup, |_: Boot<Suppression>| Suppression::new());
+    let al = announce_listen::Config {
+        announce: SECOND,
+        listen: None,
+    };
+    assert_alike(al, |_: Boot<AnnounceListen>| AnnounceListen::new());
+}
+
+#[test]
+fn work_grows_with_the_members_not_with_their_square() {
+    let config = Config::chapter(SECOND, SECOND);
+    let handled = |members| {
+        let (convergence, messages, _, delivered) = run(members, true, (config, 0.1), 1, announce);
+        assert!(convergence.is_some());
+        (messages, delivered as f64 / f64::from(members))
+    };
+    let (few_messages, few) = handled(1_000);
+    let (many_messages, many) = handled(100_000);
+    // The announcements are a tenth of the members, and each member heeds the logarithm of them.
+    assert!(many_messages > 50 * few_messages);
+    assert!(many < 2.5 * few, "{few} and {many} messages a member");
+}
