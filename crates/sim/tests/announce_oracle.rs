@@ -209,7 +209,8 @@ fn each_run<R: Send>(one: impl Fn(Seeds) -> R + Sync, mut take: impl FnMut(R) + 
         take(result);
         ControlFlow::Continue(())
     };
-    monte_carlo::run(RUNS, 0, |number| one(Seeds::new(4, number)), || (), take).unwrap();
+    monte_carlo::run(RUNS, 0, |number| one(Seeds::new(4, number)), || (), take)
+        .expect("threads can be had");
 }
 
 fn network(params: &Value) -> Network {
