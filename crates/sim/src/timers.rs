@@ -55,10 +55,17 @@ impl Slots {
 
     #[inline]
     fn get_mut(&mut self, member: u32) -> Option<&mut Slot> {
-        match self.all.get_mut(member as usize) {
-            Some(slot) => Some(slot),
-            None => self.few.get_mut(&member),
+        if self.all.is_empty() {
+            self.get_one_of_few(member)
+        } else {
+            self.all.get_mut(member as usize)
         }
+    }
+
+    // Apart, so that a step that stops a timer stays small.
+    #[inline(never)]
+    fn get_one_of_few(&mut self, member: u32) -> Option<&mut Slot> {
+        self.few.get_mut(&member)
     }
 
     /// The slot of `member`, which may be new.
@@ -103,7 +110,8 @@ impl Timers {
     /// Starts a timer, or starts it anew.
     #[inline(always)]
     pub(crate) fn arm(&mut self, which: Which, now: Instant, at: Instant) {
-        match self.kinds[which.kind].all.get_mut(which.member as usize) {
+        let kind = self.kinds.get_mut(which.kind);
+        match kind.and_then(|slots| slots.all.get_mut(which.member as usize)) {
             Some(timer) if timer.queued <= at.0 => {
                 self.running += usize::from(timer.deadline == NEVER);
                 timer.deadline = at.0;
@@ -128,7 +136,11 @@ impl Timers {
     /// Stops a timer.
     #[inline]
     pub(crate) fn disarm(&mut self, which: Which) {
-        if let Some(timer) = self.kinds[which.kind].get_mut(which.member) {
+        if self.running == 0 {
+            return;
+        }
+        let kind = self.kinds.get_mut(which.kind);
+        if let Some(timer) = kind.and_then(|slots| slots.get_mut(which.member)) {
             self.running -= usize::from(timer.deadline != NEVER);
             timer.deadline = NEVER;
         }

@@ -162,7 +162,9 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     /// Tells `member` to start, now.
     pub fn start(&mut self, member: u32) {
-        self.scene.attention = None;
+        if P::SELECTIVE {
+            self.scene.attention = None;
+        }
         if self.scene.people.condition(member) == Condition::Up {
             self.scene.record(|| Event::Started { member });
             self.step(member, Input::Start);
