@@ -1,7 +1,9 @@
 //! The elections that can be held, each with its own options, and the one place where the choice
 //! between them is made.
 
+mod announce;
 mod bully;
+mod classic;
 mod rings;
 
 use std::fmt::Debug;
@@ -13,17 +15,22 @@ use hustings_sim::{Boot, Detection, Scenario, Seeds};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::measure::Metric;
 use crate::options::{Common, Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
+use crate::trial::{Churn, Course, Observer};
 
 /// An election by one protocol, all its options settled.
 pub(crate) trait Election: Copy + Send + Sync + 'static {
     /// Whose members take part.
     type Protocol: Protocol<Message: Serialize + Send, Timer: Debug> + Send;
-    /// The protocol's name on the command line.
-    const NAME: &'static str;
+    /// Who watches its runs.
+    type Observer: Observer<Self::Protocol>;
     /// How members learn that others come and go, as the protocol's source assumes.
     const DETECTION: Detection;
+
+    /// The protocol's name on the command line.
+    fn name(&self) -> &'static str;
 
     /// How many members there are, up or down.
     fn members(&self) -> u32;
@@ -34,8 +41,13 @@ pub(crate) trait Election: Copy + Send + Sync + 'static {
     /// A time after which waiting for the end is in vain.
     fn long_enough(&self) -> Duration;
 
-    /// More messages than the protocol has any use for within a few delays: faults make them beget
-    /// each other.
+    /// The time in which something happens where it is longer than a few delays.
+    fn pace(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// More messages than the protocol has any use for within a few delays, or its pace: faults make
+    /// them beget each other.
     fn flood(&self) -> u64;
 
     /// Makes sure that a run fits into memory.
@@ -55,6 +67,17 @@ pub(crate) trait Election: Copy + Send + Sync + 'static {
     /// A member that comes up.
     fn member(&self, boot: Boot<Self::Protocol>) -> Self::Protocol;
 
+    /// Who comes and goes.
+    fn churn(&self) -> Churn {
+        Churn::default()
+    }
+
+    /// Who watches a run among members of these merits.
+    fn observer(&self, merits: &[Merit], course: Course) -> Self::Observer;
+
+    /// What is measured, in the order in which it is shown.
+    fn metrics(&self, course: Course) -> Vec<Metric<AccountOf<Self>>>;
+
     /// All that was chosen, for the record.
     fn parameters(&self) -> Parameters;
 
@@ -65,7 +88,20 @@ pub(crate) trait Election: Copy + Send + Sync + 'static {
     ///
     /// # Errors
     /// If there is no closed form under these conditions.
-    fn closed_form(&self, conditions: &Conditions) -> Result<Vec<(String, f64)>, Failure>;
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure>;
+}
+
+/// What is left of a run of an election.
+pub(crate) type AccountOf<E> =
+    <<E as Election>::Observer as Observer<<E as Election>::Protocol>>::Account;
+
+/// What an election costs on paper.
+#[derive(Debug, Default)]
+pub(crate) struct ClosedForm {
+    /// The values that are known, by name, in the order in which they are shown.
+    pub(crate) values: Vec<(String, f64)>,
+    /// The metrics that have none under these conditions.
+    pub(crate) missing: Vec<&'static str>,
 }
 
 /// What is to be done with an election, whichever it is. `O`: the task's own options.
@@ -75,7 +111,8 @@ pub(crate) trait Task<O> {
 }
 
 /// The names of the protocols, for the usage line.
-pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully";
+pub(crate) const PROTOCOLS: &str =
+    "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen";
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
@@ -86,6 +123,16 @@ pub(crate) enum Choice<O: Args> {
     ModifiedRing(With<rings::ModifiedRingOptions, O>),
     /// Everyone knows everyone: whoever gets no answer from anyone better is the leader
     Bully(With<bully::BullyOptions, O>),
+    /// No list of members: whoever has heard of nobody better announces itself, at once (LE-A)
+    Announce(With<announce::LeAOptions, O>),
+    /// As announce, but each waits for a time of its own first: far fewer messages, later (LE-S)
+    Suppress(With<announce::LeSOptions, O>),
+    /// As suppress, and the first to wake up wins: the fewest messages, but the leader is anyone (LE-M)
+    Earliest(With<announce::LeMOptions, O>),
+    /// Baseline: whoever has heard nobody by its wake-up speaks, once (SUP)
+    Suppression(With<announce::SuppressionOptions, O>),
+    /// Baseline: everyone announces itself for ever (AL)
+    AnnounceListen(With<announce::AnnounceListenOptions, O>),
 }
 
 /// A protocol's own options and those that all share.
@@ -112,6 +159,26 @@ impl<O: Args> Choice<O> {
                 task.run(election, &with.common, &with.own)
             }
             Self::Bully(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+            Self::Announce(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+            Self::Suppress(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+            Self::Earliest(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+            Self::Suppression(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run(election, &with.common, &with.own)
+            }
+            Self::AnnounceListen(with) => {
                 let election = with.election.settle(&with.common.conditions())?;
                 task.run(election, &with.common, &with.own)
             }
@@ -184,7 +251,7 @@ impl Caution {
 
 /// The values of an election without faults, in the order of the metrics: every message is a
 /// unicast, the first attempt succeeds, and all name the best. `delay` is in seconds.
-fn without_faults(messages: f64, kinds: &[(&str, f64)], delay: f64) -> Vec<(String, f64)> {
+fn without_faults(messages: f64, kinds: &[(&str, f64)], delay: f64) -> ClosedForm {
     let value = |name: &str, value: f64| (name.to_owned(), value);
     let mut values = vec![
         value("messages", messages),
@@ -203,7 +270,10 @@ fn without_faults(messages: f64, kinds: &[(&str, f64)], delay: f64) -> Vec<(Stri
         value("weak_success", 1.0),
         value("elected_best", 1.0),
     ]);
-    values
+    ClosedForm {
+        values,
+        missing: Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,70 @@
 //! Many runs of an election, and what they say.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hustings_protocol::{Instant, Message, Protocol};
+use hustings_sim::monte_carlo;
 use hustings_sim::statistics::{Estimate, Kind, Sample};
-use hustings_sim::{Summary, monte_carlo};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::elections::Election;
+use crate::elections::{AccountOf, Election};
 use crate::failure::Failure;
-use crate::trial::{End, Run, Trial};
+use crate::trial::{Account, Trial};
 
 /// What many runs say.
 #[derive(Debug)]
 pub(crate) struct Measurement {
     /// How many runs were done: fewer than asked for if the user stopped it.
     pub(crate) runs: u64,
-    /// How many of them were stopped because of a flood.
-    pub(crate) flooded: u64,
+    /// What is to be said of some of them, and of how many.
+    pub(crate) caveats: BTreeMap<&'static str, u64>,
     /// The estimates by name; none where no run has anything to say.
     pub(crate) metrics: Vec<(String, Option<Estimate>)>,
+}
+
+/// A quantity that a run has, or has not.
+pub(crate) struct Metric<A> {
+    name: String,
+    kind: Kind,
+    read: Box<Reading<A>>,
+}
+
+/// How a quantity is read from what is left of a run.
+type Reading<A> = dyn Fn(&A) -> Option<f64> + Send;
+
+impl<A> Metric<A> {
+    /// A number that every run has.
+    pub(crate) fn number(
+        name: impl Into<String>,
+        read: impl Fn(&A) -> f64 + Send + 'static,
+    ) -> Self {
+        Self::new(name, Kind::Number, move |account| Some(read(account)))
+    }
+
+    /// A quantity that some runs have.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        kind: Kind,
+        read: impl Fn(&A) -> Option<f64> + Send + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            read: Box::new(read),
+        }
+    }
+
+    /// Whether something holds of a run.
+    pub(crate) fn share(
+        name: impl Into<String>,
+        holds: impl Fn(&A) -> bool + Send + 'static,
+    ) -> Self {
+        Self::new(name, Kind::Proportion, move |account| {
+            Some(f64::from(u8::from(holds(account))))
+        })
+    }
 }
 
 /// Does `runs` runs of `trial` on `threads` threads (0: one a core).
@@ -30,19 +73,22 @@ pub(crate) fn measure<E: Election>(
     runs: u64,
     threads: u16,
 ) -> Result<Measurement, Failure> {
-    let mut metrics = Metrics::new(<E::Protocol as Protocol>::Message::KINDS);
+    let mut samples = Samples::of(trial.election.metrics(trial.course));
     let whole_runs = AtomicU64::new(0);
-    let (mut taken_in, mut flooded) = (0, 0);
+    let mut taken_in = 0;
+    let mut caveats: BTreeMap<&'static str, u64> = BTreeMap::new();
     let one = |number| {
         let run = trial.run(number);
         whole_runs.fetch_add(run.is_some().into(), Ordering::Relaxed);
         run
     };
-    let take = |run: Option<Run>| match run {
-        Some(Run { summary, end }) => {
-            metrics.take_in(&summary, end);
+    let take = |run: Option<AccountOf<E>>| match run {
+        Some(account) => {
+            samples.take_in(&account);
             taken_in += 1;
-            flooded += u64::from(end == End::Flooded);
+            if let Some(caveat) = account.caveat() {
+                *caveats.entry(caveat).or_default() += 1;
+            }
             ControlFlow::Continue(())
         }
         // The user wants to stop; but other runs that were done may still come.
@@ -55,8 +101,8 @@ pub(crate) fn measure<E: Election>(
     progress.finish_and_clear();
     Ok(Measurement {
         runs: taken_in,
-        flooded,
-        metrics: metrics.estimates(),
+        caveats,
+        metrics: samples.estimates(),
     })
 }
 
@@ -72,62 +118,28 @@ fn progress_of(runs: u64) -> ProgressBar {
 }
 
 /// The samples of all metrics.
-struct Metrics {
-    kinds: &'static [&'static str],
-    samples: Vec<(String, Sample)>,
-}
+struct Samples<A>(Vec<(Metric<A>, Sample)>);
 
-impl Metrics {
-    fn new(kinds: &'static [&'static str]) -> Self {
-        let sample = |name: &str, kind| (name.to_owned(), Sample::new(kind));
-        let mut samples = vec![
-            sample("messages", Kind::Number),
-            sample("unicasts", Kind::Number),
-            sample("multicasts", Kind::Number),
-        ];
-        let by_kind = kinds.iter().map(|kind| format!("messages_{kind}"));
-        samples.extend(by_kind.map(|name| (name, Sample::new(Kind::Number))));
-        samples.extend([
-            sample("rounds", Kind::Number),
-            sample("delay", Kind::Number),
-            sample("strong_success", Kind::Proportion),
-            sample("weak_success", Kind::Fraction),
-            sample("elected_best", Kind::Proportion),
-            sample("finished", Kind::Proportion),
-        ]);
-        Self { kinds, samples }
+impl<A> Samples<A> {
+    fn of(metrics: Vec<Metric<A>>) -> Self {
+        let sampled = |metric: Metric<A>| {
+            let sample = Sample::new(metric.kind);
+            (metric, sample)
+        };
+        Self(metrics.into_iter().map(sampled).collect())
     }
 
-    /// Takes in one run. Its values come in the order of the samples.
-    fn take_in(&mut self, summary: &Summary, end: End) {
-        let tally = &summary.tally;
-        let unicasts: u64 = tally.unicasts.iter().sum();
-        let multicasts: u64 = tally.multicasts.iter().sum();
-        let of_kind = |kind: usize| tally.unicasts[kind] + tally.multicasts[kind];
-        let share = |holds: bool| if holds { 1.0 } else { 0.0 };
-        let mut values = vec![
-            Some((unicasts + multicasts) as f64),
-            Some(unicasts as f64),
-            Some(multicasts as f64),
-        ];
-        values.extend((0..self.kinds.len()).map(|kind| Some(of_kind(kind) as f64)));
-        values.extend([
-            Some(f64::from(tally.rounds)),
-            summary.known_at.map(Instant::as_secs_f64),
-            Some(share(summary.strong_success)),
-            Some(summary.weak_success),
-            Some(share(summary.elected_best)),
-            Some(share(end == End::AtRest)),
-        ]);
-        for ((_, sample), value) in self.samples.iter_mut().zip(values) {
-            if let Some(value) = value {
+    /// Takes in one run.
+    fn take_in(&mut self, account: &A) {
+        for (metric, sample) in &mut self.0 {
+            if let Some(value) = (metric.read)(account) {
                 sample.add(value);
             }
         }
     }
 
     fn estimates(self) -> Vec<(String, Option<Estimate>)> {
-        let estimate = |(name, sample): (String, Sample)| (name, sample.estimate());
-        self.samples.into_iter().map(estimate).collect()
+        let estimate = |(metric, sample): (Metric<A>, Sample)| (metric.name, sample.estimate());
+        self.0.into_iter().map(estimate).collect()
     }
 }

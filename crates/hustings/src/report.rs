@@ -68,6 +68,8 @@ pub(crate) enum Findings {
     Computed {
         /// The values of the metrics that have one.
         values: Vec<(String, f64)>,
+        /// The metrics that have none under the given conditions.
+        missing: Vec<&'static str>,
     },
 }
 

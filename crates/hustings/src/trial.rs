@@ -1,20 +1,24 @@
 //! One run of an election, and its record.
 
+mod churn;
+
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hustings_protocol::{Duration, Instant, Protocol};
+use hustings_protocol::{Duration, Instant, Merit, Protocol};
 use hustings_sim::{
-    Detection, Halt, JsonLines, Scenario, Scratch, Seeds, Setup, Silent, Summary, Trace, Verb,
-    World, faults,
+    Detection, Halt, JsonLines, Scenario, Scratch, Seeds, Setup, Summary, Trace, Verb, World,
+    faults,
 };
 
-use crate::elections::Election;
+use crate::elections::{AccountOf, Election};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use crate::options::Conditions;
+pub(crate) use churn::Churn;
+use churn::Going;
 
 /// How many mean delays pass between two looks at a run.
 const DELAYS_BETWEEN_LOOKS: u64 = 4;
@@ -26,13 +30,42 @@ pub(crate) struct Trial<E: Election> {
     pub(crate) detection: Detection,
     /// What befalls the group besides what follows from the options.
     pub(crate) script: Scenario,
-    /// When to stop if the group does not come to rest by itself.
+    /// How long a run lasts.
+    pub(crate) course: Course,
+    /// When to stop if the run does not end by itself.
     pub(crate) limit: Instant,
     pub(crate) seed: u64,
     /// Whether the user wants to stop.
     pub(crate) interruption: Interruption,
     /// What earlier runs left for later ones.
     pub(crate) memory: Memory<E::Protocol>,
+}
+
+/// How long a run lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// Until the election is over, if its observer can tell, or the group is at rest.
+    UntilDecided,
+    /// Until the limit, or the group is at rest: there is more to see than one election.
+    UntilLimit,
+}
+
+/// Who watches a run, and what is left of the run when it has ended.
+pub(crate) trait Observer<P: Protocol>: Trace<P> {
+    /// What is left of a run.
+    type Account: Account;
+
+    /// Whether the election is over, where the group goes on for ever.
+    fn has_seen_the_end(&self) -> bool;
+
+    /// Takes stock of a run that has ended.
+    fn account(self, run: Run) -> Self::Account;
+}
+
+/// What is left of a run.
+pub(crate) trait Account: Send {
+    /// What is to be said of all runs like this one, after "5 of 1000 runs".
+    fn caveat(&self) -> Option<&'static str>;
 }
 
 /// The memory of runs that have ended: as many pieces as there were runs at one time.
@@ -66,6 +99,15 @@ pub(crate) struct Run {
     pub(crate) summary: Summary,
     /// Why it ended.
     pub(crate) end: End,
+    /// When.
+    pub(crate) ended: Instant,
+}
+
+impl Account for Run {
+    fn caveat(&self) -> Option<&'static str> {
+        let flooded = "were stopped when messages multiplied without bound";
+        (self.end == End::Flooded).then_some(flooded)
+    }
 }
 
 /// Why a run ended.
@@ -73,6 +115,8 @@ pub(crate) struct Run {
 pub(crate) enum End {
     /// Nothing was left to happen.
     AtRest,
+    /// The election was over.
+    Decided,
     /// The time was up.
     TimeUp,
     /// Messages begot more messages than the memory could hold.
@@ -81,28 +125,56 @@ pub(crate) enum End {
     Interrupted,
 }
 
+/// Something that befalls a run, by chance.
+enum Strike {
+    Crash(Verb),
+    Going(Going),
+}
+
 impl<E: Election> Trial<E> {
     /// Does run number `number`; nothing comes of it if the user wants to stop.
-    pub(crate) fn run(&self, number: u64) -> Option<Run> {
+    pub(crate) fn run(&self, number: u64) -> Option<AccountOf<E>> {
         if self.interruption.is_raised() {
             return None;
         }
-        let (run, Silent) = self.run_traced(number, Silent);
-        (run.end != End::Interrupted).then_some(run)
+        let (run, observer) = self.observe(number);
+        (run.end != End::Interrupted).then(|| observer.account(run))
     }
 
     /// Does the first run and writes down all that happens, one JSON object a line.
     pub(crate) fn record(&self, path: &Path) -> Result<(), Failure> {
         let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
-        let (_, trace) = self.run_traced(0, JsonLines::new(BufWriter::new(file)));
+        // Once to see how long it lasts, and once, the same, to write it down.
+        let (run, _) = self.observe(0);
+        let until = match run.end {
+            End::Decided => run.ended,
+            End::AtRest | End::TimeUp | End::Flooded | End::Interrupted => self.limit,
+        };
+        let trace = JsonLines::new(BufWriter::new(file));
+        let (_, trace) = self.carry_out(0, until, |_| trace, |_| false);
         let written = trace.finish().map(drop);
         written.map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))
     }
 
-    fn run_traced<T: Trace<E::Protocol>>(&self, number: u64, trace: T) -> (Run, T) {
+    fn observe(&self, number: u64) -> (Run, E::Observer) {
+        let course = self.course;
+        let observer = |merits: &[Merit]| self.election.observer(merits, course);
+        let is_over =
+            |observer: &E::Observer| course == Course::UntilDecided && observer.has_seen_the_end();
+        self.carry_out(number, self.limit, observer, is_over)
+    }
+
+    fn carry_out<T: Trace<E::Protocol>>(
+        &self,
+        number: u64,
+        limit: Instant,
+        trace: impl FnOnce(&[Merit]) -> T,
+        is_over: impl Fn(&T) -> bool,
+    ) -> (Run, T) {
         let seeds = Seeds::new(self.seed, number);
         let election = self.election;
         let (merits, opening) = election.layout(seeds);
+        let trace = trace(&merits);
         let setup = Setup {
             merits,
             network: self.conditions.network,
@@ -113,15 +185,19 @@ impl<E: Election> Trial<E> {
         let memory = self.memory.take();
         let mut world = World::within(memory, setup, election.config(), seeds, trace, make);
         self.open(&mut world, &opening);
-        let end = self.run_through_crashes(&mut world, seeds);
+        let end = self.run_through_strikes(&mut world, seeds, limit, &is_over);
         let halt = match end {
             End::AtRest => Halt::Quiet,
-            End::TimeUp | End::Flooded | End::Interrupted => Halt::Limit,
+            End::Decided | End::TimeUp | End::Flooded | End::Interrupted => Halt::Limit,
         };
-        let summary = Summary::of(&world, halt);
+        let run = Run {
+            summary: Summary::of(&world, halt),
+            end,
+            ended: world.now(),
+        };
         let (trace, scratch) = world.retire();
         self.memory.give_back(scratch);
-        (Run { summary, end }, trace)
+        (run, trace)
     }
 
     /// Enters what befalls the group. A script that says who starts replaces who would.
@@ -136,13 +212,30 @@ impl<E: Election> Trial<E> {
         world.follow(&self.script);
     }
 
-    /// Runs to the end, letting members crash until the group has come to rest: what would strike
-    /// it afterwards is no part of the election.
-    fn run_through_crashes<T: Trace<E::Protocol>>(
+    /// Runs to the end, letting members crash, go and come until the group has come to rest: what
+    /// would strike it afterwards is no part of the election.
+    fn run_through_strikes<T: Trace<E::Protocol>>(
         &self,
         world: &mut World<E::Protocol, T>,
         seeds: Seeds,
+        limit: Instant,
+        is_over: &impl Fn(&T) -> bool,
     ) -> End {
+        for (at, strike) in self.strikes(seeds) {
+            let just_before = Instant(at.0.saturating_sub(1)).min(limit);
+            if let Some(end) = self.run_until(just_before, world, is_over) {
+                return end;
+            }
+            match strike {
+                Strike::Crash(verb) => world.schedule(at, verb),
+                Strike::Going(going) => self.send_away(going, at, world),
+            }
+        }
+        self.run_until(limit, world, is_over).unwrap_or(End::TimeUp)
+    }
+
+    /// What chance has in store, by time.
+    fn strikes(&self, seeds: Seeds) -> Vec<(Instant, Strike)> {
         let crashes = faults::crashes(
             self.election.members(),
             self.conditions.crash,
@@ -150,16 +243,35 @@ impl<E: Election> Trial<E> {
             self.limit,
             seeds,
         );
-        let mut crashes = crashes.lines().to_vec();
-        crashes.sort_by_key(|(at, _)| *at);
-        for (at, crash) in crashes {
-            let just_before = Instant(at.0.saturating_sub(1));
-            if let Some(end) = self.run_until(just_before, world) {
-                return end;
-            }
-            world.schedule(at, crash);
+        let crashes = crashes.lines().iter().cloned();
+        let goings = self.election.churn().goings(self.limit, seeds).into_iter();
+        let mut strikes: Vec<(Instant, Strike)> = crashes
+            .map(|(at, verb)| (at, Strike::Crash(verb)))
+            .chain(goings.map(|(at, going)| (at, Strike::Going(going))))
+            .collect();
+        strikes.sort_by_key(|(at, _)| *at);
+        strikes
+    }
+
+    /// Lets somebody go at `at`, and come back.
+    fn send_away<T: Trace<E::Protocol>>(
+        &self,
+        going: Going,
+        at: Instant,
+        world: &mut World<E::Protocol, T>,
+    ) {
+        if let Some((who, verb)) = Churn::decide(going, world) {
+            let keep_state = true;
+            world.schedule(at, verb);
+            let back = at + self.election.churn().absence;
+            world.schedule(back, Verb::Restart { who, keep_state });
         }
-        self.run_until(self.limit, world).unwrap_or(End::TimeUp)
+    }
+
+    /// How much time passes between two looks at a run.
+    fn stretch(&self) -> Duration {
+        let delays = self.conditions.mean_delay() * DELAYS_BETWEEN_LOOKS;
+        delays.max(self.election.pace())
     }
 
     /// Runs until `limit`, with a look at the world now and then. Tells why, if it ended before.
@@ -167,8 +279,9 @@ impl<E: Election> Trial<E> {
         &self,
         limit: Instant,
         world: &mut World<E::Protocol, T>,
+        is_over: &impl Fn(&T) -> bool,
     ) -> Option<End> {
-        let stretch: Duration = self.conditions.mean_delay() * DELAYS_BETWEEN_LOOKS;
+        let stretch = self.stretch();
         let mut sent = messages(world);
         while world.now() < limit {
             let halt = world.run_until(limit.min(world.now() + stretch));
@@ -177,6 +290,9 @@ impl<E: Election> Trial<E> {
             }
             if self.interruption.is_raised() {
                 return Some(End::Interrupted);
+            }
+            if is_over(world.trace()) {
+                return Some(End::Decided);
             }
             let sent_before = std::mem::replace(&mut sent, messages(world));
             if sent - sent_before > self.election.flood() {

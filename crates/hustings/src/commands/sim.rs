@@ -13,7 +13,7 @@ use crate::interruption::Interruption;
 use crate::measure::{Measurement, measure};
 use crate::options::{Common, values};
 use crate::report::{Findings, Report};
-use crate::trial::{Memory, Trial};
+use crate::trial::{Course, Memory, Trial};
 
 /// Hold an election many times in the simulator, and tell what it costs
 #[derive(Debug, Args)]
@@ -29,6 +29,8 @@ Examples:
   hustings sim chang-roberts --members 1000 --initiators all
   hustings sim bully --members 50 --crashed-leader --loss 0.1 --format json
   hustings sim modified-ring --members 5 --runs 1 --trace run.jsonl
+  hustings sim suppress --members 1000 --loss 0.4 --loss-model correlated
+  hustings sim suppress --rules field --churn die:30s,join:10s --loss 0.1
 
 `hustings sim PROTOCOL --help` lists the options, and what is measured.";
 
@@ -37,7 +39,10 @@ Examples:
 #[command(next_help_heading = "Experiment", after_long_help = METRICS)]
 pub(crate) struct SimOptions {
     /// Stop a run at this simulated time, if the group is not at rest before. Default: 20 times once
-    /// round a ring, or 100 times both time-outs of the bully, after the last line of the scenario
+    /// round a ring, or 100 times both time-outs of the bully, after the last line of the scenario.
+    /// The announce family is never at rest: without --until, --churn and --scenario a run ends when
+    /// all have heard the leader; else it lasts until then, by default as long as it takes all to
+    /// hear, or with --churn 10 times the longest mean and 60 announce intervals at least
     #[arg(long, value_name = "DURATION", value_parser = values::some_time,
           allow_hyphen_values = true)]
     until: Option<Duration>,
@@ -54,7 +59,7 @@ pub(crate) struct SimOptions {
 
 const METRICS: &str = "\
 Metrics, each with its mean, the 95 % confidence interval of the mean, minimum
-and maximum:
+and maximum. On rings and of the bully:
   messages        sent, lost ones included; a multicast counts as one
   unicasts        of these, to one member
   multicasts      of these, to all
@@ -67,10 +72,34 @@ and maximum:
   elected_best    strong success, and the leader is the best that is up
   finished        the run came to rest: neither --until nor a flood of messages ended it
 
-Lines of a scenario; members are numbered from 0, in ring order, and of the
-bully's the last is the best:
+Of the announce family; the first eight of those runs in which all members heard
+the leader, which is the best, or, where the wake-up decides, the first to
+announce itself:
+  messages        sent until the last member heard the leader
+  tmax            seconds until that announcement was sent
+  delay           seconds until it was heard
+  rounds          how many announcements the leader had made by then
+  avg_rounds      how many of them a member needed on average
+  first_round_messages
+                  how many announced themselves at their wake-up
+  first_round_tmax
+                  seconds until the last of them did
+  messages_by_tmax
+                  sent until tmax
+  converged       all members heard the leader
+of suppression, the first three only, until everyone has spoken who will. And with
+--until, --churn or --scenario:
+  inconsistent    the fraction of the time after they first agreed in which not
+                  all that are up name the same leader, which is up
+  reestablishment seconds that such a disagreement lasts on average, in runs with any
+  changes         how often a member named another leader than before, or none
+  sent_KIND       messages of each kind sent in the whole run
+
+Lines of a scenario; members are numbered from 0, in ring order; elsewhere
+the last is the best:
   at 0s     start 2        # calls an election
   at 250ms  kill 4         # crashes; 4,7 and 0-3 and best and all work too
+  at 250ms  leave 4        # is stopped in good order, and may say goodbye
   at 1s     restart 4      # comes up again and starts, with what it had saved;
                            # `restart 4 fresh`: with nothing
   at 2s     cut 0-2 | 3,4  # nothing passes between the two; members not named
@@ -105,13 +134,11 @@ impl Task<SimOptions> for Simulate {
         }
         let asked = common.experiment.runs;
         let measurement = measure(&trial, asked, common.experiment.threads)?;
-        let (done, flooded) = (measurement.runs, measurement.flooded);
+        let (done, caveats) = (measurement.runs, measurement.caveats.clone());
         own.report(&trial, measurement)
             .print(common.experiment.format)?;
-        if flooded > 0 {
-            say(&format!(
-                "note: {flooded} of {done} runs were stopped when messages multiplied without bound"
-            ));
+        for (caveat, runs) in caveats {
+            say(&format!("note: {runs} of {done} runs {caveat}"));
         }
         if done < asked {
             return Err(Failure::Interrupted { done, asked });
@@ -141,8 +168,15 @@ impl SimOptions {
                 until.as_secs_f64() / (365.0 * 24.0 * 3600.0)
             )));
         }
+        let nothing_follows = script.lines().is_empty() && election.churn().is_none();
+        let course = if nothing_follows && self.until.is_none() {
+            Course::UntilDecided
+        } else {
+            Course::UntilLimit
+        };
         Ok(Trial {
             election,
+            course,
             conditions,
             detection: conditions.detection(E::DETECTION),
             script,
@@ -161,7 +195,7 @@ impl SimOptions {
         let until = trial.limit - Instant::START;
         let scenario = script.as_ref().map(|path| format!(", scenario {path}"));
         Report {
-            protocol: E::NAME,
+            protocol: trial.election.name(),
             sentence: format!(
                 "{}; {}{}",
                 trial.election.sentence(),

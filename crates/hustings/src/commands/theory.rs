@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::elections::{Choice, Election, PROTOCOLS, Task};
+use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Task};
 use crate::failure::Failure;
 use crate::options::Common;
 use crate::report::{Findings, Report};
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   hustings theory chang-roberts --members 1000 --initiators all
   hustings theory bully --members 50 --crashed-leader --format json
+  hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
 
 The options are those of `hustings sim`, so that the same command line serves
 both.";
@@ -30,9 +31,24 @@ both.";
 pub(crate) struct NoOptions {}
 
 const VALUES: &str = "\
-Values have the names of the metrics of `hustings sim`. They hold without
-faults: an option that the closed forms cannot honour, such as --loss above 0,
-is an error. --runs, --seed and --threads change nothing here.";
+Values have the names of the metrics of `hustings sim`, times are in seconds. An
+option that the closed forms cannot honour, such as --crash above 0, is an error;
+where only some metrics have no closed form they are left out, and named. On rings
+and for the bully nothing may be lost. --runs, --seed and --threads change nothing
+here.
+
+Of the announce family there are also, with T_L where they depend on it:
+  NAME_printed               what the chapter's formula gives, where it is wrong
+  inconsistent_false         the fraction of time that one listener misses a
+                             leader that is there; `inconsistent`: that any does
+  reestablishment_false      how long it then takes to hear of it
+  reestablishment_departure  from the leader's crash until the N - 1 others have
+                             heard its successor
+  join_greater, join_lesser  from the arrival of a late joiner, the last of the N,
+                             until all others have heard it; until it has heard
+                             the leader
+  first_round_messages_without_delay
+                             uncorrelated loss, if messages took no time";
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -45,13 +61,12 @@ struct Compute;
 impl Task<NoOptions> for Compute {
     fn run<E: Election>(self, election: E, common: &Common, _: &NoOptions) -> Result<(), Failure> {
         let conditions = common.conditions();
+        let ClosedForm { values, missing } = election.closed_form(&conditions)?;
         let report = Report {
-            protocol: E::NAME,
+            protocol: election.name(),
             sentence: format!("{}; {}", election.sentence(), conditions.sentence()),
             parameters: election.parameters().and(conditions.parameters()),
-            findings: Findings::Computed {
-                values: election.closed_form(&conditions)?,
-            },
+            findings: Findings::Computed { values, missing },
         };
         report.print(common.experiment.format)
     }

@@ -3,13 +3,15 @@
 use clap::{Args, ValueEnum};
 use hustings_protocol::{Duration, Merit, bully};
 use hustings_sim::classics::{self, Best, BullyInitiator};
-use hustings_sim::{Boot, Detection, Scenario, Seeds};
+use hustings_sim::{Boot, Detection, Scenario, Seeds, Silent};
 use hustings_theory::bully as theory;
 
-use super::{Caution, Election, without_faults};
+use super::{Caution, ClosedForm, Election, classic, without_faults};
 use crate::failure::Failure;
+use crate::measure::Metric;
 use crate::options::{Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
+use crate::trial::{Course, Run};
 
 /// How many attempts an election may last before waiting for its end is in vain.
 const ROUNDS_LONG_ENOUGH: u64 = 100;
@@ -143,8 +145,12 @@ impl Bully {
 
 impl Election for Bully {
     type Protocol = bully::Bully;
-    const NAME: &'static str = "bully";
+    type Observer = Silent;
     const DETECTION: Detection = Detection::Never;
+
+    fn name(&self) -> &'static str {
+        "bully"
+    }
 
     fn members(&self) -> u32 {
         self.members
@@ -192,6 +198,14 @@ impl Election for Bully {
         bully::Bully::new()
     }
 
+    fn observer(&self, _: &[Merit], _: Course) -> Silent {
+        Silent
+    }
+
+    fn metrics(&self, _: Course) -> Vec<Metric<Run>> {
+        classic::metrics::<Self::Protocol>()
+    }
+
     fn parameters(&self) -> Parameters {
         Parameters::new()
             .with("members", self.members)
@@ -224,7 +238,7 @@ impl Election for Bully {
         )
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<Vec<(String, f64)>, Failure> {
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
         conditions.require_no_faults()?;
         conditions.require_constant_delay()?;
         self.caution.require_endless_patience()?;

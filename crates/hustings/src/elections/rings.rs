@@ -3,14 +3,16 @@
 use clap::{Args, ValueEnum};
 use hustings_protocol::{Duration, Merit, chang_roberts, modified_ring};
 use hustings_sim::classics::{self, Initiators};
-use hustings_sim::{Boot, Detection, Scenario, Seeds};
+use hustings_sim::{Boot, Detection, Scenario, Seeds, Silent};
 use hustings_theory::rings as theory;
 use serde_json::Value;
 
-use super::{Caution, Election, without_faults};
+use super::{Caution, ClosedForm, Election, classic, without_faults};
 use crate::failure::Failure;
+use crate::measure::Metric;
 use crate::options::{Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
+use crate::trial::{Course, Run};
 
 /// How many times a fault-free lap an election may last before waiting for its end is in vain.
 const LAPS_LONG_ENOUGH: u64 = 20;
@@ -236,8 +238,12 @@ impl ChangRoberts {
 
 impl Election for ChangRoberts {
     type Protocol = chang_roberts::ChangRoberts;
-    const NAME: &'static str = "chang-roberts";
+    type Observer = Silent;
     const DETECTION: Detection = Detection::Oracle;
+
+    fn name(&self) -> &'static str {
+        "chang-roberts"
+    }
 
     fn members(&self) -> u32 {
         self.ring.members
@@ -276,6 +282,14 @@ impl Election for ChangRoberts {
         chang_roberts::ChangRoberts::new()
     }
 
+    fn observer(&self, _: &[Merit], _: Course) -> Silent {
+        Silent
+    }
+
+    fn metrics(&self, _: Course) -> Vec<Metric<Run>> {
+        classic::metrics::<Self::Protocol>()
+    }
+
     fn parameters(&self) -> Parameters {
         self.ring.parameters().with("literal", self.literal)
     }
@@ -285,7 +299,7 @@ impl Election for ChangRoberts {
         self.ring.sentence() + literal
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<Vec<(String, f64)>, Failure> {
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
         self.ring.require_closed_form(conditions)?;
         let cost = self.cost()?;
         Ok(without_faults(
@@ -305,8 +319,12 @@ pub(crate) struct ModifiedRing(Ring);
 
 impl Election for ModifiedRing {
     type Protocol = modified_ring::ModifiedRing;
-    const NAME: &'static str = "modified-ring";
+    type Observer = Silent;
     const DETECTION: Detection = Detection::Oracle;
+
+    fn name(&self) -> &'static str {
+        "modified-ring"
+    }
 
     fn members(&self) -> u32 {
         self.0.members
@@ -350,6 +368,14 @@ impl Election for ModifiedRing {
         modified_ring::ModifiedRing::new()
     }
 
+    fn observer(&self, _: &[Merit], _: Course) -> Silent {
+        Silent
+    }
+
+    fn metrics(&self, _: Course) -> Vec<Metric<Run>> {
+        classic::metrics::<Self::Protocol>()
+    }
+
     fn parameters(&self) -> Parameters {
         self.0.parameters()
     }
@@ -358,7 +384,7 @@ impl Election for ModifiedRing {
         self.0.sentence()
     }
 
-    fn closed_form(&self, conditions: &Conditions) -> Result<Vec<(String, f64)>, Failure> {
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
         self.0.require_closed_form(conditions)?;
         let members = self.0.members.into();
         let cost = theory::modified_ring(members, self.0.starters(), self.0.order_in_theory()?);

@@ -64,7 +64,8 @@ enum LossModel {
 #[command(next_help_heading = "Faults")]
 pub(crate) struct FaultOptions {
     /// The probability that a member crashes in a round, for as long as the election lasts. A round
-    /// is once round the ring, or, for the bully, both time-outs together
+    /// is once round the ring; for the bully, both time-outs together; for the announce family, one
+    /// announce interval, or T_S and a delay for suppression
     #[arg(long, value_name = "P", default_value = "0", value_parser = values::probability,
           allow_negative_numbers = true)]
     crash: f64,
@@ -75,7 +76,8 @@ pub(crate) struct FaultOptions {
     view: f64,
 
     /// How members learn that others crashed: at once and untold (oracle), never, or so long after
-    /// it, with a notice. Default: oracle on rings, never for the bully
+    /// it, with a notice. Default: oracle on rings, never for the bully; the announce family has no
+    /// views
     #[arg(long, value_name = "oracle|never|DURATION", value_parser = values::detection,
           allow_hyphen_values = true)]
     detect: Option<Detection>,
@@ -161,11 +163,16 @@ impl Conditions {
                 said.push(format!("{what} {probability}"));
             }
         };
+        let together = match self.loss_model {
+            LossModel::Uncorrelated => "",
+            LossModel::Correlated => "correlated ",
+        };
         if network.unicast_loss == network.multicast_loss {
-            say_if_any("loss", network.unicast_loss);
+            say_if_any(&format!("{together}loss"), network.unicast_loss);
         } else {
             say_if_any("unicast loss", network.unicast_loss);
-            say_if_any("multicast loss", network.multicast_loss);
+            let multicast_loss = format!("{together}multicast loss");
+            say_if_any(&multicast_loss, network.multicast_loss);
         }
         say_if_any("duplicates", network.duplicate);
         say_if_any("reordering", network.reordering.probability);
@@ -184,11 +191,21 @@ impl Conditions {
     /// # Errors
     /// Names the first condition that they cannot honour.
     pub(crate) fn require_no_faults(&self) -> Result<(), Failure> {
-        let network = &self.network;
+        let loss = self.network.unicast_loss.max(self.network.multicast_loss);
+        if loss > 0.0 {
+            return Err(no_closed_form("with loss"));
+        }
+        self.require_no_faults_but_loss()
+    }
+
+    /// The same, but messages may be lost.
+    ///
+    /// # Errors
+    /// Names the first condition that closed forms cannot honour.
+    pub(crate) fn require_no_faults_but_loss(&self) -> Result<(), Failure> {
         let faults = [
-            ("loss", network.unicast_loss.max(network.multicast_loss)),
-            ("duplicates", network.duplicate),
-            ("reordering", network.reordering.probability),
+            ("duplicates", self.network.duplicate),
+            ("reordering", self.network.reordering.probability),
             ("crashes", self.crash),
             ("partial views", 1.0 - self.view),
         ];
@@ -196,6 +213,21 @@ impl Conditions {
             Some((fault, _)) => Err(no_closed_form(&format!("with {fault}"))),
             None => Ok(()),
         }
+    }
+
+    /// Makes sure that nobody expects views of a protocol that has none.
+    ///
+    /// # Errors
+    /// Names the option to leave out.
+    pub(crate) fn require_no_views(&self, protocol: &str) -> Result<(), Failure> {
+        let option = match (self.view < 1.0, self.detection) {
+            (true, _) => "--view",
+            (false, Some(_)) => "--detect",
+            (false, None) => return Ok(()),
+        };
+        Err(Failure::Usage(format!(
+            "{option} changes nothing for {protocol}, whose members have no views: leave it out"
+        )))
     }
 
     /// Makes sure that all messages take equally long.

@@ -20,7 +20,7 @@ pub(super) fn write(findings: &Findings) -> String {
             }
             csv
         }
-        Findings::Computed { values } => {
+        Findings::Computed { values, .. } => {
             let mut csv = String::from("metric,value\n");
             for (name, value) in values {
                 row(&mut csv, name, &value.to_string());

@@ -44,7 +44,7 @@ pub(super) fn write(report: &Report) -> String {
             runs: *runs,
             metrics,
         }),
-        Findings::Computed { values } => serde_json::to_string(&Computed {
+        Findings::Computed { values, .. } => serde_json::to_string(&Computed {
             protocol,
             parameters,
             values,

@@ -23,13 +23,17 @@ pub(super) fn write(report: &Report) -> String {
             let table = table(&std::iter::once(headings).chain(rows).collect::<Vec<_>>());
             format!("{protocol}, simulated: {sentence}\n{runs} run{plural}, seed {seed}\n\n{table}")
         }
-        Findings::Computed { values } => {
+        Findings::Computed { values, missing } => {
             let headings = ["metric", "value"].map(str::to_owned);
             let rows = values
                 .iter()
                 .map(|(name, value)| [label(name), plain(*value)]);
             let table = table(&std::iter::once(headings).chain(rows).collect::<Vec<_>>());
-            format!("{protocol}, in theory: {sentence}\n\n{table}")
+            let gap = match missing.as_slice() {
+                [] => String::new(),
+                names => format!("\nno closed form, use sim: {}\n", names.join(", ")),
+            };
+            format!("{protocol}, in theory: {sentence}\n\n{table}{gap}")
         }
     }
 }
@@ -69,9 +73,21 @@ fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
 
 /// The metric with its unit, where it has one.
 fn label(name: &str) -> String {
-    match name {
-        "delay" => "delay (s)".to_owned(),
-        _ => name.to_owned(),
+    const IN_SECONDS: [&str; 8] = [
+        "tmax",
+        "delay",
+        "first_round_tmax",
+        "reestablishment",
+        "reestablishment_false",
+        "reestablishment_departure",
+        "join_greater",
+        "join_lesser",
+    ];
+    let quantity = name.strip_suffix("_printed").unwrap_or(name);
+    if IN_SECONDS.contains(&quantity) {
+        format!("{name} (s)")
+    } else {
+        name.to_owned()
     }
 }
 

@@ -66,6 +66,28 @@ fn a_trace_has_every_message_of_the_first_run() {
     );
 }
 
+/// A group that announces its leader for ever is recorded until all have heard it.
+#[test]
+fn a_trace_ends_where_the_election_does() {
+    let path = scratch("announced.jsonl");
+    let options = "sim suppress --members 6 --loss 0.3 --seed 5 --runs 1 --trace";
+    let report = object(&format!("{options} {}", path.display()));
+    let text = fs::read_to_string(&path).expect("the trace was written");
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line is a JSON object"))
+        .collect();
+    let delay = report["metrics"]["delay"]["max"].as_f64().expect("a delay");
+    let time = |line: &Value| line["time"].as_f64().expect("a time");
+    let sent = lines
+        .iter()
+        .filter(|line| line["kind"] == "multicast" && time(line) <= delay)
+        .count();
+    assert_eq!(report["metrics"]["messages"]["max"], sent as f64, "{text}");
+    let last = lines.last().map(time).expect("something happened");
+    assert!(delay <= last && last <= delay + 1.0, "{delay}: {text}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_a_failure_not_a_usage_error() {

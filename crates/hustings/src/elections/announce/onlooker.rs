@@ -1,0 +1,338 @@
+//! What is measured of an election by announcement.
+
+use std::collections::BTreeSet;
+
+use hustings_protocol::announce::Message;
+use hustings_protocol::{Candidate, Duration, Instant, MemberId, Merit, Protocol};
+use hustings_sim::statistics::Kind;
+use hustings_sim::watch::{Expected, Watch};
+use hustings_sim::{Ending, Event, Trace, Verb, Who};
+
+use crate::measure::Metric;
+use crate::trial::{Account, Course, Observer, Run};
+
+/// What ends an election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Close {
+    /// All have heard the leader.
+    Heard,
+    /// All have spoken who will. A message takes so long to be heard.
+    Spoken {
+        /// D.
+        delay: Duration,
+    },
+}
+
+/// Watches a run: what [`Watch`] sees, and what comes from outside.
+pub(crate) struct Onlooker {
+    watch: Watch,
+    close: Close,
+    course: Course,
+    expected: Expected,
+    people: People,
+    first_announcer: Option<u32>,
+    /// When messages other than announcements were sent, until the election was over.
+    asides: Vec<Instant>,
+    /// What the election took, once it is over.
+    election: Option<Figures>,
+}
+
+/// What an election took, in messages and seconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Figures {
+    messages: u64,
+    tmax: f64,
+    delay: f64,
+    rounds: u32,
+    avg_rounds: f64,
+    first_round_messages: u64,
+    first_round_tmax: f64,
+    messages_by_tmax: u64,
+}
+
+impl Onlooker {
+    pub(super) fn new(merits: &[Merit], expected: Expected, close: Close, course: Course) -> Self {
+        Self {
+            watch: Watch::new(merits.len() as u32, expected),
+            close,
+            course,
+            expected,
+            people: People::new(merits),
+            first_announcer: None,
+            asides: Vec::new(),
+            election: None,
+        }
+    }
+
+    fn note_end(&mut self) {
+        let hearing = self.watch.hearing();
+        let Some(heard) = hearing.convergence() else {
+            return;
+        };
+        let asides_by_tmax = self.asides.partition_point(|sent| *sent <= heard.tmax);
+        self.election = Some(Figures {
+            messages: heard.messages + self.asides.len() as u64,
+            tmax: heard.tmax.as_secs_f64(),
+            delay: heard.delay.as_secs_f64(),
+            rounds: heard.rounds,
+            avg_rounds: heard.avg_rounds,
+            first_round_messages: hearing.first_round_messages(),
+            first_round_tmax: hearing.first_round_ended().as_secs_f64(),
+            messages_by_tmax: heard.messages_by_tmax + asides_by_tmax as u64,
+        });
+    }
+
+    /// What an election took that ends when all have spoken who will: all that was said, once.
+    fn spoken(&self, delay: Duration) -> Option<Figures> {
+        let hearing = self.watch.hearing();
+        let last = hearing.last_sent()?;
+        let tmax = last.as_secs_f64();
+        Some(Figures {
+            messages: hearing.messages(),
+            tmax,
+            delay: (last + delay).as_secs_f64(),
+            rounds: 1,
+            avg_rounds: 1.0,
+            first_round_messages: hearing.messages(),
+            first_round_tmax: tmax,
+            messages_by_tmax: hearing.messages(),
+        })
+    }
+
+    /// Whether the leader is the one that the rules call for.
+    fn is_best(&self, run: &Run) -> bool {
+        match (self.expected, run.summary.ending) {
+            (Expected::Member(_), _) => run.summary.elected_best,
+            (Expected::FirstAnnouncer, Ending::Elected(MemberId(leader))) => {
+                self.first_announcer.map(u64::from) == Some(leader)
+            }
+            (Expected::FirstAnnouncer, _) => false,
+        }
+    }
+}
+
+impl<P: Protocol<Message = Message>> Trace<P> for Onlooker {
+    const ON: bool = true;
+
+    #[inline]
+    fn record(&mut self, at: Instant, event: Event<'_, P>) {
+        let mut may_end = false;
+        match &event {
+            Event::Delivered { .. } => {
+                may_end = self.election.is_none() && self.close == Close::Heard;
+            }
+            Event::Multicast { from, message } => match message {
+                Message::Announcement { .. } => {
+                    self.first_announcer.get_or_insert(*from);
+                }
+                Message::Query | Message::Bye { .. } if self.election.is_none() => {
+                    self.asides.push(at);
+                }
+                Message::Query | Message::Bye { .. } => {}
+            },
+            Event::Struck { verb } => self.people.strike(verb, at, &mut self.watch),
+            Event::Sent { .. } | Event::Lost { .. } | Event::Started { .. } => {}
+            Event::Expired { .. } | Event::ViewChanged { .. } | Event::Reported { .. } => {}
+        }
+        self.watch.record(at, event);
+        if may_end {
+            self.note_end();
+        }
+    }
+}
+
+impl<P: Protocol<Message = Message>> Observer<P> for Onlooker {
+    type Account = Story;
+
+    fn has_seen_the_end(&self) -> bool {
+        self.election.is_some()
+    }
+
+    fn account(self, run: Run) -> Story {
+        let election = match self.close {
+            Close::Heard => self.election,
+            Close::Spoken { delay } => self.spoken(delay),
+        };
+        let afterwards = match self.course {
+            Course::UntilDecided => None,
+            Course::UntilLimit => Some(Afterwards::of(&self.watch, run.ended)),
+        };
+        let elected_best = self.is_best(&run);
+        Story {
+            run,
+            election,
+            afterwards,
+            elected_best,
+        }
+    }
+}
+
+/// Who is there, which is to be known where a scenario names no names.
+struct People {
+    merits: Vec<Merit>,
+    down: BTreeSet<u32>,
+    paused: BTreeSet<u32>,
+}
+
+impl People {
+    fn new(merits: &[Merit]) -> Self {
+        Self {
+            merits: merits.to_vec(),
+            down: BTreeSet::new(),
+            paused: BTreeSet::new(),
+        }
+    }
+
+    /// Takes note of who comes and goes, and lets `watch` know.
+    fn strike(&mut self, verb: &Verb, at: Instant, watch: &mut Watch) {
+        match verb {
+            Verb::Kill(who) | Verb::Leave(who) => {
+                for member in self.resolve(who) {
+                    self.paused.remove(&member);
+                    self.down.insert(member);
+                    watch.left(member, at);
+                }
+            }
+            Verb::Restart { who, .. } => {
+                for member in self.resolve(who) {
+                    self.paused.remove(&member);
+                    self.down.remove(&member);
+                    watch.left(member, at);
+                    watch.came(member, at);
+                }
+            }
+            Verb::Pause(who) => {
+                let paused = self.resolve(who);
+                let up = paused.into_iter().filter(|it| !self.down.contains(it));
+                self.paused.extend(up);
+            }
+            Verb::Resume(who) => {
+                for member in self.resolve(who) {
+                    self.paused.remove(&member);
+                }
+            }
+            Verb::Start(_) | Verb::Cut(_) | Verb::CutOneWay { .. } | Verb::Heal => {}
+            Verb::Drift { .. } => {}
+        }
+    }
+
+    fn resolve(&self, who: &Who) -> Vec<u32> {
+        let all = 0..self.merits.len() as u32;
+        match who {
+            Who::Members(members) => members.clone(),
+            Who::All => all.collect(),
+            Who::Best => {
+                let is_there = |it: &u32| !self.down.contains(it) && !self.paused.contains(it);
+                let best = all.filter(is_there).max_by_key(|&member| Candidate {
+                    merit: self.merits[member as usize],
+                    id: MemberId(u64::from(member)),
+                });
+                best.into_iter().collect()
+            }
+        }
+    }
+}
+
+/// What is left of a run.
+pub(crate) struct Story {
+    run: Run,
+    /// None: it was not over by the end of the run.
+    election: Option<Figures>,
+    afterwards: Option<Afterwards>,
+    elected_best: bool,
+}
+
+/// What came after the group had agreed first.
+struct Afterwards {
+    inconsistent: f64,
+    reestablishment: Option<f64>,
+    changes: u64,
+}
+
+impl Afterwards {
+    fn of(watch: &Watch, ended: Instant) -> Self {
+        let agreement = watch.agreement();
+        let changes = agreement.changes();
+        let spans = agreement.disagreements();
+        let Some((_, agreed)) = spans.first() else {
+            return Self {
+                inconsistent: 1.0,
+                reestablishment: None,
+                changes,
+            };
+        };
+        let disagreed = agreement.disagreed(*agreed, ended).as_secs_f64();
+        let time = (ended - *agreed).as_secs_f64();
+        let present = usize::from(agreement.disagreed_since().is_some());
+        let count = spans.len() - 1 + present;
+        Self {
+            inconsistent: if time > 0.0 { disagreed / time } else { 0.0 },
+            reestablishment: (count > 0).then(|| disagreed / count as f64),
+            changes,
+        }
+    }
+}
+
+impl Account for Story {
+    fn caveat(&self) -> Option<&'static str> {
+        let undecided = "ended before all had heard the leader: messages, times and rounds of the election are those of the others";
+        self.run
+            .caveat()
+            .or(self.election.is_none().then_some(undecided))
+    }
+}
+
+/// What is measured of an election that ends with `close`, in runs that take this course.
+pub(super) fn metrics<P: Protocol>(close: Close, course: Course) -> Vec<Metric<Story>> {
+    let number = |name, read: fn(&Figures) -> f64| {
+        Metric::new(name, Kind::Number, move |story: &Story| {
+            story.election.as_ref().map(read)
+        })
+    };
+    let mut metrics = vec![
+        number("messages", |it| it.messages as f64),
+        number("tmax", |it| it.tmax),
+        number("delay", |it| it.delay),
+    ];
+    if close == Close::Heard {
+        metrics.extend([
+            number("rounds", |it| f64::from(it.rounds)),
+            number("avg_rounds", |it| it.avg_rounds),
+            number("first_round_messages", |it| it.first_round_messages as f64),
+            number("first_round_tmax", |it| it.first_round_tmax),
+            number("messages_by_tmax", |it| it.messages_by_tmax as f64),
+        ]);
+    }
+    if course == Course::UntilLimit {
+        metrics.extend(metrics_afterwards::<P>());
+    }
+    metrics.extend([
+        Metric::share("strong_success", |it: &Story| it.run.summary.strong_success),
+        Metric::new("weak_success", Kind::Fraction, |it: &Story| {
+            Some(it.run.summary.weak_success)
+        }),
+        Metric::share("elected_best", |it: &Story| it.elected_best),
+        Metric::share("converged", |it: &Story| it.election.is_some()),
+    ]);
+    metrics
+}
+
+fn metrics_afterwards<P: Protocol>() -> Vec<Metric<Story>> {
+    let read = |name, kind, read: fn(&Afterwards) -> Option<f64>| {
+        Metric::new(name, kind, move |story: &Story| {
+            story.afterwards.as_ref().and_then(read)
+        })
+    };
+    let mut metrics = vec![
+        read("inconsistent", Kind::Fraction, |it| Some(it.inconsistent)),
+        read("reestablishment", Kind::Number, |it| it.reestablishment),
+        read("changes", Kind::Number, |it| Some(it.changes as f64)),
+    ];
+    let kinds = <P::Message as hustings_protocol::Message>::KINDS;
+    metrics.extend(kinds.iter().enumerate().map(|(index, kind)| {
+        Metric::number(format!("sent_{kind}"), move |story: &Story| {
+            story.run.summary.tally.multicasts[index] as f64
+        })
+    }));
+    metrics
+}

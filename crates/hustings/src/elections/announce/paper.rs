@@ -1,0 +1,274 @@
+//! What elections by announcement cost on paper: section 5.3 of the chapter, corrected, and beside it
+//! what is printed where that differs.
+
+use hustings_protocol::Duration;
+use hustings_protocol::announce::{
+    Config, Correction, Heartbeat, Joining, Listen, Repeat, Takeover,
+};
+use hustings_sim::LossModel;
+use hustings_theory::announce::{
+    Algorithm, Loss, Model, Wake, delay, messages, printed, recurrence, reestablishment, rounds,
+};
+
+use super::options::{MeritKind, Settled, WakeUp};
+use crate::elections::ClosedForm;
+use crate::failure::Failure;
+use crate::options::{Conditions, no_closed_form};
+use crate::trial::Churn;
+
+/// How far a printed value may be off by rounding alone.
+const ROUNDING: f64 = 1e-9;
+
+/// LE-A, LE-S or LE-M.
+pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+    let config = &settled.config;
+    require_chapter(config)?;
+    require_nobody_goes(settled.churn)?;
+    let algorithm = match settled.merit {
+        _ if config.suppress == Duration::ZERO => Algorithm::LeA,
+        MeritKind::Id | MeritKind::Priority => Algorithm::LeS,
+        MeritKind::Wake => Algorithm::LeM,
+    };
+    let model = model(
+        settled.members,
+        config.suppress,
+        config.announce,
+        settled.wake,
+        conditions,
+    )?;
+    let mut form = ClosedForm::default();
+    let undisturbed = nobody_is_missed(config, &model);
+    enter_election(&mut form, algorithm, &model, undisturbed);
+    enter_later(&mut form, algorithm, &model, config);
+    Ok(form)
+}
+
+/// AL: a listener that misses the best goes on announcing itself, as it did before.
+pub(super) fn announce_listen(
+    members: u32,
+    announce: Duration,
+    churn: Churn,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
+    require_nobody_goes(churn)?;
+    let no_wait = (Duration::ZERO, WakeUp::Uniform);
+    let model = model(members, no_wait.0, announce, no_wait.1, conditions)?;
+    let mut form = ClosedForm::default();
+    enter_election(&mut form, Algorithm::Al, &model, true);
+    Ok(form)
+}
+
+/// SUP.
+pub(super) fn suppression(
+    members: u32,
+    suppress: Duration,
+    wake: WakeUp,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
+    if suppress == Duration::ZERO {
+        return Err(no_closed_form("with --suppress-interval 0s"));
+    }
+    // Nobody speaks twice: the announce interval does not matter.
+    let model = model(members, suppress, suppress, wake, conditions)?;
+    let mut form = ClosedForm::default();
+    let algorithm = Algorithm::Sup;
+    let sent = messages::messages_until_heard(algorithm, &model);
+    form.enter("messages", sent);
+    form.enter("tmax", delay::last_send(algorithm, &model));
+    form.enter("delay", delay::leadership_delay(algorithm, &model));
+    if form.values.is_empty() {
+        return Err(no_closed_form("for suppression with uncorrelated loss"));
+    }
+    Ok(form)
+}
+
+/// Makes sure that the rules are the chapter's.
+fn require_chapter(config: &Config) -> Result<(), Failure> {
+    let departs = if config.leaders > 1 {
+        "with --leaders above 1"
+    } else if config.joining != Joining::Announce {
+        "with --join query or suppress-then-query"
+    } else if config.correction == Correction::AtOnce {
+        "with --correct at-once"
+    } else if config.takeover == Takeover::Never {
+        "with --takeover never"
+    } else if config.heartbeat == Heartbeat::Ignored {
+        "with --heartbeat ignored"
+    } else {
+        return Ok(());
+    };
+    Err(no_closed_form(departs))
+}
+
+fn require_nobody_goes(churn: Churn) -> Result<(), Failure> {
+    if churn.is_none() {
+        Ok(())
+    } else {
+        Err(no_closed_form("with --churn"))
+    }
+}
+
+fn model(
+    members: u32,
+    suppress: Duration,
+    announce: Duration,
+    wake: WakeUp,
+    conditions: &Conditions,
+) -> Result<Model, Failure> {
+    conditions.require_no_faults_but_loss()?;
+    conditions.require_constant_delay()?;
+    let network = &conditions.network;
+    let loss = match (network.loss_model, network.multicast_loss) {
+        (_, 0.0) => Loss::None,
+        (_, loss) if loss >= 1.0 => return Err(no_closed_form("where everything is lost")),
+        (LossModel::Correlated, loss) => Loss::Correlated(loss),
+        (LossModel::Uncorrelated, loss) => Loss::Uncorrelated(loss),
+    };
+    let wake = match wake {
+        WakeUp::Uniform => Wake::Uniform,
+        WakeUp::Exponential(rate) if rate > 0.0 => Wake::Exponential { rate },
+        WakeUp::Exponential(_) => return Err(no_closed_form("with a --wake rate below 0")),
+        WakeUp::ByMerit => return Err(no_closed_form("with --wake merit")),
+    };
+    // Where nobody waits the theory does not look at the suppression interval.
+    let suppress_interval = match suppress {
+        Duration::ZERO => 1.0,
+        suppress => suppress.as_secs_f64(),
+    };
+    Ok(Model {
+        members: members.into(),
+        suppress_interval,
+        announce_interval: announce.as_secs_f64(),
+        delay: conditions.mean_delay().as_secs_f64(),
+        loss,
+        wake,
+    })
+}
+
+/// Whether no listener ever misses a leader that is there.
+fn nobody_is_missed(config: &Config, model: &Model) -> bool {
+    match config.listen {
+        Listen::Never => true,
+        Listen::For(span) => model.loss == Loss::None && span > config.announce,
+        Listen::Measured { .. } => model.loss == Loss::None,
+    }
+}
+
+/// The first election. What a listener does that misses its leader costs messages, and, where the
+/// wake-up decides, the leader.
+fn enter_election(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, undisturbed: bool) {
+    let hears_the_same = undisturbed || algorithm != Algorithm::LeM;
+    let if_undisturbed = |value: Option<f64>| value.filter(|_| undisturbed);
+    let if_same = |value: Option<f64>| value.filter(|_| hears_the_same);
+
+    let sent = messages::messages_until_heard(algorithm, model);
+    form.enter("messages", if_undisturbed(sent));
+    form.enter("tmax", if_same(delay::last_send(algorithm, model)));
+    let heard = delay::leadership_delay(algorithm, model);
+    form.enter("delay", if_same(heard));
+    let as_printed = printed::leadership_delay(algorithm, model);
+    form.enter_printed("delay", as_printed);
+    form.enter("rounds", if_same(Some(rounds::rounds(model))));
+    form.enter("avg_rounds", if_same(Some(rounds::average_rounds(model))));
+    let first = messages::first_round_messages(algorithm, model);
+    form.enter("first_round_messages", if_undisturbed(first));
+    if algorithm == Algorithm::LeS {
+        let as_printed = printed::first_round_messages_of_le_s(model);
+        form.enter_printed("first_round_messages", as_printed);
+        enter_without_delay(form, model);
+    }
+    let first_sent = delay::last_send_of_first_round(algorithm, model);
+    form.enter("first_round_tmax", if_undisturbed(first_sent));
+    let by_tmax = match algorithm {
+        Algorithm::LeS => messages::messages_of_le_s_until_sent(model),
+        Algorithm::LeA | Algorithm::LeM | Algorithm::Sup | Algorithm::Al => None,
+    };
+    form.enter("messages_by_tmax", if_undisturbed(by_tmax));
+}
+
+/// The recurrence for uncorrelated loss knows no delay, and nobody who announces itself twice while
+/// others sleep.
+fn enter_without_delay(form: &mut ClosedForm, model: &Model) {
+    if let Loss::Uncorrelated(loss) = model.loss
+        && model.announce_interval >= model.suppress_interval
+    {
+        let name = "first_round_messages_without_delay";
+        let mean = recurrence::mean_messages(model.members, loss);
+        form.enter(name, Some(mean));
+        form.enter_printed(name, Some(printed::mean_messages(model.members, loss)));
+    }
+}
+
+/// What comes after the first election: departures, true and false, and late joiners.
+fn enter_later(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, config: &Config) {
+    if algorithm == Algorithm::LeM {
+        return; // a late joiner, or whoever misses the leader, draws anew who is better
+    }
+    let suppresses = algorithm == Algorithm::LeS;
+    if let Listen::For(span) = config.listen {
+        enter_departures(form, algorithm, model, span.as_secs_f64(), config.farewell);
+    }
+    let greater = reestablishment::greater_joiner(algorithm, model);
+    form.enter("join_greater", greater);
+    let as_printed = suppresses.then(|| printed::greater_joiner(model));
+    form.enter_printed("join_greater", as_printed);
+    form.enter("join_lesser", Some(reestablishment::lesser_joiner(model)));
+    let as_printed = suppresses.then(|| printed::lesser_joiner(model));
+    form.enter_printed("join_lesser", as_printed);
+}
+
+/// The leader is gone, or missed though it is there.
+fn enter_departures(
+    form: &mut ClosedForm,
+    algorithm: Algorithm,
+    model: &Model,
+    listen: f64,
+    farewell: Repeat,
+) {
+    let suppresses = algorithm == Algorithm::LeS;
+    let loss = model.loss.probability();
+    if loss > 0.0 || listen < model.announce_interval {
+        let any = reestablishment::inconsistent_fraction_of_any(model, listen);
+        form.enter("inconsistent", Some(any));
+        let one = reestablishment::inconsistent_fraction(model, listen);
+        form.enter("inconsistent_false", Some(one));
+        let as_printed = printed::inconsistent_fraction(model, listen);
+        form.enter_printed("inconsistent_false", Some(as_printed));
+        let astray = reestablishment::false_departure(model, listen);
+        form.enter("reestablishment_false", Some(astray));
+        let as_printed = printed::false_departure(model, listen);
+        form.enter_printed("reestablishment_false", Some(as_printed));
+    }
+    // Those who are left must agree, and there must be some to.
+    if model.members > 2 && farewell == Repeat::Times(0) {
+        let left = Model {
+            members: model.members - 1,
+            ..*model
+        };
+        let at = model.announce_interval / 2.0;
+        let gone = reestablishment::leader_departure(algorithm, &left, listen, at);
+        form.enter("reestablishment_departure", gone);
+        let as_printed = suppresses.then(|| printed::leader_departure(&left, listen, at));
+        form.enter_printed("reestablishment_departure", as_printed);
+    }
+}
+
+impl ClosedForm {
+    /// Enters a value, or that there is none.
+    fn enter(&mut self, name: &'static str, value: Option<f64>) {
+        match value {
+            Some(value) => self.values.push((name.to_owned(), value)),
+            None => self.missing.push(name),
+        }
+    }
+
+    /// Enters what is printed of the value just entered, if there is one and it differs.
+    fn enter_printed(&mut self, name: &'static str, printed: Option<f64>) {
+        if let (Some(printed), Some((last, value))) = (printed, self.values.last())
+            && last == name
+            && (printed - value).abs() > ROUNDING * value.abs().max(1.0)
+        {
+            self.values.push((format!("{name}_printed"), printed));
+        }
+    }
+}
