@@ -2,14 +2,20 @@
 //!
 //! Source    Schooler, Why multicast protocols (don't) scale (thesis, Caltech 2000), chapter 5:
 //!           LE-A, LE-S, LE-M; what section 5.7 leaves to future work; the rest is ours
-//! Assumes   a multicast reaches every member sooner or later. No view, no list of members: a
-//!           member need not know that another one exists until that one announces itself
+//! Assumes   a multicast reaches every member sooner or later, but not its sender: who hears its
+//!           own words takes them for a namesake's. No view, no list of members: a member need not
+//!           know that another one exists until that one announces itself
 //! Promises  with [`Config::chapter`]: all name the best member once each has heard one of its
 //!           announcements, and do so for as long as it announces itself
 //!           with [`Config::field`], after any faults: once multicasts get through again, all
-//!           started members name the same leader within T_L + T_S + 2 T_A, and keep doing so. With
-//!           [`Takeover::ByTheBetter`] it is the best. A member that comes, or comes back, unseats a
-//!           leader once at most. Until then there may be several leaders, or none
+//!           started members name the same leader within T_L + T_S + T_A and four delays, and keep
+//!           doing so; where announcements are lost, T_A later for each one lost in a row, and but
+//!           for the false departures that T_L allows. With [`Takeover::ByTheBetter`] it is the
+//!           best. A member that comes, or comes back, unseats a leader once at most; without its
+//!           disk it is believed after T_L at the latest. What is known to be past, of an earlier
+//!           life or from before a goodbye, changes nothing. Of several leaders all know all;
+//!           where none is unseated the one that is named may change until T_S + T_A later.
+//!           Until then there may be several leaders, or none
 //! Messages  announcement (I lead), query (who leads?), bye (I lead no longer); all to everyone
 //!
 //! A member takes itself for the leader until it hears of somebody better: so says the chapter, and
@@ -126,7 +132,8 @@ pub struct Announce {
     phase: Phase,
     /// How many announcements it has made.
     beat: u32,
-    /// Those better than this member that it has heard of.
+    /// The leaders that it has heard of: the best that are better than itself; if it leads, worse
+    /// ones too that lead beside it.
     leaders: Leaders,
     /// Who said goodbye: their late announcements are not believed.
     departed: Departed,
@@ -256,7 +263,7 @@ impl Announce {
         if claim.rank(sticky) > self.claim(io).rank(sticky) {
             self.on_better(claim, beat, io);
         } else {
-            self.on_worse(claim.candidate.id, io);
+            self.on_worse(claim, beat, io);
         }
     }
 
@@ -274,27 +281,16 @@ impl Announce {
 
     #[inline]
     fn on_better(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
-        let known = self.leaders.get(claim.candidate.id).copied();
-        let of_this_life = known.filter(|heard| heard.claim.incarnation == claim.incarnation);
-        if let Some(heard) = of_this_life
-            && beat > heard.beat
-        {
-            self.loss.note(beat - heard.beat - 1);
-        }
-        let restarts = known.is_none() || io.config().heartbeat == Heartbeat::Restarts;
-        let until = match known {
-            Some(heard) if !restarts => heard.until,
-            Some(_) | None => self.missed_at(io),
-        };
+        let heard = self.note(claim, beat, io);
         let room = io.config().leaders as usize;
         let sticky = io.config().takeover == Takeover::Never;
-        let heard = Heard { claim, beat, until };
         if !self.leaders.enter(heard, room, sticky) {
             return; // not among the best that we know
         }
-        if restarts {
-            self.listen(io);
+        if self.leads() && self.leaders.better_than(self.claim(io), sticky) < room {
+            self.leaders.keep(room - 1); // with ourselves
         }
+        self.listen(io);
         if self.leaders.len() >= room {
             self.follow(io);
         } else {
@@ -302,7 +298,13 @@ impl Announce {
         }
     }
 
-    fn on_worse(&mut self, id: MemberId, io: &mut impl Io<Self>) {
+    fn on_worse(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
+        if self.leads() && self.has_room_beside(claim, beat, io) {
+            self.listen(io);
+            self.name(io);
+            return; // one of the leaders, as we are
+        }
+        let id = claim.candidate.id;
         if self.leaders.drop_if(|heard| heard.claim.candidate.id == id) {
             self.on_fewer(io); // it was better when we heard of it first
             return;
@@ -315,6 +317,34 @@ impl Announce {
             Phase::Leading { .. } | Phase::Suppressed | Phase::Following => {} // it will hear
             Phase::Idle | Phase::Refused => {}
         }
+    }
+
+    /// Of several leaders each knows all: enters a worse one if it is among the best, we included.
+    fn has_room_beside(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) -> bool {
+        let others = io.config().leaders as usize - 1;
+        if others == 0 {
+            return false;
+        }
+        let heard = self.note(claim, beat, io);
+        let sticky = io.config().takeover == Takeover::Never;
+        self.leaders.enter(heard, others, sticky)
+    }
+
+    /// What to know of whoever announced itself just now. Measures the loss.
+    #[inline]
+    fn note(&mut self, claim: Claim, beat: u32, io: &impl Io<Self>) -> Heard {
+        let known = self.leaders.get(claim.candidate.id).copied();
+        if let Some(heard) = known
+            && heard.claim.incarnation == claim.incarnation
+            && beat > heard.beat
+        {
+            self.loss.note(beat - heard.beat - 1);
+        }
+        let until = match (known, io.config().heartbeat) {
+            (Some(heard), Heartbeat::Ignored) => heard.until,
+            (Some(_), Heartbeat::Restarts) | (None, _) => self.missed_at(io),
+        };
+        Heard { claim, beat, until }
     }
 
     /// Some leader is known no longer.
@@ -462,10 +492,12 @@ impl Announce {
     /// Names the best leader, itself included.
     #[inline]
     fn name(&self, io: &mut impl Io<Self>) {
-        let best = self.leaders.best();
-        let own = self.leads().then(|| self.claim(io).candidate);
-        match best.or(own) {
-            Some(leader) => io.report(Outcome::Nominee(leader)),
+        let sticky = io.config().takeover == Takeover::Never;
+        let best = self.leaders.first();
+        let own = self.leads().then(|| self.claim(io));
+        let leaders = best.into_iter().chain(own);
+        match leaders.max_by_key(|claim| claim.rank(sticky)) {
+            Some(leader) => io.report(Outcome::Nominee(leader.candidate)),
             None => io.report(Outcome::Vacant),
         }
     }

@@ -38,6 +38,24 @@ impl Leaders {
         self.first.map(|heard| heard.claim.candidate)
     }
 
+    /// What the best claims.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Claim> {
+        self.first.map(|heard| heard.claim)
+    }
+
+    /// How many outrank `claim`.
+    pub(super) fn better_than(&self, claim: Claim, sticky: bool) -> usize {
+        let rank = claim.rank(sticky);
+        let better = |heard: &&Heard| heard.claim.rank(sticky) > rank;
+        self.iter().filter(better).count()
+    }
+
+    /// Keeps the best `room`.
+    pub(super) fn keep(&mut self, room: usize) {
+        self.replace(self.iter().copied().take(room).collect());
+    }
+
     #[inline]
     pub(super) fn get(&self, id: MemberId) -> Option<&Heard> {
         self.iter().find(|heard| heard.claim.candidate.id == id)
@@ -82,5 +100,83 @@ impl Leaders {
     fn replace(&mut self, mut all: Vec<Heard>) {
         self.first = (!all.is_empty()).then(|| all.remove(0));
         self.others = all;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Heard, Leaders};
+    use crate::announce::Claim;
+    use crate::{Candidate, Instant, MemberId};
+
+    fn heard(id: u64, merit: u64, established: bool) -> Heard {
+        let claim = Claim {
+            candidate: Candidate::new(id, merit),
+            incarnation: 1,
+            established,
+        };
+        let until = Instant(100 - id);
+        let beat = 1;
+        Heard { claim, beat, until }
+    }
+
+    fn ids(leaders: &Leaders) -> Vec<u64> {
+        let ids = leaders.iter().map(|heard| heard.claim.candidate.id);
+        ids.map(|MemberId(id)| id).collect()
+    }
+
+    #[test]
+    fn the_best_are_kept_in_order() {
+        for (room, sticky, left) in [
+            (1, false, vec![4]),
+            (2, false, vec![4, 2]),
+            (3, false, vec![4, 2, 3]),
+            (1, true, vec![3]),
+            (2, true, vec![3, 4]),
+        ] {
+            let mut leaders = Leaders::default();
+            for it in [
+                heard(1, 1, false),
+                heard(4, 9, false),
+                heard(3, 5, true),
+                heard(2, 5, false),
+            ] {
+                let entered = leaders.enter(it, room, sticky);
+                let id = it.claim.candidate.id;
+                assert_eq!(entered, leaders.get(id).is_some(), "{id} of {room}");
+            }
+            assert_eq!(ids(&leaders), left, "{room}, sticky: {sticky}");
+            let until = Instant(100 - left.iter().max().expect("somebody is left"));
+            assert_eq!(leaders.first_missed(), Some(until));
+        }
+    }
+
+    #[test]
+    fn what_is_new_of_a_leader_replaces_what_was_known() {
+        for room in [1, 2] {
+            let mut leaders = Leaders::default();
+            assert!(leaders.enter(heard(1, 5, true), room, true));
+            assert!(leaders.enter(heard(1, 3, false), room, true));
+            assert_eq!(leaders.len(), 1);
+            assert_eq!(leaders.first(), Some(heard(1, 3, false).claim));
+        }
+    }
+
+    #[test]
+    fn those_who_outrank_a_claim_are_counted_and_the_last_go_first() {
+        let mut leaders = Leaders::default();
+        for it in [heard(1, 1, true), heard(2, 5, false), heard(3, 9, false)] {
+            leaders.enter(it, 3, false);
+        }
+        assert_eq!(leaders.better_than(heard(9, 4, false).claim, false), 2);
+        assert_eq!(leaders.better_than(heard(9, 4, false).claim, true), 3);
+        leaders.keep(2);
+        assert_eq!(ids(&leaders), [3, 2]);
+        assert!(leaders.drop_if(|it| it.claim.candidate.id == MemberId(3)));
+        assert!(!leaders.drop_if(|it| it.claim.candidate.id == MemberId(3)));
+        assert_eq!(
+            (ids(&leaders), leaders.best()),
+            (vec![2], Some(Candidate::new(2, 5)))
+        );
     }
 }

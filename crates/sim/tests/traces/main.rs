@@ -6,6 +6,7 @@
 //! Member `i` has merit `i`, and every message takes one second. Kills come at half seconds: while
 //! messages are on their way.
 
+mod announce;
 mod bully;
 mod chang_roberts;
 mod modified_ring;

@@ -1,0 +1,86 @@
+//! Names that are not what they seem.
+
+use hustings_protocol::announce::{Announce, Message};
+use hustings_protocol::{Candidate, Input, MemberId, Outcome};
+use hustings_sim::{Seeds, Stream};
+
+use crate::desk::{Desk, announcement};
+use crate::group::{ANNOUNCE, field};
+use crate::kin::Kin;
+use crate::support::{below, choose};
+use crate::{Verdict, require};
+
+/// A member that hears itself announced, in this life or a later one, falls silent for ever and says
+/// why; an earlier life of its own does not trouble it.
+pub(crate) fn a_namesake_silences<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
+    let mut desk = Desk::<P>::new(Candidate::new(3, below(5, rng)), field(), Some(4), seed);
+    desk.tell(Input::Start);
+    desk.wait(ANNOUNCE.mul_f64(below(300, rng) as f64 / 100.0));
+    if choose(&[true, false], rng) {
+        desk.hear(0, announcement(0, 9, 1, 1, true));
+    }
+    let before = desk.member.honest().clone();
+    let earlier = 1 + below(4, rng) as u32;
+    desk.hear(3, announcement(3, below(9, rng), earlier, 1, true));
+    desk.hear(3, Message::Bye { incarnation: 9 });
+    require(*desk.member.honest() == before, || {
+        format!("life {earlier} made a difference to life 5")
+    })?;
+    let later = 5 + below(3, rng) as u32;
+    desk.hear(3, announcement(3, below(9, rng), later, 1, false));
+    let reported = desk.papers.outcomes.last().copied();
+    require(reported == Some(Outcome::DuplicateIdentity), || {
+        format!("{reported:?}, though life {later} is heard in life 5")
+    })?;
+    let said = desk.papers.said.len();
+    for input in [0, 1, 2] {
+        match input {
+            0 => desk.hear(0, announcement(0, 9, 1, 2, true)),
+            1 => desk.hear(0, Message::Query),
+            _ => desk.tell(Input::Leave),
+        }
+        desk.tell(Input::Start);
+        desk.wait(ANNOUNCE * 20);
+    }
+    require(
+        desk.papers.said.len() == said
+            && (desk.running(), desk.names()) == (0, None)
+            && desk.member.honest().follows().next().is_none(),
+        || "it goes on after it met its own identity".to_owned(),
+    )
+}
+
+/// Whoever announces another than itself is not believed; nor does it silence the one it names.
+#[test]
+fn an_announcement_in_another_name_is_ignored() {
+    let mut desk = Desk::<Announce>::new(Candidate::new(3, 1), field(), None, 0);
+    desk.tell(Input::Start);
+    desk.wait(ANNOUNCE);
+    let before = desk.member.clone();
+    for (from, id) in [(5, 7), (5, 3), (3, 7)] {
+        desk.hear(from, announcement(id, 9, 9, 9, true));
+        assert_eq!(desk.member, before, "{from} spoke for {id}");
+    }
+    desk.hear(7, announcement(7, 9, 9, 9, true));
+    assert_eq!(desk.names(), Some(MemberId(7)), "for itself it may");
+}
+
+/// Two that go by one identity: whichever came up more often stays; of equals at least one goes.
+#[test]
+fn of_two_namesakes_one_is_refused_loudly() {
+    for (one, other, left) in [(4, 2, [true, false]), (2, 4, [false, true])] {
+        let me = Candidate::new(3, 1);
+        let mut desks = [one, other].map(|saved| {
+            let mut desk = Desk::<Announce>::new(me, field(), Some(saved), u64::from(saved));
+            desk.tell(Input::Start);
+            desk.wait(ANNOUNCE);
+            desk
+        });
+        for (from, to) in [(0, 1), (1, 0)] {
+            let last = desks[from].papers.said.last().map(|(_, message)| *message);
+            desks[to].hear(3, last.expect("it leads"));
+        }
+        assert_eq!(desks.map(|desk| desk.member.leads()), left);
+    }
+}

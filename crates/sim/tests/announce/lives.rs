@@ -1,0 +1,237 @@
+//! Restarts and goodbyes: what was said in an earlier life, or before a goodbye, does not count.
+
+use hustings_protocol::announce::{Config, Listen, Message, Takeover};
+use hustings_protocol::{Candidate, Duration, Input, MemberId};
+use hustings_sim::{Seeds, Stream};
+
+use crate::desk::{Desk, announcement};
+use crate::group::{ANNOUNCE, DELAY, agreed, at, calm, field, world};
+use crate::kin::Kin;
+use crate::support::{below, choose, happens, ranked, script};
+use crate::{Verdict, require};
+
+/// One of those whom the member at the desk hears.
+#[derive(Clone, Copy)]
+struct Other {
+    id: u64,
+    merit: u64,
+    incarnation: u32,
+    beat: u32,
+    led_for: u32,
+}
+
+/// A member hears several leaders come, restart and go. Whatever it is told again of what it knows
+/// to be past makes it do nothing: neither speak nor name anybody else, at once or later.
+pub(crate) fn what_is_past_changes_nothing<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
+    let config = Config {
+        takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
+        leaders: choose(&[1, 1, 2], rng),
+        listen: Listen::For(ANNOUNCE * 5),
+        ..field()
+    };
+    let me = Candidate::new(9, below(6, rng));
+    let mut desk = Desk::<P>::new(me, config, None, seed);
+    desk.tell(Input::Start);
+    let mut others: Vec<Other> = (0..2)
+        .map(|id| Other {
+            id,
+            merit: below(6, rng),
+            incarnation: 1,
+            beat: 0,
+            led_for: 0,
+        })
+        .collect();
+    let mut past: Vec<(u64, Message)> = Vec::new();
+    for _ in 0..60 {
+        let at = below(others.len() as u64, rng) as usize;
+        let other = &mut others[at];
+        match below(8, rng) {
+            0 => {
+                other.incarnation += 1;
+                (other.beat, other.led_for) = (0, 0);
+            }
+            1 => {
+                let incarnation = other.incarnation;
+                desk.hear(other.id, Message::Bye { incarnation });
+                other.incarnation += 1;
+                (other.beat, other.led_for) = (0, 0);
+            }
+            _ => {}
+        }
+        other.beat += 1;
+        other.led_for += 1;
+        let Other { id, merit, .. } = *other;
+        let is_established = other.led_for > 2;
+        let now = announcement(id, merit, other.incarnation, other.beat, is_established);
+        desk.hear(id, now);
+        let follows = desk.member.honest().follows();
+        let known: Vec<u64> = follows.map(|it| it.id.0).collect();
+        let stale = |(from, message): &&(u64, Message)| *from == id && *message != now;
+        if known.contains(&id) {
+            for &(from, message) in past.iter().filter(stale) {
+                replay(&mut desk, from, message)?;
+            }
+        }
+        past.push((id, now));
+        desk.wait(Duration::from_millis(below(900, rng)));
+        if happens(10, rng) {
+            desk.hear(7, Message::Query);
+        }
+    }
+    Ok(())
+}
+
+fn replay<P: Kin>(desk: &mut Desk<P>, from: u64, message: Message) -> Verdict {
+    let names = desk.names();
+    let said = desk.papers.said.len();
+    let known = desk.member.honest().clone();
+    desk.hear(from, message);
+    require(
+        desk.names() == names && desk.papers.said.len() == said && *desk.member.honest() == known,
+        || format!("{names:?} was named; {message:?} of {from} made a difference"),
+    )
+}
+
+/// What a leader said before its goodbye does not bring it back.
+pub(crate) fn a_goodbye_is_final<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
+    let config = Config {
+        takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
+        ..field()
+    };
+    let mut desk = Desk::<P>::new(Candidate::new(9, 1), config, None, seed);
+    desk.tell(Input::Start);
+    let life = 1 + below(4, rng) as u32;
+    desk.hear(0, announcement(0, 5, life, 7, true));
+    require(desk.names() == Some(MemberId(0)), || {
+        "a better one leads".to_owned()
+    })?;
+    // Two more goodbyes, so that the first is not the last.
+    for id in [0, 1, 2] {
+        let incarnation = if id == 0 { life } else { 1 };
+        desk.hear(id, Message::Bye { incarnation });
+    }
+    for _ in 0..10 {
+        let beat = 1 + below(9, rng) as u32;
+        let earlier = life - below(u64::from(life), rng) as u32;
+        desk.hear(0, announcement(0, 5, earlier, beat, happens(50, rng)));
+        require(desk.names() != Some(MemberId(0)), || {
+            format!("life {earlier} of 0 is believed after the goodbye of life {life}")
+        })?;
+        desk.wait(Duration::from_millis(below(200, rng)));
+    }
+    desk.hear(0, announcement(0, 5, life + 1, 1, false));
+    require(desk.names() == Some(MemberId(0)), || {
+        "the next life is believed".to_owned()
+    })
+}
+
+/// A leader that comes back without its disk, and so in an earlier life than the group remembers,
+/// is followed again once T_L, T_S and T_A have passed, however it went.
+pub(crate) fn a_leader_without_its_disk_is_believed_in_the_end<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
+    let config = field();
+    let goes = choose(&["kill", "leave"], rng);
+    let back = 20_100 + below(3_000, rng);
+    let scenario = format!(
+        "at 0s start all\nat 5s restart 4\nat 10s restart 4\nat 20s {goes} 4\nat {back}ms restart 4 fresh"
+    );
+    let mut world = world::<P>(&ranked(5), calm(), config, seed, &script(&scenario));
+    let listen = ANNOUNCE.mul_f64(3.5);
+    world.run_until(at(back) + listen + config.suppress + ANNOUNCE + DELAY * 4);
+    let leaders = agreed(&world, &config).map_err(|what| format!("{what} after\n{scenario}"))?;
+    require(leaders == [4], || {
+        format!("{leaders:?} lead after\n{scenario}")
+    })
+}
+
+/// A member that restarts again and again makes the others change their leader once each time it is
+/// the best and takes over; where leaders are not unseated, not at all.
+pub(crate) fn flapping_is_bounded<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
+    let takeover = choose(&[Takeover::Never, Takeover::ByTheBetter], rng);
+    let config = Config {
+        takeover,
+        ..field()
+    };
+    let restarts = 4 + below(6, rng);
+    // Gone for long enough that another one leads, and is established.
+    let mut scenario = "at 0s start all\nat 10s kill 4\n".to_owned();
+    let mut millis = 20_000;
+    for _ in 0..restarts {
+        let stays = 300 + below(4_000, rng);
+        scenario += &format!("at {millis}ms restart 4\nat {}ms kill 4\n", millis + stays);
+        millis += stays + choose(&[300, 1_000, 8_000], rng);
+    }
+    let mut world = world::<P>(&ranked(5), calm(), config, seed, &script(&scenario));
+    world.run_until(at(millis + 10_000));
+    let log = world.into_trace();
+    for member in 0..4 {
+        let changes = log.changes(member, at(19_999));
+        let to_it = changes.iter().filter(|it| **it == Some(MemberId(4)));
+        let most = match takeover {
+            Takeover::Never => 0,
+            Takeover::ByTheBetter => restarts as usize,
+        };
+        require(to_it.count() <= most, || {
+            format!("{restarts} restarts, {member} names {changes:?} after\n{scenario}")
+        })?;
+        require(
+            takeover == Takeover::ByTheBetter || changes.is_empty(),
+            || format!("{member} names {changes:?} after\n{scenario}"),
+        )?;
+    }
+    Ok(())
+}
+
+/// A late word of one that is dead is believed for T_L, and no longer.
+#[test]
+fn a_ghost_is_followed_for_one_listen_interval() {
+    use hustings_protocol::announce::Announce;
+    let listen = Listen::For(ANNOUNCE * 3);
+    let config = Config { listen, ..field() };
+    let mut desk = Desk::<Announce>::new(Candidate::new(9, 1), config, None, 0);
+    desk.tell(Input::Start);
+    desk.wait(ANNOUNCE);
+    assert_eq!(desk.names(), Some(MemberId(9)));
+    desk.hear(0, announcement(0, 5, 1, 1, true));
+    assert_eq!(desk.names(), Some(MemberId(0)));
+    desk.wait(Duration(ANNOUNCE.0 * 3 - 1));
+    assert_eq!(desk.names(), Some(MemberId(0)));
+    desk.wait(Duration(1));
+    assert_eq!(desk.names(), None);
+    desk.wait(ANNOUNCE);
+    assert_eq!(desk.names(), Some(MemberId(9)));
+}
+
+/// A goodbye ends its life and earlier ones; one that comes late, of an earlier life, ends nothing.
+#[test]
+fn a_goodbye_ends_its_life_and_those_before() {
+    use hustings_protocol::announce::Announce;
+    for (incarnation, left) in [(1, Some(MemberId(0))), (2, None), (3, None)] {
+        let mut desk = Desk::<Announce>::new(Candidate::new(9, 1), field(), None, 0);
+        desk.tell(Input::Start);
+        desk.hear(0, announcement(0, 5, 2, 1, true));
+        desk.hear(0, Message::Bye { incarnation });
+        assert_eq!(desk.names(), left, "goodbye of life {incarnation}");
+    }
+}
+
+/// Each restart with a disk is a new life, and announced as such; without it, the first again.
+#[test]
+fn lives_are_counted() {
+    use hustings_protocol::announce::Announce;
+    let scenario = "at 0s start all\nat 5s restart 1\nat 10s restart 1\nat 15s restart 1 fresh";
+    let mut world = world::<Announce>(&ranked(2), calm(), field(), 0, &script(scenario));
+    world.run_until(at(20_000));
+    let said = world.into_trace().said.into_iter();
+    let mut lives: Vec<u32> = said
+        .filter_map(|(_, from, message)| match message {
+            Message::Announcement { claim, .. } if from == 1 => Some(claim.incarnation),
+            Message::Announcement { .. } | Message::Query | Message::Bye { .. } => None,
+        })
+        .collect();
+    lives.dedup();
+    assert_eq!(lives, [1, 2, 3, 1]);
+}

@@ -1,0 +1,75 @@
+//! The announce family in the field: laws, each from many seeds, and wrong members that break them.
+//!
+//! A failing seed prints the command that replays it.
+
+mod desk;
+mod farewell;
+mod group;
+mod identity;
+mod joining;
+mod kin;
+mod listening;
+mod lives;
+mod mutants;
+mod reunion;
+mod settle;
+mod sticky;
+#[path = "../support/mod.rs"]
+mod support;
+mod totality;
+mod waking;
+
+use hustings_protocol::announce::Announce;
+
+use support::{Replay, seeds};
+
+/// What holds for a seed, or how it does not.
+type Verdict = Result<(), String>;
+
+/// Holds honest members to a law for so many seeds.
+fn hold(test: &'static str, count: u64, law: fn(u64) -> Verdict) {
+    let file = "announce";
+    for seed in seeds(count) {
+        let _replay = Replay { file, test, seed };
+        if let Err(what) = law(seed) {
+            panic!("seed {seed}: {what}");
+        }
+    }
+}
+
+/// An error with this text unless `holds`.
+fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// One test for each law.
+macro_rules! laws {
+    ($($law:ident of $file:ident, $seeds:literal seeds;)*) => {$(
+        #[test]
+        fn $law() {
+            hold(stringify!($law), $seeds, $file::$law::<Announce>);
+        }
+    )*};
+}
+
+laws! {
+    all_settle_in_time_and_for_good of settle, 4000 seeds;
+    a_stray_is_corrected_at_once of reunion, 1200 seeds;
+    sides_unite of reunion, 1200 seeds;
+    what_is_past_changes_nothing of lives, 2000 seeds;
+    a_goodbye_is_final of lives, 800 seeds;
+    a_leader_without_its_disk_is_believed_in_the_end of lives, 400 seeds;
+    flapping_is_bounded of lives, 800 seeds;
+    a_namesake_silences of identity, 800 seeds;
+    a_goodbye_spares_the_listen_interval of farewell, 200 seeds;
+    a_lost_goodbye_is_healed_by_listening of farewell, 200 seeds;
+    a_question_is_answered_at_once of joining, 800 seeds;
+    few_ask_after_suppression of joining, 200 seeds;
+    a_healthy_leader_is_never_missed of listening, 400 seeds;
+    a_better_newcomer_takes_over_only_if_it_may of sticky, 800 seeds;
+    a_worse_answer_ends_the_wait of sticky, 200 seeds;
+    a_restart_costs_the_seat of sticky, 200 seeds;
+    the_best_of_those_who_come_together_leads of sticky, 1200 seeds;
+    nonsense_is_survived of totality, 8000 seeds;
+    answers_are_limited of totality, 80 seeds;
+}
