@@ -84,6 +84,21 @@ impl Effort {
         Ok(sample_of(Kind::Number, values))
     }
 
+    /// Several numbers from each of `runs` runs.
+    pub(crate) fn samples<const COUNT: usize>(
+        &self,
+        runs: u64,
+        one: impl Fn(Seeds) -> [f64; COUNT] + Sync,
+    ) -> Result<[Sample; COUNT], ExperimentError> {
+        let mut samples = [Sample::new(Kind::Number); COUNT];
+        for values in self.each(runs, |_, seeds| one(seeds))? {
+            for (sample, value) in samples.iter_mut().zip(values) {
+                sample.add(value);
+            }
+        }
+        Ok(samples)
+    }
+
     /// How often something is so in `runs` runs.
     pub(crate) fn share(
         &self,

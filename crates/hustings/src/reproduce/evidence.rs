@@ -81,14 +81,63 @@ pub(crate) fn all_equal<T: PartialEq + Display>(expected: &[T], measured: &[T]) 
 
 /// The mean is `expected`, as far as the sample can tell.
 pub(crate) fn mean(expected: f64, sample: &Sample) -> Comparison {
-    let average = sample.estimate().map_or(f64::NAN, |estimate| estimate.mean);
-    let error = sample.deviation() / (sample.count().max(1) as f64).sqrt();
-    let allowed = STANDARD_ERRORS * error + 1e-9 * expected.abs();
     Comparison {
         expected: number(expected),
         measured: estimated(sample),
-        agrees: (average - expected).abs() <= allowed,
+        agrees: has_mean(expected, sample),
     }
+}
+
+/// The mean of each sample is what is expected of it, as far as the sample can tell.
+pub(crate) fn means(expected: &[f64], samples: &[Sample]) -> Comparison {
+    let mut pairs = expected.iter().zip(samples);
+    Comparison {
+        expected: numbers(expected),
+        measured: all_estimated(samples),
+        agrees: !expected.is_empty()
+            && expected.len() == samples.len()
+            && pairs.all(|(expected, sample)| has_mean(*expected, sample)),
+    }
+}
+
+/// The two means are the same, as far as the samples can tell.
+pub(crate) fn alike(expected: &Sample, measured: &Sample) -> Comparison {
+    let apart = (average(measured) - average(expected)).abs();
+    Comparison {
+        expected: estimated(expected),
+        measured: estimated(measured),
+        agrees: apart <= STANDARD_ERRORS * error_of(expected).hypot(error_of(measured)),
+    }
+}
+
+/// The mean of each of the one lies below that of its counterpart, by more than chance explains.
+pub(crate) fn all_below(bounds: &[Sample], measured: &[Sample]) -> Comparison {
+    let is_below = |(bound, sample): (&Sample, &Sample)| {
+        let error = error_of(bound).hypot(error_of(sample));
+        average(bound) - average(sample) > STANDARD_ERRORS * error
+    };
+    Comparison {
+        expected: format!("below {}", all_estimated(bounds)),
+        measured: all_estimated(measured),
+        agrees: !bounds.is_empty()
+            && bounds.len() == measured.len()
+            && bounds.iter().zip(measured).all(is_below),
+    }
+}
+
+fn has_mean(expected: f64, sample: &Sample) -> bool {
+    let allowed = STANDARD_ERRORS * error_of(sample) + 1e-9 * expected.abs();
+    (average(sample) - expected).abs() <= allowed
+}
+
+/// The mean of a sample; no number if it is empty.
+pub(crate) fn average(sample: &Sample) -> f64 {
+    sample.estimate().map_or(f64::NAN, |estimate| estimate.mean)
+}
+
+/// The standard error of a mean.
+fn error_of(sample: &Sample) -> f64 {
+    sample.deviation() / (sample.count().max(1) as f64).sqrt()
 }
 
 /// `measured` lies between the two, both included.
@@ -97,6 +146,16 @@ pub(crate) fn between(low: f64, high: f64, measured: f64) -> Comparison {
         expected: format!("{} to {}", number(low), number(high)),
         measured: number(measured),
         agrees: (low..=high).contains(&measured),
+    }
+}
+
+/// The mean lies between the two, as far as the sample can tell.
+pub(crate) fn mean_between(low: f64, high: f64, sample: &Sample) -> Comparison {
+    let allowed = STANDARD_ERRORS * error_of(sample);
+    Comparison {
+        expected: format!("{} to {}", number(low), number(high)),
+        measured: estimated(sample),
+        agrees: (low - allowed..=high + allowed).contains(&average(sample)),
     }
 }
 
@@ -218,6 +277,17 @@ pub(crate) fn estimated(sample: &Sample) -> String {
     format!("{mean} ({} to {})", number(low), number(high))
 }
 
+/// Numbers, separated by commas.
+pub(crate) fn numbers(values: &[f64]) -> String {
+    let texts: Vec<String> = values.iter().copied().map(number).collect();
+    list(&texts)
+}
+
+fn all_estimated(samples: &[Sample]) -> String {
+    let texts: Vec<String> = samples.iter().map(estimated).collect();
+    list(&texts)
+}
+
 /// The items, separated by commas.
 pub(crate) fn list<T: Display>(items: &[T]) -> String {
     let items: Vec<String> = items.iter().map(ToString::to_string).collect();
@@ -226,7 +296,30 @@ pub(crate) fn list<T: Display>(items: &[T]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Evidence, Verdict, equal, number};
+    use hustings_sim::statistics::{Kind, Sample};
+
+    use super::{Evidence, Verdict, alike, all_below, equal, mean, mean_between, means, number};
+
+    fn sample(values: &[f64]) -> Sample {
+        let mut sample = Sample::new(Kind::Number);
+        values.iter().for_each(|&value| sample.add(value));
+        sample
+    }
+
+    #[test]
+    fn means_are_compared_within_their_errors() {
+        let (low, high) = (sample(&[0.9, 1.0, 1.1]), sample(&[1.9, 2.0, 2.1]));
+        assert!(mean(1.2, &low).agrees && !mean(1.3, &low).agrees);
+        assert!(means(&[1.0, 2.0], &[low, high]).agrees);
+        assert!(!means(&[1.0, 3.0], &[low, high]).agrees);
+        assert!(!means(&[1.0], &[low, high]).agrees && !means(&[], &[]).agrees);
+        assert!(alike(&low, &low).agrees && !alike(&low, &high).agrees);
+        assert!(all_below(&[high], &[low]).agrees && !all_below(&[low], &[high]).agrees);
+        assert!(!all_below(&[high, high], &[low]).agrees);
+        assert!(mean_between(0.5, 0.9, &low).agrees && !mean_between(0.1, 0.2, &low).agrees);
+        let nothing = sample(&[f64::NAN]);
+        assert!(!mean(1.0, &nothing).agrees && !all_below(&[nothing], &[low]).agrees);
+    }
 
     #[test]
     fn the_verdict_follows_from_the_checks() {

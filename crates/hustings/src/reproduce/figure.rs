@@ -33,7 +33,19 @@ pub(super) struct Figure {
     pub(super) title: &'static str,
     pub(super) x: Axis,
     pub(super) y: Axis,
+    /// Where there is room for the names of the series.
+    pub(super) legend: Corner,
     pub(super) series: Vec<Series>,
+}
+
+/// A corner of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Corner {
+    UpperLeft,
+    UpperRight,
+    LowerRight,
+    /// Not quite a corner: halfway up.
+    MiddleRight,
 }
 
 /// One of the two axes. It is as long as what is drawn.
@@ -48,6 +60,8 @@ pub(super) struct Axis {
 pub(super) enum Scale {
     /// From zero.
     Linear,
+    /// From zero, with room for the legend above all that is drawn.
+    Roomy,
     /// Of values above zero.
     Logarithmic,
 }
@@ -127,9 +141,11 @@ impl Figure {
                 .draw(*colour, &mut chart)
                 .map_err(|error| failed(&error))?;
         }
-        let corner = match self.y.scale {
-            Scale::Linear => SeriesLabelPosition::UpperRight,
-            Scale::Logarithmic => SeriesLabelPosition::UpperLeft,
+        let corner = match self.legend {
+            Corner::UpperLeft => SeriesLabelPosition::UpperLeft,
+            Corner::UpperRight => SeriesLabelPosition::UpperRight,
+            Corner::LowerRight => SeriesLabelPosition::LowerRight,
+            Corner::MiddleRight => SeriesLabelPosition::MiddleRight,
         };
         chart
             .configure_series_labels()
@@ -150,10 +166,14 @@ impl Series {
         let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
         chart.draw_series([Polygon::new(band, colour.mix(0.2))])?;
         let line = LineSeries::new(self.line.iter().copied(), colour.stroke_width(2));
-        chart
-            .draw_series(line)?
-            .label(self.label.as_str())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        let named = chart.draw_series(line)?.label(self.label.as_str());
+        if self.line.is_empty() {
+            named.legend(move |(x, y)| Circle::new((x + 9, y), 4, colour.filled()));
+        } else {
+            named.legend(move |(x, y)| {
+                PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
+            });
+        }
         let whisker = |point: &Point| {
             let ends = point.ci95.map(|end| (point.x, end));
             PathElement::new(ends.to_vec(), colour.stroke_width(1))
@@ -188,6 +208,7 @@ impl Ruler {
         });
         let range = match scale {
             Scale::Linear => 0.0..most * 1.04,
+            Scale::Roomy => 0.0..most * 1.4,
             Scale::Logarithmic => least / 1.25..most * 1.25,
         };
         (range.start.is_finite() && range.start < range.end).then_some(Self { scale, range })
@@ -197,7 +218,7 @@ impl Ruler {
     fn place(&self, value: f64) -> f64 {
         let Range { start, end } = self.range;
         match self.scale {
-            Scale::Linear => (value - start) / (end - start),
+            Scale::Linear | Scale::Roomy => (value - start) / (end - start),
             Scale::Logarithmic => (value / start).ln() / (end / start).ln(),
         }
     }
@@ -227,7 +248,9 @@ impl Ranged for Ruler {
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         match self.scale {
-            Scale::Linear => RangedCoordf64::from(self.range.clone()).key_points(hint),
+            Scale::Linear | Scale::Roomy => {
+                RangedCoordf64::from(self.range.clone()).key_points(hint)
+            }
             Scale::Logarithmic => self.round_numbers(),
         }
     }
@@ -241,7 +264,7 @@ impl Ranged for Ruler {
 mod tests {
     use hustings_sim::statistics::{Kind, Sample};
 
-    use super::{Axis, Figure, Point, Ruler, Scale, Series};
+    use super::{Axis, Corner, Figure, Point, Ruler, Scale, Series};
 
     fn figure(series: Vec<Series>) -> Figure {
         let axis = |label| Axis {
@@ -252,6 +275,7 @@ mod tests {
             title: "cost",
             x: axis("members"),
             y: axis("messages"),
+            legend: Corner::UpperLeft,
             series,
         }
     }

@@ -77,3 +77,103 @@ fn r11_the_bully_needs_at_worst_the_square_of_n() {
 fn r12_the_bully_elects_the_best_live_member_while_time_outs_bound_delays() {
     assert_verdict("R12", "holds");
 }
+
+#[test]
+fn l1_the_delay_without_loss_does_not_depend_on_the_group() {
+    assert_verdict("L1", "holds");
+}
+
+#[test]
+fn l2_correlated_loss_adds_whole_announcements() {
+    assert_verdict("L2", "holds");
+}
+
+#[test]
+fn l3_uncorrelated_loss_is_printed_one_interval_too_long() {
+    assert_verdict("L3", "holds with correction");
+}
+
+#[test]
+fn l4_the_delay_grows_like_the_logarithm_of_the_group() {
+    assert_verdict("L4", "does not hold");
+}
+
+#[test]
+fn l5_a_departure_costs_more_with_uncorrelated_loss() {
+    assert_verdict("L5", "holds with correction");
+}
+
+#[test]
+fn l6_time_astray_is_not_negative() {
+    assert_verdict("L6", "holds with correction");
+}
+
+#[test]
+fn l7_a_lesser_joiner_is_one_receiver() {
+    assert_verdict("L7", "holds with correction");
+}
+
+#[test]
+fn l8_messages_without_loss() {
+    assert_verdict("L8", "holds");
+}
+
+#[test]
+fn l9_messages_with_correlated_loss() {
+    assert_verdict("L9", "holds with correction");
+}
+
+#[test]
+fn l10_those_who_have_sent_woke_early() {
+    assert_verdict("L10", "holds with correction");
+}
+
+#[test]
+fn l11_the_recurrence_over_rounds_contradicts_itself() {
+    assert_verdict("L11", "does not hold");
+}
+
+#[test]
+fn l12_heartbeats_restart_the_listen_timer() {
+    assert_verdict("L12", "holds with correction");
+}
+
+#[test]
+fn l13_suppression_is_faster_and_cheaper() {
+    assert_verdict("L13", "holds");
+}
+
+#[test]
+fn l14_uncorrelated_loss_is_the_worst_case() {
+    assert_verdict("L14", "holds");
+}
+
+#[test]
+fn l15_announce_listen_is_faster_in_every_group() {
+    assert_verdict("L15", "does not hold");
+}
+
+#[test]
+fn l16_the_first_round_of_the_earliest_is_suppression() {
+    assert_verdict("L16", "holds");
+}
+
+#[test]
+fn l17_the_earliest_beats_the_greatest_address() {
+    assert_verdict("L17", "holds");
+}
+
+#[test]
+fn l18_exponential_wake_ups_are_cheaper_in_large_groups() {
+    assert_verdict("L18", "holds");
+}
+
+#[test]
+fn l19_intervals_follow_from_each_other_and_from_the_loss() {
+    assert_verdict("L19", "holds with correction");
+}
+
+#[test]
+fn l20_what_the_chapter_leaves_open_is_worth_it() {
+    assert_verdict("L20", "holds");
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::{report, reproduce};
+use crate::reproduce;
 
 /// A path for a test's own files, with nothing there yet.
 fn scratch(name: &str) -> PathBuf {
@@ -17,16 +17,16 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn ids() -> Vec<String> {
-    (1..=12).map(|number| format!("R{number}")).collect()
+    let of = |key: &'static str, count: u32| (1..=count).map(move |it| format!("{key}{it}"));
+    of("R", 12).chain(of("L", 20)).collect()
 }
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the program writes UTF-8")
 }
 
-#[test]
-fn every_claim_has_all_that_it_takes() {
-    let report = report("R");
+#[track_caller]
+fn assert_every_claim_has_all_that_it_takes(report: &Value) {
     assert_eq!(
         (&report["quick"], &report["seed"]),
         (&Value::Bool(true), &1.into())
@@ -60,7 +60,8 @@ fn every_claim_has_all_that_it_takes() {
 #[test]
 fn the_page_the_figures_and_the_numbers_are_written() {
     let directory = scratch("reproduced");
-    let outcome = reproduce(&format!("--quick --out {}", directory.display()));
+    let arguments = format!("--quick --format json --out {}", directory.display());
+    let outcome = reproduce(&arguments);
     assert_eq!(outcome.status.code(), Some(0), "{}", text(&outcome.stderr));
     let read = |name: &str| fs::read_to_string(directory.join(name)).expect("it was written");
     let page = read("index.html");
@@ -76,12 +77,15 @@ fn the_page_the_figures_and_the_numbers_are_written() {
             "the page needs more than itself: {absent}"
         );
     }
-    for figure in ["R-messages", "R-time-outs"] {
+    let of_chapter = (6..=13).map(|number| format!("L-figure-5-{number}"));
+    let others = ["R-messages", "R-time-outs", "L-scale"].map(str::to_owned);
+    for figure in of_chapter.chain(others) {
         assert!(read(&format!("{figure}.svg")).starts_with("<svg"));
         assert!(page.contains(&format!("<figure id=\"{figure}\">")));
     }
-    let numbers: Value = serde_json::from_str(&read("claims.json")).expect("JSON");
-    assert_eq!(numbers, report(""));
+    assert_eq!(read("claims.json"), text(&outcome.stdout));
+    let numbers: Value = serde_json::from_slice(&outcome.stdout).expect("JSON");
+    assert_every_claim_has_all_that_it_takes(&numbers);
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn a_place_that_cannot_be_written_to_is_a_usage_error() {
 fn the_number_of_threads_changes_no_byte() {
     let on = |threads: u32| {
         reproduce(&format!(
-            "R2 R8 R12 --quick --seed 7 --format json --threads {threads}"
+            "R2 R8 R12 L6 L9 --quick --seed 7 --format json --threads {threads}"
         ))
         .stdout
     };
@@ -126,7 +130,7 @@ fn the_number_of_threads_changes_no_byte() {
 
 #[test]
 fn a_claim_asked_for_by_id_is_shown_with_its_evidence() {
-    let brief = text(&reproduce("--quick").stdout);
+    let brief = text(&reproduce("R --quick").stdout);
     let long = text(&reproduce("R6 --quick").stdout);
     assert!(brief.contains("quick: fewer runs"), "{brief}");
     assert!(!brief.contains("Reading:"), "{brief}");

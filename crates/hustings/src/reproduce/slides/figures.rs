@@ -8,7 +8,7 @@ use hustings_sim::{Detection, Seeds};
 use hustings_theory::{bully as bully_paper, rings};
 
 use super::super::effort::{Effort, ExperimentError};
-use super::super::figure::{Axis, Figure, Point, Scale, Series};
+use super::super::figure::{Axis, Corner, Figure, Point, Scale, Series};
 use super::bully::goes_wrong;
 use super::stage::{HOP, Stage};
 
@@ -120,6 +120,7 @@ pub(super) fn messages(effort: &Effort) -> Result<Figure, ExperimentError> {
             label: "messages",
             scale: Scale::Logarithmic,
         },
+        legend: Corner::UpperLeft,
         series: ELECTIONS
             .iter()
             .map(series)
@@ -160,6 +161,7 @@ pub(super) fn time_outs(effort: &Effort) -> Result<Figure, ExperimentError> {
             label: "share of elections that go wrong",
             scale: Scale::Linear,
         },
+        legend: Corner::UpperRight,
         series: groups
             .iter()
             .map(series)

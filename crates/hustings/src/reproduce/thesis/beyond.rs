@@ -1,0 +1,322 @@
+//! L20: what the chapter suggests and leaves open, built and measured.
+
+use hustings_protocol::Merit;
+use hustings_protocol::announce::{Announce, Config, Joining, Listen, MeritScale, Repeat, Wake};
+use hustings_sim::announcing::Perturbation;
+use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::watch::Watch;
+use hustings_sim::{Seeds, Stream, World};
+use hustings_theory::announce::rounds::repetitions;
+use hustings_theory::announce::{Algorithm, Loss, Model};
+
+use super::super::effort::{Effort, ExperimentError, seed_of};
+use super::super::evidence::{Evidence, alike, all_below, all_of, average, mean, number, numbers};
+use super::listening::{all_listened, listening};
+use super::stage::{config, converge, group, group_of, held, name_of, reestablished, time};
+
+/// Merits are drawn from 0 up to this one.
+const BEST: Merit = Merit((1 << 53) - 1);
+
+pub(super) fn l20(effort: &Effort) -> Result<Evidence, ExperimentError> {
+    let mut evidence = Evidence::default();
+    let gist = [
+        merit_drives_the_wake_up(effort, &mut evidence)?,
+        byes(effort, &mut evidence)?,
+        queries(effort, &mut evidence)?,
+        several_leaders(effort, &mut evidence)?,
+    ];
+    listen_by_measured_loss(effort, &mut evidence)?;
+    Ok(evidence.sum_up(gist.join("; ")))
+}
+
+/// When all had heard the best, and what it cost.
+struct ByMerit {
+    tmax: Sample,
+    messages: Sample,
+}
+
+fn elected_by_merit(
+    effort: &Effort,
+    runs: u64,
+    wake: Wake,
+    model: &Model,
+) -> Result<ByMerit, ExperimentError> {
+    let config = Config {
+        wake,
+        ..config(Algorithm::LeS, model)
+    };
+    let own = effort.reseeded(seed_of(&format!("{wake:?} {model:?}")));
+    let [tmax, messages] = own.samples(runs, |seeds| {
+        let (merits, best) = drawn_merits(model.members, seeds);
+        let mut world = group_of(merits, best, config, model, seeds);
+        converge(&mut world, config.announce);
+        match world.trace().hearing().convergence() {
+            Some(end) => [end.tmax.as_secs_f64(), end.messages as f64],
+            None => [f64::NAN; 2],
+        }
+    })?;
+    Ok(ByMerit { tmax, messages })
+}
+
+/// Merits that any member may have, and who has the greatest.
+fn drawn_merits(members: u64, seeds: Seeds) -> (Vec<Merit>, u32) {
+    let layout = seeds.number(Stream::Layout);
+    let merit = |member| Merit(Seeds::new(layout, member).number(Stream::Layout) >> 11);
+    let merits: Vec<Merit> = (0..members).map(merit).collect();
+    let best = (0..members as u32).max_by_key(|&member| merits[member as usize]);
+    (merits, best.unwrap_or(0))
+}
+
+fn merit_drives_the_wake_up(
+    effort: &Effort,
+    evidence: &mut Evidence,
+) -> Result<String, ExperimentError> {
+    let sizes: &[u64] = effort.choose(&[30], &[20, 100, 500]);
+    let runs = 1_500;
+    let mut gist = String::new();
+    for &members in sizes {
+        for loss in [Loss::None, Loss::Uncorrelated(0.4)] {
+            let model = Model::of_the_chapter(members, loss);
+            let driven = |chance| {
+                let scale = MeritScale {
+                    chance,
+                    ..MeritScale::up_to(BEST)
+                };
+                elected_by_merit(effort, runs, Wake::ByMerit(scale), &model)
+            };
+            let blind = elected_by_merit(effort, runs, Wake::Uniform, &model)?;
+            let (by_merit, mostly) = (driven(0.0)?, driven(0.1)?);
+            let le_m = held(effort, runs, Algorithm::LeM, &model)?;
+            let at = format!("N = {members}, {}", name_of(loss));
+            evidence.stated(
+                format!(
+                    "{at}: mean tmax if merit drives the wake-up, against LE-S at the same merit"
+                ),
+                all_below(&[blind.tmax], &[by_merit.tmax]),
+            );
+            evidence.stated(
+                "the same: mean messages",
+                all_below(&[blind.messages], &[by_merit.messages]),
+            );
+            evidence.ours(
+                "the same: mean tmax as of LE-M, which elects whoever wakes first",
+                alike(&le_m.tmax, &by_merit.tmax),
+            );
+            evidence.ours(
+                "the same: mean messages as of LE-M",
+                alike(&le_m.messages, &by_merit.messages),
+            );
+            evidence.ours(
+                "with a tenth of the wake-up left to chance: mean tmax against LE-S",
+                all_below(&[blind.tmax], &[mostly.tmax]),
+            );
+            evidence.ours(
+                "the same: mean messages",
+                all_below(&[blind.messages], &[mostly.messages]),
+            );
+            gist = format!(
+                "{at}, by merit: tmax {} for {}, messages {} for {}",
+                number(average(&by_merit.tmax)),
+                number(average(&blind.tmax)),
+                number(average(&by_merit.messages)),
+                number(average(&blind.messages))
+            );
+        }
+    }
+    Ok(gist)
+}
+
+/// A leader that leaves says so.
+fn byes(effort: &Effort, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+    let runs = effort.choose(300, 3_000);
+    let mut gist = String::new();
+    for (loss, listen) in [(Loss::None, 3.0), (Loss::Uncorrelated(0.4), 20.0)] {
+        let model = Model::of_the_chapter(10, loss);
+        let copies = repetitions(loss, model.receivers(), 0.999);
+        let after = |perturbation, farewell| {
+            let config = Config {
+                farewell: Repeat::Times(farewell),
+                ..listening(listen, &model)
+            };
+            reestablished(effort, runs, perturbation, config, &model, listen + 40.0)
+        };
+        let missed = after(Perturbation::LeaderDies, 0)?;
+        let told = after(Perturbation::LeaderLeaves, copies)?;
+        evidence.stated(
+            format!(
+                "N = 10, {}, T_L = {listen}: mean time until all agree again, {copies} x bye against none",
+                name_of(loss)
+            ),
+            all_below(&[missed], &[told]),
+        );
+        if loss == Loss::None {
+            evidence.ours("the same: E[t_s] + 2D", mean(0.7, &told));
+            gist = format!(
+                "bye: {} for {}",
+                number(average(&told)),
+                number(average(&missed))
+            );
+        }
+    }
+    Ok(gist)
+}
+
+/// A joiner asks.
+fn queries(effort: &Effort, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+    let runs = effort.choose(300, 3_000);
+    let patience = time(0.3);
+    // Worth the while where announcements are rare.
+    let model = Model {
+        announce_interval: 10.0,
+        ..Model::of_the_chapter(50, Loss::None)
+    };
+    let ways = [
+        Joining::Announce,
+        Joining::SuppressThenQuery { patience },
+        Joining::Query { patience },
+    ];
+    let with = |joining| Config {
+        joining,
+        ..config(Algorithm::LeS, &model)
+    };
+    let lesser = |joining| {
+        let joins = Perturbation::LesserJoins;
+        reestablished(effort, runs, joins, with(joining), &model, 40.0)
+    };
+    let [waited, suppressed, asked] = ways.map(lesser);
+    let (waited, suppressed, asked) = (waited?, suppressed?, asked?);
+    evidence.stated(
+        "N = 50, T_A = 10, no loss, a lesser joiner: mean time until it knows, query against announcement",
+        all_below(&[waited], &[asked]),
+    );
+    evidence.stated(
+        "the same: suppress-then-query against announcement",
+        all_below(&[waited], &[suppressed]),
+    );
+    let started = |joining| simultaneous_start(effort, runs / 3, with(joining), &model);
+    let [announced, second, first] = ways.map(started);
+    let (announced, second, first) = (announced?, second?, first?);
+    evidence.stated(
+        "all start at once: mean messages, suppress-then-query against query",
+        all_below(&[first.0], &[second.0]),
+    );
+    evidence.stated(
+        "the same: mean delay, query against suppress-then-query",
+        all_below(&[second.1], &[first.1]),
+    );
+    evidence.ours(
+        "the same: mean messages, no query at all against suppress-then-query",
+        all_below(&[second.0], &[announced.0]),
+    );
+    Ok(format!(
+        "lesser joiner {}, by suppress-then-query {}, by query {}, at a common start for {}, {}, {} messages",
+        number(average(&waited)),
+        number(average(&suppressed)),
+        number(average(&asked)),
+        number(average(&announced.0)),
+        number(average(&second.0)),
+        number(average(&first.0))
+    ))
+}
+
+/// Messages of all kinds until all have heard the leader, and when they have.
+fn simultaneous_start(
+    effort: &Effort,
+    runs: u64,
+    config: Config,
+    model: &Model,
+) -> Result<(Sample, Sample), ExperimentError> {
+    let [messages, delay] = effort.samples(runs, |seeds| {
+        let mut world = group(config, model, seeds);
+        // In short steps, lest messages be counted that come after.
+        converge(&mut world, time(model.delay));
+        let end = world.trace().hearing().convergence();
+        [
+            world.tally().multicasts.iter().sum::<u64>() as f64,
+            end.map_or(f64::NAN, |end| end.delay.as_secs_f64()),
+        ]
+    })?;
+    Ok((messages, delay))
+}
+
+/// Several leaders at once.
+fn several_leaders(effort: &Effort, evidence: &mut Evidence) -> Result<String, ExperimentError> {
+    let runs = effort.choose(100, 1_000);
+    let model = Model::of_the_chapter(20, Loss::Uncorrelated(0.4));
+    let mut costs = Vec::new();
+    for leaders in [1, 2, 3] {
+        let config = Config {
+            leaders,
+            ..config(Algorithm::LeS, &model)
+        };
+        let agreed = effort.each(runs, |_, seeds| {
+            let mut world = group(config, &model, seeds);
+            let agreed = (0..1_000).any(|_| {
+                world.run_until(world.now() + time(model.delay));
+                all_know_the_best(&world, leaders)
+            });
+            let messages: u64 = world.tally().multicasts.iter().sum();
+            let settled = world.now() + config.announce * 20;
+            world.run_until(settled);
+            let after: u64 = world.tally().multicasts.iter().sum();
+            let stays =
+                after - messages == 20 * u64::from(leaders) && all_know_the_best(&world, leaders);
+            (agreed && stays, messages as f64)
+        })?;
+        let good = agreed.iter().filter(|(agreed, _)| *agreed).count();
+        evidence.stated(
+            format!(
+                "N = 20, loss 0.4, number of leaders {leaders}: all come to know exactly so many best, who alone go on, \
+                 one announcement each in T_A"
+            ),
+            all_of(agreed.len(), good),
+        );
+        let mut cost = Sample::new(Kind::Number);
+        agreed.iter().for_each(|(_, messages)| cost.add(*messages));
+        costs.push(cost);
+    }
+    evidence.ours(
+        "the same: mean messages until then, 2 leaders against 1, 3 against 2",
+        all_below(&costs[1..], &costs[..2]),
+    );
+    let costs: Vec<f64> = costs.iter().map(average).collect();
+    Ok(format!("1, 2, 3 leaders: {} messages", numbers(&costs)))
+}
+
+fn all_know_the_best(world: &World<Announce, Watch>, leaders: u32) -> bool {
+    let members = u64::from(world.len());
+    let best = members - u64::from(leaders)..members;
+    (0..)
+        .zip(world.members())
+        .all(|(me, member): (u64, &Announce)| {
+            let own = member.leads().then_some(me);
+            let mut known: Vec<u64> = member.follows().map(|it| it.id.0).chain(own).collect();
+            known.sort_unstable();
+            known.into_iter().eq(best.clone())
+        })
+}
+
+/// T_L = k T_A, with k from the loss that listeners measure.
+fn listen_by_measured_loss(
+    effort: &Effort,
+    evidence: &mut Evidence,
+) -> Result<(), ExperimentError> {
+    let runs = effort.choose(50, 500);
+    for loss in [0.1, 0.3] {
+        let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));
+        let fixed = listening(2.0, &model);
+        let measured = Config {
+            listen: Listen::Measured { miss: 1e-3 },
+            ..fixed
+        };
+        let astray = |config| all_listened(effort, runs, config, &model, 200.0);
+        evidence.stated(
+            format!(
+                "N = 10, uncorrelated loss {loss}: fraction of time in which any misses its leader, k by the loss \
+                 measured against k = 2"
+            ),
+            all_below(&[astray(fixed)?.0], &[astray(measured)?.0]),
+        );
+    }
+    Ok(())
+}

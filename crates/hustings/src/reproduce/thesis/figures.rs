@@ -1,0 +1,297 @@
+//! Figures 5.6 to 5.13, with the chapter's parameters and numbers of runs; and what an election costs in a
+//! group of up to a million.
+
+use hustings_sim::statistics::Sample;
+use hustings_theory::announce::delay::{
+    airtime_for_loss, last_send, last_send_of_first_round, loss_that_slows_al_to_le_s,
+};
+use hustings_theory::announce::messages::messages_until_heard;
+use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+
+use super::super::effort::{Effort, ExperimentError};
+use super::super::figure::{Axis, Corner, Figure, Point, Scale, Series};
+use super::comparison::with_collisions;
+use super::messages::{SCALE_LOSS, at_scale, runs_at_scale};
+use super::stage::{Held, held};
+
+const LOSS: f64 = 0.4;
+const CORRELATED: Loss = Loss::Correlated(LOSS);
+const UNCORRELATED: Loss = Loss::Uncorrelated(LOSS);
+
+/// What is drawn against N.
+#[derive(Clone, Copy)]
+enum Measure {
+    Tmax,
+    Messages,
+    FirstRoundEnd,
+}
+
+impl Measure {
+    fn of(self, held: &Held) -> Sample {
+        match self {
+            Self::Tmax => held.tmax,
+            Self::Messages => held.messages,
+            Self::FirstRoundEnd => held.first_ended,
+        }
+    }
+
+    fn on_paper(self, algorithm: Algorithm, model: &Model) -> Option<f64> {
+        match self {
+            Self::Tmax => last_send(algorithm, model),
+            Self::Messages => messages_until_heard(algorithm, model),
+            Self::FirstRoundEnd => last_send_of_first_round(algorithm, model),
+        }
+    }
+
+    fn axis(self) -> Axis {
+        let label = match self {
+            Self::Tmax => "mean tmax, in T_S",
+            Self::Messages => "mean messages",
+            Self::FirstRoundEnd => "mean time of the last first-round message, in T_S",
+        };
+        Axis {
+            label,
+            scale: Scale::Linear,
+        }
+    }
+}
+
+/// An algorithm under one loss.
+type Curve = (&'static str, Algorithm, Loss);
+
+fn sizes(effort: &Effort) -> &'static [u64] {
+    effort.choose(
+        &[2, 10, 50, 100],
+        &[
+            2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 200, 250, 300, 350, 400, 450, 500,
+        ],
+    )
+}
+
+/// As many as the chapter has.
+fn runs(effort: &Effort, members: u64) -> u64 {
+    let full = if members <= 100 { 1_000 } else { 100 };
+    effort.choose(full / 20, full)
+}
+
+fn series(
+    effort: &Effort,
+    measure: Measure,
+    &(label, algorithm, loss): &Curve,
+) -> Result<Series, ExperimentError> {
+    let sizes = sizes(effort);
+    let mut points = Vec::new();
+    for &members in sizes {
+        let model = Model::of_the_chapter(members, loss);
+        let held = held(effort, runs(effort, members), algorithm, &model)?;
+        points.extend(Point::of(members as f64, &measure.of(&held)));
+    }
+    let on_paper = |&members: &u64| {
+        let model = Model::of_the_chapter(members, loss);
+        Some((members as f64, measure.on_paper(algorithm, &model)?))
+    };
+    // Two members have a formula even where more have none: a line needs all.
+    let line: Option<Vec<(f64, f64)>> = sizes.iter().map(on_paper).collect();
+    Ok(Series {
+        label: label.to_owned(),
+        line: line.unwrap_or_default(),
+        points,
+    })
+}
+
+/// A formula alone, uncorrelated loss.
+fn line(effort: &Effort, label: &str, formula: impl Fn(&Model) -> Option<f64>) -> Series {
+    let on_paper = |&members: &u64| {
+        let model = Model::of_the_chapter(members, UNCORRELATED);
+        Some((members as f64, formula(&model)?))
+    };
+    Series {
+        label: label.to_owned(),
+        line: sizes(effort).iter().filter_map(on_paper).collect(),
+        points: Vec::new(),
+    }
+}
+
+fn against_members(
+    effort: &Effort,
+    title: &'static str,
+    measure: Measure,
+    legend: Corner,
+    curves: &[Curve],
+) -> Result<Figure, ExperimentError> {
+    let series = |curve: &Curve| series(effort, measure, curve);
+    Ok(Figure {
+        title,
+        x: Axis {
+            label: "members N",
+            scale: Scale::Linear,
+        },
+        y: measure.axis(),
+        legend,
+        series: curves.iter().map(series).collect::<Result<_, _>>()?,
+    })
+}
+
+const WITHOUT_LOSS: [Curve; 2] = [
+    ("LE-S", Algorithm::LeS, Loss::None),
+    ("SUP", Algorithm::Sup, Loss::None),
+];
+const WITH_LOSS: [Curve; 4] = [
+    ("LE-S, uncorrelated loss", Algorithm::LeS, UNCORRELATED),
+    ("LE-S, correlated loss", Algorithm::LeS, CORRELATED),
+    ("SUP, uncorrelated loss", Algorithm::Sup, UNCORRELATED),
+    ("SUP, correlated loss", Algorithm::Sup, CORRELATED),
+];
+const BY_CRITERION: [Curve; 3] = [
+    ("LE-S", Algorithm::LeS, UNCORRELATED),
+    ("LE-M", Algorithm::LeM, UNCORRELATED),
+    ("SUP", Algorithm::Sup, UNCORRELATED),
+];
+
+pub(super) fn figure_5_6(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "LE-S and SUP without loss: tmax";
+    against_members(
+        effort,
+        title,
+        Measure::Tmax,
+        Corner::MiddleRight,
+        &WITHOUT_LOSS,
+    )
+}
+
+pub(super) fn figure_5_7(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "LE-S and SUP without loss: messages";
+    against_members(
+        effort,
+        title,
+        Measure::Messages,
+        Corner::UpperLeft,
+        &WITHOUT_LOSS,
+    )
+}
+
+pub(super) fn figure_5_8(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "LE-S and SUP, loss 0.4: tmax";
+    let mut figure = against_members(
+        effort,
+        title,
+        Measure::Tmax,
+        Corner::MiddleRight,
+        &WITH_LOSS,
+    )?;
+    figure.series.push(line(
+        effort,
+        "LE-S, uncorrelated loss, as printed",
+        |model| Some(printed::leadership_delay(Algorithm::LeS, model)? - model.delay),
+    ));
+    Ok(figure)
+}
+
+pub(super) fn figure_5_9(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "LE-S and SUP, loss 0.4: messages";
+    against_members(
+        effort,
+        title,
+        Measure::Messages,
+        Corner::UpperLeft,
+        &WITH_LOSS,
+    )
+}
+
+pub(super) fn figure_5_10(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "LE-S, correlated loss: tmax";
+    let curves = [
+        ("loss 0.8", Algorithm::LeS, Loss::Correlated(0.8)),
+        ("loss 0.6", Algorithm::LeS, Loss::Correlated(0.6)),
+        ("loss 0.4", Algorithm::LeS, Loss::Correlated(0.4)),
+        ("loss 0.2", Algorithm::LeS, Loss::Correlated(0.2)),
+        ("no loss", Algorithm::LeS, Loss::None),
+    ];
+    let mut figure = against_members(effort, title, Measure::Tmax, Corner::UpperRight, &curves)?;
+    figure.y.scale = Scale::Roomy;
+    Ok(figure)
+}
+
+pub(super) fn figure_5_11(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "LE-S and AL, uncorrelated loss 0.4: tmax";
+    let curves = [
+        ("LE-S", Algorithm::LeS, UNCORRELATED),
+        ("AL", Algorithm::Al, UNCORRELATED),
+    ];
+    let mut figure = against_members(effort, title, Measure::Tmax, Corner::LowerRight, &curves)?;
+    let crossing = Model::of_the_chapter(200, UNCORRELATED);
+    let airtime = airtime_for_loss(&crossing, loss_that_slows_al_to_le_s(&crossing));
+    figure
+        .series
+        .push(line(effort, "AL, if its messages collide", |model| {
+            last_send(Algorithm::Al, &with_collisions(model, airtime))
+        }));
+    Ok(figure)
+}
+
+pub(super) fn figure_5_12(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "First round of LE-S, LE-M and SUP, uncorrelated loss 0.4";
+    let measure = Measure::FirstRoundEnd;
+    against_members(effort, title, measure, Corner::MiddleRight, &BY_CRITERION)
+}
+
+pub(super) fn figure_5_13(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let title = "LE-S, LE-M and SUP, uncorrelated loss 0.4: tmax";
+    against_members(
+        effort,
+        title,
+        Measure::Tmax,
+        Corner::MiddleRight,
+        &BY_CRITERION,
+    )
+}
+
+/// Messages of LE-S against N, to a million.
+pub(super) fn scale(effort: &Effort) -> Result<Figure, ExperimentError> {
+    let sizes: &[u64] = effort.choose(&[100, 1_000], &[100, 1_000, 10_000, 100_000, 1_000_000]);
+    let mut points = Vec::new();
+    for &members in sizes {
+        let model = at_scale(members, Loss::Uncorrelated(SCALE_LOSS));
+        let runs = runs_at_scale(effort, members);
+        let held = held(effort, runs, Algorithm::LeS, &model)?;
+        points.extend(Point::of(members as f64, &held.messages));
+    }
+    let uncorrelated = Series {
+        label: "uncorrelated loss, simulated".to_owned(),
+        line: Vec::new(),
+        points,
+    };
+    let on_paper = |&members: &u64| {
+        let model = at_scale(members, Loss::Correlated(SCALE_LOSS));
+        Some((
+            members as f64,
+            messages_until_heard(Algorithm::LeS, &model)?,
+        ))
+    };
+    let correlated = Series {
+        label: "correlated loss, on paper".to_owned(),
+        line: sizes.iter().filter_map(on_paper).collect(),
+        points: Vec::new(),
+    };
+    let linear = sizes
+        .iter()
+        .map(|&members| (members as f64, members as f64 * 1e-3));
+    let awake = Series {
+        label: "awake within D of the start: N D/T_S".to_owned(),
+        line: linear.collect(),
+        points: Vec::new(),
+    };
+    Ok(Figure {
+        title: "Messages of LE-S, loss 0.1, D = T_S/1000",
+        x: Axis {
+            label: "members N",
+            scale: Scale::Logarithmic,
+        },
+        y: Axis {
+            label: "mean messages until all have heard the leader",
+            scale: Scale::Logarithmic,
+        },
+        legend: Corner::UpperLeft,
+        series: vec![uncorrelated, correlated, awake],
+    })
+}

@@ -1,0 +1,58 @@
+//! Which figures there are.
+
+use super::super::Sketch;
+use super::figures;
+
+pub(super) const SKETCHES: &[Sketch] = &[
+    Sketch {
+        name: "L-figure-5-6",
+        caption: "Figure 5.6: when the last message that is needed is sent, without loss. T_S = T_A = 1, D = 0.1. \
+                  In this and the following figures, points: means of simulated elections, 1000 up to N = 100 and \
+                  100 beyond, with 95 % confidence bands; lines: our corrected theory, where there is a formula.",
+        draw: figures::figure_5_6,
+    },
+    Sketch {
+        name: "L-figure-5-7",
+        caption: "Figure 5.7: messages without loss.",
+        draw: figures::figure_5_7,
+    },
+    Sketch {
+        name: "L-figure-5-8",
+        caption: "Figure 5.8: tmax with a loss of 0.4, correlated and uncorrelated. Of LE-S with uncorrelated loss \
+                  also what the printed formula gives.",
+        draw: figures::figure_5_8,
+    },
+    Sketch {
+        name: "L-figure-5-9",
+        caption: "Figure 5.9: messages with a loss of 0.4, correlated and uncorrelated.",
+        draw: figures::figure_5_9,
+    },
+    Sketch {
+        name: "L-figure-5-10",
+        caption: "Figure 5.10: tmax of LE-S with correlated loss does not depend on N.",
+        draw: figures::figure_5_10,
+    },
+    Sketch {
+        name: "L-figure-5-11",
+        caption: "Figure 5.11: LE-S and AL with a loss of 0.4. They do not cross. The third line shows what would \
+                  make them: AL's messages lasting long enough to collide, so that both are equal at N = 200.",
+        draw: figures::figure_5_11,
+    },
+    Sketch {
+        name: "L-figure-5-12",
+        caption: "Figure 5.12: when the last member that announces itself at its wake-up does so, loss 0.4. LE-M and \
+                  SUP lie on each other.",
+        draw: figures::figure_5_12,
+    },
+    Sketch {
+        name: "L-figure-5-13",
+        caption: "Figure 5.13: tmax by criterion, loss 0.4.",
+        draw: figures::figure_5_13,
+    },
+    Sketch {
+        name: "L-scale",
+        caption: "Messages of one LE-S election, N from 100 to a million: loss 0.1, T_S = T_A = 1 s, D = 1 ms. Whoever \
+                  wakes within D of the first cannot have heard it: that part grows with N, the rest like ln N.",
+        draw: figures::scale,
+    },
+];
