@@ -24,7 +24,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Fewer runs and smaller groups: below a second instead of ten or more
+    /// Fewer runs and smaller groups: a few seconds instead of a few minutes
     #[arg(long)]
     quick: bool,
 
