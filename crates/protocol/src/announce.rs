@@ -357,7 +357,8 @@ impl Announce {
     }
 
     fn on_bye(&mut self, id: MemberId, incarnation: u32, io: &mut impl Io<Self>) {
-        let until = self.missed_at(io);
+        // Without T_L nobody is missed, but who left may come back, and without its disk.
+        let until = self.missed_at(io).min(io.now() + io.config().announce * 3);
         self.departed.enter(id, incarnation, until, io.now());
         let is_it = |heard: &Heard| {
             heard.claim.candidate.id == id && heard.claim.incarnation <= incarnation

@@ -80,8 +80,9 @@ pub struct Hearing {
     leader: Option<u32>,
     /// When each announcement was sent, by anyone.
     sent: Vec<Instant>,
-    /// When each of the leader's was sent, by its number less one.
+    /// When each of the leader's was sent, by its number less one, since it last came up.
     beats: Vec<Instant>,
+    has_spoken: Vec<bool>,
     first_round_messages: u64,
     first_round_ended: Instant,
     has_heard: Vec<bool>,
@@ -90,6 +91,8 @@ pub struct Hearing {
     /// The numbers of the leader's announcements by which members heard of it first, summed up.
     beats_needed: u64,
     most_beats_needed: u32,
+    /// When the latest announcement was sent by which a member heard of it first.
+    last_needed: Instant,
     converged: Option<Convergence>,
 }
 
@@ -121,10 +124,12 @@ impl Hearing {
             beats: Vec::new(),
             first_round_messages: 0,
             first_round_ended: Instant::START,
+            has_spoken: vec![false; members as usize],
             has_heard: vec![false; members as usize],
             deaf: members.saturating_sub(1),
             beats_needed: 0,
             most_beats_needed: 0,
+            last_needed: Instant::START,
             converged: None,
         }
     }
@@ -157,11 +162,14 @@ impl Hearing {
     #[inline]
     fn sent(&mut self, from: u32, beat: u32, at: Instant) {
         self.sent.push(at);
-        if beat == 1 {
+        if !std::mem::replace(&mut self.has_spoken[from as usize], true) {
             self.first_round_messages += 1;
             self.first_round_ended = at;
         }
         if *self.leader.get_or_insert(from) == from {
+            if beat == 1 {
+                self.beats.clear();
+            }
             self.beats.push(at);
         }
     }
@@ -174,6 +182,9 @@ impl Hearing {
         self.deaf -= 1;
         self.beats_needed += u64::from(beat);
         self.most_beats_needed = self.most_beats_needed.max(beat);
+        // What was sent before a restart and heard after it has no time of its own any more.
+        let sent = self.beats.get(beat as usize - 1).or(self.beats.last());
+        self.last_needed = self.last_needed.max(sent.copied().unwrap_or(at));
         if self.deaf == 0 {
             self.converge(at);
         }
@@ -181,7 +192,7 @@ impl Hearing {
 
     fn converge(&mut self, at: Instant) {
         let rounds = self.most_beats_needed;
-        let tmax = self.beats[rounds as usize - 1];
+        let tmax = self.last_needed;
         let receivers = self.has_heard.len() as f64 - 1.0;
         self.converged = Some(Convergence {
             tmax,

@@ -95,7 +95,8 @@ fn first_round_uncorrelated(algorithm: Algorithm, model: &Model) -> Option<f64> 
 /// later than `t`, or earlier and stays unheard until `t + j T_A`. LE-S with two members, `D = 0` and
 /// `T_A >= T_S`: `2/(1-l) - 1/2` (claim L11), by any wake-up law.
 ///
-/// Uncorrelated loss: AL; LE-A if `D < T_A`; two members, as with correlated loss. Otherwise `None`.
+/// Uncorrelated loss: AL; LE-A if `D < T_A`; two members, as with correlated loss. Otherwise `None`;
+/// so also for LE-S and LE-M where `T_A` is less than a twentieth of `T_S` or the loss above 0.99.
 ///
 /// # Panics
 /// If the model is none.
@@ -107,14 +108,14 @@ pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> 
         Algorithm::Al => Some(model.members as f64 * (rounds(model) + under_way)),
         Algorithm::LeA => messages_of_le_a(model, under_way),
         Algorithm::LeS => {
-            let timing = Timing::of(model, model.shared_loss()?);
+            let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
             let others = falling_sum(timing.loss, |j| {
                 timing.announcements_of_le_s(j, Counted::OthersUntilHeard)
             });
             Some(rounds(model) + under_way + others)
         }
         Algorithm::LeM => {
-            let timing = Timing::of(model, model.shared_loss()?);
+            let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
             let others = falling_sum(timing.loss, |j| timing.announcements_of_others_of_le_m(j));
             Some(rounds(model) + under_way + others)
         }
@@ -125,14 +126,14 @@ pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> 
 /// The same for LE-S, counted only until the leader *sends* the announcement that all hear: as
 /// [`messages_until_heard`], but for the leader the delay in `G` is 0.
 ///
-/// `None` for uncorrelated loss among three or more.
+/// `None` for uncorrelated loss among three or more, and where `T_A` is less than a twentieth of `T_S` or the loss above 0.99.
 ///
 /// # Panics
 /// If the model is none.
 #[must_use]
 pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
     model.check();
-    let timing = Timing::of(model, model.shared_loss()?);
+    let timing = Timing::of(model, model.shared_loss()?).with_repeats()?;
     let others = falling_sum(timing.loss, |j| {
         timing.announcements_of_le_s(j, Counted::OthersUntilSent)
     });
@@ -220,6 +221,11 @@ enum Counted {
     OthersUntilSent,
 }
 
+/// The shortest `T_A`, in units of `T_S`, that messages are summed up for.
+const FINEST_ANNOUNCE_INTERVAL: f64 = 0.05;
+/// The greatest loss that they are summed up for: beyond it the sum over announcements is too long.
+const GREATEST_LOSS: f64 = 0.99;
+
 /// The model in units of `T_S`, without loss or with correlated loss.
 struct Timing {
     members: f64,
@@ -238,6 +244,14 @@ impl Timing {
             loss,
             wake: model.wake,
         }
+    }
+
+    /// `None` where announcements are so frequent that the integrand has too many kinks to integrate
+    /// between, or so often lost that they are too many to add up.
+    fn with_repeats(self) -> Option<Self> {
+        let is_feasible =
+            self.announce_interval >= FINEST_ANNOUNCE_INTERVAL && self.loss <= GREATEST_LOSS;
+        is_feasible.then_some(self)
     }
 
     fn without_repeats(self) -> Self {

@@ -34,9 +34,15 @@ pub fn surplus_announcements(loss: Loss, receivers: u64) -> f64 {
     match loss {
         Loss::None => 0.0,
         Loss::Correlated(loss) => loss / (1.0 - loss),
+        Loss::Uncorrelated(loss) if receivers == 1 => loss / (1.0 - loss),
+        Loss::Uncorrelated(loss) if loss > SLOW => surplus_announcements_for_many(loss, receivers),
         Loss::Uncorrelated(loss) => missed_by_any(loss, receivers as f64),
     }
 }
+
+/// Above this loss the series is long, and its integral as good: what Euler and Maclaurin add to it is
+/// of the order of `ln(1/l)^3`, for two receivers or more.
+const SLOW: f64 = 0.999;
 
 /// `sum over i >= 1 of 1 - (1 - l^i)^receivers`.
 fn missed_by_any(loss: f64, receivers: f64) -> f64 {
@@ -132,4 +138,19 @@ fn assert_chance(name: &str, chance: f64) {
         chance > 0.0 && chance < 1.0,
         "{name} probability {chance}: need above 0, below 1"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SLOW, missed_by_any, surplus_announcements_for_many};
+
+    #[test]
+    fn the_integral_stands_in_for_a_long_series() {
+        for receivers in [2, 3, 1_000] {
+            let series = missed_by_any(SLOW, receivers as f64);
+            let integral = surplus_announcements_for_many(SLOW, receivers);
+            let error = (integral / series - 1.0).abs();
+            assert!(error < 1e-10, "{receivers}: {series}, {integral}");
+        }
+    }
 }
