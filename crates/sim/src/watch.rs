@@ -319,3 +319,23 @@ impl Agreement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Expected, Hearing};
+    use hustings_protocol::Instant;
+
+    #[test]
+    fn a_leader_that_restarts_is_heard_by_what_it_says_afterwards() {
+        let mut hearing = Hearing::new(3, Expected::Member(2));
+        hearing.sent(2, 1, Instant(0));
+        hearing.heard(2, 1, 1, Instant(5));
+        hearing.sent(2, 2, Instant(10));
+        // It restarts, and counts from one again.
+        hearing.sent(2, 1, Instant(100));
+        hearing.heard(2, 0, 1, Instant(105));
+        let end = hearing.convergence().expect("both have heard it");
+        assert_eq!((end.tmax, end.delay), (Instant(100), Instant(105)));
+        assert_eq!((end.messages, hearing.first_round_messages()), (3, 1));
+    }
+}

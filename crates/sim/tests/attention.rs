@@ -125,3 +125,9 @@ fn work_grows_with_the_members_not_with_their_square() {
     assert!(many_messages > 50 * few_messages);
     assert!(many < 2.5 * few, "{few} and {many} messages a member");
 }
+
+#[test]
+fn a_member_is_small() {
+    // A million of them: see what a million members take in all in the guide.
+    assert!(size_of::<Announce>() <= 136, "{}", size_of::<Announce>());
+}

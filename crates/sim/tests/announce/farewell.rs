@@ -1,6 +1,6 @@
 //! Goodbyes: how often they are said, and what they save.
 
-use hustings_protocol::announce::{Announce, Config, Message, Repeat, repetitions};
+use hustings_protocol::announce::{Announce, Config, Listen, Message, Repeat, repetitions};
 use hustings_protocol::{Candidate, Duration, Input, MemberId};
 use hustings_sim::{LossModel, Network, Seeds, Stream};
 
@@ -119,4 +119,20 @@ fn only_leaders_say_goodbye() {
     assert_eq!(world.tally().multicasts[2], 0);
     world.run_until(at(7_000));
     assert_eq!(world.tally().multicasts[2], 3, "loss 0.1, miss 0.001");
+}
+
+/// Who left may come back, and without its disk: also where nobody is ever missed.
+#[test]
+fn a_goodbye_is_forgotten_even_without_a_listen_interval() {
+    let config = Config {
+        listen: Listen::Never,
+        farewell: Repeat::Times(3),
+        ..Config::chapter(ANNOUNCE, ANNOUNCE)
+    };
+    let scenario = script("at 0s start all\nat 10s leave 5\nat 12s restart 5 fresh");
+    let mut world = world::<Announce>(&ranked(6), calm(), config, 0, &scenario);
+    world.run_until(at(11_900));
+    assert_eq!(agreed(&world, &config).ok(), Some(vec![4]));
+    world.run_until(at(20_000));
+    assert_eq!(agreed(&world, &config).ok(), Some(vec![5]));
 }

@@ -91,8 +91,9 @@ pub(super) struct Options {
     #[arg(long, value_enum, default_value_t = TakeOver::Better)]
     takeover: TakeOver,
 
-    /// How often a leader that leaves says goodbye: N times, or (measured) as often as the loss it has
-    /// measured calls for. Default: 0; measured with --rules field
+    /// How often a leader that leaves says goodbye: N times, or (measured) as often as the loss calls
+    /// for that it measured while it followed others; 3 times if it never did. Default: 0; measured
+    /// with --rules field
     #[arg(long, value_name = "N|measured", value_parser = farewell, allow_hyphen_values = true)]
     farewell: Option<Repeat>,
 
