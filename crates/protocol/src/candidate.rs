@@ -42,17 +42,12 @@ impl Candidate {
     }
 }
 
-impl Candidate {
-    /// A number that orders as candidates do: the merit, then the identity turned upside down.
-    const fn key(self) -> u128 {
-        (self.merit.0 as u128) << 64 | !self.id.0 as u128
-    }
-}
-
 impl Ord for Candidate {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
+        // One comparison of 128 bits. With the identities exchanged the lower one counts more.
+        let wide = |high: Merit, low: MemberId| u128::from(high.0) << 64 | u128::from(low.0);
+        wide(self.merit, other.id).cmp(&wide(other.merit, self.id))
     }
 }
 

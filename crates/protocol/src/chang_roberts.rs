@@ -18,6 +18,8 @@
 //! member names its old leader until an election ends or that leader is seen to leave, so that a
 //! newcomer's election does not unseat a healthy leader.
 
+use std::hint::cold_path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, Hearsay, require_some_time};
@@ -203,6 +205,7 @@ impl ChangRoberts {
         } // else discarded: a better one is on its way
     }
 
+    #[cold] // of an election's messages, one
     fn on_own_election(&mut self, io: &mut impl Io<Self>) {
         let config = *io.config();
         let is_due = self.participates() || config.initiator == Initiator::Literal;
@@ -276,6 +279,7 @@ impl ChangRoberts {
     #[inline(always)]
     fn participate(&mut self, best: Candidate, io: &mut impl Io<Self>) {
         if !self.participates() {
+            cold_path(); // once an election, while messages by the dozen pass
             self.phase = Phase::Participating { round: 0 };
             self.arm(io);
         }

@@ -4,6 +4,8 @@
 //! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
 //! acquainted. So a million views cost a few bytes a member.
 
+use std::hint::cold_path;
+
 use hustings_protocol::{Candidate, Duration, MemberId, Merit, View};
 
 use crate::seeds::mix;
@@ -86,7 +88,10 @@ impl Population {
         // `get`, not an index: where only the identity is wanted, the look-up and its check vanish.
         let merit = self.merits.get(member as usize).copied();
         Candidate {
-            merit: merit.unwrap_or(Merit(0)),
+            merit: merit.unwrap_or_else(|| {
+                cold_path();
+                Merit(0)
+            }),
             id: MemberId(u64::from(member)),
         }
     }
@@ -275,6 +280,7 @@ impl View for ComputedView<'_> {
         if self.population.all_know_all {
             self.population.candidate(next)
         } else {
+            cold_path();
             self.known_from(next)
         }
     }

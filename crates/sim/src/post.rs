@@ -4,6 +4,7 @@
 //! them, one vector per time of arrival. All others go through the [`Wheel`].
 
 use std::collections::VecDeque;
+use std::hint::cold_path;
 
 use hustings_protocol::Instant;
 
@@ -60,6 +61,7 @@ impl<M> Post<M> {
         self.lone = None;
         self.expects_lone = true;
         self.lane.clear();
+        self.last_at = Instant::START;
         self.last.clear();
         self.spare.clear();
         self.spread.clear();
@@ -69,17 +71,13 @@ impl<M> Post<M> {
     /// Queues a message that takes the time that every message takes.
     #[inline(always)]
     pub(crate) fn push_in_order(&mut self, at: Instant, flight: Flight<M>) {
-        if self.last.is_empty() {
-            // Then the lane is empty too, but perhaps for a lone message.
-            if self.expects_lone {
-                if self.lone.is_none() {
-                    self.lone = Some((at, flight));
-                    return;
-                }
-                self.expects_lone = false;
+        if self.last_at != at {
+            if self.expects_lone && self.last.is_empty() && self.lone.is_none() {
+                // Then the lane is empty too.
+                self.lone = Some((at, flight));
+                return;
             }
-            self.last_at = at;
-        } else if self.last_at != at {
+            cold_path();
             self.begin_time(at);
         }
         self.last.push(flight);
@@ -88,13 +86,16 @@ impl<M> Post<M> {
     #[inline(never)]
     fn begin_time(&mut self, at: Instant) {
         debug_assert!(self.last_at < at, "time runs forward");
-        let mut empty = std::mem::take(&mut self.spare);
-        if empty.capacity() == 0 {
-            // Many times wait: then most have one message, and room for four is too much.
-            empty.reserve_exact(1);
+        self.expects_lone = false;
+        if !self.last.is_empty() {
+            let mut empty = std::mem::take(&mut self.spare);
+            if empty.capacity() == 0 {
+                // Many times wait: then most have one message, and room for four is too much.
+                empty.reserve_exact(1);
+            }
+            let flights = std::mem::replace(&mut self.last, empty);
+            self.lane.push_back((self.last_at, flights));
         }
-        let flights = std::mem::replace(&mut self.last, empty);
-        self.lane.push_back((self.last_at, flights));
         self.last_at = at;
     }
 

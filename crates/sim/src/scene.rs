@@ -2,6 +2,7 @@
 //! through which it does.
 
 use std::collections::BTreeMap;
+use std::hint::cold_path;
 
 use hustings_protocol::{
     Candidate, Duration, Instant, Io, MAX_KINDS, MemberId, Message, Outcome, Protocol, Timer, View,
@@ -402,6 +403,7 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
             message: &message,
         });
         if to.0 >= scene.people.len() as u64 {
+            cold_path();
             // Nobody has this address.
             scene.record(|| Event::Lost {
                 from,

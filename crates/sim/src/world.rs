@@ -246,6 +246,12 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             self.hand_over(flight);
             return;
         }
+        self.serve_batch();
+    }
+
+    /// Apart from the lone message's path, so that each loop has the registers to itself.
+    #[inline(never)]
+    fn serve_batch(&mut self) {
         let mut flights = self.scene.post.pop_lane();
         self.scene.tally.delivered += flights.len() as u64;
         for flight in flights.drain(..) {
