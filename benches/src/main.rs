@@ -3,9 +3,11 @@
 //! Each workload exists twice: in [`skeleton`], with bare arrays and nothing else, and in
 //! [`world`], through the simulator. `hustings-benches` runs them in turns and prints the ratio of
 //! their CPU times per delivered message, set-up included. `hustings-benches one ...` does one side
-//! alone, for an instruction counter or a memory reading.
+//! alone, for an instruction counter or a memory reading. `hustings-benches elect ...` holds one
+//! election by announcement, which has no skeleton beside it: its memory and its time are told.
 
 mod calendar;
+mod election;
 mod skeleton;
 mod workload;
 mod world;
@@ -15,6 +17,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::election::Taken;
 use crate::workload::{Side, WORKLOADS, Workload};
 
 #[derive(Parser)]
@@ -42,6 +45,13 @@ enum Command {
         /// About how many messages (or queue operations)
         messages: u64,
     },
+    /// Holds one LE-S election; prints the announcements, the most memory (in kB) that the process has
+    /// held, the CPU time (in ns), and what the protocol itself holds of a member (in bytes)
+    Elect {
+        /// How many members, 2 or more
+        #[arg(value_parser = clap::value_parser!(u32).range(2..))]
+        members: u32,
+    },
     /// Lists the workloads
     List,
 }
@@ -54,6 +64,7 @@ fn main() -> ExitCode {
             side,
             messages,
         }) => run_one(&workload, side, messages),
+        Some(Command::Elect { members }) => elect(members),
         Some(Command::List) => {
             for workload in WORKLOADS {
                 println!("{}", workload.name);
@@ -71,6 +82,20 @@ fn run_one(name: &str, side: Side, messages: u64) -> ExitCode {
     };
     let delivered = workload.run(side, messages);
     println!("{delivered} {}", peak_kilobytes());
+    ExitCode::SUCCESS
+}
+
+fn elect(members: u32) -> ExitCode {
+    let Some(taken) = election::hold(members) else {
+        eprintln!("error: of {members} members some have not heard the leader");
+        return ExitCode::FAILURE;
+    };
+    let Taken {
+        announcements,
+        nanos,
+        state,
+    } = taken;
+    println!("{announcements} {} {nanos} {state}", peak_kilobytes());
     ExitCode::SUCCESS
 }
 

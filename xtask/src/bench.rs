@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: the simulator against a plain hand-written loop, in one run.
 //!
-//! Three tables: CPU time per message as a ratio (times alone say little on a busy machine),
-//! instructions per message (which no neighbour can disturb), and memory at a million members.
+//! CPU time per message as a ratio (times alone say little on a busy machine), instructions per message
+//! (which no neighbour can disturb), and memory at a million members: of a ring, and of an election by
+//! announcement, whose time must besides grow like N.
 
 use crate::packages::{self, NeededBy};
 use crate::{Result, shell};
@@ -21,6 +22,17 @@ const SHORT: u64 = 200_000;
 const LONG: u64 = 2_200_000;
 
 const MOST_MEGABYTES: u64 = 150;
+
+/// The most that an election by announcement may hold of a member beyond the protocol's own state.
+const MOST_BYTES_BEYOND: f64 = 100.0;
+/// The two groups whose times are compared.
+const SMALLER: u32 = 100_000;
+const LARGER: u32 = 1_000_000;
+/// How much more of its time a member may take in the larger: it has ten times the members, and most of
+/// them out of the cache.
+const MOST_GROWTH: f64 = 3.0;
+/// How often each is timed; the best of each counts.
+const REPEAT: u32 = 3;
 
 pub(crate) fn run() -> Result<()> {
     packages::provide(NeededBy::Bench)?;
@@ -47,10 +59,47 @@ pub(crate) fn run() -> Result<()> {
     if peak > MOST_MEGABYTES {
         exceeded.push(format!("{peak} MB"));
     }
+    exceeded.extend(announcing()?);
     if !exceeded.is_empty() {
         return Err(format!("over the limit: {}", exceeded.join(", ")).into());
     }
     ratios
+}
+
+/// Prints what an election by announcement takes; returns what is over the limit.
+fn announcing() -> Result<Vec<String>> {
+    let Election { peak, state, .. } = elect(LARGER)?;
+    let beyond = peak / f64::from(LARGER) - state;
+    println!("\nMemory, one LE-S election of a million members, loss 0.1:");
+    println!(
+        "{:.0} MB, a member's share {beyond:.1} bytes beyond its state of {state} (at most {MOST_BYTES_BEYOND})",
+        peak / 1e6,
+    );
+    let smaller = nanos_per_member(SMALLER)?;
+    let larger = nanos_per_member(LARGER)?;
+    let growth = larger / smaller;
+    println!("\nCPU time per member of the same election, set-up included:");
+    println!(
+        "{smaller:.0} ns of {SMALLER}, {larger:.0} ns of {LARGER}: {growth:.2} x (at most {MOST_GROWTH} x)"
+    );
+    let mut exceeded = Vec::new();
+    if beyond > MOST_BYTES_BEYOND {
+        exceeded.push(format!("{beyond:.1} bytes a member beyond its state"));
+    }
+    if growth > MOST_GROWTH {
+        exceeded.push(format!(
+            "{growth:.2} x the time per member at ten times the members"
+        ));
+    }
+    Ok(exceeded)
+}
+
+fn nanos_per_member(members: u32) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..REPEAT {
+        best = best.min(elect(members)?.nanos);
+    }
+    Ok(best / f64::from(members))
 }
 
 fn program() -> PathBuf {
@@ -84,15 +133,40 @@ fn count(workload: &str, side: &str, messages: u64) -> Result<(u64, u64)> {
 
 /// What one side of a workload prints: messages delivered, and peak memory in kB.
 fn measure(command: &mut Command) -> Result<(u64, u64)> {
+    let [delivered, peak] = numbers(command)?;
+    Ok((delivered.parse()?, peak.parse()?))
+}
+
+/// What an election by announcement took.
+struct Election {
+    /// The most memory that its process held, in bytes.
+    peak: f64,
+    nanos: f64,
+    /// What the protocol itself holds of a member, in bytes.
+    state: f64,
+}
+
+fn elect(members: u32) -> Result<Election> {
+    let mut command = Command::new(program());
+    let [_, peak, nanos, state] = numbers(command.args(["elect", &members.to_string()]))?;
+    let kilobytes: f64 = peak.parse()?;
+    Ok(Election {
+        peak: kilobytes * 1024.0,
+        nanos: nanos.parse()?,
+        state: state.parse()?,
+    })
+}
+
+/// The numbers that a program prints.
+fn numbers<const N: usize>(command: &mut Command) -> Result<[String; N]> {
     let output = command.output()?;
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr);
         return Err(format!("`{}` failed: {complaint}", shell::show(command)).into());
     }
     let printed = String::from_utf8(output.stdout)?;
-    let numbers: Vec<&str> = printed.split_whitespace().collect();
-    let [delivered, peak] = numbers[..] else {
-        return Err(format!("`{}` printed `{printed}`", shell::show(command)).into());
-    };
-    Ok((delivered.parse()?, peak.parse()?))
+    let numbers: Vec<String> = printed.split_whitespace().map(str::to_owned).collect();
+    numbers
+        .try_into()
+        .map_err(|_| format!("`{}` printed `{printed}`", shell::show(command)).into())
 }

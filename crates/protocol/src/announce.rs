@@ -16,7 +16,10 @@
 //!           life or from before a goodbye, changes nothing. Of several leaders all know all;
 //!           where none is unseated the one that is named may change until T_S + T_A later.
 //!           Until then there may be several leaders, or none
-//! Messages  announcement (I lead), query (who leads?), bye (I lead no longer); all to everyone
+//!           By [`Repeat::Measured`] a goodbye is said as often as whoever hears the leader worst
+//!           calls for
+//! Messages  announcement (I lead), query (who leads?), bye (I lead no longer), complaint (one who
+//!           leads is heard too faintly); all to everyone
 //!
 //! A member takes itself for the leader until it hears of somebody better: so says the chapter, and
 //! so do we, but a member that has not announced itself yet names nobody. With *k* leaders to elect
@@ -27,81 +30,26 @@
 
 mod config;
 mod departed;
+mod farewell;
 mod leaders;
 mod loss;
+mod message;
 mod wake;
-
-use serde::{Deserialize, Serialize};
 
 pub use config::{Config, Correction, Criterion, Heartbeat, Joining, Listen, Repeat, Takeover};
 pub use loss::{MOST_REPETITIONS, repetitions};
+pub use message::{Claim, Message};
 pub use wake::{MeritScale, Wake};
 
-use crate::{Candidate, Duration, Input, Instant, Io, MemberId, Merit, Outcome, Protocol};
+use crate::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Merit, Outcome, Protocol, ViewChange,
+};
 use departed::Departed;
+use farewell::Farewell;
 use leaders::{Heard, Leaders};
 use loss::LossEstimate;
 
-/// What somebody who announces itself claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// Who it is, with the merit that counts.
-    pub candidate: Candidate,
-    /// How often it has come up: an announcement from before its last restart is stale.
-    pub incarnation: u32,
-    /// Whether it has led unchallenged long enough to stay where leaders are not unseated.
-    pub established: bool,
-}
-
-impl Claim {
-    /// What claims are compared by.
-    #[inline]
-    fn rank(&self, sticky: bool) -> (bool, Candidate) {
-        (sticky && self.established, self.candidate)
-    }
-}
-
-/// What members say to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Message {
-    /// I lead.
-    Announcement {
-        /// Who I am.
-        claim: Claim,
-        /// How many announcements I have made since I came up, this one included.
-        beat: u32,
-    },
-    /// Who leads?
-    Query,
-    /// I lead no longer.
-    Bye {
-        /// How often I have come up.
-        incarnation: u32,
-    },
-}
-
-impl crate::Message for Message {
-    const KINDS: &'static [&'static str] = &["announcement", "query", "bye"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Self::Announcement { .. } => 0,
-            Self::Query => 1,
-            Self::Bye { .. } => 2,
-        }
-    }
-
-    #[inline]
-    fn weight(&self) -> Option<Candidate> {
-        match self {
-            Self::Announcement { claim, .. } => Some(claim.candidate),
-            Self::Query | Self::Bye { .. } => None,
-        }
-    }
-}
-
-/// The chapter's three timers, and one for answers.
+/// The chapter's three timers, one for answers, and one for complaints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
     /// It is time to announce itself, unless somebody better did.
@@ -112,10 +60,18 @@ pub enum Timer {
     Listen,
     /// No leader has answered.
     Query,
+    /// Nobody else has complained.
+    Complain,
 }
 
 impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Suppress, Self::Announce, Self::Listen, Self::Query];
+    const ALL: &'static [Self] = &[
+        Self::Suppress,
+        Self::Announce,
+        Self::Listen,
+        Self::Query,
+        Self::Complain,
+    ];
 
     #[inline]
     fn index(self) -> usize {
@@ -138,6 +94,7 @@ pub struct Announce {
     /// Who said goodbye: their late announcements are not believed.
     departed: Departed,
     loss: LossEstimate,
+    farewell: Farewell,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +102,9 @@ enum Phase {
     /// Not started, or gone.
     Idle,
     /// Has heard of too few better ones, and waits for its wake-up.
-    Suppressed,
+    Suppressed {
+        vacancy: Vacancy,
+    },
     /// Woke up, and waits for answers to its query.
     Asking,
     Leading {
@@ -155,6 +114,15 @@ enum Phase {
     Following,
     /// Somebody else goes by its identity.
     Refused,
+}
+
+/// Whether there is a leader that this member should ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vacancy {
+    /// There may be: it is new here, or has missed one.
+    Likely,
+    /// The one that it had is gone for certain.
+    Certain,
 }
 
 impl Announce {
@@ -168,6 +136,7 @@ impl Announce {
             leaders: Leaders::default(),
             departed: Departed::default(),
             loss: LossEstimate::default(),
+            farewell: Farewell::default(),
         }
     }
 
@@ -204,7 +173,7 @@ impl Protocol for Announce {
         match self.phase {
             _ if !config.ignores_the_worse() => None,
             Phase::Idle | Phase::Refused => Some(Candidate::BEYOND_ALL),
-            Phase::Suppressed | Phase::Leading { .. } => Some(own),
+            Phase::Suppressed { .. } | Phase::Leading { .. } => Some(own),
             Phase::Following => self.leaders.best(),
             Phase::Asking => None,
         }
@@ -217,12 +186,18 @@ impl Protocol for Announce {
             (Input::Message { from, message }, _) if self.takes_part() => {
                 self.on_message(from, message, io);
             }
-            (Input::Timer(Timer::Suppress), Phase::Suppressed) => self.wake_up(io),
+            (Input::Timer(Timer::Suppress), Phase::Suppressed { vacancy }) => {
+                self.wake_up(vacancy, io);
+            }
             (Input::Timer(Timer::Query), Phase::Asking) => self.lead(io),
             (Input::Timer(Timer::Announce), Phase::Leading { .. }) => self.announce(io),
             (Input::Timer(Timer::Listen), _) if self.takes_part() => self.on_missed(io),
+            (Input::Timer(Timer::Complain), _) if self.takes_part() => self.complain(io),
             (Input::Leave, _) if self.takes_part() => self.leave(io),
-            // Without a view: announcements tell who is there. A second start changes nothing.
+            (Input::ViewChanged(ViewChange::Left(id)), _) if self.takes_part() => {
+                self.on_gone(id, io);
+            }
+            // Announcements tell who is there. A second start changes nothing.
             (Input::ViewChanged(_) | Input::Start | Input::Timer(_), _) => {}
             (Input::Message { .. } | Input::Leave, _) => {} // not taking part
         }
@@ -244,26 +219,29 @@ impl Announce {
             Message::Announcement { claim, .. } if is_from_namesake => {
                 self.on_namesake(claim.incarnation, io);
             }
-            Message::Announcement { claim, beat } => self.on_announcement(claim, beat, io),
+            Message::Announcement { claim, beat, byes } => {
+                self.on_announcement(claim, beat, byes, io);
+            }
             Message::Query if self.leads() => self.answer(io),
             Message::Query => {} // not ours to answer
             Message::Bye { incarnation } if !is_from_namesake => {
                 self.on_bye(from, incarnation, io);
             }
             Message::Bye { .. } => {} // of an earlier life of ours
+            Message::Complaint { about, byes } => self.on_complaint(about, byes, io),
         }
     }
 
     #[inline]
-    fn on_announcement(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
+    fn on_announcement(&mut self, claim: Claim, beat: u32, byes: u8, io: &mut impl Io<Self>) {
         if self.is_stale(claim, beat, io.now()) {
             return;
         }
         let sticky = io.config().takeover == Takeover::Never;
         if claim.rank(sticky) > self.claim(io).rank(sticky) {
-            self.on_better(claim, beat, io);
+            self.on_better(claim, beat, byes, io);
         } else {
-            self.on_worse(claim, beat, io);
+            self.on_worse(claim, beat, byes, io);
         }
     }
 
@@ -280,8 +258,8 @@ impl Announce {
     }
 
     #[inline]
-    fn on_better(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
-        let heard = self.note(claim, beat, io);
+    fn on_better(&mut self, claim: Claim, beat: u32, byes: u8, io: &mut impl Io<Self>) {
+        let heard = self.note(claim, beat, byes, io);
         let room = io.config().leaders as usize;
         let sticky = io.config().takeover == Takeover::Never;
         if !self.leaders.enter(heard, room, sticky) {
@@ -291,6 +269,7 @@ impl Announce {
             self.leaders.keep(room - 1); // with ourselves
         }
         self.listen(io);
+        self.weigh(io);
         if self.leaders.len() >= room {
             self.follow(io);
         } else {
@@ -298,15 +277,16 @@ impl Announce {
         }
     }
 
-    fn on_worse(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) {
-        if self.leads() && self.has_room_beside(claim, beat, io) {
+    fn on_worse(&mut self, claim: Claim, beat: u32, byes: u8, io: &mut impl Io<Self>) {
+        if self.leads() && self.has_room_beside(claim, beat, byes, io) {
             self.listen(io);
+            self.weigh(io);
             self.name(io);
             return; // one of the leaders, as we are
         }
         let id = claim.candidate.id;
         if self.leaders.drop_if(|heard| heard.claim.candidate.id == id) {
-            self.on_fewer(io); // it was better when we heard of it first
+            self.on_fewer(Vacancy::Likely, io); // it was better when we heard of it first
             return;
         }
         match self.phase {
@@ -314,25 +294,31 @@ impl Announce {
                 self.answer(io);
             }
             Phase::Asking => self.lead(io), // a leader answered, and we are better
-            Phase::Leading { .. } | Phase::Suppressed | Phase::Following => {} // it will hear
+            Phase::Leading { .. } | Phase::Suppressed { .. } | Phase::Following => {} // it will hear
             Phase::Idle | Phase::Refused => {}
         }
     }
 
     /// Of several leaders each knows all: enters a worse one if it is among the best, we included.
-    fn has_room_beside(&mut self, claim: Claim, beat: u32, io: &mut impl Io<Self>) -> bool {
+    fn has_room_beside(
+        &mut self,
+        claim: Claim,
+        beat: u32,
+        byes: u8,
+        io: &mut impl Io<Self>,
+    ) -> bool {
         let others = io.config().leaders as usize - 1;
         if others == 0 {
             return false;
         }
-        let heard = self.note(claim, beat, io);
+        let heard = self.note(claim, beat, byes, io);
         let sticky = io.config().takeover == Takeover::Never;
         self.leaders.enter(heard, others, sticky)
     }
 
     /// What to know of whoever announced itself just now. Measures the loss.
     #[inline]
-    fn note(&mut self, claim: Claim, beat: u32, io: &impl Io<Self>) -> Heard {
+    fn note(&mut self, claim: Claim, beat: u32, byes: u8, io: &impl Io<Self>) -> Heard {
         let known = self.leaders.get(claim.candidate.id).copied();
         if let Some(heard) = known
             && heard.claim.incarnation == claim.incarnation
@@ -344,15 +330,20 @@ impl Announce {
             (Some(heard), Heartbeat::Ignored) => heard.until,
             (Some(_), Heartbeat::Restarts) | (None, _) => self.missed_at(io),
         };
-        Heard { claim, beat, until }
+        Heard {
+            claim,
+            beat,
+            byes,
+            until,
+        }
     }
 
     /// Some leader is known no longer.
-    fn on_fewer(&mut self, io: &mut impl Io<Self>) {
+    fn on_fewer(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
         self.listen(io);
         self.name(io);
         if self.phase == Phase::Following {
-            self.stand(io);
+            self.stand(vacancy, io);
         }
     }
 
@@ -364,7 +355,14 @@ impl Announce {
             heard.claim.candidate.id == id && heard.claim.incarnation <= incarnation
         };
         if self.leaders.drop_if(is_it) {
-            self.on_fewer(io);
+            self.on_fewer(Vacancy::Certain, io);
+        }
+    }
+
+    /// A failure detector, where there is one, says that a leader is gone: no need to miss it first.
+    fn on_gone(&mut self, id: MemberId, io: &mut impl Io<Self>) {
+        if self.leaders.drop_if(|heard| heard.claim.candidate.id == id) {
+            self.on_fewer(Vacancy::Certain, io);
         }
     }
 
@@ -372,7 +370,7 @@ impl Announce {
         // The timer counts, and not a clock that may be read a moment too early.
         let now = self.leaders.first_missed().max(Some(io.now()));
         if self.leaders.drop_if(|heard| Some(heard.until) <= now) {
-            self.on_fewer(io);
+            self.on_fewer(Vacancy::Likely, io);
         }
     }
 
@@ -386,15 +384,16 @@ impl Announce {
 }
 
 // Transitions: the only code that writes `phase`. The suppress timer runs while suppressed, the query
-// timer while asking, the announce timer while leading; the listen timer while a leader is known.
+// timer while asking, the announce timer while leading; the listen timer while a leader is known; the
+// complain timer while `farewell` says so.
 impl Announce {
     fn come_up(&mut self, io: &mut impl Io<Self>) {
         io.save(self.incarnation);
-        self.stand(io);
+        self.stand(Vacancy::Likely, io);
     }
 
     /// Has too few leaders: waits for the wake-up, or asks.
-    fn stand(&mut self, io: &mut impl Io<Self>) {
+    fn stand(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
         io.report(Outcome::Standing { round: 1 });
         let config = *io.config();
         let merit = io.me().merit;
@@ -404,16 +403,17 @@ impl Announce {
             Joining::Query { patience } => self.ask(patience, io),
             Joining::Announce if wait == Duration::ZERO => self.lead(io),
             Joining::Announce | Joining::SuppressThenQuery { .. } => {
-                self.phase = Phase::Suppressed;
+                self.phase = Phase::Suppressed { vacancy };
                 io.arm(Timer::Suppress, wait);
             }
         }
     }
 
-    fn wake_up(&mut self, io: &mut impl Io<Self>) {
-        match io.config().joining {
-            Joining::SuppressThenQuery { patience } => self.ask(patience, io),
-            Joining::Announce | Joining::Query { .. } => self.lead(io),
+    fn wake_up(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
+        match (io.config().joining, vacancy) {
+            (Joining::SuppressThenQuery { patience }, Vacancy::Likely) => self.ask(patience, io),
+            (Joining::SuppressThenQuery { .. }, Vacancy::Certain) => self.lead(io),
+            (Joining::Announce | Joining::Query { .. }, _) => self.lead(io),
         }
     }
 
@@ -430,6 +430,7 @@ impl Announce {
             since: now,
             announced: now,
         };
+        self.expect_to_be_heard(io.config());
         self.name(io);
         self.announce(io);
     }
@@ -439,7 +440,8 @@ impl Announce {
             *announced = io.now();
             self.beat = self.beat.saturating_add(1);
             let (claim, beat) = (self.claim(io), self.beat);
-            io.multicast(Message::Announcement { claim, beat });
+            let byes = self.promise(io.config());
+            io.multicast(Message::Announcement { claim, beat, byes });
             io.arm(Timer::Announce, io.config().announce);
         }
     }
@@ -461,7 +463,7 @@ impl Announce {
     #[inline]
     fn follow(&mut self, io: &mut impl Io<Self>) {
         match self.phase {
-            Phase::Suppressed => io.disarm(Timer::Suppress),
+            Phase::Suppressed { .. } => io.disarm(Timer::Suppress),
             Phase::Asking => io.disarm(Timer::Query),
             Phase::Leading { .. } => io.disarm(Timer::Announce),
             Phase::Following | Phase::Idle | Phase::Refused => {}
@@ -472,8 +474,7 @@ impl Announce {
 
     fn leave(&mut self, io: &mut impl Io<Self>) {
         if self.leads() {
-            let loss = self.loss.loss(io.config().assumed_loss);
-            for _ in 0..io.config().farewells(loss) {
+            for _ in 0..self.byes(io.config()) {
                 let incarnation = self.incarnation;
                 io.multicast(Message::Bye { incarnation });
             }
@@ -487,6 +488,7 @@ impl Announce {
             io.disarm(*timer);
         }
         self.leaders = Leaders::default();
+        self.farewell = Farewell::default();
         self.phase = phase;
     }
 

@@ -70,8 +70,11 @@ impl AnnounceListen {
             incarnation: 1,
             established: false,
         };
-        let beat = self.beat;
-        io.multicast(Message::Announcement { claim, beat });
+        io.multicast(Message::Announcement {
+            claim,
+            beat: self.beat,
+            byes: 0,
+        });
         io.arm(Timer::Announce, io.config().announce);
     }
 

@@ -101,7 +101,11 @@ impl Protocol for Suppression {
                     incarnation: 1,
                     established: false,
                 };
-                io.multicast(Message::Announcement { claim, beat: 1 });
+                io.multicast(Message::Announcement {
+                    claim,
+                    beat: 1,
+                    byes: 0,
+                });
                 self.phase = Phase::Done;
             }
             (

@@ -26,17 +26,8 @@ pub fn elect(
         Criterion::Merit => Expected::Member(members - 1),
         Criterion::EarliestWake => Expected::FirstAnnouncer,
     };
-    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
-    let stretch = config.announce;
-    until_heard(
-        members,
-        config,
-        expected,
-        network,
-        seeds,
-        (stretch, limit),
-        make,
-    )
+    let world = all_start(members, None, config, expected, network, seeds, announcer);
+    until_heard(world, config.announce, limit)
 }
 
 /// Runs announce-listen until all have heard the best, or `limit`.
@@ -49,16 +40,8 @@ pub fn announce_listen(
 ) -> Watch {
     let expected = Expected::Member(members - 1);
     let make = |_: Boot<AnnounceListen>| AnnounceListen::new();
-    let stretch = config.announce;
-    until_heard(
-        members,
-        config,
-        expected,
-        network,
-        seeds,
-        (stretch, limit),
-        make,
-    )
+    let world = all_start(members, None, config, expected, network, seeds, make);
+    until_heard(world, config.announce, limit)
 }
 
 /// Runs suppression to its end.
@@ -75,16 +58,17 @@ pub fn suppression(
     world.into_trace()
 }
 
+/// A member of LE-A, LE-S or LE-M, as it comes up.
+fn announcer(Boot { saved, .. }: Boot<Announce>) -> Announce {
+    Announce::new(saved)
+}
+
+/// Runs `world` by the stretch until all have heard the leader, or `limit`.
 fn until_heard<P: Protocol<Message = Message>>(
-    members: u32,
-    config: P::Config,
-    expected: Expected,
-    network: Network,
-    seeds: Seeds,
-    (stretch, limit): (Duration, Instant),
-    make: impl FnMut(Boot<P>) -> P + 'static,
+    mut world: World<P, Watch>,
+    stretch: Duration,
+    limit: Instant,
 ) -> Watch {
-    let mut world = all_start(members, None, config, expected, network, seeds, make);
     // What comes after the end is not counted: how far a stretch overshoots it does not matter.
     while world.trace().hearing().convergence().is_none() && world.now() < limit {
         let end = limit.min(world.now() + stretch);
@@ -144,7 +128,6 @@ pub fn reestablishment(
     (at, limit): (Instant, Instant),
     seeds: Seeds,
 ) -> Option<Duration> {
-    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
     let late = match perturbation {
         Perturbation::LeaderDies | Perturbation::LeaderLeaves => None,
         Perturbation::GreaterJoins => Some(members - 1),
@@ -152,7 +135,7 @@ pub fn reestablishment(
     };
     let count = members + u32::from(late.is_none());
     let expected = Expected::Member(count - 1);
-    let mut world = all_start(count, late, config, expected, network, seeds, make);
+    let mut world = all_start(count, late, config, expected, network, seeds, announcer);
     world.run_until(Instant(at.0.saturating_sub(1)));
     if world.trace().agreement().disagreed_since().is_some() {
         return None;
@@ -182,8 +165,15 @@ pub fn false_departure(
     (at, limit): (Instant, Instant),
     seeds: Seeds,
 ) -> Option<Duration> {
-    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
-    let mut world = all_start(2, None, config, Expected::Member(1), network, seeds, make);
+    let mut world = all_start(
+        2,
+        None,
+        config,
+        Expected::Member(1),
+        network,
+        seeds,
+        announcer,
+    );
     world.run_until(limit);
     let spans = world.trace().agreement().disagreements();
     let missed = spans.iter().find(|(begin, _)| *begin > at)?;

@@ -2,6 +2,7 @@
 //! LE-M.
 
 mod beyond;
+mod choice;
 mod comparison;
 mod delay;
 mod figures;

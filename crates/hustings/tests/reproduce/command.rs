@@ -1,7 +1,7 @@
 //! The command: its options, its files, its exit codes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -57,6 +57,29 @@ fn assert_every_claim_has_all_that_it_takes(report: &Value) {
     }
 }
 
+const FIGURES_OF_THE_GUIDE: [&str; 3] =
+    ["L-choice-messages", "L-choice-delay", "L-choice-interval"];
+
+/// The guide shows the figures as they are drawn, to the byte.
+#[track_caller]
+fn assert_the_guide_shows_what_is_drawn(drawn: &Path) {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    let page = fs::read_to_string(guide.join("announce.md")).expect("the guide has the page");
+    for figure in FIGURES_OF_THE_GUIDE {
+        let file = format!("{figure}.svg");
+        let shown = fs::read(guide.join("figures").join(&file)).expect("the guide has the figure");
+        assert!(
+            shown == fs::read(drawn.join(&file)).expect("it was drawn"),
+            "docs/src/figures/{file} is out of date: run `hustings reproduce L --quick --out DIR`, \
+             look at DIR/{file}, and copy it"
+        );
+        assert!(
+            page.contains(&format!("](figures/{file})")),
+            "{file} is not shown"
+        );
+    }
+}
+
 #[test]
 fn the_page_the_figures_and_the_numbers_are_written() {
     let directory = scratch("reproduced");
@@ -79,13 +102,15 @@ fn the_page_the_figures_and_the_numbers_are_written() {
     }
     let of_chapter = (6..=13).map(|number| format!("L-figure-5-{number}"));
     let others = ["R-messages", "R-time-outs", "L-scale"].map(str::to_owned);
-    for figure in of_chapter.chain(others) {
+    let of_guide = FIGURES_OF_THE_GUIDE.map(str::to_owned);
+    for figure in of_chapter.chain(others).chain(of_guide) {
         assert!(read(&format!("{figure}.svg")).starts_with("<svg"));
         assert!(page.contains(&format!("<figure id=\"{figure}\">")));
     }
     assert_eq!(read("claims.json"), text(&outcome.stdout));
     let numbers: Value = serde_json::from_slice(&outcome.stdout).expect("JSON");
     assert_every_claim_has_all_that_it_takes(&numbers);
+    assert_the_guide_shows_what_is_drawn(&directory);
 }
 
 #[test]

@@ -55,8 +55,8 @@ pub enum Listen {
 pub enum Repeat {
     /// So often.
     Times(u32),
-    /// So often that `miss` bounds the probability that a listener loses all copies, by the loss
-    /// measured.
+    /// So often that `miss` bounds the probability that a listener loses all copies, by the loss that
+    /// listeners measure: who needs to hear it more often says so.
     Measured {
         /// How likely it may be missed.
         miss: f64,
@@ -209,7 +209,7 @@ impl Config {
     }
 
     /// T_L where the probability of loss is `loss`.
-    pub(crate) fn listen_interval(&self, loss: f64) -> Option<Duration> {
+    pub fn listen_interval(&self, loss: f64) -> Option<Duration> {
         match self.listen {
             Listen::Never => None,
             Listen::For(span) => Some(span),
@@ -217,14 +217,6 @@ impl Config {
                 let announcements = repetitions(loss, miss).max(2);
                 Some(self.announce * u64::from(announcements) + self.announce.mul_f64(0.5))
             }
-        }
-    }
-
-    /// How often a leader says goodbye where the probability of loss is `loss`.
-    pub(crate) fn farewells(&self, loss: f64) -> u32 {
-        match self.farewell {
-            Repeat::Times(times) => times,
-            Repeat::Measured { miss } => repetitions(loss, miss),
         }
     }
 
@@ -244,7 +236,7 @@ impl Listen {
 }
 
 impl Repeat {
-    fn miss(self) -> Option<f64> {
+    pub(crate) fn miss(self) -> Option<f64> {
         match self {
             Self::Measured { miss } => Some(miss),
             Self::Times(_) => None,

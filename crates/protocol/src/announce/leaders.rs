@@ -10,6 +10,8 @@ pub(super) struct Heard {
     pub(super) claim: Claim,
     /// The number of its last announcement.
     pub(super) beat: u32,
+    /// How many goodbyes it promises, or has been told since to promise.
+    pub(super) byes: u8,
     /// When it is missed unless it announces itself again.
     pub(super) until: Instant,
 }
@@ -87,6 +89,14 @@ impl Leaders {
         self.get(id).is_some()
     }
 
+    /// Somebody has told `id` to promise so many goodbyes.
+    pub(super) fn told(&mut self, id: MemberId, byes: u8) {
+        let mut all = self.first.iter_mut().chain(&mut self.others);
+        if let Some(heard) = all.find(|heard| heard.claim.candidate.id == id) {
+            heard.byes = heard.byes.max(byes);
+        }
+    }
+
     /// Drops those for whom `goes` holds. Returns whether there were any.
     pub(super) fn drop_if(&mut self, goes: impl Fn(&Heard) -> bool) -> bool {
         if !self.iter().any(&goes) {
@@ -116,8 +126,12 @@ mod tests {
             established,
         };
         let until = Instant(100 - id);
-        let beat = 1;
-        Heard { claim, beat, until }
+        Heard {
+            claim,
+            beat: 1,
+            byes: 3,
+            until,
+        }
     }
 
     fn ids(leaders: &Leaders) -> Vec<u64> {

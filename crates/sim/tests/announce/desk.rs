@@ -25,7 +25,7 @@ pub(crate) struct Papers<P: Protocol> {
     now: Instant,
     rng: Xoshiro256PlusPlus,
     view: Roster,
-    due: [Option<Instant>; 4],
+    due: [Option<Instant>; <Timer as hustings_protocol::Timer>::ALL.len()],
     /// What it said.
     pub(crate) said: Vec<(Instant, Message)>,
     /// What it concluded.
@@ -42,7 +42,7 @@ impl<P: Kin> Desk<P> {
                 now: Instant::START,
                 rng: Seeds::new(seed, 0).rng(Stream::Members),
                 view: Roster::alone(me),
-                due: [None; 4],
+                due: [None; <Timer as hustings_protocol::Timer>::ALL.len()],
                 said: Vec::new(),
                 outcomes: Vec::new(),
             },
@@ -106,7 +106,11 @@ pub(crate) fn announcement(
         incarnation,
         established,
     };
-    Message::Announcement { claim, beat }
+    Message::Announcement {
+        claim,
+        beat,
+        byes: 3,
+    }
 }
 
 impl<P: Kin> Io<P> for Papers<P> {

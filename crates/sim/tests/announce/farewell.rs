@@ -5,9 +5,9 @@ use hustings_protocol::{Candidate, Duration, Input, MemberId};
 use hustings_sim::{LossModel, Network, Seeds, Stream};
 
 use crate::desk::{Desk, announcement};
-use crate::group::{ANNOUNCE, DELAY, agreed, at, calm, field, is_bye, lossy, world};
+use crate::group::{ANNOUNCE, DELAY, agreed, at, calm, field, is_bye, is_complaint, lossy, world};
 use crate::kin::Kin;
-use crate::support::{below, ranked, script};
+use crate::support::{below, choose, ranked, script};
 use crate::{Verdict, require};
 
 /// What a new leader needs once the old one is known to be gone: its wake-up, its question, and a
@@ -54,6 +54,87 @@ pub(crate) fn a_lost_goodbye_is_healed_by_listening<P: Kin>(seed: u64) -> Verdic
         took.is_some_and(|took| took > ANNOUNCE && took <= most),
         || format!("{took:?} without a leader, {most} at most"),
     )
+}
+
+/// How likely a goodbye may be missed, by the field's rules.
+const MISS: f64 = 1e-3;
+/// The best leads from the start, so that it never measures anything itself.
+const BEST: u32 = 7;
+
+/// A leader that never followed anyone says goodbye as often as the loss calls for: once where nothing
+/// is lost. (Up to twice more, since the followers' estimates vary; once less, while it tries whether
+/// that will do.)
+pub(crate) fn a_leader_learns_how_it_is_heard<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
+    let loss = choose(&[0.0, 0.1, 0.2, 0.4], rng);
+    let gone = 150_000 + below(200_000, rng);
+    let scenario = script(&format!("at 0s start all\nat {gone}ms leave {BEST}"));
+    let network = lossy(loss, LossModel::Uncorrelated);
+    let mut world = world::<P>(&ranked(BEST + 1), network, field(), seed, &scenario);
+    world.run_until(at(gone + 1_000));
+    let byes = world.trace().count(at(gone), is_bye) as u32;
+    let called_for = match loss {
+        0.0 => 1..=1,
+        _ => repetitions(loss, MISS) - 1..=repetitions(loss, MISS) + 2,
+    };
+    require(called_for.contains(&byes), || {
+        format!("{byes} goodbyes at a loss of {loss}, not {called_for:?}")
+    })
+}
+
+/// However many hear a leader faintly, few of them say so: some dozens until it knows, and one in ten
+/// T_A later on.
+pub(crate) fn few_complain<P: Kin>(seed: u64) -> Verdict {
+    let members = 1_000;
+    let network = lossy(0.4, LossModel::Uncorrelated);
+    let scenario = script("at 0s start all");
+    let mut world = world::<P>(&ranked(members), network, field(), seed, &scenario);
+    let (learnt, end) = (at(60_000), at(300_000));
+    world.run_until(end);
+    let steady = world.trace().count(learnt, is_complaint);
+    let first = world.trace().count(at(0), is_complaint) - steady;
+    require(first <= 50 && steady <= 24, || {
+        format!("{first} complaints until the leader has learnt, {steady} in 240 T_A after that")
+    })
+}
+
+/// Who says goodbye a fixed number of times does so, and nobody complains.
+pub(crate) fn a_fixed_number_is_not_disputed<P: Kin>(seed: u64) -> Verdict {
+    let times = below(5, &mut Seeds::new(seed, 0).rng(Stream::Layout)) as u32;
+    let config = Config {
+        farewell: Repeat::Times(times),
+        ..field()
+    };
+    let scenario = script(&format!("at 0s start all\nat 50s leave {BEST}"));
+    let network = lossy(0.4, LossModel::Uncorrelated);
+    let mut world = world::<P>(&ranked(BEST + 1), network, config, seed, &scenario);
+    world.run_until(at(50_100));
+    let log = world.trace();
+    let (byes, complaints) = (log.count(at(0), is_bye), log.count(at(0), is_complaint));
+    require(byes as u32 == times && complaints == 0, || {
+        format!("{byes} goodbyes for {times}, {complaints} complaints")
+    })
+}
+
+/// A complaint counts for the leader that it is about, and for that one alone.
+pub(crate) fn complaints_are_personal<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
+    let me = below(3, rng);
+    let mut desk = Desk::<P>::new(Candidate::new(me, 5), field(), None, seed);
+    desk.tell(Input::Start);
+    desk.wait(ANNOUNCE * 2);
+    let about = MemberId(below(3, rng));
+    desk.hear(9, Message::Complaint { about, byes: 12 });
+    desk.tell(Input::Leave);
+    let said = desk.papers.said.iter();
+    let byes = said.filter(|(_, message)| is_bye(message)).count() as u32;
+    let expected = match about == MemberId(me) {
+        true => 12,
+        false => repetitions(field().assumed_loss, MISS),
+    };
+    require(byes == expected, || {
+        format!("{me} says {byes} goodbyes after a complaint about {about}, not {expected}")
+    })
 }
 
 /// With goodbyes repeated as the loss calls for, hardly a listener misses them all: most groups agree

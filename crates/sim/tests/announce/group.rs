@@ -153,6 +153,10 @@ pub(crate) fn is_bye(message: &Message) -> bool {
     matches!(message, Message::Bye { .. })
 }
 
+pub(crate) fn is_complaint(message: &Message) -> bool {
+    matches!(message, Message::Complaint { .. })
+}
+
 /// Those who are up.
 pub(crate) fn up<P: Kin>(world: &World<P, Log>) -> Vec<u32> {
     (0..world.len()).filter(|&it| world.is_up(it)).collect()

@@ -229,7 +229,8 @@ fn lives_are_counted() {
     let mut lives: Vec<u32> = said
         .filter_map(|(_, from, message)| match message {
             Message::Announcement { claim, .. } if from == 1 => Some(claim.incarnation),
-            Message::Announcement { .. } | Message::Query | Message::Bye { .. } => None,
+            Message::Announcement { .. } | Message::Query => None,
+            Message::Bye { .. } | Message::Complaint { .. } => None,
         })
         .collect();
     lives.dedup();

@@ -63,6 +63,10 @@ laws! {
     a_namesake_silences of identity, 800 seeds;
     a_goodbye_spares_the_listen_interval of farewell, 200 seeds;
     a_lost_goodbye_is_healed_by_listening of farewell, 200 seeds;
+    a_leader_learns_how_it_is_heard of farewell, 400 seeds;
+    few_complain of farewell, 20 seeds;
+    a_fixed_number_is_not_disputed of farewell, 100 seeds;
+    complaints_are_personal of farewell, 100 seeds;
     a_question_is_answered_at_once of joining, 800 seeds;
     few_ask_after_suppression of joining, 200 seeds;
     a_healthy_leader_is_never_missed of listening, 400 seeds;

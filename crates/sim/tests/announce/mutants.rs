@@ -38,6 +38,15 @@ mutants! {
     one_that_remembers_lives_for_ever: RemembersForEver, lives::a_leader_without_its_disk_is_believed_in_the_end;
     one_that_leaves_without_a_goodbye: SaysNoBye, farewell::a_goodbye_spares_the_listen_interval;
     one_that_is_deaf_to_goodbyes: DeafToByes, farewell::a_goodbye_spares_the_listen_interval;
+    one_that_never_complains: NeverComplains, farewell::a_leader_learns_how_it_is_heard;
+    one_that_is_deaf_to_complaints: DeafToComplaints, farewell::a_leader_learns_how_it_is_heard;
+    one_that_overdoes_its_goodbyes: Overdoes, farewell::a_leader_learns_how_it_is_heard;
+    one_that_complains_of_what_it_assumes: ComplainsOnSuspicion, farewell::a_leader_learns_how_it_is_heard;
+    one_that_complains_though_others_did: RepeatsComplaints, farewell::few_complain;
+    one_that_complains_at_once: ComplainsAtOnce, farewell::few_complain;
+    one_that_is_deaf_to_complaints_and_many_who_make_them: DeafToComplaints, farewell::few_complain;
+    one_that_measures_where_it_should_not: Measures, farewell::a_fixed_number_is_not_disputed;
+    one_that_heeds_the_complaints_of_others: HeedsAll, farewell::complaints_are_personal;
     one_that_does_not_answer: DoesNotAnswer, joining::a_question_is_answered_at_once;
     one_that_answers_without_limit: AnswersWithoutLimit, totality::answers_are_limited;
     one_that_asks_again_and_again: Asks, joining::few_ask_after_suppression;
@@ -55,7 +64,7 @@ mutants! {
 fn claim(input: &mut Input<Announce>) -> Option<(&mut Claim, &mut u32)> {
     match input {
         Input::Message {
-            message: Message::Announcement { claim, beat },
+            message: Message::Announcement { claim, beat, .. },
             ..
         } => Some((claim, beat)),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
@@ -70,6 +79,18 @@ fn bye(input: &Input<Announce>) -> Option<(MemberId, u32)> {
             from,
             message: Message::Bye { incarnation },
         } => Some((*from, *incarnation)),
+        Input::Message { .. } | Input::Start | Input::Timer(_) => None,
+        Input::ViewChanged(_) | Input::Leave => None,
+    }
+}
+
+/// About whom a complaint is, and how many goodbyes it calls for.
+fn complaint(input: &mut Input<Announce>) -> Option<(&mut MemberId, &mut u8)> {
+    match input {
+        Input::Message {
+            message: Message::Complaint { about, byes },
+            ..
+        } => Some((about, byes)),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
         Input::ViewChanged(_) | Input::Leave => None,
     }
@@ -94,6 +115,7 @@ misled! {
     NeverTimesOut: listen Listen::Never;
     NeverCorrects: correction Correction::AtNextAnnouncement;
     SaysNoBye: farewell Repeat::Times(0);
+    Measures: farewell Repeat::Measured { miss: 1e-3 };
     Unseats: takeover Takeover::ByTheBetter;
     NeverGivesWay: takeover Takeover::Never;
 }
@@ -184,6 +206,102 @@ impl Defect for DeafToByes {
     }
 }
 
+/// Keeps to itself how it hears its leader.
+#[derive(Default)]
+struct NeverComplains;
+
+impl Defect for NeverComplains {
+    fn does(&mut self, effect: &Effect<Announce>) -> bool {
+        !matches!(
+            effect,
+            Effect::Arm {
+                timer: Timer::Complain
+            }
+        )
+    }
+}
+
+/// Does not hear complaints, whomever they are about.
+#[derive(Default)]
+struct DeafToComplaints;
+
+impl Defect for DeafToComplaints {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        complaint(input).is_none()
+    }
+}
+
+/// Says many more goodbyes than were called for.
+#[derive(Default)]
+struct Overdoes;
+
+impl Defect for Overdoes {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        if let Some((_, byes)) = complaint(input) {
+            *byes = byes.saturating_mul(2);
+        }
+        true
+    }
+}
+
+/// What a member says of a leader whose announcement promises fewer goodbyes than `byes`.
+fn disputed(input: &Input<Announce>, byes: u8) -> Option<Message> {
+    match input {
+        Input::Message {
+            from: about,
+            message: Message::Announcement { byes: promised, .. },
+        } if *promised < byes => Some(Message::Complaint {
+            about: *about,
+            byes,
+        }),
+        Input::Message { .. } | Input::Start | Input::Timer(_) => None,
+        Input::ViewChanged(_) | Input::Leave => None,
+    }
+}
+
+/// Complains of a loss that it has not measured.
+#[derive(Default)]
+struct ComplainsOnSuspicion;
+
+impl Defect for ComplainsOnSuspicion {
+    fn adds(&mut self, input: &Input<Announce>, _: &Announce, _: Candidate) -> Option<Message> {
+        disputed(input, 3)
+    }
+}
+
+/// Does not wait for others to complain.
+#[derive(Default)]
+struct ComplainsAtOnce;
+
+impl Defect for ComplainsAtOnce {
+    fn adds(&mut self, input: &Input<Announce>, _: &Announce, _: Candidate) -> Option<Message> {
+        disputed(input, 8)
+    }
+}
+
+/// Does not care whether others have complained.
+#[derive(Default)]
+struct RepeatsComplaints;
+
+impl Defect for RepeatsComplaints {
+    fn hears(&mut self, input: &mut Input<Announce>, me: Candidate) -> bool {
+        complaint(input).is_none_or(|(about, _)| *about == me.id)
+    }
+}
+
+/// Takes every complaint for one about itself.
+#[derive(Default)]
+struct HeedsAll;
+
+impl Defect for HeedsAll {
+    fn hears(&mut self, input: &mut Input<Announce>, me: Candidate) -> bool {
+        if let Some((about, _)) = complaint(input) {
+            *about = me.id;
+        }
+        true
+    }
+}
+
 fn is_query(input: &Input<Announce>) -> bool {
     matches!(input, Input::Message { message, .. } if *message == Message::Query)
 }
@@ -215,8 +333,11 @@ impl Defect for AnswersWithoutLimit {
             incarnation: 1,
             established: true,
         };
-        let beat = self.beat;
-        Some(Message::Announcement { claim, beat })
+        Some(Message::Announcement {
+            claim,
+            beat: self.beat,
+            byes: 3,
+        })
     }
 }
 

@@ -9,13 +9,12 @@ use rand_core::Rng;
 
 use crate::group::{ANNOUNCE, agreed, field, listen_interval, ranking, world};
 use crate::kin::Kin;
+use crate::support::faults::{self, DRIFT};
 use crate::support::{below, choose, happens};
 use crate::{Verdict, require};
 
 /// When the last fault ends.
 pub(crate) const OVER: Instant = Instant(40_000_000_000);
-/// Clocks run at most so much fast or slow.
-const DRIFT: f64 = 0.01;
 /// How many announcements in a row may be lost where messages are.
 const LOST_IN_A_ROW: u64 = 8;
 
@@ -144,24 +143,14 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
             }
             4 | 5 => {
                 down[member as usize] = false;
-                let who = Who::one(member);
-                let keep_state = happens(50, rng);
-                Verb::Restart { who, keep_state }
+                faults::restart(member, rng)
             }
-            6 | 7 => Verb::Cut(vec![Who::Members(
-                (0..members).filter(|_| happens(50, rng)).collect(),
-            )]),
-            8 => Verb::CutOneWay {
-                from: who,
-                to: Who::one(below(u64::from(members), rng) as u32),
-            },
+            6 | 7 => faults::cut(members, rng),
+            8 => faults::cut_one_way(who, members, rng),
             9 => Verb::Heal,
             10 => Verb::Pause(who),
             11 => Verb::Resume(who),
-            _ => {
-                let rate = 1.0 - DRIFT + 2.0 * DRIFT * (below(101, rng) as f64 / 100.0);
-                Verb::Drift { who, rate }
-            }
+            _ => faults::drift(who, rng),
         };
         scenario.push(Instant::START + Duration::from_millis(millis), verb);
     }
@@ -170,9 +159,7 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
     let survivor = below(u64::from(members), rng) as u32;
     for member in (0..members).filter(|&member| down[member as usize]) {
         if member == survivor || happens(60, rng) {
-            let who = Who::one(member);
-            let keep_state = happens(50, rng);
-            scenario.push(OVER, Verb::Restart { who, keep_state });
+            scenario.push(OVER, faults::restart(member, rng));
         }
     }
     scenario

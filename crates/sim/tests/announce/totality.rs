@@ -22,12 +22,16 @@ fn any_number(rng: &mut impl Rng) -> u64 {
 
 fn any_message(rng: &mut impl Rng) -> Message {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    match below(6, rng) {
+    match below(8, rng) {
         0 => Message::Query,
         1 => {
             let incarnation = small(any_number(rng));
             Message::Bye { incarnation }
         }
+        2 => Message::Complaint {
+            about: hustings_protocol::MemberId(any_number(rng)),
+            byes: any_number(rng) as u8,
+        },
         _ => announcement(
             any_number(rng),
             any_number(rng),

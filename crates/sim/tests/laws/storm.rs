@@ -9,14 +9,13 @@ use hustings_sim::{
 use rand_core::Rng;
 
 use crate::support::family::Family;
+use crate::support::faults::{self, DRIFT};
 use crate::support::watch::Watch;
 use crate::support::wrapper::{Through, Wrapper, all, inward};
 use crate::support::{UNIT, below, choose, happens};
 
 /// When the last fault ends.
 const OVER: Instant = Instant(60_000_000_000);
-/// Clocks run at most so much fast or slow.
-const DRIFT: f64 = 0.01;
 
 /// A group and what befalls it until [`OVER`].
 pub(crate) struct Storm {
@@ -145,23 +144,14 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
             }
             3 | 4 => {
                 down[member as usize] = false;
-                let keep_state = happens(50, rng);
-                Verb::Restart { who, keep_state }
+                faults::restart(member, rng)
             }
-            5 | 6 => Verb::Cut(vec![Who::Members(
-                (0..members).filter(|_| happens(50, rng)).collect(),
-            )]),
-            7 => Verb::CutOneWay {
-                from: who,
-                to: Who::one(below(u64::from(members), rng) as u32),
-            },
+            5 | 6 => faults::cut(members, rng),
+            7 => faults::cut_one_way(who, members, rng),
             8 => Verb::Heal,
             9 => Verb::Pause(who),
             10 => Verb::Resume(who),
-            _ => {
-                let rate = 1.0 - DRIFT + 2.0 * DRIFT * (below(101, rng) as f64 / 100.0);
-                Verb::Drift { who, rate }
-            }
+            _ => faults::drift(who, rng),
         };
         scenario.push(Instant::START + Duration::from_millis(millis), verb);
     }

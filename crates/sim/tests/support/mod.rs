@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 pub(crate) mod family;
+pub(crate) mod faults;
 pub(crate) mod text;
 pub(crate) mod watch;
 pub(crate) mod wrapper;

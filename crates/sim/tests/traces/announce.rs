@@ -10,7 +10,7 @@ use crate::support::{UNIT, group, ranked, script, units};
 impl Says for Message {
     fn says(&self) -> String {
         match self {
-            Self::Announcement { claim, beat } => {
+            Self::Announcement { claim, beat, .. } => {
                 let established = if claim.established {
                     ", established"
                 } else {
@@ -23,6 +23,7 @@ impl Says for Message {
             }
             Self::Query => "query".to_owned(),
             Self::Bye { incarnation } => format!("bye of life {incarnation}"),
+            Self::Complaint { about, byes } => format!("complaint: {about} should say bye {byes}x"),
         }
     }
 }
@@ -69,6 +70,12 @@ fn a_better_member_joins_but_does_not_unseat() {
 fn the_leader_leaves_and_its_successor_dies() {
     let scenario = "at 0s start all\nat 12500ms leave 2\nat 30s kill 1";
     check!(trace(3, field(), 80, scenario));
+}
+
+#[test]
+fn whoever_hears_its_leader_faintly_complains() {
+    let scenario = "at 0s start all\nat 12s cut 2 -> 0\nat 34s heal\nat 60s leave 2";
+    check!(trace(3, field(), 75, scenario));
 }
 
 #[test]

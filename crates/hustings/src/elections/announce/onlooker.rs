@@ -125,10 +125,11 @@ impl<P: Protocol<Message = Message>> Trace<P> for Onlooker {
                 Message::Announcement { .. } => {
                     self.first_announcer.get_or_insert(*from);
                 }
-                Message::Query | Message::Bye { .. } if self.election.is_none() => {
-                    self.asides.push(at);
+                Message::Query | Message::Bye { .. } | Message::Complaint { .. } => {
+                    if self.election.is_none() {
+                        self.asides.push(at);
+                    }
                 }
-                Message::Query | Message::Bye { .. } => {}
             },
             Event::Struck { verb } => self.people.strike(verb, at, &mut self.watch),
             Event::Sent { .. } | Event::Lost { .. } | Event::Started { .. } => {}

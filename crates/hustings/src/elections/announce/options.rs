@@ -30,7 +30,8 @@ pub(super) struct Options {
           value_parser = values::whole(2..=10_000_000_u32))]
     members: u32,
 
-    /// What the other options default to
+    /// What the other options default to. By field rules every member hears every announcement: time
+    /// grows with the square of N, and a million members take minutes
     #[arg(long, value_enum, default_value_t = Rules::Chapter)]
     rules: Rules,
 
@@ -92,8 +93,7 @@ pub(super) struct Options {
     takeover: TakeOver,
 
     /// How often a leader that leaves says goodbye: N times, or (measured) as often as the loss calls
-    /// for that it measured while it followed others; 3 times if it never did. Default: 0; measured
-    /// with --rules field
+    /// for that its listeners measure; 3 times before they have. Default: 0; measured with --rules field
     #[arg(long, value_name = "N|measured", value_parser = farewell, allow_hyphen_values = true)]
     farewell: Option<Repeat>,
 
@@ -180,8 +180,15 @@ impl FromStr for WakeUp {
             ("merit", _) => Ok(Self::ByMerit),
             (_, Some(("exponential", rate))) => match rate.parse::<f64>() {
                 Ok(rate) if rate.abs() <= 100.0 && rate != 0.0 => Ok(Self::Exponential(rate)),
-                _ => Err(format!(
+                Ok(rate) => Err(format!(
                     "the rate {rate} is out of range: choose from -100 to 100, but not 0"
+                )),
+                Err(_) if rate.is_empty() => Err(
+                    "the rate is missing: choose from -100 to 100, but not 0, as in exponential:10"
+                        .to_owned(),
+                ),
+                Err(_) => Err(format!(
+                    "the rate `{rate}` is not a number: choose from -100 to 100, but not 0, as in exponential:10"
                 )),
             },
             _ => Err("choose uniform, merit, or a rate as in exponential:10".to_owned()),
@@ -334,6 +341,22 @@ impl Options {
                 "--wake merit with --merit wake: one must come first; choose --merit id or priority"
                     .to_owned(),
             ));
+        }
+        // Asked for by name: LE-M itself has a limit at T_S = 0, where the lowest identity leads.
+        let needs_time = match (self.wake, self.merit) {
+            (WakeUp::ByMerit, _) => Some("--wake merit"),
+            (WakeUp::Uniform | WakeUp::Exponential(_), Some(MeritKind::Wake)) => {
+                Some("--merit wake")
+            }
+            (
+                WakeUp::Uniform | WakeUp::Exponential(_),
+                None | Some(MeritKind::Id | MeritKind::Priority),
+            ) => None,
+        };
+        if let (Some(option), Duration::ZERO) = (needs_time, config.suppress) {
+            return Err(Failure::Usage(format!(
+                "{option} with T_S = 0, where all wake up at once: choose --suppress-interval 1s"
+            )));
         }
         if config.heartbeat == Heartbeat::Ignored && config.listen == Listen::Never {
             return Err(Failure::Usage(

@@ -1,18 +1,23 @@
 //! L20: what the chapter suggests and leaves open, built and measured.
 
-use hustings_protocol::Merit;
-use hustings_protocol::announce::{Announce, Config, Joining, Listen, MeritScale, Repeat, Wake};
+use hustings_protocol::announce::{
+    Announce, Config, Joining, Listen, MeritScale, Message, Repeat, Wake, repetitions,
+};
+use hustings_protocol::{Merit, Message as _};
 use hustings_sim::announcing::Perturbation;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::watch::Watch;
-use hustings_sim::{Seeds, Stream, World};
-use hustings_theory::announce::rounds::repetitions;
+use hustings_sim::{Seeds, Stream, Verb, Who, World};
 use hustings_theory::announce::{Algorithm, Loss, Model};
 
 use super::super::effort::{Effort, ExperimentError, seed_of};
-use super::super::evidence::{Evidence, alike, all_below, all_of, average, mean, number, numbers};
+use super::super::evidence::{
+    Evidence, alike, all_below, all_of, average, mean, mean_between, number, numbers, share_above,
+};
 use super::listening::{all_listened, listening};
-use super::stage::{config, converge, group, group_of, held, name_of, reestablished, time};
+use super::stage::{
+    config, converge, group, group_of, held, instant, name_of, reestablished, time,
+};
 
 /// Merits are drawn from 0 up to this one.
 const BEST: Merit = Merit((1 << 53) - 1);
@@ -126,25 +131,32 @@ fn merit_drives_the_wake_up(
     Ok(gist)
 }
 
-/// A leader that leaves says so.
+/// How likely a listener may miss that its leader left.
+const MISS: f64 = 0.01;
+/// What a leader assumes of the loss that nobody has measured.
+const ASSUMED_LOSS: f64 = 0.1;
+/// By then a leader has been told how it is heard.
+const TOLD: u64 = 120;
+
+/// A leader that leaves says so, as often as those call for who hear it worst.
 fn byes(effort: &Effort, evidence: &mut Evidence) -> Result<String, ExperimentError> {
     let runs = effort.choose(300, 3_000);
+    let measured = Repeat::Measured { miss: MISS };
     let mut gist = String::new();
     for (loss, listen) in [(Loss::None, 3.0), (Loss::Uncorrelated(0.4), 20.0)] {
         let model = Model::of_the_chapter(10, loss);
-        let copies = repetitions(loss, model.receivers(), 0.999);
         let after = |perturbation, farewell| {
             let config = Config {
-                farewell: Repeat::Times(farewell),
+                farewell,
                 ..listening(listen, &model)
             };
             reestablished(effort, runs, perturbation, config, &model, listen + 40.0)
         };
-        let missed = after(Perturbation::LeaderDies, 0)?;
-        let told = after(Perturbation::LeaderLeaves, copies)?;
+        let missed = after(Perturbation::LeaderDies, Repeat::Times(0))?;
+        let told = after(Perturbation::LeaderLeaves, measured)?;
         evidence.stated(
             format!(
-                "N = 10, {}, T_L = {listen}: mean time until all agree again, {copies} x bye against none",
+                "N = 10, {}, T_L = {listen}: mean time until all agree again, byes by the loss measured against none",
                 name_of(loss)
             ),
             all_below(&[missed], &[told]),
@@ -158,7 +170,57 @@ fn byes(effort: &Effort, evidence: &mut Evidence) -> Result<String, ExperimentEr
             );
         }
     }
+    let fixed = repetitions(ASSUMED_LOSS, MISS);
+    for loss in [ASSUMED_LOSS, 0.2, 0.4, 0.6] {
+        let model = Model::of_the_chapter(10, Loss::Uncorrelated(loss));
+        let [missed, byes] = parting(effort, runs, measured, &model)?;
+        evidence.ours(
+            format!(
+                "N = 10, uncorrelated loss {loss}: fraction of listeners that miss all byes, {} of them on average",
+                number(average(&byes))
+            ),
+            mean_between(0.0, MISS, &missed),
+        );
+        if loss > ASSUMED_LOSS {
+            let [missed, _] = parting(effort, runs, Repeat::Times(fixed), &model)?;
+            evidence.ours(
+                format!("the same with {fixed} byes, enough for a loss of {ASSUMED_LOSS}"),
+                share_above(MISS, &missed),
+            );
+        }
+    }
     Ok(gist)
+}
+
+/// The fraction of listeners that miss every goodbye of a leader that led from the start, and how many
+/// it said.
+fn parting(
+    effort: &Effort,
+    runs: u64,
+    farewell: Repeat,
+    model: &Model,
+) -> Result<[Sample; 2], ExperimentError> {
+    let config = Config {
+        farewell,
+        assumed_loss: ASSUMED_LOSS,
+        ..config(Algorithm::LeS, model)
+    };
+    let own = effort.reseeded(seed_of(&format!("{farewell:?} {model:?}")));
+    let bye = Message::Bye { incarnation: 1 }.kind();
+    own.samples(runs, |seeds| {
+        let mut world = group(config, model, seeds);
+        let leader = world.len() - 1;
+        let at = (TOLD + seeds.number(Stream::Faults) % TOLD) as f64;
+        world.schedule(instant(at), Verb::Leave(Who::one(leader)));
+        world.run_until(instant(at + 1.5 * model.delay));
+        let listeners = &world.members()[..leader as usize];
+        let follows = |it: &&Announce| it.follows().any(|whom| whom.id.0 == u64::from(leader));
+        let misled = listeners.iter().filter(follows).count();
+        [
+            misled as f64 / listeners.len() as f64,
+            world.tally().multicasts[bye] as f64,
+        ]
+    })
 }
 
 /// A joiner asks.

@@ -3,7 +3,8 @@
 
 use hustings_sim::statistics::Sample;
 use hustings_theory::announce::delay::{
-    airtime_for_loss, last_send, last_send_of_first_round, loss_that_slows_al_to_le_s,
+    airtime_for_loss, last_send, last_send_of_first_round, leadership_delay,
+    loss_that_slows_al_to_le_s,
 };
 use hustings_theory::announce::messages::messages_until_heard;
 use hustings_theory::announce::{Algorithm, Loss, Model, printed};
@@ -18,10 +19,11 @@ const LOSS: f64 = 0.4;
 const CORRELATED: Loss = Loss::Correlated(LOSS);
 const UNCORRELATED: Loss = Loss::Uncorrelated(LOSS);
 
-/// What is drawn against N.
+/// What is drawn.
 #[derive(Clone, Copy)]
-enum Measure {
+pub(super) enum Measure {
     Tmax,
+    Delay,
     Messages,
     FirstRoundEnd,
 }
@@ -30,6 +32,7 @@ impl Measure {
     fn of(self, held: &Held) -> Sample {
         match self {
             Self::Tmax => held.tmax,
+            Self::Delay => held.delay,
             Self::Messages => held.messages,
             Self::FirstRoundEnd => held.first_ended,
         }
@@ -38,14 +41,16 @@ impl Measure {
     fn on_paper(self, algorithm: Algorithm, model: &Model) -> Option<f64> {
         match self {
             Self::Tmax => last_send(algorithm, model),
+            Self::Delay => leadership_delay(algorithm, model),
             Self::Messages => messages_until_heard(algorithm, model),
             Self::FirstRoundEnd => last_send_of_first_round(algorithm, model),
         }
     }
 
-    fn axis(self) -> Axis {
+    pub(super) fn axis(self) -> Axis {
         let label = match self {
             Self::Tmax => "mean tmax, in T_S",
+            Self::Delay => "mean time until all have heard the leader, in T_A",
             Self::Messages => "mean messages",
             Self::FirstRoundEnd => "mean time of the last first-round message, in T_S",
         };
@@ -74,24 +79,22 @@ fn runs(effort: &Effort, members: u64) -> u64 {
     effort.choose(full / 20, full)
 }
 
-fn series(
+/// An algorithm in several models, each with its place on the x axis.
+pub(super) fn series(
     effort: &Effort,
     measure: Measure,
-    &(label, algorithm, loss): &Curve,
+    (label, algorithm): (&str, Algorithm),
+    places: &[(f64, Model)],
+    runs: impl Fn(&Model) -> u64,
 ) -> Result<Series, ExperimentError> {
-    let sizes = sizes(effort);
     let mut points = Vec::new();
-    for &members in sizes {
-        let model = Model::of_the_chapter(members, loss);
-        let held = held(effort, runs(effort, members), algorithm, &model)?;
-        points.extend(Point::of(members as f64, &measure.of(&held)));
+    for (x, model) in places {
+        let held = held(effort, runs(model), algorithm, model)?;
+        points.extend(Point::of(*x, &measure.of(&held)));
     }
-    let on_paper = |&members: &u64| {
-        let model = Model::of_the_chapter(members, loss);
-        Some((members as f64, measure.on_paper(algorithm, &model)?))
-    };
+    let on_paper = |(x, model): &(f64, Model)| Some((*x, measure.on_paper(algorithm, model)?));
     // Two members have a formula even where more have none: a line needs all.
-    let line: Option<Vec<(f64, f64)>> = sizes.iter().map(on_paper).collect();
+    let line: Option<Vec<(f64, f64)>> = places.iter().map(on_paper).collect();
     Ok(Series {
         label: label.to_owned(),
         line: line.unwrap_or_default(),
@@ -119,7 +122,12 @@ fn against_members(
     legend: Corner,
     curves: &[Curve],
 ) -> Result<Figure, ExperimentError> {
-    let series = |curve: &Curve| series(effort, measure, curve);
+    let series = |&(label, algorithm, loss): &Curve| {
+        let model = |&members: &u64| (members as f64, Model::of_the_chapter(members, loss));
+        let places: Vec<(f64, Model)> = sizes(effort).iter().map(model).collect();
+        let runs = |model: &Model| runs(effort, model.members);
+        series(effort, measure, (label, algorithm), &places, runs)
+    };
     Ok(Figure {
         title,
         x: Axis {

@@ -1,7 +1,7 @@
 //! Which figures there are.
 
 use super::super::Sketch;
-use super::figures;
+use super::{choice, figures};
 
 pub(super) const SKETCHES: &[Sketch] = &[
     Sketch {
@@ -54,5 +54,21 @@ pub(super) const SKETCHES: &[Sketch] = &[
         caption: "Messages of one LE-S election, N from 100 to a million: loss 0.1, T_S = T_A = 1 s, D = 1 ms. Whoever \
                   wakes within D of the first cannot have heard it: that part grows with N, the rest like ln N.",
         draw: figures::scale,
+    },
+    Sketch {
+        name: "L-choice-messages",
+        caption: "Which to choose: announcements until all have heard the leader. In this and the following figures, \
+                  T_S = T_A = 1 s unless said otherwise, D = 1 ms, uncorrelated loss 0.1, means of 100 elections.",
+        draw: choice::messages,
+    },
+    Sketch {
+        name: "L-choice-delay",
+        caption: "Which to choose: the time until all have heard the leader.",
+        draw: choice::delay,
+    },
+    Sketch {
+        name: "L-choice-interval",
+        caption: "Which T_S to choose: announcements in a group of 500.",
+        draw: choice::interval,
     },
 ];

@@ -1,0 +1,40 @@
+//! One LE-S election in a large group: what it takes, in memory and in time.
+
+use hustings_protocol::announce::{Announce, Config};
+use hustings_protocol::{Duration, Instant};
+use hustings_sim::{Delay, Network, Seeds, announcing};
+
+use crate::cpu_nanos;
+
+const LOSS: f64 = 0.1;
+const DELAY: Delay = Delay::Constant(Duration::from_millis(1));
+const INTERVAL: Duration = Duration::from_secs(1);
+/// An election that has not converged by then never does.
+const LIMIT: Instant = Instant(1_000_000_000_000);
+
+/// What an election took.
+pub(crate) struct Taken {
+    /// Announcements until all had heard the leader.
+    pub(crate) announcements: u64,
+    /// CPU time, set-up included.
+    pub(crate) nanos: f64,
+    /// What the protocol itself holds of each member, in bytes.
+    pub(crate) state: usize,
+}
+
+/// T_S = T_A = 1 s, 1 ms on the wire, a tenth of what is sent is lost; none if not all hear the leader.
+pub(crate) fn hold(members: u32) -> Option<Taken> {
+    let config = Config::chapter(INTERVAL, INTERVAL);
+    let network = Network {
+        multicast_loss: LOSS,
+        ..Network::perfect(DELAY)
+    };
+    let begin = cpu_nanos();
+    let watch = announcing::elect(members, config, network, Seeds::new(1, 0), LIMIT);
+    let nanos = cpu_nanos() - begin;
+    Some(Taken {
+        announcements: watch.hearing().convergence()?.messages,
+        nanos,
+        state: size_of::<Announce>(),
+    })
+}

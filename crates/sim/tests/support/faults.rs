@@ -1,0 +1,35 @@
+//! Faults drawn by chance, of which storms are made.
+
+use hustings_sim::{Verb, Who};
+use rand_core::Rng;
+
+use super::{below, happens};
+
+/// Clocks run at most so much fast or slow.
+pub(crate) const DRIFT: f64 = 0.01;
+
+/// A member comes back, as likely with its disk as without.
+pub(crate) fn restart(member: u32, rng: &mut impl Rng) -> Verb {
+    Verb::Restart {
+        who: Who::one(member),
+        keep_state: happens(50, rng),
+    }
+}
+
+/// Each member is as likely on the one side as on the other.
+pub(crate) fn cut(members: u32, rng: &mut impl Rng) -> Verb {
+    let side = (0..members).filter(|_| happens(50, rng)).collect();
+    Verb::Cut(vec![Who::Members(side)])
+}
+
+/// Nothing that `from` sends reaches one of the members any more.
+pub(crate) fn cut_one_way(from: Who, members: u32, rng: &mut impl Rng) -> Verb {
+    let to = Who::one(below(u64::from(members), rng) as u32);
+    Verb::CutOneWay { from, to }
+}
+
+/// A clock runs fast or slow, by [`DRIFT`] at most.
+pub(crate) fn drift(who: Who, rng: &mut impl Rng) -> Verb {
+    let rate = 1.0 - DRIFT + 2.0 * DRIFT * (below(101, rng) as f64 / 100.0);
+    Verb::Drift { who, rate }
+}
