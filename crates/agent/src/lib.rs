@@ -1,4 +1,34 @@
 //! The real world that drives the election protocols: sockets, clocks, disks.
-//!
-//! Nothing is here yet. The crate holds the place that the design gives it: `sim` and `agent` each
-//! implement `hustings_protocol::Io` once, and know nothing of each other.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this crate is the world: it has the machine's clock and sockets"
+)]
+
+pub mod agent;
+pub mod clock;
+pub mod config;
+pub mod counters;
+pub mod driver;
+mod election;
+pub mod frame;
+pub mod group;
+pub mod http;
+pub mod identity;
+pub mod leadership;
+mod lifeline;
+mod links;
+mod membership;
+mod peers;
+mod reach;
+pub mod replay;
+mod resolve;
+pub mod seal;
+pub mod sockets;
+pub mod workload;
+
+pub use agent::{Agent, AgentStatus, Ended, Handle, StartError};
+pub use config::{AgentConfig, GroupConfig, ProtocolConfig};
+pub use group::GroupStatus;
+pub use leadership::{Leadership, Mode, Peer};

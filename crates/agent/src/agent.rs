@@ -1,0 +1,219 @@
+//! An agent: one process that is a member of one or several groups, and its loop.
+
+mod exchange;
+mod run;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration as StdDuration;
+
+use hustings_protocol::Duration;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::clock;
+use crate::config::{AgentConfig, Unfit};
+use crate::group::{Group, GroupStatus};
+use crate::leadership::Leadership;
+use exchange::Exchange;
+
+/// A running agent.
+pub struct Agent {
+    handle: Handle,
+    task: JoinHandle<Result<(), Ended>>,
+}
+
+/// To watch and to steer a running agent. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    control: mpsc::Sender<Control>,
+    groups: Arc<[watch::Receiver<Leadership>]>,
+    address: SocketAddr,
+}
+
+/// What an agent can be asked for.
+enum Control {
+    Status(oneshot::Sender<AgentStatus>),
+    StepDown {
+        group: String,
+        span: Duration,
+        done: oneshot::Sender<()>,
+    },
+    Stop,
+}
+
+/// What an agent tells of itself on request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStatus {
+    /// The member's name.
+    pub member: String,
+    /// Where it receives.
+    pub address: SocketAddr,
+    /// Of which release it is.
+    pub version: String,
+    /// Its groups.
+    pub groups: Vec<GroupStatus>,
+}
+
+/// Why an agent could not come up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The configuration cannot work.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}{}", remedy(.source))]
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+}
+
+fn remedy(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            ": another process listens there; choose another port, or 0 for any"
+        }
+        std::io::ErrorKind::AddrNotAvailable => ": no interface of this host has this address",
+        std::io::ErrorKind::PermissionDenied => ": ports below 1024 need privileges",
+        _ => "",
+    }
+}
+
+/// Why an agent ended by itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Ended {
+    /// Somebody else goes by its name in all of its groups.
+    #[error(
+        "a member called `{member}` is there already, at {address}: give one of the two another name (--name)"
+    )]
+    Namesake {
+        /// The name.
+        member: String,
+        /// Where the other one is.
+        address: SocketAddr,
+    },
+    /// Its loop broke off.
+    #[error("the agent's loop broke off: {0}")]
+    Broken(String),
+}
+
+/// A group that the agent is no member of.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no member of group `{0}`")]
+pub struct NoSuchGroup(pub String);
+
+impl Agent {
+    /// Comes up: from then on it is a member of its groups.
+    ///
+    /// # Errors
+    /// If the configuration cannot work, or an address cannot be had.
+    pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
+        config.check()?;
+        let (exchange, listener) = Exchange::open(&config)?;
+        let address = exchange.address();
+        let now = clock::now();
+        let port = address.port();
+        let groups = config.groups.iter().cloned();
+        let groups: Vec<Group> = groups
+            .map(|group| Group::new(group, &config.name, port, now))
+            .collect();
+        let (control, asked) = mpsc::channel(16);
+        let handle = Handle {
+            control,
+            groups: groups.iter().map(Group::watch).collect(),
+            address,
+        };
+        let task = tokio::spawn(run::run(config, exchange, listener, groups, asked));
+        Ok(Self { handle, task })
+    }
+
+    /// To watch and to steer it.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Waits until it ends by itself.
+    ///
+    /// # Errors
+    /// Tells why.
+    pub async fn ended(&mut self) -> Result<(), Ended> {
+        match (&mut self.task).await {
+            Ok(result) => result,
+            Err(error) => Err(Ended::Broken(error.to_string())),
+        }
+    }
+
+    /// Leaves its groups in good order: a leader says goodbye.
+    ///
+    /// # Errors
+    /// If it had ended by itself before.
+    pub async fn stop(mut self) -> Result<(), Ended> {
+        // Without a loop there is nobody to tell.
+        let _ = self.handle.control.send(Control::Stop).await;
+        self.ended().await
+    }
+}
+
+impl Agent {
+    /// Ends it without a word, as a crash would: the others find out by themselves.
+    pub async fn abort(self) {
+        self.task.abort();
+        // Cancelled is what it is meant to be.
+        let _ = self.task.await;
+    }
+}
+
+impl Handle {
+    /// Where the agent receives.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Who leads `group`, now and whenever it changes.
+    pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
+        let mut groups = self.groups.iter();
+        groups.find(|it| it.borrow().group == group).cloned()
+    }
+
+    /// The names of the agent's groups.
+    pub fn groups(&self) -> Vec<String> {
+        self.groups
+            .iter()
+            .map(|it| it.borrow().group.clone())
+            .collect()
+    }
+
+    /// Everything there is to tell. None if the agent has ended.
+    pub async fn status(&self) -> Option<AgentStatus> {
+        let (answer, status) = oneshot::channel();
+        self.control.send(Control::Status(answer)).await.ok()?;
+        status.await.ok()
+    }
+
+    /// Gives up leadership of `group`, and takes no part in its election for `span`.
+    ///
+    /// # Errors
+    /// If the agent is no member of it.
+    pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
+        if self.watch(group).is_none() {
+            return Err(NoSuchGroup(group.to_owned()));
+        }
+        let (done, is_done) = oneshot::channel();
+        let control = Control::StepDown {
+            group: group.to_owned(),
+            span: Duration(span.as_nanos().min(u128::from(u64::MAX)) as u64),
+            done,
+        };
+        // An agent that has ended leads nothing.
+        if self.control.send(control).await.is_ok() {
+            let _ = is_done.await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The sockets of an agent, and what goes through them.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::task::Poll;
+
+use tokio::io::ReadBuf;
+use tokio::net::{TcpListener, UdpSocket};
+
+use super::StartError;
+use crate::config::AgentConfig;
+use crate::peers::Way;
+use crate::sockets;
+
+/// How often a free port is looked for that both datagrams and links can have.
+const PORT_ATTEMPTS: usize = 16;
+
+/// The sockets for datagrams.
+pub(super) struct Exchange {
+    own: UdpSocket,
+    address: SocketAddr,
+    /// By the multicast address that each hears.
+    multicasts: Vec<(SocketAddr, UdpSocket)>,
+}
+
+impl Exchange {
+    /// Opens them all, and the listener for links on the same port. Where multicast cannot be had it
+    /// is done without, and said.
+    pub(super) fn open(config: &AgentConfig) -> Result<(Self, TcpListener), StartError> {
+        let opened = own_and_listener(config.bind, config.interface);
+        let (own, listener, address) = opened.map_err(|source| StartError::Bind {
+            address: config.bind,
+            source,
+        })?;
+        let mut multicasts: Vec<(SocketAddr, UdpSocket)> = Vec::new();
+        for group in config.groups.iter().filter_map(|group| group.multicast) {
+            if multicasts.iter().any(|(known, _)| *known == group) {
+                continue;
+            }
+            match sockets::multicast(group, config.interface) {
+                Ok(socket) => multicasts.push((group, socket)),
+                Err(error) => tracing::warn!(
+                    "no multicast on {group} by interface {}: {error}: members must be named with --join",
+                    config.interface
+                ),
+            }
+        }
+        let exchange = Self {
+            own,
+            address,
+            multicasts,
+        };
+        Ok((exchange, listener))
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether what is sent to the multicast address `group` is heard here.
+    pub(super) fn hears(&self, group: SocketAddr) -> bool {
+        self.multicasts.iter().any(|(known, _)| *known == group)
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = (Way, &UdpSocket)> {
+        let multicasts = self.multicasts.iter();
+        let multicasts = multicasts.map(|(_, socket)| (Way::Multicast, socket));
+        std::iter::once((Way::Unicast, &self.own)).chain(multicasts)
+    }
+
+    /// Waits for a datagram on any of the sockets: how it came, its length, whence.
+    pub(super) async fn receive(&self, buffer: &mut [u8]) -> (Way, usize, SocketAddr) {
+        poll_fn(|context| {
+            for (way, socket) in self.sockets() {
+                let mut buffer = ReadBuf::new(buffer);
+                // An error is about a datagram sent before, and that one is lost like any other.
+                while let Poll::Ready(received) = socket.poll_recv_from(context, &mut buffer) {
+                    if let Ok(from) = received {
+                        return Poll::Ready((way, buffer.filled().len(), from));
+                    }
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// A datagram that is there already.
+    pub(super) fn try_receive(&self, buffer: &mut [u8]) -> Option<(Way, usize, SocketAddr)> {
+        self.sockets().find_map(|(way, socket)| {
+            let (length, from) = socket.try_recv_from(buffer).ok()?;
+            Some((way, length, from))
+        })
+    }
+
+    /// Sends a datagram, now or never: the kernel's buffer is full only if the network is, and then
+    /// the datagram is lost like any other.
+    pub(super) fn send(&self, to: SocketAddr, frame: &[u8]) -> io::Result<()> {
+        self.own.try_send_to(frame, to).map(drop)
+    }
+}
+
+/// One port for datagrams and links alike.
+fn own_and_listener(
+    bind: SocketAddr,
+    interface: IpAddr,
+) -> io::Result<(UdpSocket, TcpListener, SocketAddr)> {
+    let mut attempts = if bind.port() == 0 { PORT_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        let own = sockets::own(bind, interface)?;
+        let address = own.local_addr()?;
+        match sockets::listener(address) {
+            Ok(listener) => return Ok((own, listener, address)),
+            Err(_) if attempts > 0 => {} // taken for links: another one then
+            Err(error) => return Err(error),
+        }
+    }
+}

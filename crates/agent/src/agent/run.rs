@@ -1,0 +1,337 @@
+//! The agent's loop: what the sockets hear goes to the groups, what the groups want goes out.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration as StdDuration;
+
+use hustings_protocol::{Duration, Instant, MemberId};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use super::exchange::Exchange;
+use super::{AgentStatus, Control, Ended};
+use crate::clock;
+use crate::config::AgentConfig;
+use crate::frame::{Body, Frame};
+use crate::group::{Group, Outbox, Route};
+use crate::lifeline::{self, Lifeline, Notice, Sign};
+use crate::links::Links;
+use crate::peers::Way;
+use crate::resolve;
+use crate::seal::Rejected;
+
+/// Longer than any datagram of ours: what is cut off here was none.
+const BUFFER_BYTES: usize = 2_048;
+
+/// How many datagrams are taken before timers are looked at again.
+const MOST_AT_ONCE: usize = 64;
+
+/// An answer to a knock has come by then, or does not come.
+const KNOCK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// Something for the loop to do.
+enum Event {
+    Asked(Control),
+    Datagram((Way, usize, SocketAddr)),
+    Link(SocketAddr, Vec<u8>),
+    Notice(Notice),
+    /// Where members of the group of this number may be found.
+    Seeds(usize, Vec<SocketAddr>),
+    Due,
+}
+
+struct Loop {
+    config: AgentConfig,
+    exchange: Exchange,
+    links: Links,
+    groups: Vec<Group>,
+    outbox: Outbox,
+    /// To the leaders, by the group's number.
+    lifelines: BTreeMap<usize, Lifeline>,
+    /// At whose door each group knocked last, and when.
+    knocks: BTreeMap<usize, (MemberId, Instant)>,
+    notices: mpsc::Sender<Notice>,
+}
+
+/// Runs until told to stop.
+pub(super) async fn run(
+    config: AgentConfig,
+    exchange: Exchange,
+    listener: TcpListener,
+    groups: Vec<Group>,
+    mut asked: mpsc::Receiver<Control>,
+) -> Result<(), Ended> {
+    let (heard, mut links_heard) = mpsc::channel(1024);
+    let (notices, mut noticed) = mpsc::channel(64);
+    let mut seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
+    let mut agent = Loop {
+        config,
+        exchange,
+        links: Links::open(listener, heard),
+        groups,
+        outbox: Outbox::new(),
+        lifelines: BTreeMap::new(),
+        knocks: BTreeMap::new(),
+        notices,
+    };
+    let mut buffer = [0; BUFFER_BYTES];
+    agent.start();
+    loop {
+        agent.flush();
+        agent.tend_lifelines();
+        if let Some(ended) = agent.is_refused() {
+            return Err(ended);
+        }
+        let due = agent.groups.iter().filter_map(Group::due).min();
+        let event = tokio::select! {
+            biased;
+            control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
+            Some(notice) = noticed.recv() => Event::Notice(notice),
+            datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
+            Some((from, frame)) = links_heard.recv() => Event::Link(from, frame),
+            Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
+            () = sleep_until(due) => Event::Due,
+        };
+        let now = clock::now();
+        agent.look_for_pause(now, due);
+        match event {
+            Event::Asked(Control::Stop) => {
+                agent.leave(now);
+                return Ok(());
+            }
+            Event::Asked(control) => agent.obey(now, control),
+            Event::Datagram((way, length, from)) => {
+                agent.hear(now, way, from, &mut buffer[..length]);
+                agent.hear_the_rest(now, &mut buffer);
+            }
+            Event::Link(from, mut frame) => agent.hear(now, Way::Link, from, &mut frame),
+            Event::Notice(notice) => agent.heed(now, notice),
+            Event::Seeds(group, addresses) => {
+                agent.groups[group].join(now, &addresses, &mut agent.outbox);
+            }
+            Event::Due => {}
+        }
+        agent.pass(now);
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => {
+            let wait = StdDuration::from_nanos((due - clock::now()).0);
+            tokio::time::sleep(wait).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+impl Loop {
+    fn start(&mut self) {
+        let now = clock::now();
+        for (group, config) in self.groups.iter_mut().zip(&self.config.groups) {
+            if config.multicast.is_some_and(|it| !self.exchange.hears(it)) {
+                group.give_up_multicast();
+            }
+            group.start(now, &mut self.outbox);
+        }
+    }
+
+    /// A process that did not run for longer than others wait for its word may have lost what it
+    /// believes to have. It finds out before it does anything else.
+    fn look_for_pause(&mut self, now: Instant, due: Option<Instant>) {
+        let Some(due) = due.filter(|due| *due < now) else {
+            return;
+        };
+        for group in &mut self.groups {
+            if group
+                .longest_pause()
+                .is_some_and(|longest| now - due > longest)
+            {
+                group.wake_from_pause(now, now - due, &mut self.outbox);
+            }
+        }
+    }
+
+    fn pass(&mut self, now: Instant) {
+        for group in &mut self.groups {
+            if group.due().is_some_and(|due| due <= now) {
+                group.pass(now, &mut self.outbox);
+            }
+        }
+    }
+
+    fn hear_the_rest(&mut self, now: Instant, buffer: &mut [u8]) {
+        for _ in 1..MOST_AT_ONCE {
+            let Some((way, length, from)) = self.exchange.try_receive(buffer) else {
+                return;
+            };
+            self.hear(now, way, from, &mut buffer[..length]);
+        }
+    }
+
+    /// A sealed frame arrived: to whichever group it is meant for.
+    fn hear(&mut self, now: Instant, way: Way, from: SocketAddr, frame: &mut [u8]) {
+        let keeper = self
+            .groups
+            .iter()
+            .position(|group| group.keyring().knows(frame));
+        let keeper = keeper.unwrap_or(0); // which will find it unknown, and count it
+        match self.groups[keeper]
+            .keyring()
+            .open(frame)
+            .and_then(Frame::decode)
+        {
+            Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
+            Err(why) => self.groups[keeper].counters.reject(why),
+        }
+    }
+
+    fn hand_over(
+        &mut self,
+        now: Instant,
+        way: Way,
+        from: SocketAddr,
+        keeper: usize,
+        frame: &Frame<'_>,
+    ) {
+        // Groups may share keys. One that does not must not be spoken to with another's.
+        let (opened, groups) = (self.groups[keeper].key_ids(), &self.groups);
+        let is_meant = |group: &Group| group.id() == frame.group && group.key_ids() == opened;
+        let Some(number) = groups.iter().position(is_meant) else {
+            self.groups[keeper].counters.reject(Rejected::Group);
+            return;
+        };
+        if let Body::Obituary { of } = frame.body {
+            self.doubt(now, number, of);
+        }
+        self.groups[number].hear(now, from, way, frame, &mut self.outbox);
+    }
+
+    fn obey(&mut self, now: Instant, control: Control) {
+        match control {
+            Control::Status(answer) => {
+                // Whoever asked may have gone meanwhile.
+                let _ = answer.send(self.status());
+            }
+            Control::StepDown { group, span, done } => {
+                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
+                    group.step_down(now, span, &mut self.outbox);
+                }
+                self.flush();
+                let _ = done.send(());
+            }
+            Control::Stop => {} // the loop sees to it
+        }
+    }
+
+    fn status(&self) -> AgentStatus {
+        AgentStatus {
+            member: self.config.name.clone(),
+            address: self.exchange.address(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            groups: self.groups.iter().map(Group::status).collect(),
+        }
+    }
+
+    fn leave(&mut self, now: Instant) {
+        for group in &mut self.groups {
+            group.leave(now, &mut self.outbox);
+        }
+        self.flush();
+    }
+
+    /// Somebody else goes by our name wherever we are a member.
+    fn is_refused(&self) -> Option<Ended> {
+        let refusals: Option<Vec<SocketAddr>> = self.groups.iter().map(Group::is_refused).collect();
+        let address = *refusals?.first()?;
+        Some(Ended::Namesake {
+            member: self.config.name.clone(),
+            address,
+        })
+    }
+
+    /// Sends what is to be sent.
+    fn flush(&mut self) {
+        for (group, route, frame) in self.outbox.drain(..) {
+            let sent = match route {
+                Route::To(address) | Route::Multicast(address) => {
+                    self.exchange.send(address, &frame)
+                }
+                Route::Link(address) => {
+                    self.links.send(address, frame);
+                    Ok(())
+                }
+            };
+            if let Err(error) = sent
+                && let Some(group) = self.groups.iter_mut().find(|it| it.id() == group)
+            {
+                group.counters.unsent += 1;
+                tracing::debug!("cannot send to {route:?}: {error}");
+            }
+        }
+    }
+}
+
+// Lifelines.
+impl Loop {
+    /// Holds a lifeline to each group's leader.
+    fn tend_lifelines(&mut self) {
+        for (number, group) in self.groups.iter().enumerate() {
+            let leader = group.leader_elsewhere();
+            let held = self
+                .lifelines
+                .get(&number)
+                .map(|it| (it.leader, it.address));
+            if leader == held {
+                continue;
+            }
+            self.lifelines.remove(&number);
+            if let Some((id, address)) = leader {
+                let lifeline = Lifeline::hold(number, id, address, self.notices.clone());
+                self.lifelines.insert(number, lifeline);
+            }
+        }
+    }
+
+    fn heed(&mut self, now: Instant, notice: Notice) {
+        let Notice {
+            group: number,
+            leader,
+            sign,
+        } = notice;
+        match sign {
+            Sign::Broken => self.doubt(now, number, leader),
+            Sign::Dead => {
+                let group = &mut self.groups[number];
+                if group.leader_elsewhere().is_some_and(|(id, _)| id == leader) {
+                    tracing::info!("group `{}`: the leader's process is dead", group.name());
+                    group.bury(now, leader, &mut self.outbox);
+                }
+            }
+        }
+    }
+
+    /// Knocks at the leader's door, if it is the one in doubt. Once, though many doubt it at a time:
+    /// kernels answer that nobody is there a few times, and then only once a second.
+    fn doubt(&mut self, now: Instant, number: usize, leader: MemberId) {
+        let knocked = self.knocks.get(&number);
+        if knocked.is_some_and(|(whose, at)| *whose == leader && now - *at < KNOCK_AGAIN_AFTER) {
+            return;
+        }
+        let group = &mut self.groups[number];
+        let Some((_, address)) = group.leader_elsewhere().filter(|(id, _)| *id == leader) else {
+            return;
+        };
+        self.knocks.insert(number, (leader, now));
+        let mut knock = Outbox::new();
+        group.send(Route::To(address), &Body::Knock, &mut knock);
+        let dead = Notice {
+            group: number,
+            leader,
+            sign: Sign::Dead,
+        };
+        if let Some((_, _, frame)) = knock.pop() {
+            lifeline::knock(address, frame, dead, self.notices.clone());
+        }
+    }
+}

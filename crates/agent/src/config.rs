@@ -1,0 +1,231 @@
+//! What an agent is told: who it is, where it listens, which groups it is a member of.
+
+pub mod draft;
+pub mod file;
+pub mod presets;
+pub mod summary;
+pub mod values;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use hustings_protocol::config::ConfigError;
+use hustings_protocol::{Duration, Merit, announce, bully, chang_roberts, modified_ring};
+
+use crate::frame::MOST_NAME_BYTES;
+use crate::seal::Key;
+
+/// Where groups meet on a LAN, unless told otherwise: an address of the organisation-local range.
+pub const MULTICAST: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 72, 85)), 7401);
+
+/// The port of unicasts and links where members are found by address.
+pub const PORT: u16 = 7400;
+
+/// Where the HTTP interface listens.
+pub const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7480);
+
+/// The failure detector may miss a member that has not run for so long.
+const DETECTED_WITHIN: Duration = Duration::from_millis(500);
+
+/// An agent: one process, a member of one or several groups.
+#[derive(Debug, Clone)]
+pub struct AgentConfig {
+    /// This member's name, unique in its groups. By default the host's.
+    pub name: String,
+    /// Where it receives unicasts and links. Port 0: any that is free.
+    pub bind: SocketAddr,
+    /// The address of the network interface on which multicasts go and come.
+    pub interface: IpAddr,
+    /// Where the HTTP interface listens; none if nowhere.
+    pub http: Option<SocketAddr>,
+    /// Whether a group may do without a key beyond this host.
+    pub insecure: bool,
+    /// Its groups; at least one.
+    pub groups: Vec<GroupConfig>,
+}
+
+/// A member's part in one group.
+#[derive(Debug, Clone)]
+pub struct GroupConfig {
+    /// The group's name.
+    pub name: String,
+    /// The first seals, all open. None: no secret.
+    pub keys: Vec<Key>,
+    /// How this member compares with others; the greater leads.
+    pub merit: Merit,
+    /// How the leader is elected.
+    pub protocol: ProtocolConfig,
+    /// Where multicasts go; none if the network has none.
+    pub multicast: Option<SocketAddr>,
+    /// Addresses, or names with ports, at which other members may be found.
+    pub join: Vec<String>,
+}
+
+/// How the leader is elected.
+#[derive(Debug, Clone, Copy)]
+pub enum ProtocolConfig {
+    /// Who has heard of nobody better announces itself.
+    Announce(announce::Config),
+    /// Everyone better is asked whether it lives.
+    Bully(bully::Config),
+    /// The best identity goes round a ring.
+    ChangRoberts(chang_roberts::Config),
+    /// A list of identities goes round a ring twice.
+    ModifiedRing(modified_ring::Config),
+}
+
+impl ProtocolConfig {
+    /// Its name, as on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Announce(config) => Self::family_name(config),
+            Self::Bully(_) => "bully",
+            Self::ChangRoberts(_) => "chang-roberts",
+            Self::ModifiedRing(_) => "modified-ring",
+        }
+    }
+
+    /// What its frames are marked with.
+    pub(crate) fn tag(&self) -> u8 {
+        match self {
+            Self::Announce(_) => 1,
+            Self::Bully(_) => 2,
+            Self::ChangRoberts(_) => 3,
+            Self::ModifiedRing(_) => 4,
+        }
+    }
+
+    /// Whether members must know each other beforehand.
+    pub(crate) fn needs_view(&self) -> bool {
+        !matches!(self, Self::Announce(_))
+    }
+
+    /// Whether messages between two members must arrive in order, and not get lost while both live.
+    pub(crate) fn needs_links(&self) -> bool {
+        matches!(self, Self::ChangRoberts(_) | Self::ModifiedRing(_))
+    }
+
+    /// After how long others may have missed a leader that does not run; none if never.
+    pub(crate) fn longest_pause(&self) -> Option<Duration> {
+        match self {
+            Self::Announce(config) => config.listen_interval(0.0),
+            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => Some(DETECTED_WITHIN),
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::Announce(config) => config.check(),
+            Self::Bully(config) => config.check(),
+            Self::ChangRoberts(config) => config.check(),
+            Self::ModifiedRing(config) => config.check(),
+        }
+    }
+}
+
+impl AgentConfig {
+    /// Whether it can work.
+    ///
+    /// # Errors
+    /// Names the first thing that cannot.
+    pub fn check(&self) -> Result<(), Unfit> {
+        check_name("name", &self.name)?;
+        if let Some(http) = self
+            .http
+            .filter(|it| !it.ip().is_loopback() && !self.insecure)
+        {
+            return Err(Unfit::HttpBeyondHost(http));
+        }
+        if self.groups.is_empty() {
+            return Err(Unfit::NoGroup);
+        }
+        for (index, group) in self.groups.iter().enumerate() {
+            check_name("group name", &group.name)?;
+            if self.groups[..index].iter().any(|it| it.name == group.name) {
+                return Err(Unfit::SameGroupTwice(group.name.clone()));
+            }
+            if group.keys.is_empty() && !self.insecure && !self.stays_on_this_host(group) {
+                return Err(Unfit::NoKey {
+                    group: group.name.clone(),
+                    bind: self.bind,
+                });
+            }
+            if let Some(address) = group.multicast.filter(|it| !it.ip().is_multicast()) {
+                return Err(Unfit::NotMulticast(address));
+            }
+            let unfit = |source| Unfit::Protocol {
+                group: group.name.clone(),
+                source,
+            };
+            group.protocol.check().map_err(unfit)?;
+        }
+        Ok(())
+    }
+
+    /// Whether none of the group's frames can come from, or go to, another host.
+    fn stays_on_this_host(&self, group: &GroupConfig) -> bool {
+        let multicasts_stay = group.multicast.is_none() || self.interface.is_loopback();
+        self.bind.ip().is_loopback() && multicasts_stay
+    }
+}
+
+fn check_name(what: &'static str, name: &str) -> Result<(), Unfit> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !name.is_empty() && name.len() <= MOST_NAME_BYTES && name.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(Unfit::Name {
+            what,
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// Why a configuration cannot work.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unfit {
+    /// A name that does not fit into frames, logs and addresses.
+    #[error(
+        "{what} `{name}`: 1 to {MOST_NAME_BYTES} letters, digits, dots, hyphens or underscores are needed"
+    )]
+    Name {
+        /// Whose.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Nothing to be a member of.
+    #[error("no group: an agent is a member of at least one")]
+    NoGroup,
+    /// Which one would be meant?
+    #[error("group `{0}` is there twice")]
+    SameGroupTwice(String),
+    /// Anybody on the network could lead.
+    #[error(
+        "group `{group}` has no key, and its frames leave this host (bound to {bind}): \
+         set a key (`hustings keys generate` prints one), or --insecure to let anybody on the network take part"
+    )]
+    NoKey {
+        /// Which group.
+        group: String,
+        /// Where.
+        bind: SocketAddr,
+    },
+    /// Anybody on the network could ask, and tell a leader to step down.
+    #[error(
+        "http {0} is not of this host alone, and whoever reaches it may steer this agent: \
+         choose an address such as 127.0.0.1:7480, off, or --insecure to let anybody"
+    )]
+    HttpBeyondHost(SocketAddr),
+    /// Not where multicasts can go.
+    #[error("multicast {0} is not a multicast address: 239.0.0.0 to 239.255.255.255, or ff00::/8")]
+    NotMulticast(SocketAddr),
+    /// The protocol's own reasons.
+    #[error("group `{group}`: {source}")]
+    Protocol {
+        /// Which group.
+        group: String,
+        /// The reason.
+        source: ConfigError,
+    },
+}

@@ -1,0 +1,196 @@
+//! The configuration as a file: TOML, with complaints that name the line.
+
+mod fields;
+mod keys;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::draft::{Complaint, Draft, GroupDraft, Place, Written};
+use super::values;
+use crate::seal::Key;
+pub use fields::{AGENT_FIELDS, Field, GROUP_FIELDS};
+pub use keys::{KeyFile, read_keys};
+use table::Table;
+
+/// A file that needs nothing but a key and, on each host, its place.
+pub const EXAMPLE: &str = include_str!("example.toml");
+
+/// The key in it.
+const EXAMPLE_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Reads the file at `path`.
+///
+/// # Errors
+/// Tells the first thing that is wrong, and where.
+pub fn read(path: &Path) -> Result<Draft, Complaint> {
+    let text = std::fs::read_to_string(path).map_err(|error| Complaint {
+        place: None,
+        what: format!("cannot read it: {error}"),
+        file: Some(path.to_owned()),
+    })?;
+    let mut draft = parse(path, &text)?;
+    if ["key", "keys"].iter().any(|field| mentions(&text, field)) {
+        draft.warnings.extend(keys::warn_of_readers(path));
+    }
+    let keys = draft.groups.iter().filter_map(|group| group.keys.as_ref());
+    if keys
+        .flat_map(|keys| &keys.value)
+        .any(|key| String::from(key.clone()) == EXAMPLE_KEY)
+    {
+        let shown = path.display();
+        draft.warnings.push(format!(
+            "{shown} has the example's key, which everybody knows: put what `hustings keys generate` prints in its place"
+        ));
+    }
+    Ok(draft)
+}
+
+/// Whether some group sets `field`.
+fn mentions(text: &str, field: &str) -> bool {
+    let name = |line: &str| line.split_once('=').map(|(name, _)| name.trim().to_owned());
+    text.lines()
+        .any(|line| name(line).as_deref() == Some(field))
+}
+
+/// Reads `text`, which stands in the file at `path`. Paths in it are relative to that file's directory.
+///
+/// # Errors
+/// Tells the first thing that is wrong, and where.
+pub fn parse(path: &Path, text: &str) -> Result<Draft, Complaint> {
+    let document = DeTable::parse(text).map_err(|error| broken(path, text, &error))?;
+    let table = Table::new(path, text, document.get_ref(), document.span());
+    table.refuse_unknown(AGENT_FIELDS, |name| {
+        let is_groups = GROUP_FIELDS.iter().any(|field| field.name == name);
+        is_groups.then_some("it belongs below a line [[group]]")
+    })?;
+    let mut draft = Draft {
+        file: Some(path.to_owned()),
+        name: table.text("name", as_it_is)?,
+        bind: table.text("bind", values::address)?,
+        interface: table.text("interface", values::interface)?,
+        http: table.text("http", values::http)?,
+        insecure: table.flag("insecure")?,
+        ..Draft::default()
+    };
+    for (group, span) in groups(&table)? {
+        let table = Table::new(path, text, group, span);
+        let group = read_group(path, &table, &mut draft.warnings)?;
+        draft.groups.push(group);
+    }
+    Ok(draft)
+}
+
+fn as_it_is(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+/// Not TOML at all.
+fn broken(path: &Path, text: &str, error: &toml::de::Error) -> Complaint {
+    let at = error.span().map_or(text.len(), |span| span.start);
+    let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let column = text[line_start..at].chars().count() + 1;
+    let why: Vec<&str> = error.message().lines().map(str::trim).collect();
+    Complaint {
+        place: Some(Place::Line(table::line_at(text, at))),
+        what: format!("column {column}: not TOML: {}", why.join(", ")),
+        file: Some(path.to_owned()),
+    }
+}
+
+type Groups<'t> = Vec<(&'t DeTable<'t>, std::ops::Range<usize>)>;
+
+fn groups<'t>(table: &Table<'t>) -> Result<Groups<'t>, Complaint> {
+    let Some(written) = table.get("group") else {
+        return Ok(Vec::new());
+    };
+    let as_group = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
+        DeValue::Table(group) => Some((group, value.span())),
+        _ => None, // not a table: refused below
+    };
+    let groups: Option<Groups<'t>> = match written.get_ref() {
+        DeValue::Array(values) => values.iter().map(as_group).collect(),
+        _ => None, // not a list: refused as well
+    };
+    groups.ok_or_else(|| {
+        let what = "group: begin each group with a line of its own, [[group]], in double brackets";
+        table.complain_at(&written.span(), what.to_owned())
+    })
+}
+
+fn read_group(
+    path: &Path,
+    table: &Table<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<GroupDraft, Complaint> {
+    table.refuse_unknown(GROUP_FIELDS, |name| {
+        let is_agents = AGENT_FIELDS.iter().any(|field| field.name == name);
+        is_agents.then_some("it belongs above the first [[group]]")
+    })?;
+    let Some(name) = table.text("name", as_it_is)? else {
+        let what = "[[group]] without a name: add name = \"web\", the same on every member";
+        return Err(table.complain(what.to_owned()));
+    };
+    Ok(GroupDraft {
+        keys: read_group_keys(path, table, warnings)?,
+        priority: table.whole("priority")?,
+        protocol: table.text("protocol", str::parse)?,
+        announce: table.text("announce", values::some_time)?,
+        suppress: table.text("suppress", values::duration)?,
+        listen: table.text("listen", values::listen)?,
+        listen_miss: table.number("listen-miss", "more than 0 and less than 1", |it| {
+            it > 0.0 && it < 1.0
+        })?,
+        loss: table.number("loss", "0 or more and less than 1", |it| {
+            (0.0..1.0).contains(&it)
+        })?,
+        takeover: table.text("takeover", values::takeover)?,
+        patience: table.text("patience", values::some_time)?,
+        bound: table.text("bound", values::some_time)?,
+        multicast: table.text("multicast", values::multicast)?,
+        join: table.texts("join", values::place)?,
+        ..GroupDraft::new(name)
+    })
+}
+
+/// `key`, `keys` or `key-file`: one of them, or none.
+fn read_group_keys(
+    path: &Path,
+    table: &Table<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Written<Vec<Key>>>, Complaint> {
+    let written: Vec<_> = ["key", "keys", "key-file"]
+        .into_iter()
+        .filter_map(|field| Some((field, table.get(field)?)))
+        .collect();
+    if let [(first, _), (second, value), ..] = written[..] {
+        let what = format!("{second} beside {first}: choose one of them");
+        return Err(table.complain_at(&value.span(), what));
+    }
+    let key = table.text("key", |text| to_key(text).map(|key| vec![key]))?;
+    let keys = table.texts("keys", to_key)?;
+    if let Some(Written { value, place }) = &keys
+        && value.is_empty()
+    {
+        return Err(table.complain_in(*place, "keys = []: give one key or more".to_owned()));
+    }
+    let file = table.text("key-file", |name| {
+        let home = path.parent().unwrap_or(Path::new(""));
+        read_keys(&home.join(name))
+    })?;
+    let file = file.map(|Written { value, place }| {
+        warnings.extend(value.warning);
+        let value = value.keys;
+        Written { value, place }
+    });
+    Ok(key.or(keys).or(file))
+}
+
+fn to_key(text: &str) -> Result<Key, String> {
+    Key::try_from(text.to_owned()).map_err(|error| error.to_string())
+}

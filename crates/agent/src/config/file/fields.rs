@@ -1,0 +1,63 @@
+//! Every field that a file may have.
+
+/// A field of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it is unless it is written, in the words of the documentation.
+    pub default: &'static str,
+    /// A value.
+    sample: &'static str,
+}
+
+const fn field(name: &'static str, default: &'static str, sample: &'static str) -> Field {
+    Field {
+        name,
+        default,
+        sample,
+    }
+}
+
+/// Above the first `[[group]]`.
+pub const AGENT_FIELDS: &[Field] = &[
+    field("name", "the host's name", "\"alpha\""),
+    field("bind", "0.0.0.0:0, or port 7400", "\"0.0.0.0:7400\""),
+    field("interface", "the first that leads away", "\"10.0.0.1\""),
+    field("http", "127.0.0.1:7480", "\"127.0.0.1:7480\""),
+    field("insecure", "false", "true"),
+    field("group", "needed", "[[group]]"),
+];
+
+/// Below each `[[group]]`.
+pub const GROUP_FIELDS: &[Field] = &[
+    field("name", "needed", "\"web\""),
+    field("key", "none", "\"64 hexadecimal digits\""),
+    field("keys", "none", "[\"64 hexadecimal digits\"]"),
+    field("key-file", "none", "\"web.key\""),
+    field("priority", "0", "10"),
+    field("protocol", "suppress", "\"suppress\""),
+    field("announce", "100ms", "\"100ms\""),
+    field("suppress", "5ms", "\"5ms\""),
+    field("listen", "auto", "\"300ms\""),
+    field("listen-miss", "1e-6", "1e-6"),
+    field("loss", "0.1", "0.1"),
+    field("takeover", "never", "\"never\""),
+    field("patience", "5ms, or 1s", "\"1s\""),
+    field("bound", "100ms", "\"100ms\""),
+    field("multicast", "239.255.72.85:7401", "\"239.255.72.85:7401\""),
+    field("join", "nowhere", "[\"10.0.0.2:7400\"]"),
+];
+
+/// What could stand behind `name =`.
+pub(super) fn sample(name: &str) -> &'static str {
+    let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
+    fields
+        .find(|field| field.name == name)
+        .map_or("", |field| field.sample)
+}
+
+/// Whether a field's value must not be shown.
+pub(super) fn is_secret(name: &str) -> bool {
+    ["key", "keys"].contains(&name)
+}

@@ -1,0 +1,402 @@
+//! The file, field by field: what is understood, and what is said of the rest.
+
+use std::path::Path;
+
+use hustings_protocol::Duration;
+use hustings_protocol::announce::{Config, Criterion, Joining, Listen, Takeover};
+
+use super::{AGENT_FIELDS, EXAMPLE, Field, GROUP_FIELDS, parse};
+use crate::config::{AgentConfig, HTTP, MULTICAST, ProtocolConfig};
+
+const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+fn settle(text: &str) -> Result<AgentConfig, String> {
+    let draft = parse(Path::new("h.toml"), text).map_err(|it| it.to_string())?;
+    draft.settle().map_err(|it| it.to_string())
+}
+
+/// A group with these lines, of an agent that stays on its host.
+fn group(lines: &str) -> String {
+    format!("bind = \"127.0.0.1:0\"\n[[group]]\nname = \"web\"\n{lines}")
+}
+
+#[track_caller]
+fn announced(lines: &str) -> Config {
+    match settle(&group(lines)).map(|config| config.groups[0].protocol) {
+        Ok(ProtocolConfig::Announce(config)) => config,
+        other => panic!("{lines}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn refused(text: &str, complaint: &str) {
+    match settle(text) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(said) => assert_eq!(said, complaint, "of:\n{text}"),
+    }
+}
+
+#[test]
+fn a_group_with_a_key_is_enough() {
+    let config = settle(&format!("[[group]]\nname = \"web\"\nkey = \"{KEY}\"")).unwrap();
+    assert_eq!(config.name, crate::config::draft::host_name());
+    assert_eq!(config.bind.to_string(), "0.0.0.0:0");
+    assert_eq!(config.http, Some(HTTP));
+    assert_eq!(config.groups[0].multicast, Some(MULTICAST));
+    assert_eq!(config.groups[0].keys.len(), 1);
+    assert_eq!(config.groups[0].protocol.name(), "suppress");
+}
+
+#[test]
+fn every_field_is_heeded() {
+    let config = settle(&format!(
+        "name = \"alpha\"\nbind = \"127.0.0.1:1\"\ninterface = \"127.0.0.2\"\nhttp = \"off\"\ninsecure = true\n\
+         [[group]]\nname = \"web\"\nkeys = [\"{KEY}\", \"{KEY}\"]\npriority = 7\nprotocol = \"earliest\"\n\
+         multicast = \"off\"\njoin = [\"10.0.0.2:7400\", \"host:1\"]"
+    ));
+    assert_eq!(
+        config.unwrap_err(),
+        "h.toml:9: group `web`: priority means nothing to protocol earliest: who wakes up first leads"
+    );
+    let config = settle(&format!(
+        "name = \"alpha\"\nbind = \"127.0.0.1:1\"\ninterface = \"127.0.0.2\"\nhttp = \"off\"\ninsecure = true\n\
+         [[group]]\nname = \"web\"\nkeys = [\"{KEY}\", \"{KEY}\"]\npriority = 7\nprotocol = \"bully\"\n\
+         bound = \"20ms\"\npatience = \"2s\"\nmulticast = \"off\"\njoin = [\"10.0.0.2:7400\", \"host:1\"]\n\
+         [[group]]\nname = \"db\"\n"
+    ))
+    .unwrap();
+    assert_eq!(
+        (config.name.as_str(), config.http, config.insecure),
+        ("alpha", None, true)
+    );
+    assert_eq!(config.bind.to_string(), "127.0.0.1:1");
+    assert_eq!(config.interface.to_string(), "127.0.0.2");
+    let [web, db] = &config.groups[..] else {
+        panic!("two groups: {config:?}");
+    };
+    assert_eq!((web.keys.len(), web.merit.0, web.multicast), (2, 7, None));
+    assert_eq!(web.join, ["10.0.0.2:7400", "host:1"]);
+    let ProtocolConfig::Bully(bully) = web.protocol else {
+        panic!("{web:?}");
+    };
+    assert_eq!(bully.answer_within, Duration::from_millis(50));
+    assert_eq!(bully.patience, Some(Duration::from_secs(2)));
+    assert_eq!(
+        (db.name.as_str(), db.keys.len(), db.join.len()),
+        ("db", 0, 0)
+    );
+}
+
+#[test]
+fn the_announce_family_has_its_intervals() {
+    let usual = announced("");
+    assert_eq!(usual.announce, Duration::from_millis(100));
+    assert_eq!(usual.suppress, Duration::from_millis(5));
+    assert_eq!(usual.takeover, Takeover::Never);
+    assert_eq!(usual.listen, Listen::Measured { miss: 1e-6 });
+    assert_eq!(
+        usual.listen_interval(usual.assumed_loss),
+        Some(Duration::from_millis(650))
+    );
+    let told = announced(
+        "announce = \"1s\"\nsuppress = \"20ms\"\nlisten = \"3s\"\nloss = 0\ntakeover = \"by-the-better\"\npatience = \"7ms\"",
+    );
+    assert_eq!(told.announce, Duration::from_secs(1));
+    assert_eq!(told.suppress, Duration::from_millis(20));
+    assert_eq!(told.listen, Listen::For(Duration::from_secs(3)));
+    assert_eq!(told.assumed_loss, 0.0);
+    assert_eq!(told.takeover, Takeover::ByTheBetter);
+    let patience = Duration::from_millis(7);
+    assert_eq!(told.joining, Joining::SuppressThenQuery { patience });
+    assert_eq!(
+        announced("protocol = \"announce\"").suppress,
+        Duration::ZERO
+    );
+    assert_eq!(
+        announced("protocol = \"earliest\"").criterion,
+        Criterion::EarliestWake
+    );
+    assert_eq!(
+        announced("listen-miss = 0.01").listen,
+        Listen::Measured { miss: 0.01 }
+    );
+}
+
+#[test]
+fn members_that_are_named_need_a_known_port() {
+    for (lines, bind) in [
+        ("", "0.0.0.0:0"),
+        ("multicast = \"off\"", "0.0.0.0:7400"),
+        ("join = [\"10.0.0.2:7400\"]", "0.0.0.0:7400"),
+    ] {
+        let config = settle(&format!(
+            "insecure = true\n[[group]]\nname = \"web\"\n{lines}"
+        ));
+        assert_eq!(config.unwrap().bind.to_string(), bind, "{lines}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
+    for (text, complaint) in [
+        ("", "h.toml: no group: an agent is a member of at least one"),
+        (
+            "name = \"alpha",
+            "h.toml:1: column 14: not TOML: invalid basic string, expected `\"`",
+        ),
+        (
+            "name = alpha",
+            "h.toml:1: column 8: not TOML: string values must be quoted, expected literal string",
+        ),
+        (
+            "name = 5",
+            "h.toml:1: name = 5: a text in quotes is needed, as in name = \"alpha\"",
+        ),
+        (
+            "\nname = \"a b\"\n[[group]]\nname = \"web\"",
+            "h.toml:2: name `a b`: 1 to 64 letters, digits, dots, hyphens or underscores are needed",
+        ),
+        (
+            "nme = \"a\"",
+            "h.toml:1: nme: no such field here: did you mean name?",
+        ),
+        (
+            "colour = 1",
+            "h.toml:1: colour: no such field here: choose name, bind, interface, http, insecure or group",
+        ),
+        (
+            "priority = 1",
+            "h.toml:1: priority: no such field here: it belongs below a line [[group]]",
+        ),
+        (
+            "bind = \"0.0.0.0\"",
+            "h.toml:1: bind = \"0.0.0.0\": not an address: write an IP address and a port, as in 0.0.0.0:7400 or [::]:7400",
+        ),
+        (
+            "bind = \"0.0.0.0:70000\"",
+            "h.toml:1: bind = \"0.0.0.0:70000\": port `70000` is not a number from 0 to 65535: write an IP address and a port, as in 0.0.0.0:7400 or [::]:7400",
+        ),
+        (
+            "http = \"on\"",
+            "h.toml:1: http = \"on\": not an address: write an IP address and a port, as in 127.0.0.1:7480, or off",
+        ),
+        (
+            "http = \"0.0.0.0:7480\"\n[[group]]\nname = \"web\"",
+            "h.toml:1: http 0.0.0.0:7480 is not of this host alone, and whoever reaches it may steer this agent: choose an address such as 127.0.0.1:7480, off, or --insecure to let anybody",
+        ),
+        (
+            "interface = \"eth0\"",
+            "h.toml:1: interface = \"eth0\": not an IP address: write one of this host's, without a port, as in 10.0.0.1",
+        ),
+        (
+            "insecure = \"yes\"",
+            "h.toml:1: insecure = \"yes\": true or false, without quotes, is needed, as in insecure = true",
+        ),
+        (
+            "[group]\nname = \"web\"",
+            "h.toml:1: group: begin each group with a line of its own, [[group]], in double brackets",
+        ),
+        (
+            "[[group]]\npriority = 1",
+            "h.toml:1: [[group]] without a name: add name = \"web\", the same on every member",
+        ),
+        (
+            "[[group]]\nname = \"web\"",
+            "h.toml:2: group `web` has no key, and its frames leave this host (bound to 0.0.0.0:0): set a key (`hustings keys generate` prints one), or --insecure to let anybody on the network take part",
+        ),
+    ] {
+        refused(text, complaint);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_group_is_told_as_well() {
+    for (lines, complaint) in [
+        (
+            "anounce = 1",
+            "anounce: no such field here: did you mean announce?",
+        ),
+        (
+            "bind = \"0.0.0.0:1\"",
+            "bind: no such field here: it belongs above the first [[group]]",
+        ),
+        (
+            "key = \"0123\"",
+            "key: not a key: 64 hexadecimal digits are needed (`hustings keys generate` prints one)",
+        ),
+        (
+            "key = 5",
+            "key: a text in quotes is needed, as in key = \"64 hexadecimal digits\"",
+        ),
+        ("keys = []", "keys = []: give one key or more"),
+        (
+            "keys = [\"0123\"]",
+            "keys: not a key: 64 hexadecimal digits are needed (`hustings keys generate` prints one)",
+        ),
+        (
+            "key-file = \"/nowhere/web.key\"",
+            "key-file = \"/nowhere/web.key\": cannot read /nowhere/web.key: No such file or directory (os error 2)",
+        ),
+        (
+            "priority = -1",
+            "priority = -1: a whole number from 0 to 9223372036854775807 is needed, as in priority = 10",
+        ),
+        (
+            "protocol = \"raft\"",
+            "protocol = \"raft\": no such protocol: choose announce, suppress, earliest, bully, chang-roberts or modified-ring",
+        ),
+        (
+            "announce = \"100\"",
+            "announce = \"100\": not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 100ms",
+        ),
+        (
+            "announce = 100",
+            "announce = 100: a text in quotes is needed, as in announce = \"100ms\"",
+        ),
+        (
+            "announce = \"0s\"",
+            "announce = \"0s\": too short: choose 1ns or more",
+        ),
+        (
+            "listen = \"soon\"",
+            "listen = \"soon\": choose auto, or a duration: a number and a unit (ns, us, ms, s, m, h), as in 300ms",
+        ),
+        (
+            "listen-miss = 1.0",
+            "listen-miss = 1.0: a number, more than 0 and less than 1, is needed, as in listen-miss = 1e-6",
+        ),
+        (
+            "loss = 1",
+            "loss = 1: a number, 0 or more and less than 1, is needed, as in loss = 0.1",
+        ),
+        (
+            "takeover = \"yes\"",
+            "takeover = \"yes\": choose never or by-the-better",
+        ),
+        (
+            "multicast = \"10.0.0.1:7401\"",
+            "multicast = \"10.0.0.1:7401\": not a multicast address: choose one, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
+        ),
+        (
+            "join = [\"10.0.0.2\"]",
+            "join = [\"10.0.0.2\"]: \"10.0.0.2\": not a host and a port: write them as in 10.0.0.2:7400, [fd00::2]:7400 or host.example.org:7400",
+        ),
+        (
+            "join = \"10.0.0.2:7400\"",
+            "join = \"10.0.0.2:7400\": a list of texts in quotes is needed, as in join = [\"10.0.0.2:7400\"]",
+        ),
+    ] {
+        refused(&group(lines), &format!("h.toml:4: {complaint}"));
+    }
+}
+
+#[test]
+fn values_that_do_not_go_together_are_refused() {
+    for (lines, complaint) in [
+        (
+            "listen = \"100ms\"",
+            "listen 100ms is not more than announce 100ms: every leader would be missed; choose 200ms or more, or auto",
+        ),
+        (
+            "listen-miss = 0.1\nlisten = \"1s\"",
+            "listen-miss means nothing with listen 1s: it is for listen auto",
+        ),
+        (
+            "suppress = \"0s\"",
+            "suppress 0s leaves protocol suppress no time: choose 5ms, or protocol announce",
+        ),
+        (
+            "bound = \"1s\"",
+            "bound means nothing to protocol suppress: it is for bully",
+        ),
+        (
+            "announce = \"1s\"\nprotocol = \"bully\"",
+            "announce means nothing to protocol bully: it is for announce, suppress and earliest",
+        ),
+        (
+            "takeover = \"never\"\nprotocol = \"modified-ring\"",
+            "takeover means nothing to protocol modified-ring: it is for announce, suppress and earliest",
+        ),
+    ] {
+        refused(
+            &group(lines),
+            &format!("h.toml:4: group `web`: {complaint}"),
+        );
+    }
+    let twice = format!("{}\n[[group]]\nname = \"web\"", group(""));
+    refused(&twice, "h.toml:6: group `web` is there twice");
+    let two_keys = group(&format!("key = \"{KEY}\"\nkey-file = \"web.key\""));
+    refused(
+        &two_keys,
+        "h.toml:5: key-file beside key: choose one of them",
+    );
+}
+
+#[test]
+fn a_missing_file_is_told() {
+    let complaint = super::read(Path::new("/nowhere/h.toml"))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        complaint,
+        "/nowhere/h.toml: cannot read it: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn the_example_is_accepted_and_shows_every_field() {
+    settle(EXAMPLE).unwrap();
+    let (agent, group) = EXAMPLE.split_once("\n[[group]]\n").unwrap();
+    let shows = |text: &str, field: &Field| {
+        let lines = text.lines().map(|line| line.trim_start_matches("# "));
+        let mut names = lines.filter_map(|line| line.split_once(" = "));
+        names.any(|(name, _)| name == field.name)
+    };
+    for field in AGENT_FIELDS.iter().filter(|field| field.name != "group") {
+        assert!(shows(agent, field), "{}", field.name);
+    }
+    for field in GROUP_FIELDS {
+        assert!(shows(group, field), "{}", field.name);
+    }
+}
+
+#[test]
+fn the_example_shows_the_defaults() {
+    let written: String = EXAMPLE
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(field) if is_default(field) => format!("{field}\n"),
+            Some(_) | None => format!("{line}\n"),
+        })
+        .collect();
+    let (example, written) = (settle(EXAMPLE).unwrap(), settle(&written).unwrap());
+    assert_eq!(format!("{example:?}"), format!("{written:?}"));
+}
+
+/// Whether a line of the example, its comment mark taken off, sets a field to its default.
+fn is_default(line: &str) -> bool {
+    let Some((name, value)) = line.split_once(" = ") else {
+        return false;
+    };
+    let value = value.split('#').next().unwrap_or_default();
+    let value = value.trim().trim_matches('"');
+    let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
+    fields.any(|field| {
+        let mut defaults = field.default.split(", or ");
+        // `bound` is of another protocol than the default one.
+        field.name == name && name != "bound" && defaults.any(|default| default == value)
+    })
+}
+
+#[test]
+fn the_guide_has_every_field_with_its_default() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/configuration.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (agent, group) = guide.split_once("## A group").unwrap();
+    for (fields, part) in [(AGENT_FIELDS, agent), (GROUP_FIELDS, group)] {
+        for Field { name, default, .. } in fields {
+            let row = format!("| `{name}` | {default} |");
+            assert!(part.lines().any(|line| line.starts_with(&row)), "{row}");
+        }
+    }
+}

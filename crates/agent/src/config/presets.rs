@@ -1,0 +1,86 @@
+//! Protocols as an agent runs them unless told otherwise: every number here, with its reason.
+
+use hustings_protocol::announce::{Config, Criterion, Joining, Listen, Takeover};
+use hustings_protocol::{Duration, bully, chang_roberts, modified_ring};
+
+use super::ProtocolConfig;
+
+/// T_A: ten small datagrams a second from the leader alone. A leader whose host fails silently is then
+/// missed within a second; one whose process dies is known to be dead at once, whatever this says.
+pub const ANNOUNCE: Duration = Duration::from_millis(100);
+
+/// T_S: on a LAN, where a datagram takes less than 1 ms, some members in a hundred speak before they
+/// hear a better one; and an election takes milliseconds.
+pub const SUPPRESS: Duration = Duration::from_millis(5);
+
+/// How long a member that asks for the leader waits before it announces itself: several round trips on
+/// a LAN. Too short costs one announcement, which the leader corrects at once.
+pub const ANSWER_WITHIN: Duration = Duration::from_millis(5);
+
+/// How likely a leader that is there may be missed, each time its announcements are counted: at ten
+/// a second about once a day if loss is as high as assumed, and never where nothing is lost. The chapter's
+/// 1e-3 would mean every other minute.
+pub const LISTEN_MISS: f64 = 1e-6;
+
+/// What to assume of the loss until it is measured: a bad wireless network.
+pub const LOSS: f64 = 0.1;
+
+/// How long a bully or a ring waits for what is due before it calls an election: twice what the failure
+/// detector needs, or the dead would be asked in vain.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Most messages take less than this, between busy hosts too. Only elections with dead members wait for it.
+pub const BOUND: Duration = Duration::from_millis(100);
+
+/// See [`ProtocolConfig::announce_field`].
+pub(super) fn announce_family(announce: Duration) -> Config {
+    Config {
+        suppress: SUPPRESS,
+        listen: Listen::Measured { miss: LISTEN_MISS },
+        joining: Joining::SuppressThenQuery {
+            patience: ANSWER_WITHIN,
+        },
+        takeover: Takeover::Never,
+        assumed_loss: LOSS,
+        ..Config::field(announce)
+    }
+}
+
+impl ProtocolConfig {
+    /// The announce family where a leader announces itself every `announce`: LE-S. Set `suppress` to zero
+    /// for LE-A.
+    ///
+    /// - `takeover` is `Never`: a change of leaders costs the application more than a better one gains
+    ///   it, and a member that comes and goes would cost two a time.
+    /// - `listen` is measured with [`LISTEN_MISS`] from an assumed [`LOSS`]: T_L = 6.5 T_A at first, and
+    ///   2.5 T_A where nothing is lost.
+    /// - `suppress` is [`SUPPRESS`], `patience` is [`ANSWER_WITHIN`], whatever `announce` is: they follow
+    ///   from the network's delay alone.
+    pub fn announce_field(announce: Duration) -> Self {
+        Self::Announce(announce_family(announce))
+    }
+
+    /// The bully where most messages take less than `bound`.
+    pub fn bully_field(bound: Duration, patience: Duration) -> Self {
+        Self::Bully(bully::Config::field(bound, patience))
+    }
+
+    /// Chang and Roberts' ring.
+    pub fn chang_roberts_field(patience: Duration) -> Self {
+        Self::ChangRoberts(chang_roberts::Config::field(patience))
+    }
+
+    /// The modified ring.
+    pub fn modified_ring_field(patience: Duration) -> Self {
+        Self::ModifiedRing(modified_ring::Config::field(patience))
+    }
+
+    /// What its name on the command line is: the announce family has three.
+    pub(super) fn family_name(config: &Config) -> &'static str {
+        match (config.criterion, config.suppress) {
+            (Criterion::EarliestWake, _) => "earliest",
+            (Criterion::Merit, Duration::ZERO) => "announce",
+            (Criterion::Merit, Duration(_)) => "suppress",
+        }
+    }
+}

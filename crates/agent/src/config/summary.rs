@@ -1,0 +1,94 @@
+//! A configuration in a few words, for people.
+
+use hustings_protocol::announce::{Joining, Listen, Takeover};
+
+use super::{AgentConfig, GroupConfig, ProtocolConfig};
+
+/// What being the leader is worth without an authority.
+pub const ADVISORY: &str =
+    "leadership is advisory: for a while two members may both take themselves for the leader";
+
+impl AgentConfig {
+    /// Who it is and where it listens.
+    pub fn sentence(&self) -> String {
+        let http = match self.http {
+            Some(address) => address.to_string(),
+            None => "off".to_owned(),
+        };
+        let multicasts = match self.groups.iter().any(|group| group.multicast.is_some()) {
+            true => format!(", multicasts by {}", self.interface),
+            false => String::new(),
+        };
+        format!(
+            "member {}: bind {}{multicasts}, http {http}",
+            self.name, self.bind
+        )
+    }
+}
+
+impl GroupConfig {
+    /// How its leader is elected and its members are found, and whether it has a key.
+    pub fn sentence(&self) -> String {
+        let keys = match self.keys.len() {
+            0 => "no key".to_owned(),
+            1 => "key set".to_owned(),
+            several => format!("{several} keys set"),
+        };
+        let ways = match (self.multicast, &self.join[..]) {
+            (Some(address), []) => format!("multicast {address}"),
+            (Some(address), join) => format!("multicast {address}, join {}", join.join(" ")),
+            (None, []) => "no multicast and nobody to join: others must join here".to_owned(),
+            (None, join) => format!("join {}", join.join(" ")),
+        };
+        format!(
+            "group {}: {}, priority {}; {keys}; {ways}",
+            self.name,
+            self.protocol.sentence(),
+            self.merit.0
+        )
+    }
+}
+
+impl ProtocolConfig {
+    /// Its name and its intervals.
+    pub fn sentence(&self) -> String {
+        let name = self.name();
+        match self {
+            Self::Announce(config) => {
+                let first = config.listen_interval(config.assumed_loss);
+                let first = first.map_or_else(|| "ever".to_owned(), |span| span.to_string());
+                let listen = match config.listen {
+                    Listen::Measured { .. } => format!("auto ({first} at first)"),
+                    Listen::For(_) | Listen::Never => first,
+                };
+                let patience = match config.joining {
+                    Joining::Query { patience } | Joining::SuppressThenQuery { patience } => {
+                        format!(", patience {patience}")
+                    }
+                    Joining::Announce => String::new(),
+                };
+                let takeover = match config.takeover {
+                    Takeover::Never => "never",
+                    Takeover::ByTheBetter => "by-the-better",
+                };
+                format!(
+                    "{name}: announce {}, suppress {}, listen {listen}, takeover {takeover}{patience}",
+                    config.announce, config.suppress
+                )
+            }
+            Self::Bully(config) => {
+                let patience = patience_in_words(config.patience);
+                format!(
+                    "{name}: answers within {}, victory within {}{patience}",
+                    config.answer_within, config.victory_within
+                )
+            }
+            Self::ChangRoberts(config) => format!("{name}{}", patience_in_words(config.patience)),
+            Self::ModifiedRing(config) => format!("{name}{}", patience_in_words(config.patience)),
+        }
+    }
+}
+
+fn patience_in_words(patience: Option<hustings_protocol::Duration>) -> String {
+    patience.map_or_else(String::new, |span| format!(", patience {span}"))
+}

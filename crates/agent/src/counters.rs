@@ -1,0 +1,65 @@
+//! What an agent counts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::seal::Rejected;
+
+/// Frames that a member of a group has sent, heard and refused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Datagrams and links' frames sent; a multicast counts once.
+    pub sent: u64,
+    /// Let in.
+    pub heard: u64,
+    /// Messages of the election among those sent.
+    pub election_sent: u64,
+    /// Could not be sent: the network refused, or nobody knows the member's address.
+    pub unsent: u64,
+    /// Shorter than the shortest frame.
+    pub truncated: u64,
+    /// Of a layout that this program does not speak.
+    pub unknown_version: u64,
+    /// Sealed under a key that this group does not have.
+    pub unknown_key: u64,
+    /// Altered on the way, or forged.
+    pub broken_seal: u64,
+    /// Sealed rightly, but not what a member would say.
+    pub malformed: u64,
+    /// Sealed under this group's key, but for another group.
+    pub other_group: u64,
+    /// Heard before.
+    pub replayed: u64,
+    /// From members that run another protocol.
+    pub other_protocol: u64,
+    /// From somebody else who goes by this member's name.
+    pub namesakes: u64,
+    /// How often this member noticed that it had not run for longer than its listen interval.
+    pub pauses: u64,
+}
+
+impl Counters {
+    pub(crate) fn reject(&mut self, why: Rejected) {
+        let counter = match why {
+            Rejected::Truncated => &mut self.truncated,
+            Rejected::Version => &mut self.unknown_version,
+            Rejected::Key => &mut self.unknown_key,
+            Rejected::Seal => &mut self.broken_seal,
+            Rejected::Malformed => &mut self.malformed,
+            Rejected::Group => &mut self.other_group,
+            Rejected::Replayed => &mut self.replayed,
+        };
+        *counter += 1;
+    }
+
+    /// How many frames were refused, for whatever reason.
+    pub fn rejected(&self) -> u64 {
+        self.truncated
+            + self.unknown_version
+            + self.unknown_key
+            + self.broken_seal
+            + self.malformed
+            + self.other_group
+            + self.replayed
+            + self.other_protocol
+    }
+}

@@ -1,0 +1,152 @@
+//! What members say to each other, before it is sealed.
+
+use hustings_protocol::MemberId;
+use serde::{Deserialize, Serialize};
+
+use crate::identity::Life;
+use crate::seal::{OVERHEAD_BYTES, Rejected};
+
+/// The longest datagram: it crosses any network in one piece.
+pub const MOST_DATAGRAM_BYTES: usize = 1_200;
+
+/// The longest content of a datagram.
+pub const MOST_CONTENT_BYTES: usize = MOST_DATAGRAM_BYTES - OVERHEAD_BYTES;
+
+/// The longest name of a member or group.
+pub const MOST_NAME_BYTES: usize = 64;
+
+/// One utterance of a member.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame<'a> {
+    /// Which group it is meant for.
+    pub group: u64,
+    /// Who says it.
+    pub sender: Sender<'a>,
+    /// How many frames its sender has sent before it in this life.
+    pub number: u64,
+    /// What it says.
+    #[serde(borrow)]
+    pub body: Body<'a>,
+}
+
+/// Who says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its identity.
+    pub id: MemberId,
+    life: u64,
+    /// Where it receives unicasts and links: the port, on the address that the frame comes from.
+    pub port: u16,
+}
+
+impl<'a> Sender<'a> {
+    /// The member called `name`, in its present life.
+    pub fn new(name: &'a str, id: MemberId, life: Life, port: u16) -> Self {
+        Self {
+            name,
+            id,
+            life: life.0,
+            port,
+        }
+    }
+
+    /// Which of its lives this is.
+    pub fn life(&self) -> Life {
+        Life(self.life)
+    }
+}
+
+/// What a frame says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Body<'a> {
+    /// A message of the election.
+    Election {
+        /// Of which protocol: members that run different ones must not take each other's messages.
+        protocol: u8,
+        /// The message.
+        message: &'a [u8],
+    },
+    /// A message of the failure detector.
+    Membership(&'a [u8]),
+    /// I am here. To be answered, by the failure detector, if it is new.
+    Hello,
+    /// Are you there? If nobody is, the kernel answers.
+    Knock,
+    /// The lifeline of this member broke, and nobody is where it was.
+    Obituary {
+        /// Who is dead.
+        of: MemberId,
+    },
+}
+
+impl<'a> Frame<'a> {
+    /// Writes it to `content`, which is emptied first.
+    pub fn encode(&self, content: &mut Vec<u8>) {
+        content.clear();
+        // Writing to memory of our own plain types cannot fail.
+        if let Ok(bytes) = postcard::to_extend(self, std::mem::take(content)) {
+            *content = bytes;
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is not what a member would say.
+    pub fn decode(content: &'a [u8]) -> Result<Self, Rejected> {
+        let (frame, rest) =
+            postcard::take_from_bytes::<Self>(content).map_err(|_| Rejected::Malformed)?;
+        let name = frame.sender.name;
+        let is_fit = rest.is_empty()
+            && name.len() <= MOST_NAME_BYTES
+            && crate::identity::member_id(name) == frame.sender.id;
+        match is_fit {
+            true => Ok(frame),
+            false => Err(Rejected::Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Body, Frame, Sender};
+    use crate::identity::{Life, member_id};
+    use crate::seal::Rejected;
+
+    #[test]
+    fn what_is_written_can_be_read_and_nothing_else() {
+        let frame = Frame {
+            group: 7,
+            sender: Sender::new("a", member_id("a"), Life(1), 7400),
+            number: 3,
+            body: Body::Election {
+                protocol: 1,
+                message: b"I lead",
+            },
+        };
+        let mut content = Vec::new();
+        frame.encode(&mut content);
+        assert_eq!(Frame::decode(&content), Ok(frame));
+        for length in 0..content.len() {
+            let cut = &content[..length];
+            assert_eq!(Frame::decode(cut), Err(Rejected::Malformed), "{length}");
+        }
+        content.push(0);
+        assert_eq!(Frame::decode(&content), Err(Rejected::Malformed));
+    }
+
+    #[test]
+    fn a_name_and_an_identity_that_do_not_match_are_not_a_member() {
+        let frame = Frame {
+            group: 7,
+            sender: Sender::new("a", member_id("b"), Life(1), 7400),
+            number: 0,
+            body: Body::Hello,
+        };
+        let mut content = Vec::new();
+        frame.encode(&mut content);
+        assert_eq!(Frame::decode(&content), Err(Rejected::Malformed));
+    }
+}

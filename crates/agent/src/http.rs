@@ -1,0 +1,276 @@
+//! The HTTP interface: who leads, now and whenever it changes, and to make a leader step down.
+//!
+//! | Request | Answer |
+//! |---|---|
+//! | `GET /healthz` | `{"healthy": true}` while the agent runs |
+//! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
+//! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
+//! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
+//! | `POST /v1/groups/{group}/step-down?for=10s` | `{"group": .., "for": ..}` once it has stepped down |
+//!
+//! Errors are `{"error": ..}`. Nobody beyond this host gets in, and no web page that a browser of this
+//! host shows: not by a name of its own that leads here (the host must be a loopback's), nor by a form
+//! (to steer takes a header that forms cannot set).
+
+mod watching;
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration as StdDuration;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use hustings_protocol::Duration;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::agent::Handle;
+use crate::leadership::Leadership;
+
+/// What a request that steers must carry: `Hustings-Request: 1`.
+pub const STEERING_HEADER: &str = "hustings-request";
+
+/// How long a leader that steps down stays out of elections, unless told.
+pub const STEP_DOWN_FOR: Duration = Duration::from_secs(10);
+
+/// The longest that it may stay out: a day.
+const LONGEST_STEP_DOWN: Duration = Duration::from_secs(24 * 3600);
+
+/// Whom the interface answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// Programs of this host.
+    ThisHost,
+    /// Anybody.
+    Anybody,
+}
+
+/// Listens at `address`.
+///
+/// # Errors
+/// If the address cannot be had, or is not of this host alone and the door is for this host only.
+pub async fn listen(address: SocketAddr, door: Door) -> io::Result<TcpListener> {
+    if door == Door::ThisHost && !address.ip().is_loopback() {
+        let refusal = "not an address of this host alone";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, refusal));
+    }
+    TcpListener::bind(address).await
+}
+
+/// Answers until the program ends.
+///
+/// # Errors
+/// If the listener breaks down.
+pub fn serve(
+    listener: TcpListener,
+    handle: Handle,
+    door: Door,
+) -> impl Future<Output = io::Result<()>> {
+    let router = router(handle, door);
+    async move { axum::serve(listener, router).await }
+}
+
+fn router(handle: Handle, door: Door) -> Router {
+    let router = Router::new()
+        .route("/healthz", get(health))
+        .route("/v1/status", get(status))
+        .route("/v1/groups/{group}/leader", get(leader))
+        .route("/v1/groups/{group}/step-down", post(step_down))
+        .route("/v1/watch", get(watch))
+        .fallback(nothing_there)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(handle);
+    match door {
+        Door::ThisHost => router.layer(middleware::from_fn(refuse_strangers)),
+        Door::Anybody => router,
+    }
+}
+
+/// Why a request is not answered as asked.
+struct Refusal(StatusCode, String);
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let Self(code, error) = self;
+        (code, Json(json!({ "error": error }))).into_response()
+    }
+}
+
+async fn health(State(agent): State<Handle>) -> Result<Json<Value>, Refusal> {
+    agent.status().await.ok_or_else(gone)?;
+    Ok(Json(json!({ "healthy": true })))
+}
+
+async fn status(State(agent): State<Handle>) -> Result<Response, Refusal> {
+    let status = agent.status().await.ok_or_else(gone)?;
+    Ok(Json(status).into_response())
+}
+
+async fn leader(
+    State(agent): State<Handle>,
+    Path(group): Path<String>,
+) -> Result<Json<Leadership>, Refusal> {
+    let watched = agent
+        .watch(&group)
+        .ok_or_else(|| no_such_group(&agent, &group))?;
+    let leadership = watched.borrow().clone();
+    Ok(Json(leadership))
+}
+
+async fn watch(State(agent): State<Handle>) -> impl IntoResponse {
+    Sse::new(watching::events(&agent)).keep_alive(KeepAlive::default())
+}
+
+async fn step_down(
+    State(agent): State<Handle>,
+    Path(group): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<Value>, Refusal> {
+    if headers.get(STEERING_HEADER).is_none_or(|it| it != "1") {
+        let what = "the header `Hustings-Request: 1` is missing: it keeps web pages from steering this agent";
+        return Err(Refusal(StatusCode::FORBIDDEN, what.to_owned()));
+    }
+    let span = step_down_for(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
+    let stepped_down = agent
+        .step_down(&group, StdDuration::from_nanos(span.0))
+        .await;
+    stepped_down.map_err(|_| no_such_group(&agent, &group))?;
+    Ok(Json(json!({ "group": group, "for": span.to_string() })))
+}
+
+/// The span in `for=10s`.
+fn step_down_for(query: Option<&str>) -> Result<Duration, String> {
+    let Some(query) = query.filter(|it| !it.is_empty()) else {
+        return Ok(STEP_DOWN_FOR);
+    };
+    let Some(span) = query.strip_prefix("for=").filter(|it| !it.contains('&')) else {
+        return Err(format!(
+            "query `{query}`: only for=DURATION is known, as in for=10s"
+        ));
+    };
+    let span =
+        crate::config::values::some_time(span).map_err(|what| format!("for={span}: {what}"))?;
+    match span > LONGEST_STEP_DOWN {
+        true => Err(format!("for={span} is too long: choose 24h or less")),
+        false => Ok(span),
+    }
+}
+
+async fn nothing_there(uri: Uri) -> Refusal {
+    let path = uri.path();
+    let what = format!(
+        "nothing at {path}: there are /healthz, /v1/status, /v1/watch, /v1/groups/GROUP/leader and /v1/groups/GROUP/step-down"
+    );
+    Refusal(StatusCode::NOT_FOUND, what)
+}
+
+async fn wrong_method(request: Request) -> Refusal {
+    let (method, path) = (request.method(), request.uri().path());
+    let remedy = match path.ends_with("/step-down") {
+        true => "POST",
+        false => "GET",
+    };
+    let what = format!("{method} {path} is not possible: use {remedy}");
+    Refusal(StatusCode::METHOD_NOT_ALLOWED, what)
+}
+
+fn no_such_group(agent: &Handle, group: &str) -> Refusal {
+    let groups = agent.groups().join(", ");
+    let what = format!("no member of group `{group}`: this agent is one of {groups}");
+    Refusal(StatusCode::NOT_FOUND, what)
+}
+
+fn gone() -> Refusal {
+    Refusal(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the agent has ended".to_owned(),
+    )
+}
+
+/// A name that leads to this host need not be its own: a web page may have made it so.
+async fn refuse_strangers(request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST);
+    match host.and_then(|host| host.to_str().ok()) {
+        Some(host) if is_this_host(host) => next.run(request).await,
+        Some(host) => {
+            let what =
+                format!("host `{host}` is not this one: ask at localhost or a loopback address");
+            Refusal(StatusCode::FORBIDDEN, what).into_response()
+        }
+        None => {
+            let what = "the header `Host` is missing".to_owned();
+            Refusal(StatusCode::BAD_REQUEST, what).into_response()
+        }
+    }
+}
+
+/// Whether a `Host` header names this host by what nobody else can give a meaning to.
+fn is_this_host(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let literal = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || literal
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_this_host, step_down_for};
+    use hustings_protocol::Duration;
+
+    #[test]
+    fn only_loopback_names_are_this_host() {
+        for host in [
+            "localhost",
+            "LOCALHOST:7480",
+            "127.0.0.1:7480",
+            "127.1.2.3",
+            "[::1]:80",
+            "[::1]",
+        ] {
+            assert!(is_this_host(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1:7480",
+            "0.0.0.0",
+            "[::]:1",
+            "localhost:evil",
+        ] {
+            assert!(!is_this_host(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_step_down_lasts_as_long_as_asked() {
+        assert_eq!(step_down_for(None), Ok(Duration::from_secs(10)));
+        assert_eq!(
+            step_down_for(Some("for=250ms")),
+            Ok(Duration::from_millis(250))
+        );
+        for query in [
+            "for=",
+            "for=5",
+            "for=0s",
+            "for=25h",
+            "four=10s",
+            "for=1s&for=2s",
+        ] {
+            assert!(step_down_for(Some(query)).is_err(), "{query}");
+        }
+    }
+}

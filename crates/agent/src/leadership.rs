@@ -1,0 +1,62 @@
+//! What a member tells its user: who leads, and whether it is this member.
+
+use std::net::SocketAddr;
+
+use hustings_protocol::{Instant, MemberId};
+use serde::{Deserialize, Serialize};
+
+/// Whom a member of a group takes for the leader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leadership {
+    /// The group's name.
+    pub group: String,
+    /// This member's name.
+    pub member: String,
+    /// The leader, if there is one.
+    pub leader: Option<Peer>,
+    /// Whether this member is the leader.
+    pub leads: bool,
+    /// What being the leader is worth.
+    pub mode: Mode,
+    /// The number that a resource checks. None in advisory mode.
+    pub fence: Option<u64>,
+    /// Since when it is so, in nanoseconds on this host's boot clock.
+    pub since: Instant,
+    /// How often the leader has changed since this member came up.
+    pub changes: u64,
+}
+
+/// What being the leader is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// A nomination alone: for a while two members may both take themselves for the leader.
+    Advisory,
+}
+
+/// Another member, or this one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its name, unique in its group.
+    pub name: String,
+    /// Its identity, which follows from its name.
+    pub id: MemberId,
+    /// Where it receives unicasts.
+    pub address: Option<SocketAddr>,
+}
+
+impl Leadership {
+    /// What a member knows that has just come up: nothing.
+    pub fn unknown(group: &str, member: &str, now: Instant) -> Self {
+        Self {
+            group: group.to_owned(),
+            member: member.to_owned(),
+            leader: None,
+            leads: false,
+            mode: Mode::Advisory,
+            fence: None,
+            since: now,
+            changes: 0,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What is sent over links.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::{LENGTH_BYTES, Limits, MOST_FRAME_BYTES, Tally};
+
+/// Frames that wait are written together, as long as they are not more than this and one.
+const MOST_BATCH_BYTES: usize = MOST_FRAME_BYTES;
+
+/// Sends to `to` what is put into the queue, for as long as there is something to send.
+pub(super) async fn serve(
+    to: SocketAddr,
+    mut waiting: mpsc::Receiver<Vec<u8>>,
+    limits: Limits,
+    tally: Arc<Tally>,
+) {
+    let mut link = Link {
+        to,
+        stream: None,
+        limits,
+    };
+    let mut batch = Batch::default();
+    loop {
+        let frame = tokio::select! {
+            biased; // what is written to a connection that has ended is lost
+            () = link.closed_by_the_other_end() => {
+                link.stream = None;
+                continue;
+            }
+            frame = waiting.recv() => frame,
+            () = sleep(limits.idle) => {
+                // What was put in at the last moment is still sent; what comes later opens a new link.
+                waiting.close();
+                waiting.recv().await
+            }
+        };
+        let Some(frame) = frame else { return };
+        batch.fill(&frame, &mut waiting);
+        if link.write(&batch.bytes).await.is_err() {
+            let mut dropped = batch.frames;
+            // Those behind it would not fare better, and be late.
+            while waiting.try_recv().is_ok() {
+                dropped += 1;
+            }
+            tally.dropped.fetch_add(dropped, Ordering::Relaxed);
+            tracing::debug!("{dropped} frames to {to} dropped: it cannot be reached");
+        }
+    }
+}
+
+/// Frames to be written together.
+#[derive(Default)]
+struct Batch {
+    frames: u64,
+    bytes: Vec<u8>,
+}
+
+impl Batch {
+    /// With `first` and what waits behind it.
+    fn fill(&mut self, first: &[u8], waiting: &mut mpsc::Receiver<Vec<u8>>) {
+        self.frames = 0;
+        self.bytes.clear();
+        self.push(first);
+        while self.bytes.len() < MOST_BATCH_BYTES
+            && let Ok(frame) = waiting.try_recv()
+        {
+            self.push(&frame);
+        }
+    }
+
+    fn push(&mut self, frame: &[u8]) {
+        let length: [u8; LENGTH_BYTES] = (frame.len() as u32).to_be_bytes();
+        self.bytes.extend_from_slice(&length);
+        self.bytes.extend_from_slice(frame);
+        self.frames += 1;
+    }
+}
+
+/// A connection to one destination, while there is something to send.
+struct Link {
+    to: SocketAddr,
+    stream: Option<TcpStream>,
+    limits: Limits,
+}
+
+impl Link {
+    /// Writes all of it; if the connection breaks, once more on a new one. Frames that arrive twice
+    /// are known by their numbers.
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.try_write(bytes).await.is_ok() {
+            return Ok(());
+        }
+        sleep(self.limits.back_off).await;
+        self.try_write(bytes).await
+    }
+
+    async fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => self.connect().await?,
+        };
+        // One that takes nothing for so long is as good as gone.
+        timeout(self.limits.silence, stream.write_all(bytes)).await??;
+        self.stream = Some(stream);
+        Ok(())
+    }
+
+    async fn connect(&self) -> io::Result<TcpStream> {
+        let connecting = TcpStream::connect(self.to);
+        let stream = timeout(self.limits.connect_within, connecting).await??;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// Returns when the other end closes the connection. It never says anything: that too is its end.
+    async fn closed_by_the_other_end(&mut self) {
+        match &mut self.stream {
+            Some(stream) => _ = stream.read(&mut [0]).await,
+            None => std::future::pending().await,
+        }
+    }
+}

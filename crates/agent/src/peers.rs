@@ -1,0 +1,109 @@
+//! The members that a member has heard of.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use hustings_protocol::{Instant, MemberId};
+
+use crate::frame::Sender;
+use crate::identity::Life;
+use crate::leadership::Peer;
+
+/// More members than this are not remembered one by one: the one heard least recently gives way.
+const MOST_PEERS: usize = 65_536;
+
+/// The members that a member has heard of, and where.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    known: BTreeMap<MemberId, Acquaintance>,
+}
+
+/// What is known of another member.
+#[derive(Debug, Clone)]
+pub(crate) struct Acquaintance {
+    pub(crate) name: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) life: Life,
+    pub(crate) heard: Instant,
+    /// By which ways it was heard in this life.
+    pub(crate) ways: Ways,
+}
+
+/// By which ways somebody was heard, and since when.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ways {
+    pub(crate) unicast: Option<Instant>,
+    pub(crate) multicast: Option<Instant>,
+}
+
+/// How a frame came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Unicast,
+    Multicast,
+    Link,
+}
+
+impl Peers {
+    /// Takes note of a frame from `sender`.
+    pub(crate) fn note(&mut self, sender: &Sender<'_>, from: SocketAddr, way: Way, now: Instant) {
+        let address = SocketAddr::new(from.ip(), sender.port);
+        let known = self.known.get_mut(&sender.id);
+        if let Some(peer) = known
+            && peer.life == sender.life()
+        {
+            peer.address = address;
+            peer.heard = now;
+            peer.ways.note(way, now);
+            return;
+        }
+        if self.known.len() >= MOST_PEERS {
+            self.forget_one();
+        }
+        let mut ways = Ways::default();
+        ways.note(way, now);
+        let peer = Acquaintance {
+            name: sender.name.to_owned(),
+            address,
+            life: sender.life(),
+            heard: now,
+            ways,
+        };
+        self.known.insert(sender.id, peer);
+    }
+
+    fn forget_one(&mut self) {
+        let stalest = self.known.iter().min_by_key(|(_, peer)| peer.heard);
+        if let Some(id) = stalest.map(|(id, _)| *id) {
+            self.known.remove(&id);
+        }
+    }
+
+    pub(crate) fn get(&self, id: MemberId) -> Option<&Acquaintance> {
+        self.known.get(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (MemberId, &Acquaintance)> {
+        self.known.iter().map(|(id, peer)| (*id, peer))
+    }
+
+    /// As users see it.
+    pub(crate) fn describe(&self, id: MemberId) -> Peer {
+        let known = self.known.get(&id);
+        Peer {
+            name: known.map_or_else(|| format!("#{:016x}", id.0), |peer| peer.name.clone()),
+            id,
+            address: known.map(|peer| peer.address),
+        }
+    }
+}
+
+impl Ways {
+    fn note(&mut self, way: Way, now: Instant) {
+        match way {
+            Way::Unicast => self.unicast = self.unicast.or(Some(now)),
+            Way::Multicast => self.multicast = self.multicast.or(Some(now)),
+            Way::Link => {} // tells nothing of datagrams
+        }
+    }
+}

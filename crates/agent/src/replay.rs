@@ -1,0 +1,93 @@
+//! Frames heard before.
+
+use std::collections::BTreeMap;
+
+use hustings_protocol::MemberId;
+
+use crate::identity::Life;
+
+/// How far a frame may be overtaken by later ones of its sender.
+const WINDOW: u64 = 128;
+
+/// More senders than this are not remembered one by one: whoever holds the key could invent them.
+const MOST_SENDERS: usize = 4096;
+
+/// Which frames of each sender have been heard. Restarted senders begin a new life; what was sent in
+/// an earlier one counts as heard.
+#[derive(Debug, Default)]
+pub struct Replays {
+    senders: BTreeMap<MemberId, Heard>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    life: Life,
+    /// The greatest number heard.
+    latest: u64,
+    /// Bit `n`: whether `latest - n` was heard.
+    recent: u128,
+}
+
+impl Replays {
+    /// Takes note of a frame. Returns whether it is new.
+    pub fn admit(&mut self, sender: MemberId, life: Life, number: u64) -> bool {
+        let fresh = Heard {
+            life,
+            latest: number,
+            recent: 1,
+        };
+        if let Some(heard) = self.senders.get_mut(&sender) {
+            if life > heard.life {
+                *heard = fresh;
+                return true;
+            }
+            return life == heard.life && heard.admit(number);
+        }
+        if self.senders.len() >= MOST_SENDERS {
+            self.senders.pop_first();
+        }
+        self.senders.insert(sender, fresh);
+        true
+    }
+}
+
+impl Heard {
+    fn admit(&mut self, number: u64) -> bool {
+        if number > self.latest {
+            let ahead = number - self.latest;
+            self.recent = match ahead < WINDOW {
+                true => self.recent << ahead | 1,
+                false => 1,
+            };
+            self.latest = number;
+            return true;
+        }
+        let behind = self.latest - number;
+        if behind >= WINDOW || self.recent >> behind & 1 == 1 {
+            return false;
+        }
+        self.recent |= 1 << behind;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Replays, WINDOW};
+    use crate::identity::Life;
+    use hustings_protocol::MemberId;
+
+    #[test]
+    fn every_frame_is_admitted_once_whatever_the_order() {
+        let mut replays = Replays::default();
+        let mut admit = |life, number| replays.admit(MemberId(1), Life(life), number);
+        for number in [5, 3, 4, 9, 200, 199, 150] {
+            assert!(admit(7, number), "{number}");
+            assert!(!admit(7, number), "{number} again");
+        }
+        assert!(!admit(7, 200 - WINDOW), "too old to tell");
+        assert!(!admit(6, 1_000), "of an earlier life");
+        assert!(admit(8, 1), "of a new one");
+        assert!(!admit(7, 1_001), "the old one is over");
+    }
+}

@@ -1,0 +1,65 @@
+//! A command that runs on this host only while this member leads its group.
+//!
+//! Assumes   Linux, `/proc`, and that the program calls [`stage_main`] before all else
+//! Promises  the command runs only under a tenure of this member, once at a time; when it ends, all its
+//!           descendants have ended; they end with the agent, even if that is killed
+//! Needs     no privileges, no control groups, no unsafe code
+//!
+//! The agent starts three processes in a row, all of them its own executable:
+//!
+//! ```text
+//! agent ── warden ── guardian ── exec, which becomes the command
+//! ```
+//!
+//! - The *guardian* adopts what the command's descendants leave behind, however they detach themselves. The
+//!   socket that it shares with the agent brings it orders. If the agent dies, the socket ends, and the
+//!   guardian kills every descendant.
+//! - The *warden* adopts what the guardian leaves behind. If somebody kills the guardian, the command dies by
+//!   its parent-death signal, and the warden kills the rest. If somebody kills the warden, the guardian carries
+//!   on.
+//! - *exec* asks for the parent-death signal, which only a process itself can do, and then becomes the command.
+//!
+//! Two limits. Whoever kills warden and guardian at the same moment kills the command, but not what it has
+//! started. And a command that gains privileges loses its parent-death signal, and may be beyond the guardian's
+//! power to kill.
+
+mod back_off;
+mod error;
+mod guard;
+mod guardian;
+mod handover;
+mod lines;
+mod processes;
+mod signals;
+mod stages;
+mod supervisor;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+pub use error::Error;
+pub use stages::stage_main;
+pub use supervisor::supervise;
+
+/// What to run while this member leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    /// The program, by path or by a name that `PATH` has, and its arguments. It must stay in the foreground:
+    /// when this process ends, the command has ended, and what it left behind is stopped.
+    pub command: Vec<OsString>,
+    /// How long the command may take to end after it was asked to. Then it is killed.
+    pub grace: Duration,
+    /// What to do when the command ends by itself.
+    pub at_end: AtEnd,
+}
+
+/// What to do when the command ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtEnd {
+    /// End too, with its exit code.
+    Exit,
+    /// Give up leadership, and run it again when elected again.
+    Resign,
+    /// Start it again, after a pause that grows with each start up to a bound.
+    Restart,
+}

@@ -1,0 +1,59 @@
+//! Why a workload could not be supervised.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+use rustix::io::Errno;
+
+/// Why a workload could not be supervised. No process of the command is left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The workload names no program.
+    #[error("no command to run: give one after --")]
+    NoCommand,
+    /// There is no such program, or the interpreter that its first line names is missing.
+    #[error("command {0:?} not found: give its path, or a name that PATH has")]
+    NotFound(OsString),
+    /// There is such a file, but it cannot be run.
+    #[error("cannot run command {command:?}: {source}: name a program that you may execute")]
+    NotExecutable {
+        /// The program as it was given.
+        command: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The processes that watch over the command could not be started.
+    #[error("cannot start the command's guardian: {0}")]
+    Guardian(#[source] io::Error),
+    /// The agent cannot learn of signals, so it could not forward them.
+    #[error("cannot listen for signals: {0}")]
+    Signals(#[source] io::Error),
+    /// Nobody says any more who leads: the command was stopped.
+    #[error("the agent ended without saying who leads: see its log for the reason")]
+    LeadershipUnknown,
+}
+
+impl Error {
+    /// The code that a program should exit with: what a shell would say of the command, or 125 for our own
+    /// failures.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            Self::NotExecutable { .. } => 126,
+            Self::NoCommand | Self::Guardian(_) | Self::Signals(_) | Self::LeadershipUnknown => 125,
+        }
+    }
+
+    /// The system refused to run `command`.
+    pub(super) fn refused(command: &OsStr, errno: i32) -> Self {
+        if errno == Errno::NOENT.raw_os_error() {
+            Self::NotFound(command.to_owned())
+        } else {
+            Self::NotExecutable {
+                command: command.to_owned(),
+                source: io::Error::from_raw_os_error(errno),
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The agent's side of the guardian.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+use super::lines::{Order, Report};
+use super::stages::Stage;
+use super::{Workload, handover};
+use crate::Leadership;
+
+/// A command under guard. If this is dropped, the command is killed, with all its descendants.
+#[derive(Debug)]
+pub(super) struct Guard {
+    reports: Lines<BufReader<UnixStream>>,
+    warden: Child,
+}
+
+impl Guard {
+    /// Starts the processes that will start the command.
+    pub(super) fn start(workload: &Workload, leadership: &Leadership) -> io::Result<Self> {
+        let (guardian, theirs) = handover::pair(io::stdin().as_fd())?;
+        guardian.set_nonblocking(true)?;
+        let guardian = UnixStream::from_std(guardian)?;
+
+        let grace_millis = u64::try_from(workload.grace.as_millis()).unwrap_or(u64::MAX);
+        let mut line = Stage::Warden.command(grace_millis, &workload.command);
+        let leader = leadership.leader.as_ref().map(|leader| &leader.name);
+        line.env("HUSTINGS_GROUP", &leadership.group)
+            .env("HUSTINGS_LEADER", leader.unwrap_or(&leadership.member));
+        match leadership.fence {
+            Some(fence) => line.env("HUSTINGS_FENCE", fence.to_string()),
+            None => line.env_remove("HUSTINGS_FENCE"),
+        };
+        // In its own process group: what is typed at a terminal is for the agent to handle.
+        line.stdin(theirs).process_group(0);
+        let warden = Command::from(line).spawn()?;
+        let reports = BufReader::new(guardian).lines();
+        Ok(Self { reports, warden })
+    }
+
+    /// What the guardian has to say. None: it was killed, and nothing is left of the command. May be dropped
+    /// unfinished.
+    pub(super) async fn next(&mut self) -> Option<Report> {
+        let line = self.reports.next_line().await.ok().flatten()?;
+        line.parse().ok()
+    }
+
+    /// Tells the guardian. If it has ended, so has the command: [`Guard::next`] says so.
+    pub(super) async fn order(&mut self, order: Order) {
+        let line = format!("{order}\n");
+        let guardian = self.reports.get_mut();
+        let _ = guardian.write_all(line.as_bytes()).await;
+    }
+
+    /// Waits for the last of the processes after the last report.
+    pub(super) async fn end(mut self) -> io::Result<()> {
+        self.warden.wait().await.map(|_| ())
+    }
+}

@@ -1,0 +1,259 @@
+//! The agent's side: when the command starts, when it stops, and what follows when it ends.
+
+use std::ffi::OsStr;
+use std::future::Future;
+
+use hustings_protocol::Instant as BootTime;
+use rustix::process::Signal;
+use tokio::sync::watch;
+use tokio::sync::watch::error::RecvError;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::back_off::BackOff;
+use super::guard::Guard;
+use super::lines::{Ending, Order, Report};
+use super::signals::Signals;
+use super::{AtEnd, Error, Workload};
+use crate::Leadership;
+
+/// Runs the command whenever `leadership` says that this member leads, and stops it when it no longer does.
+/// Returns the code that the program should exit with.
+///
+/// The command finds the group's name in `HUSTINGS_GROUP`, the leader's in `HUSTINGS_LEADER` and the fence, if
+/// there is one, in `HUSTINGS_FENCE`. Its standard streams are this process's own. It has a process group of
+/// its own: it can write to a terminal, but is stopped by the system if it reads from one.
+///
+/// A command serves one tenure. If this member leads again with another [`fence`](Leadership::fence), or
+/// [`since`](Leadership::since) another time, the command is stopped and started anew. No command starts before
+/// the last descendant of the one before has ended.
+///
+/// From its first poll on, and until the process ends, signals are handled like this:
+/// - TERM and INT stop the command and end the supervision, with the command's exit code, or 128 + n if it died
+///   by signal n.
+/// - HUP, QUIT, USR1 and USR2 are passed to the command's first process.
+/// - While no command runs, TERM, INT and QUIT end the supervision with code 0; the others are ignored.
+/// - A signal that this process was started to ignore stays ignored.
+///
+/// `resign` is called under [`AtEnd::Resign`] when the command has ended: leadership is then expected to change.
+///
+/// If the future is dropped, the command is killed.
+///
+/// # Errors
+///
+/// When the command cannot be started, or when nobody is left who says who leads. [`Error::exit_code`] is the
+/// code for it.
+///
+/// ```no_run
+/// # async fn example(leadership: tokio::sync::watch::Receiver<hustings_agent::Leadership>) {
+/// use std::time::Duration;
+/// use hustings_agent::workload::{AtEnd, Workload, supervise};
+///
+/// let workload = Workload {
+///     command: vec!["backup".into(), "--hourly".into()],
+///     grace: Duration::from_secs(10),
+///     at_end: AtEnd::Restart,
+/// };
+/// let code = match supervise(workload, leadership, || ()).await {
+///     Ok(code) => code,
+///     Err(error) => {
+///         eprintln!("error: {error}");
+///         error.exit_code()
+///     }
+/// };
+/// # }
+/// ```
+pub async fn supervise(
+    workload: Workload,
+    leadership: watch::Receiver<Leadership>,
+    resign: impl FnMut(),
+) -> Result<u8, Error> {
+    if workload.command.is_empty() {
+        return Err(Error::NoCommand);
+    }
+    let supervisor = Supervisor {
+        signals: Signals::listen().map_err(Error::Signals)?,
+        workload,
+        leadership,
+        resign,
+    };
+    supervisor.run().await
+}
+
+struct Supervisor<R> {
+    workload: Workload,
+    leadership: watch::Receiver<Leadership>,
+    resign: R,
+    signals: Signals,
+}
+
+/// What tells one tenure of this member from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tenure {
+    since: BootTime,
+    fence: Option<u64>,
+}
+
+impl Tenure {
+    fn of(leadership: &Leadership) -> Option<Self> {
+        let Leadership { since, fence, .. } = *leadership;
+        leadership.leads.then_some(Self { since, fence })
+    }
+}
+
+/// Why a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// By itself, or killed by a stranger.
+    Itself,
+    /// Its tenure is over.
+    TenureOver,
+    /// Nobody says any more who leads.
+    LeadershipUnknown,
+    /// This process is asked to end.
+    Asked,
+}
+
+impl<R: FnMut()> Supervisor<R> {
+    async fn run(mut self) -> Result<u8, Error> {
+        let mut served = None;
+        loop {
+            let next = next_tenure(&mut self.leadership, served);
+            let Some(leadership) = unless_asked(&mut self.signals, next).await else {
+                return Ok(0);
+            };
+            let leadership = leadership.map_err(|_| Error::LeadershipUnknown)?;
+            if let Some(code) = self.serve(&leadership).await? {
+                return Ok(code);
+            }
+            served = Tenure::of(&leadership);
+        }
+    }
+
+    /// Runs the command through one tenure. The code to exit with, if the supervision ends with it.
+    async fn serve(&mut self, leadership: &Leadership) -> Result<Option<u8>, Error> {
+        let mut back_off = BackOff::new();
+        loop {
+            let started = Instant::now();
+            let (cause, ending) = self.run_once(leadership).await?;
+            let code = ending.code();
+            info!(?cause, code, "the command has ended");
+            match (cause, self.workload.at_end) {
+                (Cause::Asked, _) | (Cause::Itself, AtEnd::Exit) => return Ok(Some(code)),
+                (Cause::TenureOver, _) => return Ok(None),
+                (Cause::LeadershipUnknown, _) => return Err(Error::LeadershipUnknown),
+                (Cause::Itself, AtEnd::Resign) => {
+                    (self.resign)();
+                    return Ok(None);
+                }
+                (Cause::Itself, AtEnd::Restart) => {}
+            }
+
+            let pause = back_off.pause_after(started.elapsed());
+            info!(?pause, "the command will be started again");
+            let tenure_over = tenure_over(&mut self.leadership, leadership);
+            let pause_over = async {
+                tokio::select! {
+                    () = sleep(pause) => false,
+                    // If nobody says who leads, the wait for the next tenure ends with the error.
+                    _ = tenure_over => true,
+                }
+            };
+            match unless_asked(&mut self.signals, pause_over).await {
+                None => return Ok(Some(0)),
+                Some(true) => return Ok(None),
+                Some(false) => {}
+            }
+        }
+    }
+
+    /// Runs the command until it has ended, with all its descendants: by itself, at the end of the tenure, or
+    /// by a signal.
+    async fn run_once(&mut self, leadership: &Leadership) -> Result<(Cause, Ending), Error> {
+        let mut guard = Guard::start(&self.workload, leadership).map_err(Error::Guardian)?;
+        let mut cause = Cause::Itself;
+        let mut started = false;
+        let ended = loop {
+            tokio::select! {
+                report = guard.next() => match report {
+                    Some(Report::Started { pid }) => {
+                        started = true;
+                        info!(pid, "the command has started");
+                    }
+                    Some(Report::Refused { errno }) => break Err(Error::refused(self.program(), errno)),
+                    Some(Report::Ended(ending)) => break Ok((cause, ending)),
+                    None if started => {
+                        warn!("the command's guardian was killed, and the command with it");
+                        break Ok((cause, Ending::Killed(KILL)));
+                    }
+                    None => break Err(Error::Guardian(std::io::ErrorKind::UnexpectedEof.into())),
+                },
+                over = tenure_over(&mut self.leadership, leadership), if cause == Cause::Itself => {
+                    cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
+                    guard.order(Order::Stop(Signal::TERM)).await;
+                }
+                signal = self.signals.next() => {
+                    let stops = signal == Signal::TERM || signal == Signal::INT;
+                    if stops {
+                        cause = Cause::Asked;
+                        guard.order(Order::Stop(signal)).await;
+                    } else {
+                        guard.order(Order::Pass(signal)).await;
+                    }
+                }
+            }
+        };
+        guard.end().await.map_err(Error::Guardian)?;
+        ended
+    }
+
+    fn program(&self) -> &OsStr {
+        // `supervise` refuses an empty command.
+        &self.workload.command[0]
+    }
+}
+
+/// The number of the signal that nobody survives.
+const KILL: u8 = 9;
+
+/// The next tenure of this member that is not the one already served.
+async fn next_tenure(
+    leadership: &mut watch::Receiver<Leadership>,
+    mut served: Option<Tenure>,
+) -> Result<Leadership, RecvError> {
+    let elected = leadership.wait_for(|now| {
+        let tenure = Tenure::of(now);
+        let is_new = tenure.is_some() && tenure != served;
+        if tenure.is_none() {
+            served = None;
+        }
+        is_new
+    });
+    elected.await.map(|leadership| leadership.clone())
+}
+
+/// Waits until this member no longer leads, or does so under another tenure.
+async fn tenure_over(
+    leadership: &mut watch::Receiver<Leadership>,
+    served: &Leadership,
+) -> Result<(), RecvError> {
+    let served = Tenure::of(served);
+    let over = leadership.wait_for(|now| Tenure::of(now) != served);
+    over.await.map(|_| ())
+}
+
+/// Waits for `event`. None if this process is asked to end first, while no command runs.
+async fn unless_asked<T>(signals: &mut Signals, event: impl Future<Output = T>) -> Option<T> {
+    let asked = async {
+        loop {
+            let signal = signals.next().await;
+            if [Signal::TERM, Signal::INT, Signal::QUIT].contains(&signal) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        event = event => Some(event),
+        () = asked => None,
+    }
+}

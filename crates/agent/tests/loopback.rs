@@ -1,0 +1,103 @@
+//! Agents over real sockets on this host's loopback.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "these tests run in real time"
+)]
+#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+
+mod support;
+
+use hustings_protocol::{Duration, bully, chang_roberts, modified_ring};
+use support::{Members, announce};
+
+use hustings_agent::ProtocolConfig;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn five_members_that_share_nothing_but_a_key_elect_one_leader_by_multicast() {
+    let mut members = Members::start(5, announce(), "by-multicast").await;
+    members.agree().await;
+}
+
+#[tokio::test]
+async fn the_others_elect_another_when_the_leader_leaves() {
+    let mut members = Members::start(5, announce(), "leader-leaves").await;
+    let leader = members.agree().await;
+    members.stop(leader).await;
+    assert_ne!(members.agree().await, leader);
+}
+
+#[tokio::test]
+async fn the_others_elect_another_when_the_leader_vanishes() {
+    let mut members = Members::start(5, announce(), "leader-vanishes").await;
+    let leader = members.agree().await;
+    members.vanish(leader).await;
+    assert_ne!(members.agree().await, leader);
+}
+
+#[tokio::test]
+async fn a_leader_that_steps_down_follows() {
+    let mut members = Members::start(3, announce(), "steps-down").await;
+    let leader = members.agree().await;
+    members.step_down(leader).await;
+    assert_ne!(members.agree().await, leader);
+}
+
+#[tokio::test]
+async fn without_multicast_members_are_found_by_address() {
+    let mut members = Members::start_without_multicast(5, announce(), "by-address").await;
+    let leader = members.agree().await;
+    members.vanish(leader).await;
+    assert_ne!(members.agree().await, leader);
+}
+
+#[tokio::test]
+async fn bullies_agree_and_go_on_without_their_leader() {
+    let bound = Duration::from_millis(50);
+    let protocol = ProtocolConfig::Bully(bully::Config::field(bound, PATIENCE));
+    let mut members = Members::start(5, protocol, "bullies").await;
+    let leader = members.agree().await;
+    members.vanish(leader).await;
+    assert_ne!(members.agree().await, leader);
+}
+
+#[tokio::test]
+async fn rings_close_over_a_dead_leader() {
+    for (protocol, group) in [
+        (
+            ProtocolConfig::ChangRoberts(chang_roberts::Config::field(PATIENCE)),
+            "ring",
+        ),
+        (
+            ProtocolConfig::ModifiedRing(modified_ring::Config::field(PATIENCE)),
+            "modified-ring",
+        ),
+    ] {
+        let mut members = Members::start(5, protocol, group).await;
+        let leader = members.agree().await;
+        members.vanish(leader).await;
+        assert_ne!(members.agree().await, leader, "{group}");
+    }
+}
+
+#[tokio::test]
+async fn the_later_of_two_namesakes_takes_no_part_and_says_so() {
+    let mut members = Members::start(3, announce(), "namesakes").await;
+    let leader = members.agree().await;
+    let told = members.start_namesake(leader).await;
+    assert!(told.contains("give one of the two another name"), "{told}");
+    assert_eq!(members.agree().await, leader, "the first one goes on");
+}
+
+#[tokio::test]
+async fn members_with_another_key_are_strangers() {
+    let mut members = Members::start(3, announce(), "strangers").await;
+    members.agree().await;
+    let mut strangers = Members::start(2, announce(), "strangers").await;
+    strangers.agree().await;
+    members.agree().await;
+    assert!(members.unknown_keys().await > 0, "heard, and counted");
+}

@@ -1,0 +1,169 @@
+//! A group of agents in one process, each with its own sockets.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration as StdDuration;
+
+use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use hustings_agent::seal::Key;
+use hustings_agent::{Agent, Leadership};
+use hustings_protocol::announce::{self, Takeover};
+use hustings_protocol::{Duration, Merit};
+use tokio::sync::watch;
+
+/// Far longer than anything here takes: past it a test has failed.
+const PATIENCE: StdDuration = StdDuration::from_secs(20);
+
+/// How often to look.
+const POLL: StdDuration = StdDuration::from_millis(2);
+
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The announce family as agents run it, fast.
+pub(crate) fn announce() -> ProtocolConfig {
+    ProtocolConfig::Announce(announce::Config {
+        takeover: Takeover::Never,
+        ..announce::Config::field(Duration::from_millis(50))
+    })
+}
+
+/// A group of agents.
+pub(crate) struct Members {
+    template: AgentConfig,
+    agents: Vec<Option<Agent>>,
+    watches: Vec<watch::Receiver<Leadership>>,
+}
+
+impl Members {
+    /// Starts `count` members that find each other by multicast, under a key of their own.
+    pub(crate) async fn start(count: usize, protocol: ProtocolConfig, group: &str) -> Self {
+        let template = template(protocol, group, Some(MULTICAST));
+        let mut members = Self::none(template);
+        for index in 0..count {
+            members.come(index, &[]).await;
+        }
+        members
+    }
+
+    /// Starts `count` members that know the address of the first.
+    pub(crate) async fn start_without_multicast(
+        count: usize,
+        protocol: ProtocolConfig,
+        group: &str,
+    ) -> Self {
+        let mut members = Self::none(template(protocol, group, None));
+        members.come(0, &[]).await;
+        let first = members.agents[0].as_ref().unwrap().handle().address();
+        for index in 1..count {
+            members.come(index, &[first]).await;
+        }
+        members
+    }
+
+    fn none(template: AgentConfig) -> Self {
+        Self {
+            template,
+            agents: Vec::new(),
+            watches: Vec::new(),
+        }
+    }
+
+    async fn come(&mut self, index: usize, join: &[SocketAddr]) {
+        let mut config = self.template.clone();
+        config.name = name(index);
+        config.groups[0].join = join.iter().map(SocketAddr::to_string).collect();
+        let group = config.groups[0].name.clone();
+        let agent = Agent::start(config).await.unwrap();
+        self.watches.push(agent.handle().watch(&group).unwrap());
+        self.agents.push(Some(agent));
+    }
+
+    /// Waits until all who are there name the same leader, one of them. Returns which.
+    pub(crate) async fn agree(&mut self) -> usize {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            if let Some(leader) = self.agreed() {
+                return leader;
+            }
+            tokio::time::sleep(POLL).await;
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "no agreement: {:#?}",
+                self.present()
+                    .map(|index| self.watches[index].borrow().clone())
+                    .collect::<Vec<_>>()
+            );
+        }
+    }
+
+    fn present(&self) -> impl Iterator<Item = usize> {
+        let agents = self.agents.iter().enumerate();
+        agents.filter_map(|(index, agent)| agent.as_ref().map(|_| index))
+    }
+
+    fn agreed(&self) -> Option<usize> {
+        let named: Option<Vec<String>> = self
+            .present()
+            .map(|index| Some(self.watches[index].borrow().leader.as_ref()?.name.clone()))
+            .collect();
+        let named = named?;
+        let leader = self.present().find(|index| name(*index) == named[0])?;
+        named.iter().all(|it| *it == named[0]).then_some(leader)
+    }
+
+    pub(crate) async fn stop(&mut self, index: usize) {
+        self.agents[index].take().unwrap().stop().await.unwrap();
+    }
+
+    /// Ends a member without a word, as SIGKILL does: its sockets are closed, and that is all.
+    pub(crate) async fn vanish(&mut self, index: usize) {
+        self.agents[index].take().unwrap().abort().await;
+    }
+
+    pub(crate) async fn step_down(&self, index: usize) {
+        let agent = self.agents[index].as_ref().unwrap();
+        let group = &self.template.groups[0].name;
+        let span = StdDuration::from_millis(500);
+        agent.handle().step_down(group, span).await.unwrap();
+    }
+
+    /// Starts another member by the name of `index`. Returns what it says when it ends.
+    pub(crate) async fn start_namesake(&self, index: usize) -> String {
+        let mut config = self.template.clone();
+        config.name = name(index);
+        let mut agent = Agent::start(config).await.unwrap();
+        let ended = tokio::time::timeout(PATIENCE, agent.ended()).await.unwrap();
+        ended.unwrap_err().to_string()
+    }
+
+    /// How many frames under unknown keys all have heard.
+    pub(crate) async fn unknown_keys(&self) -> u64 {
+        let mut unknown = 0;
+        for agent in self.agents.iter().flatten() {
+            let status = agent.handle().status().await.unwrap();
+            unknown += status.groups[0].counters.unknown_key;
+        }
+        unknown
+    }
+}
+
+fn name(index: usize) -> String {
+    format!("m{index}")
+}
+
+fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>) -> AgentConfig {
+    AgentConfig {
+        name: String::new(),
+        bind: SocketAddr::new(LOCALHOST, 0),
+        interface: LOCALHOST,
+        http: None,
+        insecure: false,
+        groups: vec![GroupConfig {
+            name: group.to_owned(),
+            keys: vec![Key::generate().unwrap()],
+            merit: Merit(0),
+            protocol,
+            multicast,
+            join: Vec::new(),
+        }],
+    }
+}

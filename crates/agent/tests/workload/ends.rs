@@ -1,0 +1,122 @@
+//! What follows when the command ends by itself, or cannot begin.
+
+use std::fs;
+use std::pin::Pin;
+
+use hustings_agent::Leadership;
+use hustings_agent::workload::{AtEnd, Workload, supervise};
+use hustings_protocol::Instant;
+use rustix::process::Signal;
+use tokio::sync::watch;
+
+use crate::agent::{Agent, LONG, SHORT, assert_gone, eventually, scratch};
+
+#[test]
+fn the_agent_ends_with_the_commands_exit_code() {
+    for (script, code) in [
+        ("exit 0", 0),
+        ("exit 3", 3),
+        ("exit 127", 127),
+        ("kill -KILL $$", 137),
+        ("kill -USR1 $$", 138),
+    ] {
+        let (ended_with, said) = Agent::leading("exit", LONG, script).end();
+        assert_eq!(ended_with, Some(code), "{script}");
+        assert_eq!(said, "", "{script}");
+    }
+}
+
+#[test]
+fn what_a_command_leaves_behind_ends_before_the_agent_does() {
+    for deaf in ["", "trap '' TERM;"] {
+        let another_session = "echo $(setsid sh -c 'sleep 1000 > /dev/null & echo $!')";
+        let script = format!("{deaf} {another_session}; sleep 1000 & echo $!; exit 5");
+        let agent = Agent::leading("exit", SHORT, &script);
+        let pids = agent.pids::<2>();
+        assert_eq!(agent.code(), Some(5));
+        assert_gone(&pids);
+    }
+}
+
+#[test]
+fn a_member_resigns_when_its_command_ends_and_runs_it_in_its_next_tenure() {
+    let mut agent = Agent::script("resign", LONG, "echo up; exit 1");
+    for _ in 0..3 {
+        agent.tell("lead");
+        assert_eq!(agent.line(), "up");
+        assert_eq!(agent.answer(), "resign");
+        agent.tell("follow");
+    }
+    agent.send(Signal::TERM);
+    assert_eq!(agent.code(), Some(0));
+}
+
+/// The member may be elected again before anyone has looked.
+#[test]
+fn a_tenure_that_follows_without_a_break_is_another_one() {
+    let mut agent = Agent::leading("resign", LONG, "echo up");
+    assert_eq!(agent.line(), "up");
+    assert_eq!(agent.answer(), "resign");
+    agent.tell("lead");
+    assert_eq!(agent.line(), "up");
+    assert_eq!(agent.answer(), "resign");
+}
+
+#[test]
+fn a_command_is_started_again_when_it_ends_until_the_tenure_does() {
+    let mut agent = Agent::leading("restart", LONG, "echo $HUSTINGS_FENCE; exit 1");
+    for _ in 0..3 {
+        assert_eq!(agent.line(), "");
+    }
+    agent.tell("lead 42");
+    eventually(|| (agent.line() == "42").then_some(()));
+    assert_eq!(agent.line(), "42");
+}
+
+/// Whatever is to happen at its end.
+#[test]
+fn a_command_that_cannot_be_run_ends_the_agent_with_a_remedy() {
+    let plain = scratch("plain");
+    fs::write(&plain, "no program").expect("files can be written");
+    let plain = plain.to_str().expect("paths of tests are text");
+    let denied = "Permission denied (os error 13): name a program that you may execute";
+    let cases = [
+        (
+            "no-such-program",
+            127,
+            "command \"no-such-program\" not found: give its path, or a name that PATH has"
+                .to_owned(),
+        ),
+        (
+            plain,
+            126,
+            format!("cannot run command {plain:?}: {denied}"),
+        ),
+        ("/", 126, format!("cannot run command \"/\": {denied}")),
+    ];
+    for at_end in ["exit", "resign", "restart"] {
+        for (command, code, said) in &cases {
+            let mut agent = Agent::start(at_end, LONG, &[command]);
+            agent.tell("lead");
+            assert_eq!(agent.end(), (Some(*code), format!("error: {said}\n")));
+        }
+    }
+}
+
+#[test]
+fn a_workload_without_a_command_is_refused() {
+    let workload = Workload {
+        command: Vec::new(),
+        grace: SHORT,
+        at_end: AtEnd::Exit,
+    };
+    let nobody = Leadership::unknown("choir", "alto", Instant(0));
+    let (_tell, leadership) = watch::channel(nobody);
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    // Boxed as what it may be: any thread may run it.
+    let supervision: Pin<Box<dyn Future<Output = _> + Send>> =
+        Box::pin(supervise(workload, leadership, || ()));
+    let error = runtime.expect("it can be built").block_on(supervision);
+    let error = error.expect_err("there is nothing to run");
+    assert_eq!(error.to_string(), "no command to run: give one after --");
+}

@@ -1,0 +1,141 @@
+//! The command runs while the member leads.
+
+use std::io::Write;
+use std::process::Command;
+
+use crate::agent::{
+    Agent, LONG, SHORT, TREE, assert_gone, eventually, line, lives, program, scratch, state,
+};
+
+const ENVIRONMENT: &str =
+    "echo $HUSTINGS_GROUP $HUSTINGS_LEADER ${HUSTINGS_FENCE-unset}; exec sleep 1000";
+
+#[test]
+fn the_command_learns_group_and_leader_and_no_fence_where_there_is_none() {
+    let mut line = line(&program());
+    line.env("HUSTINGS_FENCE", "somebody else's");
+    let mut agent = Agent::start_by(line, "exit", LONG, &["sh", "-c", ENVIRONMENT]);
+    agent.tell("lead");
+    assert_eq!(agent.line(), "choir alto unset");
+}
+
+#[test]
+fn another_fence_is_another_tenure_and_starts_the_command_anew() {
+    let mut agent = Agent::script("exit", LONG, ENVIRONMENT);
+    agent.tell("lead 41");
+    assert_eq!(agent.line(), "choir alto 41");
+    agent.tell("lead 42");
+    assert_eq!(agent.line(), "choir alto 42");
+}
+
+#[test]
+fn the_commands_streams_are_the_agents() {
+    let mut agent = Agent::leading("exit", LONG, "cat; echo complaint >&2");
+    let mut stdin = agent.stdin.take().expect("it is piped");
+    writeln!(stdin, "input").expect("somebody reads");
+    assert_eq!(agent.line(), "input");
+    drop(stdin);
+    assert_eq!(agent.end(), (Some(0), "complaint\n".to_owned()));
+}
+
+#[test]
+fn arguments_reach_the_command_as_they_are() {
+    let command = ["printf", r"%s\n", "a b", "", "--grace", "$x \"'"];
+    let mut agent = Agent::start("exit", LONG, &command);
+    agent.tell("lead");
+    let lines: [String; 4] = std::array::from_fn(|_| agent.line());
+    assert_eq!(lines, ["a b", "", "--grace", "$x \"'"]);
+    assert_eq!(agent.code(), Some(0));
+}
+
+#[test]
+fn a_command_whose_member_no_longer_leads_is_asked_to_end() {
+    let script = "sleep 1000 & trap 'echo asked; exit' TERM; echo up; while :; do wait; done";
+    let mut agent = Agent::leading("exit", LONG, script);
+    for _ in 0..3 {
+        assert_eq!(agent.line(), "up");
+        agent.tell("follow");
+        assert_eq!(agent.line(), "asked");
+        agent.tell("lead");
+    }
+}
+
+#[test]
+fn nothing_survives_the_end_of_a_tenure() {
+    for deaf in ["", "trap '' TERM;"] {
+        let mut agent = Agent::leading("exit", SHORT, &format!("{deaf} {TREE}"));
+        let pids = agent.pids::<3>();
+        agent.tell("follow");
+        assert_gone(&pids);
+        assert!(lives(agent.pid()), "the agent stays as a follower");
+        agent.tell("lead");
+        agent.pids::<3>();
+    }
+}
+
+/// With a grace that nobody lives to see the end of.
+#[test]
+fn processes_that_left_the_commands_process_group_are_asked_to_end_too() {
+    let mut agent = Agent::leading("exit", LONG, TREE);
+    let pids = agent.pids::<3>();
+    agent.tell("follow");
+    assert_gone(&pids);
+}
+
+/// A process that is stopped, as by Ctrl-Z, does not hear that it should end.
+#[test]
+fn a_stopped_command_ends_too() {
+    let mut agent = Agent::leading("exit", LONG, "echo $$; kill -STOP $$; sleep 1000");
+    let [pid] = agent.pids();
+    eventually(|| (state(pid)? == "T").then_some(()));
+    agent.tell("follow");
+    assert_gone(&[pid]);
+}
+
+#[test]
+fn a_new_tenure_waits_for_the_last_process_of_the_one_before() {
+    let gate = scratch("gate");
+    let made = Command::new("mkfifo").arg(&gate).status();
+    assert!(made.expect("mkfifo starts").success());
+    let gate = gate.display();
+    let script = format!(
+        "sleep 1000 &
+         trap 'echo stopping; read line < {gate}; echo stopped; exit' TERM
+         echo started
+         while :; do wait; done"
+    );
+    let mut agent = Agent::leading("exit", LONG, &script);
+    assert_eq!(agent.line(), "started");
+    agent.tell("follow");
+    assert_eq!(agent.line(), "stopping");
+    for line in ["lead", "follow", "lead"] {
+        agent.tell(line);
+    }
+    std::fs::write(gate.to_string(), "go\n").expect("the command waits at the gate");
+    assert_eq!(agent.line(), "stopped");
+    assert_eq!(agent.line(), "started");
+}
+
+#[test]
+fn a_command_is_stopped_when_nobody_says_who_leads() {
+    let mut agent = Agent::leading("restart", LONG, TREE);
+    let pids = agent.pids::<3>();
+    agent.tell_no_more();
+    let (code, said) = agent.end();
+    assert_eq!(code, Some(125));
+    let expected = "error: the agent ended without saying who leads: see its log for the reason\n";
+    assert_eq!(said, expected);
+    assert_gone(&pids);
+}
+
+/// As an upgrade does.
+#[test]
+fn an_agent_whose_executable_was_removed_still_runs_its_command() {
+    let copy = scratch("copy");
+    std::fs::copy(program(), &copy).expect("programs can be copied");
+    let mut agent = Agent::start_by(line(&copy), "exit", LONG, &["echo", "up"]);
+    std::fs::remove_file(copy).expect("it is there");
+    agent.tell("lead");
+    assert_eq!(agent.line(), "up");
+    assert_eq!(agent.code(), Some(0));
+}
