@@ -105,6 +105,14 @@ impl ProtocolConfig {
         matches!(self, Self::ChangRoberts(_) | Self::ModifiedRing(_))
     }
 
+    /// How often leaders announce themselves, where they do.
+    pub(crate) fn announce_interval(&self) -> Option<Duration> {
+        match self {
+            Self::Announce(config) => Some(config.announce),
+            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => None,
+        }
+    }
+
     /// After how long others may have missed a leader that does not run; none if never.
     pub(crate) fn longest_pause(&self) -> Option<Duration> {
         match self {

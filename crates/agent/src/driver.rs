@@ -51,16 +51,12 @@ pub trait Seat: Send {
     fn due(&self) -> Option<Instant>;
     /// The member is stopped in good order.
     fn leave(&mut self, now: Instant);
-    /// The member forgets everything and comes up again, in the life after `lives_before`.
-    fn restart(&mut self, now: Instant, lives_before: u32);
     /// Takes what is to be done.
     fn take_effects(&mut self) -> Vec<Effect>;
 }
 
 /// The seat of a member that runs `P`.
-pub struct Driver<P: Protocol, M> {
-    /// Makes a member that has lived so often before.
-    make: M,
+pub struct Driver<P: Protocol> {
     protocol: P,
     world: World<P>,
 }
@@ -77,23 +73,15 @@ struct World<P: Protocol> {
     effects: Vec<Effect>,
 }
 
-impl<P, M> Driver<P, M>
+impl<P> Driver<P>
 where
     P: Protocol,
     P::Message: Serialize,
-    M: Fn(u32) -> P,
 {
-    /// The member `me`, which has lived `lives_before` times.
-    pub fn new(
-        me: Candidate,
-        config: P::Config,
-        rng: Xoshiro256PlusPlus,
-        lives_before: u32,
-        make: M,
-    ) -> Self {
+    /// The member `me`, which runs `protocol`.
+    pub fn new(me: Candidate, protocol: P, config: P::Config, rng: Xoshiro256PlusPlus) -> Self {
         Self {
-            protocol: make(lives_before),
-            make,
+            protocol,
             world: World {
                 me,
                 config,
@@ -112,12 +100,11 @@ where
     }
 }
 
-impl<P, M> Seat for Driver<P, M>
+impl<P> Seat for Driver<P>
 where
     P: Protocol + Send,
     P::Config: Send,
     P::Message: Serialize + DeserializeOwned,
-    M: Fn(u32) -> P + Send,
 {
     fn start(&mut self, now: Instant) {
         self.step(now, Input::Start);
@@ -159,13 +146,6 @@ where
 
     fn leave(&mut self, now: Instant) {
         self.step(now, Input::Leave);
-    }
-
-    fn restart(&mut self, now: Instant, lives_before: u32) {
-        self.protocol = (self.make)(lives_before);
-        self.world.timers.fill(None);
-        self.world.effects.push(Effect::Report(Outcome::Vacant));
-        self.step(now, Input::Start);
     }
 
     fn take_effects(&mut self) -> Vec<Effect> {
@@ -248,7 +228,7 @@ mod tests {
         let better = Candidate::new(2, 2);
         let config = Config::slides(Duration::from_millis(10));
         let rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut seat = Driver::new(me, config, rng, 0, |_| Bully::new());
+        let mut seat = Driver::new(me, Bully::new(), config, rng);
         seat.view_changed(Instant::START, ViewChange::Joined(better));
         seat.start(Instant::START);
         let effects = seat.take_effects();
@@ -274,7 +254,7 @@ mod tests {
         let config = Config::slides(Duration::from_millis(10));
         let rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let me = Candidate::new(1, 1);
-        let mut seat = Driver::new(me, config, rng, 0, |_| Bully::new());
+        let mut seat = Driver::new(me, Bully::new(), config, rng);
         assert!(seat.receive(Instant::START, me.id, &[255; 9]).is_err());
     }
 }

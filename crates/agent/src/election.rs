@@ -1,10 +1,10 @@
 //! The choice of protocol: the one place where it is made.
 
-use hustings_protocol::Candidate;
-use hustings_protocol::announce::Announce;
+use hustings_protocol::announce::{self, Announce, Criterion, Joining, MeritScale, Repeat, Wake};
 use hustings_protocol::bully::Bully;
 use hustings_protocol::chang_roberts::ChangRoberts;
 use hustings_protocol::modified_ring::ModifiedRing;
+use hustings_protocol::{Candidate, Duration, Merit};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::ProtocolConfig;
@@ -19,20 +19,52 @@ pub(crate) fn seat(
 ) -> Box<dyn Seat> {
     match protocol {
         ProtocolConfig::Announce(config) => {
-            let make = |lives| Announce::new(Some(lives));
-            Box::new(Driver::new(me, config, rng, lives_before, make))
+            let announce = Announce::new(Some(lives_before));
+            Box::new(Driver::new(me, announce, config, rng))
         }
-        ProtocolConfig::Bully(config) => {
-            let make = |_| Bully::new();
-            Box::new(Driver::new(me, config, rng, lives_before, make))
-        }
+        ProtocolConfig::Bully(config) => Box::new(Driver::new(me, Bully::new(), config, rng)),
         ProtocolConfig::ChangRoberts(config) => {
-            let make = |_| ChangRoberts::new();
-            Box::new(Driver::new(me, config, rng, lives_before, make))
+            Box::new(Driver::new(me, ChangRoberts::new(), config, rng))
         }
         ProtocolConfig::ModifiedRing(config) => {
-            let make = |_| ModifiedRing::new();
-            Box::new(Driver::new(me, config, rng, lives_before, make))
+            Box::new(Driver::new(me, ModifiedRing::new(), config, rng))
         }
+    }
+}
+
+/// The seat of somebody who only listens, for `span`: it follows whoever leads. None where whoever does not
+/// take part cannot follow.
+pub(crate) fn onlooker(
+    protocol: ProtocolConfig,
+    span: Duration,
+    rng: Xoshiro256PlusPlus,
+) -> Option<Box<dyn Seat>> {
+    match protocol {
+        ProtocolConfig::Announce(config) => {
+            // The worst of all, which wakes up last of all: when its time is over.
+            let nobody = Candidate::new(u64::MAX, 0);
+            let at_the_end = MeritScale {
+                worst: Merit(0),
+                best: Merit(1),
+                chance: 0.0,
+            };
+            let config = announce::Config {
+                suppress: span,
+                wake: Wake::ByMerit(at_the_end),
+                criterion: Criterion::Merit,
+                joining: Joining::Announce,
+                farewell: Repeat::Times(0),
+                ..config
+            };
+            Some(Box::new(Driver::new(
+                nobody,
+                Announce::new(None),
+                config,
+                rng,
+            )))
+        }
+        ProtocolConfig::Bully(_)
+        | ProtocolConfig::ChangRoberts(_)
+        | ProtocolConfig::ModifiedRing(_) => None,
     }
 }

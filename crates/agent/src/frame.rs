@@ -1,6 +1,6 @@
 //! What members say to each other, before it is sealed.
 
-use hustings_protocol::MemberId;
+use hustings_protocol::{MemberId, Merit};
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Life;
@@ -72,6 +72,16 @@ pub enum Body<'a> {
     Membership(&'a [u8]),
     /// I am here. To be answered, by the failure detector, if it is new.
     Hello,
+    /// I follow you.
+    Follow {
+        /// How I compare.
+        merit: Merit,
+    },
+    /// Tell me so more rarely.
+    Slower {
+        /// How long to pause.
+        pause_ns: u64,
+    },
     /// Are you there? If nobody is, the kernel answers.
     Knock,
     /// The lifeline of this member broke, and nobody is where it was.

@@ -2,9 +2,12 @@
 //!
 //! Like the driver it is told the time and what arrived; what is to be sent it leaves in an outbox.
 
+mod acting;
+mod following;
+
 use std::net::SocketAddr;
 
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome, ViewChange};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
@@ -12,16 +15,17 @@ use tokio::sync::watch;
 
 use crate::config::GroupConfig;
 use crate::counters::Counters;
-use crate::driver::{Effect, Seat};
+use crate::driver::Seat;
 use crate::election;
 use crate::frame::{Body, Frame, Sender};
 use crate::identity::{Life, group_id, member_id};
 use crate::leadership::{Leadership, Peer};
-use crate::membership::{Membership, MembershipEffect};
+use crate::membership::Membership;
 use crate::peers::{Peers, Way};
 use crate::reach::Reach;
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
+use following::Following;
 
 /// Frames of an earlier life may be on their way for so long.
 const AFTERLIFE: Duration = Duration::from_secs(2);
@@ -62,6 +66,8 @@ pub(crate) struct Group {
     peers: Peers,
     reach: Reach,
     leadership: watch::Sender<Leadership>,
+    /// None where members see each other anyway.
+    following: Option<Following>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -127,6 +133,7 @@ impl Group {
             peers: Peers::default(),
             reach,
             leadership: watch::Sender::new(Leadership::unknown(&config.name, member, now)),
+            following: config.protocol.announce_interval().map(Following::new),
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
@@ -231,7 +238,7 @@ impl Group {
         }
     }
 
-    /// A frame arrived that opens with this group's key.
+    /// A frame arrived that opens with this group's key. Returns whether it was let in.
     pub(crate) fn hear(
         &mut self,
         now: Instant,
@@ -239,22 +246,27 @@ impl Group {
         way: Way,
         frame: &Frame<'_>,
         out: &mut Outbox,
-    ) {
+    ) -> bool {
         let sender = &frame.sender;
         if sender.id == self.me.id {
             self.hear_namesake(now, from, sender.life());
-            return;
+            return false;
         }
         if !matches!(self.standing, Standing::Partaking) {
-            return;
+            return false;
         }
-        self.note_way(now, from, way, sender, out);
-        if !self.replays.admit(sender.id, sender.life(), frame.number) {
+        let address = SocketAddr::new(from.ip(), sender.port);
+        let is_new = self.replays.admit(sender.id, sender.life(), frame.number);
+        // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
+        // can repeat what a member said.
+        if is_new || self.is_at(sender, address) {
+            self.note_way(now, from, way, sender, out);
+        }
+        if !is_new {
             self.counters.reject(Rejected::Replayed);
-            return;
+            return false;
         }
         self.counters.heard += 1;
-        let address = SocketAddr::new(from.ip(), sender.port);
         match frame.body {
             Body::Election { protocol, .. } if protocol != self.config.protocol.tag() => {
                 self.counters.other_protocol += 1;
@@ -266,9 +278,18 @@ impl Group {
             }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello => self.on_hello(now, sender, address, out),
+            Body::Follow { merit } => self.on_follow(now, sender.id, merit, address, out),
+            Body::Slower { pause_ns } => self.on_slower(sender.id, pause_ns),
             Body::Knock | Body::Obituary { .. } => {} // the loop, or the kernel, sees to it
         }
         self.act(now, out);
+        true
+    }
+
+    /// Whether a member is known to be at `address` in this life.
+    fn is_at(&self, sender: &Sender<'_>, address: SocketAddr) -> bool {
+        let known = self.peers.get(sender.id);
+        known.is_some_and(|peer| peer.address == address && peer.life == sender.life())
     }
 
     /// Somebody goes by our name: we ourselves, looped back or in an earlier life, or somebody else.
@@ -350,7 +371,7 @@ impl Group {
         }
         if self.abstains_until.is_some_and(|until| until <= now) {
             self.abstains_until = None;
-            self.renew(now);
+            self.take_part_again(now);
         }
         if self.hello_at.is_some_and(|at| at <= now) {
             self.hello(now, out);
@@ -358,6 +379,7 @@ impl Group {
         if let Some(membership) = &mut self.membership {
             membership.pass(now);
         }
+        self.pass_following(now, out);
         self.seat.pass(now);
         self.act(now, out);
     }
@@ -372,6 +394,7 @@ impl Group {
                     self.abstains_until,
                     self.hello_at,
                     membership,
+                    self.following.as_ref().and_then(Following::due),
                 ];
                 times.into_iter().flatten().min()
             }
@@ -387,7 +410,10 @@ impl Group {
             self.config.name,
             paused.as_secs_f64()
         );
-        self.renew(now);
+        self.begin_life();
+        self.abstains_until = None;
+        self.publish(now, None);
+        self.sit_down(now);
         self.act(now, out);
     }
 
@@ -396,24 +422,52 @@ impl Group {
         self.config.protocol.longest_pause()
     }
 
-    /// Begins a new life.
-    fn renew(&mut self, now: Instant) {
+    fn begin_life(&mut self) {
         self.life = Life::begin();
         self.number = 0;
-        self.seat.restart(now, self.life.incarnations_before());
         if let Some(membership) = &mut self.membership {
             let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
             membership.renew(&sender, self.me.merit);
         }
     }
 
-    /// Gives up leadership and takes no part for `span`.
-    pub(crate) fn step_down(&mut self, now: Instant, span: Duration, out: &mut Outbox) {
-        if matches!(self.standing, Standing::Partaking) {
-            self.seat.leave(now);
-            self.abstains_until = Some(now + span);
-            self.act(now, out);
+    fn rng(&self) -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(self.life.0 ^ self.me.id.0)
+    }
+
+    /// Takes a new seat in the election, among those who are there.
+    fn sit_down(&mut self, now: Instant) {
+        let lives_before = self.life.incarnations_before();
+        self.seat = election::seat(self.config.protocol, self.me, self.rng(), lives_before);
+        for candidate in self.membership.iter().flat_map(Membership::candidates) {
+            self.seat.view_changed(now, ViewChange::Joined(candidate));
         }
+        self.seat.start(now);
+    }
+
+    /// Gives up leadership and takes no part for `span`. Where it can, it follows whoever leads.
+    pub(crate) fn step_down(&mut self, now: Instant, span: Duration, out: &mut Outbox) {
+        if !matches!(self.standing, Standing::Partaking) {
+            return;
+        }
+        self.seat.leave(now);
+        if self.config.protocol.needs_view()
+            && let Some(membership) = &mut self.membership
+        {
+            membership.leave();
+        }
+        self.act(now, out);
+        self.abstains_until = Some(now + span);
+        if let Some(seat) = election::onlooker(self.config.protocol, span, self.rng()) {
+            self.seat = seat;
+            self.seat.start(now);
+        }
+    }
+
+    /// Whom it has followed it goes on to name, unless it finds otherwise.
+    fn take_part_again(&mut self, now: Instant) {
+        self.begin_life();
+        self.sit_down(now);
     }
 
     /// Leaves for good.
@@ -433,151 +487,5 @@ impl Group {
         self.broadcast(&Body::Obituary { of: id }, out);
         self.seat.view_changed(now, ViewChange::Left(id));
         self.act(now, out);
-    }
-}
-
-// What a member does.
-impl Group {
-    /// Carries out what protocol and failure detector want done.
-    fn act(&mut self, now: Instant, out: &mut Outbox) {
-        loop {
-            let seat = self.seat.take_effects();
-            let membership = match &mut self.membership {
-                Some(membership) => membership.take_effects(now),
-                None => Vec::new(),
-            };
-            if seat.is_empty() && membership.is_empty() {
-                break;
-            }
-            for effect in membership {
-                self.carry_out_membership(now, effect, out);
-            }
-            for effect in seat {
-                self.carry_out(now, effect, out);
-            }
-        }
-        if self.hello_at.is_none() && self.membership.as_ref().is_some_and(Membership::is_alone) {
-            self.hello_at = Some(now + HELLO_EVERY);
-        }
-    }
-
-    fn carry_out(&mut self, now: Instant, effect: Effect, out: &mut Outbox) {
-        let protocol = self.config.protocol.tag();
-        match effect {
-            Effect::Unicast { to, message } => {
-                let body = Body::Election {
-                    protocol,
-                    message: &message,
-                };
-                self.counters.election_sent += 1;
-                match self.address_of(to) {
-                    Some(address) if self.config.protocol.needs_links() => {
-                        self.send(Route::Link(address), &body, out);
-                    }
-                    Some(address) => self.send(Route::To(address), &body, out),
-                    None => self.counters.unsent += 1,
-                }
-            }
-            Effect::Multicast { message } => {
-                let body = Body::Election {
-                    protocol,
-                    message: &message,
-                };
-                self.counters.election_sent += 1;
-                self.broadcast(&body, out);
-            }
-            Effect::Report(Outcome::Nominee(nominee)) => self.publish(now, Some(nominee.id)),
-            Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => self.publish(now, None),
-            Effect::Report(Outcome::Standing { .. }) => {}
-        }
-    }
-
-    fn carry_out_membership(&mut self, now: Instant, effect: MembershipEffect, out: &mut Outbox) {
-        match effect {
-            MembershipEffect::Send { to, bytes } => {
-                self.send(Route::To(to), &Body::Membership(&bytes), out);
-            }
-            // Who needs no view is not told: the detector errs where the protocol need not.
-            MembershipEffect::Up(_) | MembershipEffect::Down(_)
-                if !self.config.protocol.needs_view() => {}
-            MembershipEffect::Up(candidate) => {
-                self.seat.view_changed(now, ViewChange::Joined(candidate));
-            }
-            MembershipEffect::Down(id) => self.seat.view_changed(now, ViewChange::Left(id)),
-        }
-    }
-
-    fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
-        let heard = self.peers.get(id).map(|peer| peer.address);
-        heard.or_else(|| self.membership.as_ref()?.address_of(id))
-    }
-
-    /// Sends to everyone who can be reached.
-    fn broadcast(&mut self, body: &Body<'_>, out: &mut Outbox) {
-        let members = self.membership.iter().flat_map(Membership::addresses);
-        let routes = self.reach.routes(members);
-        let Some((first, others)) = routes.split_first() else {
-            return;
-        };
-        self.send(*first, body, out);
-        // The same frame by all ways: whoever gets it twice takes it once.
-        if let Some((group, _, frame)) = out.last().cloned() {
-            out.extend(others.iter().map(|route| (group, *route, frame.clone())));
-            self.counters.sent += others.len() as u64;
-        }
-    }
-
-    pub(crate) fn send(&mut self, route: Route, body: &Body<'_>, out: &mut Outbox) {
-        let frame = Frame {
-            group: self.id,
-            sender: Sender::new(&self.member, self.me.id, self.life, self.port),
-            number: self.number,
-            body: *body,
-        };
-        frame.encode(&mut self.content);
-        self.number += 1;
-        let mut sealed = Vec::new();
-        match self.keyring.seal(&self.content, &mut sealed) {
-            Ok(()) => {
-                self.counters.sent += 1;
-                out.push((self.id, route, sealed));
-            }
-            Err(error) => {
-                self.counters.unsent += 1;
-                tracing::error!("cannot seal a frame: {error}");
-            }
-        }
-    }
-
-    /// Tells the user who leads.
-    fn publish(&mut self, now: Instant, leader: Option<MemberId>) {
-        let me = self.me.id;
-        let leader = leader.map(|id| match id == me {
-            true => Peer {
-                name: self.member.clone(),
-                id,
-                address: None,
-            },
-            false => self.describe(id),
-        });
-        self.leadership.send_if_modified(|known| {
-            let is_same = known.leader.as_ref().map(|it| it.id) == leader.as_ref().map(|it| it.id);
-            if is_same {
-                return false;
-            }
-            known.leads = leader.as_ref().is_some_and(|leader| leader.id == me);
-            known.leader = leader;
-            known.since = now;
-            known.changes += 1;
-            true
-        });
-    }
-
-    fn describe(&self, id: MemberId) -> Peer {
-        let known = self.peers.describe(id);
-        match &self.membership {
-            Some(membership) if known.address.is_none() => membership.describe(id).unwrap_or(known),
-            Some(_) | None => known,
-        }
     }
 }

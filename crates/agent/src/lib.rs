@@ -7,6 +7,7 @@
 )]
 
 pub mod agent;
+mod backing;
 pub mod clock;
 pub mod config;
 pub mod counters;

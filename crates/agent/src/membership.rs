@@ -241,6 +241,11 @@ impl Membership {
         self.world.up.values().map(|it| self.world.locate(it))
     }
 
+    /// Those who are up, ourselves not included.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        self.world.up.values().map(Presence::candidate)
+    }
+
     /// A member that is up, as users see it.
     pub(crate) fn describe(&self, id: MemberId) -> Option<Peer> {
         self.world.up.get(&id).map(|it| Peer {

@@ -1,19 +1,27 @@
 //! The commands: one file each.
 
+mod agent;
+mod config;
+mod demo;
+mod keys;
 mod reproduce;
+mod run;
 mod sim;
+mod status;
+mod step_down;
 mod theory;
+mod watch;
 
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
 
-/// Leader election: a laboratory for the classic protocols.
+/// Leader election: agents that elect, and a laboratory for how they do.
 #[derive(Debug, Parser)]
 #[command(
     name = "hustings",
     version,
-    about = "Leader election: measure the protocols in a simulator, compare with the closed forms",
+    about = "Leader election: run an agent on each host, or measure the protocols in a simulator",
     after_help = EXIT_CODES,
     arg_required_else_help = true
 )]
@@ -24,6 +32,14 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Demo),
+    Run(Box<run::Run>),
+    Agent(Box<agent::AgentCommand>),
+    Status(status::Status),
+    Watch(watch::Watch),
+    StepDown(step_down::StepDown),
+    Config(config::Config),
+    Keys(keys::Keys),
     Sim(sim::Sim),
     Theory(theory::Theory),
     Reproduce(reproduce::Reproduce),
@@ -36,6 +52,14 @@ impl Arguments {
     /// Does what the command line says.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {
+            Command::Demo(demo) => demo.run(),
+            Command::Run(run) => run.run(),
+            Command::Agent(agent) => agent.run(),
+            Command::Status(status) => status.run(),
+            Command::Watch(watch) => watch.run(),
+            Command::StepDown(step_down) => step_down.run(),
+            Command::Config(config) => config.run(),
+            Command::Keys(keys) => keys.run(),
             Command::Sim(sim) => sim.run(),
             Command::Theory(theory) => theory.run(),
             Command::Reproduce(reproduce) => reproduce.run(),

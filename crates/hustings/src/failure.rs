@@ -19,6 +19,8 @@ pub(crate) enum Failure {
         /// Runs asked for.
         asked: u64,
     },
+    /// The command that was run ended so, or could not be run: it has been said.
+    Exit(u8),
     /// Nobody reads what we write: no reason to complain.
     ClosedPipe,
 }
@@ -52,6 +54,7 @@ impl Failure {
                 say(&format!("interrupted: {done} of {asked} runs"));
                 ExitCode::FAILURE
             }
+            Self::Exit(code) => ExitCode::from(*code),
             Self::ClosedPipe => ExitCode::SUCCESS,
         }
     }

@@ -45,6 +45,10 @@
 //! assert_eq!(sent as f64, on_paper.messages);
 //! ```
 
+mod group;
+
+pub use group::{Group, Joining, Nomination};
+pub use hustings_agent as agent;
 pub use hustings_protocol as protocol;
 pub use hustings_sim as sim;
 pub use hustings_theory as theory;

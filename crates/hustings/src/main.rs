@@ -15,6 +15,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // What `hustings run` starts to watch over its command is this program again.
+    if let Some(code) = hustings_agent::workload::stage_main(std::env::args_os()) {
+        return code;
+    }
     match commands::Arguments::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell(),

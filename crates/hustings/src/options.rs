@@ -1,5 +1,6 @@
-//! The options that all protocols share, for `sim` and `theory` alike.
+//! The options that commands share: those of all protocols, for `sim` and `theory` alike, and the agent's.
 
+pub(crate) mod agent;
 mod conditions;
 pub(crate) mod values;
 

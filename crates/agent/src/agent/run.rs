@@ -201,10 +201,12 @@ impl Loop {
             self.groups[keeper].counters.reject(Rejected::Group);
             return;
         };
-        if let Body::Obituary { of } = frame.body {
+        let is_let_in = self.groups[number].hear(now, from, way, frame, &mut self.outbox);
+        if let Body::Obituary { of } = frame.body
+            && is_let_in
+        {
             self.doubt(now, number, of);
         }
-        self.groups[number].hear(now, from, way, frame, &mut self.outbox);
     }
 
     fn obey(&mut self, now: Instant, control: Control) {

@@ -212,6 +212,8 @@ impl Draft {
             Unfit::HttpBeyondHost(_) => self.http.as_ref().map(|it| it.place),
             Unfit::NoGroup | Unfit::NotMulticast(_) => None,
         };
+        // The complaint names options by itself.
+        let place = place.filter(|place| matches!(place, Place::Line(_)));
         self.complaint(place, unfit.to_string())
     }
 }

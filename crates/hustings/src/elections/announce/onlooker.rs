@@ -170,6 +170,8 @@ impl<P: Protocol<Message = Message>> Observer<P> for Onlooker {
 
 /// Who is there, which is to be known where a scenario names no names.
 struct People {
+    members: u32,
+    /// By member; empty where each is better than all before it, as a million mostly are.
     merits: Vec<Merit>,
     down: BTreeSet<u32>,
     paused: BTreeSet<u32>,
@@ -177,8 +179,14 @@ struct People {
 
 impl People {
     fn new(merits: &[Merit]) -> Self {
+        let is_ascending = merits.is_sorted_by(|one, next| one < next);
         Self {
-            merits: merits.to_vec(),
+            members: merits.len() as u32,
+            merits: if is_ascending {
+                Vec::new()
+            } else {
+                merits.to_vec()
+            },
             down: BTreeSet::new(),
             paused: BTreeSet::new(),
         }
@@ -218,14 +226,18 @@ impl People {
     }
 
     fn resolve(&self, who: &Who) -> Vec<u32> {
-        let all = 0..self.merits.len() as u32;
+        let all = 0..self.members;
         match who {
             Who::Members(members) => members.clone(),
             Who::All => all.collect(),
             Who::Best => {
                 let is_there = |it: &u32| !self.down.contains(it) && !self.paused.contains(it);
+                let merit = |member| match self.merits.get(member as usize) {
+                    Some(merit) => *merit,
+                    None => Merit(u64::from(member)),
+                };
                 let best = all.filter(is_there).max_by_key(|&member| Candidate {
-                    merit: self.merits[member as usize],
+                    merit: merit(member),
                     id: MemberId(u64::from(member)),
                 });
                 best.into_iter().collect()

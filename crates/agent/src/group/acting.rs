@@ -1,0 +1,159 @@
+//! What a member does: carries out what its protocol and its failure detector want, and tells its user.
+
+use std::net::SocketAddr;
+
+use hustings_protocol::{Instant, MemberId, Outcome, ViewChange};
+
+use super::{Group, HELLO_EVERY, Outbox, Route};
+use crate::driver::Effect;
+use crate::frame::{Body, Frame, Sender};
+use crate::leadership::Peer;
+use crate::membership::{Membership, MembershipEffect};
+
+impl Group {
+    /// Carries out what protocol and failure detector want done.
+    pub(super) fn act(&mut self, now: Instant, out: &mut Outbox) {
+        loop {
+            let seat = self.seat.take_effects();
+            let membership = match &mut self.membership {
+                Some(membership) => membership.take_effects(now),
+                None => Vec::new(),
+            };
+            if seat.is_empty() && membership.is_empty() {
+                break;
+            }
+            for effect in membership {
+                self.carry_out_membership(now, effect, out);
+            }
+            for effect in seat {
+                self.carry_out(now, effect, out);
+            }
+        }
+        if self.hello_at.is_none() && self.membership.as_ref().is_some_and(Membership::is_alone) {
+            self.hello_at = Some(now + HELLO_EVERY);
+        }
+    }
+
+    fn carry_out(&mut self, now: Instant, effect: Effect, out: &mut Outbox) {
+        let protocol = self.config.protocol.tag();
+        match effect {
+            Effect::Unicast { to, message } => {
+                let body = Body::Election {
+                    protocol,
+                    message: &message,
+                };
+                self.counters.election_sent += 1;
+                match self.address_of(to) {
+                    Some(address) if self.config.protocol.needs_links() => {
+                        self.send(Route::Link(address), &body, out);
+                    }
+                    Some(address) => self.send(Route::To(address), &body, out),
+                    None => self.counters.unsent += 1,
+                }
+            }
+            Effect::Multicast { message } => {
+                let body = Body::Election {
+                    protocol,
+                    message: &message,
+                };
+                self.counters.election_sent += 1;
+                self.broadcast(&body, out);
+            }
+            Effect::Report(Outcome::Nominee(nominee)) => self.publish(now, Some(nominee.id)),
+            Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => self.publish(now, None),
+            Effect::Report(Outcome::Standing { .. }) => {}
+        }
+    }
+
+    fn carry_out_membership(&mut self, now: Instant, effect: MembershipEffect, out: &mut Outbox) {
+        match effect {
+            MembershipEffect::Send { to, bytes } => {
+                self.send(Route::To(to), &Body::Membership(&bytes), out);
+            }
+            // Who needs no view is not told: the detector errs where the protocol need not.
+            MembershipEffect::Up(_) | MembershipEffect::Down(_)
+                if !self.config.protocol.needs_view() => {}
+            MembershipEffect::Up(candidate) => {
+                self.seat.view_changed(now, ViewChange::Joined(candidate));
+            }
+            MembershipEffect::Down(id) => self.seat.view_changed(now, ViewChange::Left(id)),
+        }
+    }
+
+    fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
+        let heard = self.peers.get(id).map(|peer| peer.address);
+        heard.or_else(|| self.membership.as_ref()?.address_of(id))
+    }
+
+    /// Sends to everyone who can be reached.
+    pub(super) fn broadcast(&mut self, body: &Body<'_>, out: &mut Outbox) {
+        let members = self.membership.iter().flat_map(Membership::addresses);
+        let routes = self.reach.routes(members);
+        let Some((first, others)) = routes.split_first() else {
+            return;
+        };
+        self.send(*first, body, out);
+        // The same frame by all ways: whoever gets it twice takes it once.
+        if let Some((group, _, frame)) = out.last().cloned() {
+            out.extend(others.iter().map(|route| (group, *route, frame.clone())));
+            self.counters.sent += others.len() as u64;
+        }
+    }
+
+    pub(crate) fn send(&mut self, route: Route, body: &Body<'_>, out: &mut Outbox) {
+        let frame = Frame {
+            group: self.id,
+            sender: Sender::new(&self.member, self.me.id, self.life, self.port),
+            number: self.number,
+            body: *body,
+        };
+        frame.encode(&mut self.content);
+        self.number += 1;
+        let mut sealed = Vec::new();
+        match self.keyring.seal(&self.content, &mut sealed) {
+            Ok(()) => {
+                self.counters.sent += 1;
+                out.push((self.id, route, sealed));
+            }
+            Err(error) => {
+                self.counters.unsent += 1;
+                tracing::error!("cannot seal a frame: {error}");
+            }
+        }
+    }
+
+    /// Tells the user who leads.
+    pub(super) fn publish(&mut self, now: Instant, leader: Option<MemberId>) {
+        let me = self.me.id;
+        let leader = leader.map(|id| match id == me {
+            true => Peer {
+                name: self.member.clone(),
+                id,
+                address: None,
+            },
+            false => self.describe(id),
+        });
+        let is_news = self.leadership.send_if_modified(|known| {
+            let is_same = known.leader.as_ref().map(|it| it.id) == leader.as_ref().map(|it| it.id);
+            if is_same {
+                return false;
+            }
+            known.leads = leader.as_ref().is_some_and(|leader| leader.id == me);
+            known.leader = leader;
+            known.since = now;
+            known.changes += 1;
+            true
+        });
+        if is_news {
+            self.follow_anew(now);
+        }
+    }
+
+    fn describe(&self, id: MemberId) -> Peer {
+        let known = self.peers.describe(id);
+        match &self.membership {
+            Some(membership) if known.address.is_none() => membership.describe(id).unwrap_or(known),
+            Some(_) | None => known,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Three members of one group, within this process: one of them leads, resigns, and another follows.
+//!
+//! `cargo run --example elect`. On several hosts: `Joining::on_the_lan(group, member, key)`.
+
+use std::error::Error;
+use std::time::Duration;
+
+use hustings::{Group, Joining};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // Its own group for each run: two runs at once do not meet.
+    let group = format!("example-{}", std::process::id());
+    let mut red = Group::join(Joining::on_this_host(&group, "red")).await?;
+    let mut green = Group::join(Joining::on_this_host(&group, "green")).await?;
+    let mut blue = Group::join(Joining::on_this_host(&group, "blue")).await?;
+
+    let mut nomination = tokio::select! {
+        elected = red.campaign() => elected,
+        elected = green.campaign() => elected,
+        elected = blue.campaign() => elected,
+    }?;
+    let leader = red
+        .watch()
+        .wait_for(|it| it.leader.is_some())
+        .await?
+        .leader
+        .clone();
+    println!("{} leads", leader.map_or_else(String::new, |it| it.name));
+
+    for member in [&red, &green, &blue] {
+        if member.leadership().leads {
+            member.resign(Duration::from_secs(1)).await;
+        }
+    }
+    nomination.lost().await;
+    println!("it leads no more");
+    for member in [red, green, blue] {
+        member.leave().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! `hustings agent`: a member of one or several groups, until it is told to stop.
+
+pub(super) mod client;
+mod events;
+pub(super) mod log;
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use hustings_agent::config::summary::ADVISORY;
+use hustings_agent::http::{self, Door};
+use hustings_agent::{Agent, AgentConfig, Handle, StartError};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{self, SignalKind};
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+use crate::options::agent::AgentOptions;
+use events::Events;
+
+/// Be a member of a group, until told to stop
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct AgentCommand {
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// Print a line of JSON for every change of leaders
+    #[arg(long)]
+    events: bool,
+
+    /// How much to log on standard error
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "HUSTINGS_LOG",
+        default_value = "info"
+    )]
+    log: log::Level,
+
+    /// End when the process that started this one ends, however that comes about
+    #[arg(long, hide = true)]
+    die_with_parent: bool,
+}
+
+const AFTER_HELP: &str = "\
+Options go before the environment, the environment before the file, the file before
+defaults. Without a file, --group is enough on a host of its own; beyond it there
+must be a key, the same on every member: `hustings keys generate`.
+
+On TERM or INT the agent says goodbye, so that the others elect at once, and exits
+with code 0; on a second one it ends without a word.
+
+--events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\"} at first, then
+{\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"changes\"}; times
+are nanoseconds on this host's boot clock.
+
+Examples:
+  hustings agent --config hustings.toml
+  hustings agent --group web --name alpha --bind 127.0.0.1:0";
+
+impl AgentCommand {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        if self.die_with_parent {
+            set_parent_process_death_signal(Some(Signal::KILL))
+                .map_err(|error| Failure::Failed(format!("cannot die with the parent: {error}")))?;
+        }
+        self.log.begin();
+        let config = self.options.config()?;
+        runtime()?.block_on(attend(config, self.events))
+    }
+}
+
+/// One thread is enough for an agent.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let built = builder.enable_all().build();
+    built.map_err(|error| Failure::Failed(format!("cannot begin: {error}")))
+}
+
+/// A started agent, and where it listens for HTTP.
+pub(super) async fn start(config: &AgentConfig) -> Result<(Agent, Option<SocketAddr>), Failure> {
+    let door = match config.insecure {
+        true => Door::Anybody,
+        false => Door::ThisHost,
+    };
+    let listener = match config.http {
+        Some(address) => Some(listen(address, door).await?),
+        None => None,
+    };
+    let http = listener.as_ref().and_then(|it| it.local_addr().ok());
+    let agent = Agent::start(config.clone()).await.map_err(refusal)?;
+    announce(config, agent.handle(), http);
+    if let Some(listener) = listener {
+        tokio::spawn(http::serve(listener, agent.handle().clone(), door));
+    }
+    Ok((agent, http))
+}
+
+/// Is a member until a signal comes.
+async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure> {
+    let mut signals = Signals::listen()?;
+    let (mut agent, http) = start(&config).await?;
+    let mut events = prints_events.then(Events::begin);
+    if let Some(events) = &events {
+        events.up(&config.name, agent.handle().address(), http);
+    }
+    let mut reporters = report_changes(agent.handle(), events.as_ref());
+    tokio::select! {
+        ended = agent.ended() => {
+            return ended.map_err(|error| Failure::Failed(error.to_string()));
+        }
+        () = signals.next() => {}
+        () = events::nobody_reads(&mut events) => {}
+    }
+    tracing::info!("stopping: saying goodbye");
+    let goodbye = async {
+        let stopped = agent.stop().await;
+        while reporters.join_next().await.is_some() {}
+        if let Some(events) = events {
+            events.finish().await;
+        }
+        stopped.map_err(|error| Failure::Failed(error.to_string()))
+    };
+    tokio::select! {
+        done = goodbye => done,
+        () = signals.next() => Err(Failure::Failed("stopped in the middle of saying goodbye".to_owned())),
+    }
+}
+
+async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure> {
+    let remedy = |error: &std::io::Error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            ": does another agent run here? choose another with --http, or --http off"
+        }
+        _ => "",
+    };
+    http::listen(address, door).await.map_err(|error| {
+        let remedy = remedy(&error);
+        Failure::Failed(format!(
+            "cannot listen for HTTP on {address}: {error}{remedy}"
+        ))
+    })
+}
+
+fn refusal(error: StartError) -> Failure {
+    match error {
+        StartError::Unfit(unfit) => Failure::Usage(unfit.to_string()),
+        error => Failure::Failed(error.to_string()),
+    }
+}
+
+/// Says what has begun.
+fn announce(config: &AgentConfig, handle: &Handle, http: Option<SocketAddr>) {
+    let at = handle.address();
+    let http = http.map_or_else(|| "no HTTP".to_owned(), |it| format!("HTTP at {it}"));
+    tracing::info!("member {} is up at {at}, {http}", config.name);
+    for group in &config.groups {
+        tracing::info!("{}", group.sentence());
+        if group.keys.is_empty() && !at.ip().is_loopback() {
+            tracing::warn!(
+                "group {}: no key: whoever can send to {at} can take part",
+                group.name
+            );
+        }
+    }
+    tracing::info!("{ADVISORY}");
+}
+
+/// Reports every change of leaders until the agent has ended.
+pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSet<()> {
+    let mut reporters = JoinSet::new();
+    for mut watched in handle
+        .groups()
+        .iter()
+        .filter_map(|group| handle.watch(group))
+    {
+        let printer = events.map(Events::printer);
+        reporters.spawn(async move {
+            while watched.changed().await.is_ok() {
+                let leadership = watched.borrow_and_update().clone();
+                tracing::info!("{}", client::in_words(&leadership));
+                if let Some(printer) = &printer {
+                    printer.changed(&leadership);
+                }
+            }
+        });
+    }
+    reporters
+}
+
+/// The signals that ask a program to end.
+struct Signals {
+    terminate: unix::Signal,
+    interrupt: unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| {
+            unix::signal(kind)
+                .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))
+        };
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `hustings run`: a command that runs on one host of a group only.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use hustings_agent::workload::{self, AtEnd, Workload};
+use hustings_agent::{Agent, Handle};
+use tokio::sync::mpsc;
+
+use super::agent::{self, log, runtime};
+use crate::failure::{Failure, say};
+use crate::options::agent::AgentOptions;
+use crate::options::values;
+
+/// Run a command here, but only while this member leads its group
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// How long the command may take to end when it is told to, before it is killed
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
+    grace: hustings_protocol::Duration,
+
+    /// What to do when the command ends by itself
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "exit")]
+    at_end: Then,
+
+    /// How much to log on standard error
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "HUSTINGS_LOG",
+        default_value = "info"
+    )]
+    log: log::Level,
+
+    /// The command, and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Then {
+    /// End with the command's exit code: another member takes over
+    Exit,
+    /// Let another member lead, and run the command again when elected again
+    Resign,
+    /// Start the command again, after a pause that grows with every end
+    Restart,
+}
+
+const AFTER_HELP: &str = "\
+The command is started when this member leads, with HUSTINGS_GROUP and HUSTINGS_LEADER in
+its environment, and told to stop (TERM, then KILL) when it no longer does. TERM and INT go
+to the command, and end `hustings run` with its exit code. Nothing that the command has
+started outlives it, or outlives a killed `hustings run`.
+
+Leadership is advisory: for a while two hosts may both run the command. Use it for what two
+may do at once without harm.
+
+Exit codes: the command's own; 128 + n if signal n ended it; 126 if it cannot be executed,
+127 if there is no such command; 125 if it cannot be watched over; 2 for a wrong option.
+
+Examples:
+  hustings run --group backup --key-file /etc/hustings.key -- /usr/local/bin/backup --loop
+  hustings run --group demo --bind 127.0.0.1:0 --name a -- sleep 1000";
+
+impl Run {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.log.begin();
+        let mut config = self.options.config()?;
+        // One host may run many commands: only those that are asked to listen for HTTP.
+        config.http = config.http.filter(|_| self.options.names_http());
+        let group = match &config.groups[..] {
+            [group] => group.name.clone(),
+            _ => {
+                return Err(Failure::Usage(
+                    "a command runs for one group: choose it with --group".to_owned(),
+                ));
+            }
+        };
+        let workload = Workload {
+            command: self.command,
+            grace: Duration::from_nanos(self.grace.0),
+            at_end: match self.at_end {
+                Then::Exit => AtEnd::Exit,
+                Then::Resign => AtEnd::Resign,
+                Then::Restart => AtEnd::Restart,
+            },
+        };
+        runtime()?.block_on(async {
+            let (agent, _) = agent::start(&config).await?;
+            let _reporters = agent::report_changes(agent.handle(), None);
+            supervise(agent, &group, workload).await
+        })
+    }
+}
+
+/// How long a member that resigned lets others lead.
+const RESIGN_FOR: Duration = Duration::from_secs(10);
+
+async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<(), Failure> {
+    let leadership = agent.handle().watch(group);
+    let leadership = leadership.ok_or_else(|| Failure::Failed(format!("no group `{group}`")))?;
+    let (resigns, resigned) = mpsc::channel(1);
+    let resigning = tokio::spawn(resign(agent.handle().clone(), group.to_owned(), resigned));
+    let resign = move || {
+        // A full channel means that it is being done.
+        let _ = resigns.try_send(());
+    };
+    let outcome = tokio::select! {
+        outcome = workload::supervise(workload, leadership, resign) => outcome,
+        ended = agent.ended() => {
+            // The command went with the future that watched over it.
+            return ended.map_err(|error| Failure::Failed(error.to_string()));
+        }
+    };
+    resigning.abort();
+    let stopped = agent.stop().await;
+    match outcome {
+        Ok(0) => stopped.map_err(|error| Failure::Failed(error.to_string())),
+        Ok(code) => Err(Failure::Exit(code)),
+        Err(error) => {
+            say(&format!("error: {error}"));
+            Err(Failure::Exit(error.exit_code()))
+        }
+    }
+}
+
+async fn resign(handle: Handle, group: String, mut resigned: mpsc::Receiver<()>) {
+    while resigned.recv().await.is_some() {
+        // The agent is a member of this group as long as it runs.
+        let _ = handle.step_down(&group, RESIGN_FOR).await;
+    }
+}

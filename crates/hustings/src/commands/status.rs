@@ -1,0 +1,83 @@
+//! `hustings status`: what a running agent knows.
+
+use std::io::Write;
+
+use clap::Args;
+use hustings_agent::{AgentStatus, GroupStatus, clock};
+
+use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
+use crate::failure::Failure;
+
+/// Tell who leads, as the agent of this host sees it
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    agent: ClientOptions,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+}
+
+impl Status {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let client = self.agent.client();
+        let status: AgentStatus = client
+            .get("/v1/status")
+            .map_err(|why| client.failure(why))?;
+        let text = match self.format {
+            Printed::Text => table(&status, client.address().ip().is_loopback()),
+            // Plain data: nothing in it that JSON cannot say.
+            Printed::Json => serde_json::to_string(&status).unwrap_or_default() + "\n",
+        };
+        let printed = write!(std::io::stdout(), "{text}");
+        printed.map_err(|error| Failure::output(&error))
+    }
+}
+
+/// The status for people. Times can be told if the agent's clock is ours.
+fn table(status: &AgentStatus, shares_clock: bool) -> String {
+    let mut text = format!(
+        "member {} at {}, hustings {}\n",
+        status.member, status.address, status.version
+    );
+    for group in &status.groups {
+        text += &describe(group, shares_clock);
+    }
+    text
+}
+
+fn describe(group: &GroupStatus, shares_clock: bool) -> String {
+    let leadership = &group.leadership;
+    let since = match shares_clock {
+        true => format!(
+            ", for {:.1} s",
+            (clock::now() - leadership.since).as_secs_f64()
+        ),
+        false => String::new(),
+    };
+    let names: Vec<&str> = group.peers.iter().map(|peer| peer.name.as_str()).collect();
+    let others = match names.is_empty() {
+        true => "none heard of".to_owned(),
+        false => names.join(", "),
+    };
+    let counters = &group.counters;
+    let mut text = format!(
+        "\n{}{since}\n  mode      {}\n  protocol  {}, by {}\n  others    {others}\n  changes   {}\n  frames    {} sent, {} heard, {} refused\n",
+        in_words(leadership),
+        mode_in_words(leadership.mode),
+        group.protocol,
+        group.reach,
+        leadership.changes,
+        counters.sent,
+        counters.heard,
+        counters.rejected(),
+    );
+    if let Some(address) = group.namesake {
+        text += &format!(
+            "  warning   another member called {} is at {address}: this one takes no part; rename one of them\n",
+            leadership.member
+        );
+    }
+    text
+}

@@ -1,0 +1,93 @@
+//! `hustings watch`: who leads, now and whenever it changes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::time::Duration;
+
+use clap::Args;
+use hustings_agent::Leadership;
+use ureq::BodyReader;
+
+use super::agent::client::{Client, ClientOptions, NoAnswer, Printed, in_words};
+use crate::failure::{Failure, say};
+
+/// Where changes are told.
+const EVENTS: &str = "/v1/watch";
+
+/// How long to wait before looking again for an agent that went away.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
+
+/// Print who leads, as the agent of this host sees it, now and whenever it changes
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    agent: ClientOptions,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+}
+
+const AFTER_HELP: &str = "\
+If the agent goes away, watch says so, waits for it and goes on. To end it, press
+Ctrl-C.";
+
+impl Watch {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let client = self.agent.client();
+        let mut stream = client.follow(EVENTS).map_err(|why| client.failure(why))?;
+        loop {
+            self.print(stream)?;
+            let address = client.address();
+            say(&format!("the agent at {address} went away: waiting for it"));
+            stream = wait(&client)?;
+            say(&format!("the agent at {address} is back"));
+        }
+    }
+
+    /// Prints every change until the stream ends.
+    fn print(&self, stream: impl Read) -> Result<(), Failure> {
+        for line in BufReader::new(stream).lines() {
+            let Ok(line) = line else {
+                return Ok(()); // broken off: as good as its end
+            };
+            let Some(event) = line.strip_prefix("data:").map(str::trim) else {
+                continue; // the event's name, a sign of life, or the blank line between two
+            };
+            let line = match self.format {
+                Printed::Json => event.to_owned(),
+                Printed::Text => match serde_json::from_str::<Leadership>(event) {
+                    Ok(leadership) => in_words(&leadership),
+                    Err(error) => {
+                        return Err(Failure::Failed(format!("cannot read `{event}`: {error}")));
+                    }
+                },
+            };
+            let mut out = std::io::stdout().lock();
+            let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+            printed.map_err(|error| Failure::output(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until the agent is there again.
+fn wait(client: &Client) -> Result<BodyReader<'static>, Failure> {
+    loop {
+        match client.follow(EVENTS) {
+            Ok(stream) => return Ok(stream),
+            Err(NoAnswer::Nobody) => pause(),
+            Err(why @ (NoAnswer::Refused(_) | NoAnswer::Stranger)) => {
+                return Err(client.failure(why));
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the real world, and nothing else is to be done"
+)]
+fn pause() {
+    std::thread::sleep(AGAIN_AFTER);
+}

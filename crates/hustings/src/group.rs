@@ -1,0 +1,162 @@
+//! To be a member of a group: join, campaign, watch, resign.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use hustings_agent::seal::Key;
+use hustings_agent::{Agent, Ended, Leadership, StartError, sockets};
+use hustings_protocol::{self as protocol, Merit};
+use tokio::sync::watch;
+
+/// How often a leader announces itself unless told otherwise.
+const ANNOUNCE: protocol::Duration = protocol::Duration::from_millis(100);
+
+/// How to join a group. On a LAN that carries multicasts its name and key are enough.
+#[derive(Debug, Clone)]
+pub struct Joining {
+    /// The group's name.
+    pub group: String,
+    /// This member's name, unique in the group.
+    pub member: String,
+    /// The secret that the members share. None: only within this host.
+    pub key: Option<Key>,
+    /// The greater leads; of equals, one by name.
+    pub priority: u64,
+    /// How the leader is elected.
+    pub protocol: ProtocolConfig,
+    /// Where to receive. Port 0: any that is free.
+    pub bind: SocketAddr,
+    /// Addresses, or names with ports, at which others may be found where multicasts do not reach.
+    pub join: Vec<String>,
+}
+
+impl Joining {
+    /// As `member` of `group`, within this host.
+    pub fn on_this_host(group: &str, member: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            member: member.to_owned(),
+            key: None,
+            priority: 0,
+            protocol: ProtocolConfig::announce_field(ANNOUNCE),
+            bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            join: Vec::new(),
+        }
+    }
+
+    /// As `member` of `group`, with whoever on the LAN has the same key.
+    pub fn on_the_lan(group: &str, member: &str, key: Key) -> Self {
+        Self {
+            key: Some(key),
+            bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+            ..Self::on_this_host(group, member)
+        }
+    }
+
+    fn config(self) -> AgentConfig {
+        let interface = match self.bind.ip() {
+            ip if ip.is_unspecified() => sockets::default_interface(),
+            ip => ip,
+        };
+        AgentConfig {
+            name: self.member,
+            bind: self.bind,
+            interface,
+            http: None,
+            insecure: false,
+            groups: vec![GroupConfig {
+                name: self.group,
+                keys: self.key.into_iter().collect(),
+                merit: Merit(self.priority),
+                protocol: self.protocol,
+                multicast: Some(MULTICAST),
+                join: self.join,
+            }],
+        }
+    }
+}
+
+/// A member of a group, as long as it lives. Needs a tokio runtime.
+pub struct Group {
+    agent: Agent,
+    name: String,
+    leadership: watch::Receiver<Leadership>,
+}
+
+impl Group {
+    /// Joins a group: from now on this member may be elected.
+    ///
+    /// # Errors
+    /// If the options cannot work, or the address cannot be had.
+    pub async fn join(joining: Joining) -> Result<Self, StartError> {
+        let name = joining.group.clone();
+        let agent = Agent::start(joining.config()).await?;
+        let watched = agent.handle().watch(&name);
+        let leadership = watched.expect("the agent was started with this group");
+        Ok(Self {
+            agent,
+            name,
+            leadership,
+        })
+    }
+
+    /// Who leads, as this member knows it now.
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.borrow().clone()
+    }
+
+    /// To be told whenever the leader changes.
+    pub fn watch(&self) -> watch::Receiver<Leadership> {
+        self.leadership.clone()
+    }
+
+    /// Waits until this member leads.
+    ///
+    /// # Errors
+    /// If the member ended before, with the reason.
+    pub async fn campaign(&mut self) -> Result<Nomination, Ended> {
+        let mut leadership = self.leadership.clone();
+        tokio::select! {
+            elected = leadership.wait_for(|it| it.leads) => if elected.is_ok() {
+                return Ok(Nomination { leadership: self.leadership.clone() });
+            },
+            ended = self.agent.ended() => ended?,
+        }
+        Err(Ended::Broken("it was stopped".to_owned()))
+    }
+
+    /// Gives up leadership and takes no part in the election for `span`, so that another one leads.
+    pub async fn resign(&self, span: Duration) {
+        // The agent is a member of this group for as long as it runs, and leads nothing later.
+        let _ = self.agent.handle().step_down(&self.name, span).await;
+    }
+
+    /// Leaves the group: a leader says goodbye.
+    ///
+    /// # Errors
+    /// If the member had ended before, with the reason.
+    pub async fn leave(self) -> Result<(), Ended> {
+        self.agent.stop().await
+    }
+}
+
+/// This member was elected. Advisory: for a while another member may believe the same of itself, so
+/// do under it only what two may do at once.
+#[derive(Debug)]
+pub struct Nomination {
+    leadership: watch::Receiver<Leadership>,
+}
+
+impl Nomination {
+    /// Whether it still stands, as far as this member knows.
+    pub fn stands(&self) -> bool {
+        self.leadership.has_changed().is_ok() && self.leadership.borrow().leads
+    }
+
+    /// Waits until it stands no more.
+    pub async fn lost(&mut self) {
+        // If the member is gone, so is its nomination.
+        let _ = self.leadership.wait_for(|it| !it.leads).await;
+    }
+}

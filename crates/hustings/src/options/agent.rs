@@ -1,0 +1,220 @@
+//! What an agent is told: a file, and options that go before it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hustings_agent::AgentConfig;
+use hustings_agent::config::draft::{Draft, GroupDraft, Written};
+use hustings_agent::config::file;
+use hustings_agent::config::values::{self as agent_values, ListenFor, OrOff, ProtocolName};
+use hustings_agent::seal::Key;
+use hustings_protocol::Duration;
+
+use super::values;
+use crate::failure::{Failure, say};
+
+/// What an agent is told.
+#[derive(Debug, Args)]
+pub(crate) struct AgentOptions {
+    /// The configuration file: see `hustings config example`. Options go before what it says
+    #[arg(long, value_name = "FILE", env = "HUSTINGS_CONFIG")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    overrides: Overrides,
+}
+
+/// Options that go before what the file says.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Configuration")]
+pub(crate) struct Overrides {
+    /// The group to be a member of; with a file, the only one of its groups
+    #[arg(long, value_name = "GROUP", env = "HUSTINGS_GROUP")]
+    group: Option<String>,
+
+    /// This member's name, unique in its groups. Default: the host's name
+    #[arg(long, value_name = "NAME", env = "HUSTINGS_NAME")]
+    name: Option<String>,
+
+    /// The group's key. Other users of this host see command lines: prefer --key-file, or the
+    /// environment [env: HUSTINGS_KEY]
+    #[arg(long, value_name = "KEY", conflicts_with = "key_file")]
+    key: Option<String>,
+
+    /// A file with the group's keys, one a line: the first seals, all open [env: HUSTINGS_KEY_FILE]
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+
+    /// Where unicasts and links arrive. Default: 0.0.0.0 and any free port, or port 7400 if members are
+    /// named with --join
+    #[arg(long, value_name = "ADDRESS:PORT", env = "HUSTINGS_BIND", value_parser = agent_values::address)]
+    bind: Option<SocketAddr>,
+
+    /// The address of the network interface for multicasts. Default: that of --bind, or the first that
+    /// leads away from this host
+    #[arg(long, value_name = "ADDRESS", env = "HUSTINGS_INTERFACE", value_parser = agent_values::interface)]
+    interface: Option<IpAddr>,
+
+    /// Where other members may be found, by address or name; several with commas, or again
+    #[arg(long, value_name = "HOST:PORT", env = "HUSTINGS_JOIN", value_delimiter = ',',
+          value_parser = agent_values::place)]
+    join: Vec<String>,
+
+    /// Where members find each other without being told, or off. Default: 239.255.72.85:7401
+    #[arg(long, value_name = "ADDRESS:PORT|off", env = "HUSTINGS_MULTICAST",
+          value_parser = agent_values::multicast)]
+    multicast: Option<OrOff<SocketAddr>>,
+
+    /// How the leader is elected: announce, suppress, earliest, bully, chang-roberts or modified-ring.
+    /// Default: suppress
+    #[arg(long, value_name = "PROTOCOL", env = "HUSTINGS_PROTOCOL")]
+    protocol: Option<ProtocolName>,
+
+    /// The greatest leads. Default: 0
+    #[arg(long, value_name = "N", env = "HUSTINGS_PRIORITY", allow_negative_numbers = true,
+          value_parser = values::whole(0..=i64::MAX as u64))]
+    priority: Option<u64>,
+
+    /// How often a leader says that it is there. Default: 100ms
+    #[arg(long, value_name = "DURATION", env = "HUSTINGS_ANNOUNCE", value_parser = agent_values::some_time)]
+    announce: Option<Duration>,
+
+    /// How long a leader may be silent; auto: by the loss measured. Default: auto
+    #[arg(long, value_name = "DURATION|auto", env = "HUSTINGS_LISTEN", value_parser = agent_values::listen)]
+    listen: Option<ListenFor>,
+
+    /// Where `hustings status`, `watch` and `step-down` find this agent, or off; port 0: any that is
+    /// free. Default: 127.0.0.1:7480
+    #[arg(long, value_name = "ADDRESS:PORT|off", env = "HUSTINGS_HTTP", value_parser = agent_values::http)]
+    http: Option<OrOff<SocketAddr>>,
+
+    /// Let groups do without a key beyond this host, and HTTP listen beyond it
+    #[arg(long, env = "HUSTINGS_INSECURE", num_args = 0..=1, require_equals = true,
+          value_name = "true|false", default_missing_value = "true", hide_possible_values = true)]
+    insecure: Option<bool>,
+}
+
+impl AgentOptions {
+    /// Whether the command line, or the environment, says where to listen for HTTP.
+    pub(crate) fn names_http(&self) -> bool {
+        self.overrides.http.is_some()
+    }
+
+    /// The configuration: options before the environment, before the file, before defaults. Warns of
+    /// what should not be left so.
+    pub(crate) fn config(&self) -> Result<AgentConfig, Failure> {
+        self.overrides.config(self.config.as_deref())
+    }
+}
+
+impl Overrides {
+    /// The configuration where the file is `file`.
+    pub(crate) fn config(&self, file: Option<&Path>) -> Result<AgentConfig, Failure> {
+        let draft = match file {
+            Some(path) => file::read(path).map_err(|it| Failure::Usage(it.to_string()))?,
+            None => Draft::default(),
+        };
+        let draft = self.over(draft)?;
+        if draft.groups.is_empty() {
+            let remedy = match file {
+                Some(path) => format!(
+                    "{}: no [[group]]: add one, with a name, or --group GROUP",
+                    path.display()
+                ),
+                None => "no group to be a member of: add --group GROUP or --config FILE".to_owned(),
+            };
+            return Err(Failure::Usage(remedy));
+        }
+        for warning in &draft.warnings {
+            say(&format!("warning: {warning}"));
+        }
+        draft.settle().map_err(|it| Failure::Usage(it.to_string()))
+    }
+
+    /// Lays the options over what a file says.
+    fn over(&self, mut draft: Draft) -> Result<Draft, Failure> {
+        lay("--name", &self.name, &mut draft.name);
+        lay("--bind", &self.bind, &mut draft.bind);
+        lay("--interface", &self.interface, &mut draft.interface);
+        lay("--http", &self.http, &mut draft.http);
+        lay("--insecure", &self.insecure, &mut draft.insecure);
+        self.choose_group(&mut draft)?;
+        let keys = self.keys(&mut draft.warnings)?;
+        let join = (!self.join.is_empty()).then(|| self.join.clone());
+        for group in &mut draft.groups {
+            lay("--key", &keys, &mut group.keys);
+            lay("--priority", &self.priority, &mut group.priority);
+            lay("--protocol", &self.protocol, &mut group.protocol);
+            lay("--announce", &self.announce, &mut group.announce);
+            lay("--listen", &self.listen, &mut group.listen);
+            lay("--multicast", &self.multicast, &mut group.multicast);
+            lay("--join", &join, &mut group.join);
+        }
+        Ok(draft)
+    }
+
+    fn choose_group(&self, draft: &mut Draft) -> Result<(), Failure> {
+        let Some(name) = &self.group else {
+            return Ok(());
+        };
+        if draft.groups.is_empty() {
+            let name = Written::by_option("--group", name.clone());
+            draft.groups.push(GroupDraft::new(name));
+            return Ok(());
+        }
+        let known: Vec<String> = draft
+            .groups
+            .iter()
+            .map(|it| it.name.value.clone())
+            .collect();
+        draft.groups.retain(|it| it.name.value == *name);
+        match (draft.groups.is_empty(), &draft.file) {
+            (true, Some(file)) => Err(Failure::Usage(format!(
+                "--group {name}: no such group in {}: choose {}",
+                file.display(),
+                known.join(", ")
+            ))),
+            (true, None) | (false, _) => Ok(()),
+        }
+    }
+
+    /// The key by option, else by the environment.
+    fn keys(&self, warnings: &mut Vec<String>) -> Result<Option<Vec<Key>>, Failure> {
+        let from_environment = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        if let Some(key) = &self.key {
+            return to_key("--key", key).map(Some);
+        }
+        if let Some(path) = &self.key_file {
+            return read_keys("--key-file", path, warnings).map(Some);
+        }
+        if let Some(key) = from_environment("HUSTINGS_KEY") {
+            return to_key("HUSTINGS_KEY", &key.to_string_lossy()).map(Some);
+        }
+        match from_environment("HUSTINGS_KEY_FILE") {
+            Some(path) => read_keys("HUSTINGS_KEY_FILE", Path::new(&path), warnings).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Lays an option's value, if it was given, over what was there.
+fn lay<T: Clone>(option: &'static str, given: &Option<T>, written: &mut Option<Written<T>>) {
+    if let Some(value) = given {
+        *written = Some(Written::by_option(option, value.clone()));
+    }
+}
+
+/// A key, which no complaint shows.
+fn to_key(source: &str, text: &str) -> Result<Vec<Key>, Failure> {
+    let key = Key::try_from(text.to_owned());
+    key.map(|key| vec![key])
+        .map_err(|error| Failure::Usage(format!("{source}: {error}")))
+}
+
+fn read_keys(source: &str, path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Key>, Failure> {
+    let read =
+        file::read_keys(path).map_err(|error| Failure::Usage(format!("{source}: {error}")))?;
+    warnings.extend(read.warning);
+    Ok(read.keys)
+}

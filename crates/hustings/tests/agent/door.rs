@@ -1,0 +1,92 @@
+//! Who gets in by HTTP, and what is said to the rest.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use crate::process::{self, Program};
+
+/// The status code of the answer to these lines, and the object in it.
+fn ask(http: &str, lines: &[&str]) -> (u16, Value) {
+    let mut stream = TcpStream::connect(http).expect("the agent listens");
+    let request = format!("{}\r\nConnection: close\r\n\r\n", lines.join("\r\n"));
+    stream
+        .write_all(request.as_bytes())
+        .expect("the agent hears");
+    let mut answer = String::new();
+    stream
+        .read_to_string(&mut answer)
+        .expect("the agent answers");
+    let code = answer.get(9..12).and_then(|code| code.parse().ok());
+    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
+    let body = serde_json::from_str(body).unwrap_or_else(|_| panic!("JSON: {answer}"));
+    (code.expect("an answer has a code"), body)
+}
+
+#[test]
+fn only_programs_of_this_host_get_in_and_errors_say_why() {
+    let group = process::group("door");
+    let mut alpha = Program::agent(&group, "alpha", "127.0.0.1:0");
+    alpha.until("alpha leads", |line| line["leads"] == true);
+    let http = alpha.http();
+    let step_down = format!("POST /v1/groups/{group}/step-down?for=1h HTTP/1.1");
+    let for_nothing = format!("POST /v1/groups/{group}/step-down?for=5 HTTP/1.1");
+    let get_step_down = format!("GET /v1/groups/{group}/step-down HTTP/1.1");
+    let leader = format!("GET /v1/groups/{group}/leader HTTP/1.1");
+    let allowed = "Hustings-Request: 1";
+    for (lines, code, error) in [
+        (
+            &["GET /healthz HTTP/1.1", "Host: evil.example"][..],
+            403,
+            "host `evil.example` is not this one",
+        ),
+        (
+            &[step_down.as_str(), "Host: localhost"][..],
+            403,
+            "the header `Hustings-Request: 1` is missing",
+        ),
+        (
+            &[for_nothing.as_str(), "Host: localhost", allowed][..],
+            400,
+            "for=5: not a duration",
+        ),
+        (
+            &[
+                "POST /v1/groups/x/step-down HTTP/1.1",
+                "Host: localhost",
+                allowed,
+            ][..],
+            404,
+            "no member of group `x`",
+        ),
+        (
+            &[get_step_down.as_str(), "Host: localhost"][..],
+            405,
+            "use POST",
+        ),
+        (
+            &["GET /v1/groups/x/leader HTTP/1.1", "Host: localhost"][..],
+            404,
+            "no member of group `x`",
+        ),
+        (
+            &["GET / HTTP/1.1", "Host: localhost"][..],
+            404,
+            "nothing at /",
+        ),
+    ] {
+        let (got, answer) = ask(&http, lines);
+        let said = answer["error"].as_str().unwrap_or_default();
+        assert_eq!(got, code, "{lines:?}: {said}");
+        assert!(said.contains(error), "{lines:?}: {said}");
+    }
+    let (code, health) = ask(&http, &["GET /healthz HTTP/1.1", "Host: 127.0.0.1"]);
+    assert_eq!((code, &health["healthy"]), (200, &Value::Bool(true)));
+    let (code, leader) = ask(&http, &[&leader, "Host: localhost"]);
+    assert_eq!(
+        (code, &leader["leads"]),
+        (200, &Value::Bool(true)),
+        "it never stepped down"
+    );
+}

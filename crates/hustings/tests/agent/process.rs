@@ -1,0 +1,205 @@
+//! Programs that run beside the test: their lines are waited for, never slept for.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Whatever has not happened by then will not.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A group that no other test, and no other run of this one, is a member of.
+pub(crate) fn group(name: &str) -> String {
+    format!("{name}-{}", std::process::id())
+}
+
+/// The program with these arguments, and nothing from the environment.
+pub(crate) fn command(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hustings"));
+    command.args(arguments.split_whitespace());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("HUSTINGS_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What the program did.
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) printed: String,
+    pub(crate) said: String,
+}
+
+/// Runs the program to its end.
+pub(crate) fn hustings(arguments: &str) -> Outcome {
+    finish(&mut command(arguments))
+}
+
+pub(crate) fn finish(command: &mut Command) -> Outcome {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("the program prints UTF-8");
+    Outcome {
+        code: status.code(),
+        printed: text(stdout),
+        said: text(stderr),
+    }
+}
+
+impl Outcome {
+    /// What it printed, if all went well.
+    #[track_caller]
+    pub(crate) fn text(self) -> String {
+        assert_eq!(self.code, Some(0), "{}", self.said);
+        self.printed
+    }
+
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        serde_json::from_str(&self.text()).expect("the program prints JSON")
+    }
+}
+
+/// A program that runs until it is stopped; killed when the test ends, however it ends.
+pub(crate) struct Program {
+    process: Child,
+    output: Option<Receiver<String>>,
+    said: Receiver<String>,
+    /// The first line of an agent.
+    up: Value,
+}
+
+impl Program {
+    pub(crate) fn start(arguments: &str) -> Self {
+        let mut process = command(arguments).spawn().expect("the program starts");
+        let output = lines(process.stdout.take().expect("stdout is piped"));
+        let said = lines(process.stderr.take().expect("stderr is piped"));
+        Self {
+            process,
+            output: Some(output),
+            said,
+            up: Value::Null,
+        }
+    }
+
+    /// A program whose output nobody reads.
+    pub(crate) fn unread(arguments: &str) -> Self {
+        let mut process = command(arguments).spawn().expect("the program starts");
+        drop(process.stdout.take());
+        let said = lines(process.stderr.take().expect("stderr is piped"));
+        Self {
+            process,
+            output: None,
+            said,
+            up: Value::Null,
+        }
+    }
+
+    /// A member that stays on this host. Alpha is better than all others.
+    #[track_caller]
+    pub(crate) fn agent(group: &str, name: &str, http: &str) -> Self {
+        let priority = u8::from(name == "alpha");
+        let mut agent = Self::start(&format!(
+            "agent --events --group {group} --name {name} --priority {priority} \
+             --bind 127.0.0.1:0 --http {http}"
+        ));
+        agent.up = agent.until("up", |line| line["up"] == true && line["member"] == name);
+        agent
+    }
+
+    /// Where an agent listens for HTTP.
+    pub(crate) fn http(&self) -> String {
+        self.up["http"]
+            .as_str()
+            .expect("it listens for HTTP")
+            .to_owned()
+    }
+
+    /// Waits for a line of JSON.
+    #[track_caller]
+    pub(crate) fn until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.next_line(what);
+            let line: Value = serde_json::from_str(&line).expect("a line is a JSON object");
+            if is_it(&line) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits for a line of text.
+    #[track_caller]
+    pub(crate) fn until_printed(&mut self, expected: &str) {
+        while self.next_line(expected) != expected {}
+    }
+
+    #[track_caller]
+    fn next_line(&mut self, what: &str) -> String {
+        let output = self.output.as_ref().expect("not closed");
+        output.recv_timeout(DEADLINE).unwrap_or_else(|error| {
+            let said: Vec<String> = self.said.try_iter().collect();
+            panic!("waiting for {what}: {error}; it said:\n{}", said.join("\n"))
+        })
+    }
+
+    /// Waits for a line on standard error.
+    #[track_caller]
+    pub(crate) fn until_said(&mut self, expected: &str) {
+        let wait = || self.said.recv_timeout(DEADLINE).expect(expected);
+        while wait() != expected {}
+    }
+
+    /// Asks it to end: with which code does it?
+    pub(crate) fn stop(&mut self) -> Option<i32> {
+        let pid = Pid::from_child(&self.process);
+        kill_process(pid, Signal::TERM).expect("it runs");
+        self.ended()
+    }
+
+    /// Waits until it ends: with which code does it?
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        loop {
+            match self.said.recv_timeout(DEADLINE) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
+            }
+        }
+        self.process.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended before.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The lines of a stream, as they come.
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (line, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for read in BufReader::new(stream).lines().map_while(Result::ok) {
+            if line.send(read).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
