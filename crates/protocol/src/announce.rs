@@ -16,6 +16,9 @@
 //!           life or from before a goodbye, changes nothing. Of several leaders all know all;
 //!           where none is unseated the one that is named may change until T_S + T_A later.
 //!           Until then there may be several leaders, or none
+//!           Once a leader is known to be gone, by its goodbye or by a failure detector, it is
+//!           replaced within T_S and a delay, and nobody asks. One that is missed is asked for
+//!           first, unless by [`Joining::Announce`] nobody ever asks
 //!           By [`Repeat::Measured`] a goodbye is said as often as whoever hears the leader worst
 //!           calls for
 //! Messages  announcement (I lead), query (who leads?), bye (I lead no longer), complaint (one who
@@ -116,12 +119,15 @@ enum Phase {
     Refused,
 }
 
-/// Whether there is a leader that this member should ask for.
+/// Whether there may be a leader that a member without one should ask for before it announces itself,
+/// if it is one that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Vacancy {
-    /// There may be: it is new here, or has missed one.
+    /// Nobody is known to lead, but somebody may: it is new here, or has missed a leader, and may be
+    /// the only one that did.
     Likely,
-    /// The one that it had is gone for certain.
+    /// The leader that it had said goodbye, or a failure detector says that it is gone: nobody would
+    /// answer, and a question would only cost `patience`.
     Certain,
 }
 
@@ -237,8 +243,8 @@ impl Announce {
         if self.is_stale(claim, beat, io.now()) {
             return;
         }
-        let sticky = io.config().takeover == Takeover::Never;
-        if claim.rank(sticky) > self.claim(io).rank(sticky) {
+        let takeover = io.config().takeover;
+        if claim.rank(takeover) > self.claim(io).rank(takeover) {
             self.on_better(claim, beat, byes, io);
         } else {
             self.on_worse(claim, beat, byes, io);
@@ -261,11 +267,11 @@ impl Announce {
     fn on_better(&mut self, claim: Claim, beat: u32, byes: u8, io: &mut impl Io<Self>) {
         let heard = self.note(claim, beat, byes, io);
         let room = io.config().leaders as usize;
-        let sticky = io.config().takeover == Takeover::Never;
-        if !self.leaders.enter(heard, room, sticky) {
+        let takeover = io.config().takeover;
+        if !self.leaders.enter(heard, room, takeover) {
             return; // not among the best that we know
         }
-        if self.leads() && self.leaders.better_than(self.claim(io), sticky) < room {
+        if self.leads() && self.leaders.better_than(self.claim(io), takeover) < room {
             self.leaders.keep(room - 1); // with ourselves
         }
         self.listen(io);
@@ -312,8 +318,8 @@ impl Announce {
             return false;
         }
         let heard = self.note(claim, beat, byes, io);
-        let sticky = io.config().takeover == Takeover::Never;
-        self.leaders.enter(heard, others, sticky)
+        let takeover = io.config().takeover;
+        self.leaders.enter(heard, others, takeover)
     }
 
     /// What to know of whoever announced itself just now. Measures the loss.
@@ -392,17 +398,19 @@ impl Announce {
         self.stand(Vacancy::Likely, io);
     }
 
-    /// Has too few leaders: waits for the wake-up, or asks.
+    /// Has too few leaders: waits for the wake-up, or asks if there may be one.
     fn stand(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
         io.report(Outcome::Standing { round: 1 });
         let config = *io.config();
         let merit = io.me().merit;
         let wait = config.wake.draw(config.suppress, merit, io.rng());
         self.merit = config.merit_that_counts(merit, wait);
-        match config.joining {
-            Joining::Query { patience } => self.ask(patience, io),
-            Joining::Announce if wait == Duration::ZERO => self.lead(io),
-            Joining::Announce | Joining::SuppressThenQuery { .. } => {
+        match (config.joining, vacancy) {
+            (Joining::Query { patience }, Vacancy::Likely) => self.ask(patience, io),
+            (Joining::Announce | Joining::Query { .. }, _) if wait == Duration::ZERO => {
+                self.lead(io);
+            }
+            (Joining::Announce | Joining::Query { .. } | Joining::SuppressThenQuery { .. }, _) => {
                 self.phase = Phase::Suppressed { vacancy };
                 io.arm(Timer::Suppress, wait);
             }
@@ -495,11 +503,11 @@ impl Announce {
     /// Names the best leader, itself included.
     #[inline]
     fn name(&self, io: &mut impl Io<Self>) {
-        let sticky = io.config().takeover == Takeover::Never;
+        let takeover = io.config().takeover;
         let best = self.leaders.first();
         let own = self.leads().then(|| self.claim(io));
         let leaders = best.into_iter().chain(own);
-        match leaders.max_by_key(|claim| claim.rank(sticky)) {
+        match leaders.max_by_key(|claim| claim.rank(takeover)) {
             Some(leader) => io.report(Outcome::Nominee(leader.candidate)),
             None => io.report(Outcome::Vacant),
         }

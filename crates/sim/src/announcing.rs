@@ -118,6 +118,14 @@ pub enum Perturbation {
     LesserJoins,
 }
 
+/// Who comes or goes.
+enum Change {
+    /// The leader goes, in this way.
+    Departure(fn(Who) -> Verb),
+    /// A member comes that was not there at the start.
+    Arrival(u32),
+}
+
 /// How long it takes a settled group of `members` (after the change) to agree when `perturbation`
 /// strikes at `at`; none if it has not settled by then, or does not agree by `limit`.
 pub fn reestablishment(
@@ -128,12 +136,16 @@ pub fn reestablishment(
     (at, limit): (Instant, Instant),
     seeds: Seeds,
 ) -> Option<Duration> {
-    let late = match perturbation {
-        Perturbation::LeaderDies | Perturbation::LeaderLeaves => None,
-        Perturbation::GreaterJoins => Some(members - 1),
-        Perturbation::LesserJoins => Some(0),
+    let change = match perturbation {
+        Perturbation::LeaderDies => Change::Departure(Verb::Kill),
+        Perturbation::LeaderLeaves => Change::Departure(Verb::Leave),
+        Perturbation::GreaterJoins => Change::Arrival(members - 1),
+        Perturbation::LesserJoins => Change::Arrival(0),
     };
-    let count = members + u32::from(late.is_none());
+    let (count, late) = match change {
+        Change::Departure(_) => (members + 1, None),
+        Change::Arrival(joiner) => (members, Some(joiner)),
+    };
     let expected = Expected::Member(count - 1);
     let mut world = all_start(count, late, config, expected, network, seeds, announcer);
     world.run_until(Instant(at.0.saturating_sub(1)));
@@ -141,15 +153,13 @@ pub fn reestablishment(
         return None;
     }
     let leader = world.nominee(0).or(world.nominee(1)).map(|(id, _)| id);
-    match (perturbation, late) {
-        (Perturbation::LeaderDies, _) => depart(&mut world, leader?, at, Verb::Kill),
-        (Perturbation::LeaderLeaves, _) => depart(&mut world, leader?, at, Verb::Leave),
-        (_, Some(joiner)) => {
+    match change {
+        Change::Departure(verb) => depart(&mut world, leader?, at, verb),
+        Change::Arrival(joiner) => {
             let (who, keep_state) = (Who::one(joiner), true);
             world.trace_mut().came(joiner, at);
             world.schedule(at, Verb::Restart { who, keep_state });
         }
-        (_, None) => {}
     }
     world.run_until(limit);
     let spans = world.trace().agreement().disagreements();

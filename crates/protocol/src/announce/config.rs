@@ -29,7 +29,9 @@ pub struct Config {
     pub correction: Correction,
     /// What a better newcomer does to a leader that works.
     pub takeover: Takeover,
-    /// How often a leader that leaves says so.
+    /// How often a leader that leaves says so. The same rule for all members: by
+    /// [`Repeat::Measured`] a listener complains of a leader that promises too few goodbyes, and one
+    /// with a fixed number that is too low would hear a complaint every T_A.
     pub farewell: Repeat,
     /// What to assume of the loss until it is measured.
     pub assumed_loss: f64,
@@ -72,7 +74,9 @@ pub enum Criterion {
     EarliestWake,
 }
 
-/// How a member that has no leader looks for one.
+/// How a member that has no leader looks for one. Those that ask do so where there may be one: when they
+/// start, or have missed theirs. Where it is known to be gone, since it said goodbye or a failure
+/// detector says so, nobody asks: all do as with [`Joining::Announce`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joining {
     /// It waits for its wake-up and announces itself.
@@ -137,6 +141,10 @@ impl Config {
     }
 
     /// For real networks: a leader announces itself every `announce`.
+    ///
+    /// A member that asks waits 0.1 T_A for an answer, whatever the network's delay is. Where that is less
+    /// than a round trip the answer comes too late: the member announces itself, and is corrected. Then
+    /// set `patience` to some round trips.
     pub fn field(announce: Duration) -> Self {
         Self {
             listen: Listen::Measured { miss: 1e-3 },

@@ -2,7 +2,7 @@
 
 use crate::{Candidate, Instant, MemberId};
 
-use super::Claim;
+use super::{Claim, Takeover};
 
 /// Somebody better who announces itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +47,9 @@ impl Leaders {
     }
 
     /// How many outrank `claim`.
-    pub(super) fn better_than(&self, claim: Claim, sticky: bool) -> usize {
-        let rank = claim.rank(sticky);
-        let better = |heard: &&Heard| heard.claim.rank(sticky) > rank;
+    pub(super) fn better_than(&self, claim: Claim, takeover: Takeover) -> usize {
+        let rank = claim.rank(takeover);
+        let better = |heard: &&Heard| heard.claim.rank(takeover) > rank;
         self.iter().filter(better).count()
     }
 
@@ -70,10 +70,10 @@ impl Leaders {
 
     /// Enters `heard`, or what is new of it, by rank, and keeps the best `room`. Returns whether it
     /// is among them.
-    pub(super) fn enter(&mut self, heard: Heard, room: usize, sticky: bool) -> bool {
+    pub(super) fn enter(&mut self, heard: Heard, room: usize, takeover: Takeover) -> bool {
         let id = heard.claim.candidate.id;
         if room == 1 {
-            let rank = |heard: &Heard| heard.claim.rank(sticky);
+            let rank = |heard: &Heard| heard.claim.rank(takeover);
             let place = self.first.as_ref();
             if place.is_none_or(|it| it.claim.candidate.id == id || rank(it) < rank(&heard)) {
                 self.first = Some(heard);
@@ -82,7 +82,7 @@ impl Leaders {
             let mut all: Vec<Heard> = self.iter().copied().collect();
             all.retain(|it| it.claim.candidate.id != id);
             all.push(heard);
-            all.sort_by_key(|it| std::cmp::Reverse(it.claim.rank(sticky)));
+            all.sort_by_key(|it| std::cmp::Reverse(it.claim.rank(takeover)));
             all.truncate(room);
             self.replace(all);
         }
@@ -117,6 +117,7 @@ impl Leaders {
 mod tests {
     use super::{Heard, Leaders};
     use crate::announce::Claim;
+    use crate::announce::Takeover::{ByTheBetter, Never};
     use crate::{Candidate, Instant, MemberId};
 
     fn heard(id: u64, merit: u64, established: bool) -> Heard {
@@ -141,12 +142,12 @@ mod tests {
 
     #[test]
     fn the_best_are_kept_in_order() {
-        for (room, sticky, left) in [
-            (1, false, vec![4]),
-            (2, false, vec![4, 2]),
-            (3, false, vec![4, 2, 3]),
-            (1, true, vec![3]),
-            (2, true, vec![3, 4]),
+        for (room, takeover, left) in [
+            (1, ByTheBetter, vec![4]),
+            (2, ByTheBetter, vec![4, 2]),
+            (3, ByTheBetter, vec![4, 2, 3]),
+            (1, Never, vec![3]),
+            (2, Never, vec![3, 4]),
         ] {
             let mut leaders = Leaders::default();
             for it in [
@@ -155,11 +156,11 @@ mod tests {
                 heard(3, 5, true),
                 heard(2, 5, false),
             ] {
-                let entered = leaders.enter(it, room, sticky);
+                let entered = leaders.enter(it, room, takeover);
                 let id = it.claim.candidate.id;
                 assert_eq!(entered, leaders.get(id).is_some(), "{id} of {room}");
             }
-            assert_eq!(ids(&leaders), left, "{room}, sticky: {sticky}");
+            assert_eq!(ids(&leaders), left, "{room}, {takeover:?}");
             let until = Instant(100 - left.iter().max().expect("somebody is left"));
             assert_eq!(leaders.first_missed(), Some(until));
         }
@@ -169,8 +170,8 @@ mod tests {
     fn what_is_new_of_a_leader_replaces_what_was_known() {
         for room in [1, 2] {
             let mut leaders = Leaders::default();
-            assert!(leaders.enter(heard(1, 5, true), room, true));
-            assert!(leaders.enter(heard(1, 3, false), room, true));
+            assert!(leaders.enter(heard(1, 5, true), room, Never));
+            assert!(leaders.enter(heard(1, 3, false), room, Never));
             assert_eq!(leaders.len(), 1);
             assert_eq!(leaders.first(), Some(heard(1, 3, false).claim));
         }
@@ -180,10 +181,13 @@ mod tests {
     fn those_who_outrank_a_claim_are_counted_and_the_last_go_first() {
         let mut leaders = Leaders::default();
         for it in [heard(1, 1, true), heard(2, 5, false), heard(3, 9, false)] {
-            leaders.enter(it, 3, false);
+            leaders.enter(it, 3, ByTheBetter);
         }
-        assert_eq!(leaders.better_than(heard(9, 4, false).claim, false), 2);
-        assert_eq!(leaders.better_than(heard(9, 4, false).claim, true), 3);
+        assert_eq!(
+            leaders.better_than(heard(9, 4, false).claim, ByTheBetter),
+            2
+        );
+        assert_eq!(leaders.better_than(heard(9, 4, false).claim, Never), 3);
         leaders.keep(2);
         assert_eq!(ids(&leaders), [3, 2]);
         assert!(leaders.drop_if(|it| it.claim.candidate.id == MemberId(3)));

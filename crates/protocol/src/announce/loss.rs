@@ -1,7 +1,13 @@
 //! How much is lost, measured, and how often to repeat what must not be missed.
 
-/// What a member has measured of the loss between its leader and itself, by the numbers of the
+/// What a member has measured of the loss between its leaders and itself, by the numbers of the
 /// announcements that it heard. The recent past counts most.
+///
+/// There is one estimate for all leaders that it hears: of k leaders it is the average, and it
+/// outlasts a change of leaders, so that a new one is judged by what was measured of those before it.
+///
+/// Goodbyes are counted by it too, and there all members are to have the same rule (`farewell`): one
+/// that measures would complain every T_A of a leader with a fixed number that is too low.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LossEstimate {
     heard: u16,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Takeover;
 use crate::{Candidate, MemberId};
 
 /// What somebody who announces itself claims.
@@ -18,8 +19,12 @@ pub struct Claim {
 impl Claim {
     /// What claims are compared by.
     #[inline]
-    pub(crate) fn rank(&self, sticky: bool) -> (bool, Candidate) {
-        (sticky && self.established, self.candidate)
+    pub(super) fn rank(&self, takeover: Takeover) -> (bool, Candidate) {
+        let stays = match takeover {
+            Takeover::Never => self.established,
+            Takeover::ByTheBetter => false,
+        };
+        (stays, self.candidate)
     }
 }
 

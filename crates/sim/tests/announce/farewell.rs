@@ -192,6 +192,28 @@ fn goodbyes_follow_the_loss_that_was_measured() {
     assert_eq!(byes(3, 1e-3), 21);
 }
 
+/// Who leaves while its complaint is due, and comes back, can complain again.
+#[test]
+fn a_complaint_cut_short_by_leaving_is_made_after_a_return() {
+    let mut desk = Desk::<Announce>::new(Candidate::new(9, 1), field(), None, 0);
+    let complaints = |desk: &Desk<Announce>| {
+        let said = desk.papers.said.iter();
+        said.filter(|(_, message)| is_complaint(message)).count()
+    };
+    desk.tell(Input::Start);
+    // Every second one is missed: three goodbyes are too few, and a complaint is due within T_A.
+    for heard in 1..10 {
+        desk.hear(0, announcement(0, 5, 1, heard * 2, true));
+    }
+    desk.tell(Input::Leave);
+    desk.wait(ANNOUNCE * 2);
+    assert_eq!(complaints(&desk), 0, "it left before");
+    desk.tell(Input::Start);
+    desk.hear(0, announcement(0, 5, 1, 20, true));
+    desk.wait(ANNOUNCE);
+    assert_eq!(complaints(&desk), 1);
+}
+
 #[test]
 fn only_leaders_say_goodbye() {
     let scenario = script("at 0s start all\nat 5s leave 0-4\nat 6s leave 5");

@@ -47,11 +47,23 @@ pub(crate) fn world<P: Kin>(
     seed: u64,
     scenario: &Scenario,
 ) -> World<P, Log> {
+    detecting_world(merits, network, Detection::Never, config, seed, scenario)
+}
+
+/// The same where a failure detector tells who comes and goes.
+pub(crate) fn detecting_world<P: Kin>(
+    merits: &[Merit],
+    network: Network,
+    detection: Detection,
+    config: Config,
+    seed: u64,
+    scenario: &Scenario,
+) -> World<P, Log> {
     assert_eq!(config.check(), Ok(()));
     let setup = Setup {
         merits: merits.to_vec(),
         network,
-        detection: Detection::Never,
+        detection,
         view: 1.0,
     };
     let make = |boot: Boot<P>| P::make(boot.saved);

@@ -17,6 +17,7 @@ mod sticky;
 #[path = "../support/mod.rs"]
 mod support;
 mod totality;
+mod vacancy;
 mod waking;
 
 use hustings_protocol::announce::Announce;
@@ -69,6 +70,11 @@ laws! {
     complaints_are_personal of farewell, 100 seeds;
     a_question_is_answered_at_once of joining, 800 seeds;
     few_ask_after_suppression of joining, 200 seeds;
+    after_a_goodbye_nobody_asks of vacancy, 800 seeds;
+    after_a_goodbye_nobody_asks_at_once of vacancy, 800 seeds;
+    after_a_miss_members_ask of vacancy, 400 seeds;
+    a_detector_spares_the_listen_interval of vacancy, 800 seeds;
+    a_detector_that_tells_of_no_leader_changes_nothing of vacancy, 400 seeds;
     a_healthy_leader_is_never_missed of listening, 400 seeds;
     a_better_newcomer_takes_over_only_if_it_may of sticky, 800 seeds;
     a_worse_answer_ends_the_wait of sticky, 200 seeds;

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use hustings_protocol::announce::{
     Announce, Claim, Config, Correction, Heartbeat, Listen, Message, Repeat, Takeover, Timer,
 };
-use hustings_protocol::{Candidate, Input, MemberId, Merit};
+use hustings_protocol::{Candidate, Input, MemberId, Merit, ViewChange};
 
 use crate::kin::{Defect, Wrong};
 use crate::support::wrapper::Effect;
-use crate::{farewell, identity, joining, listening, lives, reunion, settle, sticky, totality};
+use crate::{
+    farewell, identity, joining, listening, lives, reunion, settle, sticky, totality, vacancy,
+};
 
 /// How many seeds a law has to catch a mutant.
 const SEEDS: u64 = 400;
@@ -50,6 +52,11 @@ mutants! {
     one_that_does_not_answer: DoesNotAnswer, joining::a_question_is_answered_at_once;
     one_that_answers_without_limit: AnswersWithoutLimit, totality::answers_are_limited;
     one_that_asks_again_and_again: Asks, joining::few_ask_after_suppression;
+    one_that_takes_a_goodbye_for_silence: TakesByesForSilence, vacancy::after_a_goodbye_nobody_asks;
+    one_that_takes_a_goodbye_for_silence_and_asks_at_once: TakesByesForSilence, vacancy::after_a_goodbye_nobody_asks_at_once;
+    one_that_takes_silence_for_a_goodbye: TakesSilenceForByes, vacancy::after_a_miss_members_ask;
+    one_that_is_deaf_to_its_failure_detector: DeafToItsDetector, vacancy::a_detector_spares_the_listen_interval;
+    one_that_takes_every_death_for_its_leaders: MournsAnyone, vacancy::a_detector_that_tells_of_no_leader_changes_nothing;
     one_that_breaks_ties_otherwise: BreaksTiesOtherwise, sticky::the_best_of_those_who_come_together_leads;
     one_that_breaks_ties_otherwise_in_a_storm: BreaksTiesOtherwise, settle::all_settle_in_time_and_for_good;
     one_that_unseats: Unseats, sticky::a_better_newcomer_takes_over_only_if_it_may;
@@ -203,6 +210,67 @@ struct DeafToByes;
 impl Defect for DeafToByes {
     fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
         bye(input).is_none()
+    }
+}
+
+/// Takes a leader that says goodbye for one that it misses.
+#[derive(Default)]
+struct TakesByesForSilence;
+
+impl Defect for TakesByesForSilence {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        if bye(input).is_some() {
+            *input = Input::Timer(Timer::Listen);
+        }
+        true
+    }
+}
+
+/// Takes a leader that it misses for one that is gone for certain.
+#[derive(Default)]
+struct TakesSilenceForByes {
+    heard: Option<MemberId>,
+}
+
+impl Defect for TakesSilenceForByes {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        if let Some((claim, _)) = claim(input) {
+            self.heard = Some(claim.candidate.id);
+        }
+        if *input == Input::Timer(Timer::Listen)
+            && let Some(leader) = self.heard
+        {
+            *input = Input::ViewChanged(ViewChange::Left(leader));
+        }
+        true
+    }
+}
+
+/// Does not hear who is gone.
+#[derive(Default)]
+struct DeafToItsDetector;
+
+impl Defect for DeafToItsDetector {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        !matches!(input, Input::ViewChanged(ViewChange::Left(_)))
+    }
+}
+
+/// Takes whoever is gone for the leader that it heard last.
+#[derive(Default)]
+struct MournsAnyone {
+    heard: Option<MemberId>,
+}
+
+impl Defect for MournsAnyone {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        if let Some((claim, _)) = claim(input) {
+            self.heard = Some(claim.candidate.id);
+        }
+        if let (Input::ViewChanged(ViewChange::Left(id)), Some(leader)) = (input, self.heard) {
+            *id = leader;
+        }
+        true
     }
 }
 

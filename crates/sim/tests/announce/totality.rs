@@ -60,7 +60,14 @@ pub(crate) fn nonsense_is_survived<P: Kin>(seed: u64) -> Verdict {
         leaders: choose(&[1, 2, 3], rng),
         listen: choose(&[Listen::Never, field().listen], rng),
         criterion: choose(&[Criterion::Merit, Criterion::EarliestWake], rng),
-        joining: choose(&[Joining::Announce, Joining::Query { patience }], rng),
+        joining: choose(
+            &[
+                Joining::Announce,
+                Joining::Query { patience },
+                Joining::SuppressThenQuery { patience },
+            ],
+            rng,
+        ),
         ..field()
     };
     let me = Candidate::new(below(5, rng), any_number(rng));
@@ -70,6 +77,10 @@ pub(crate) fn nonsense_is_survived<P: Kin>(seed: u64) -> Verdict {
     for _ in 0..100 {
         let input = match below(12, rng) {
             0 => Input::Start,
+            1 if happens(50, rng) => {
+                let id = hustings_protocol::MemberId(any_number(rng));
+                Input::ViewChanged(ViewChange::Left(id))
+            }
             1 => Input::ViewChanged(ViewChange::Joined(Candidate::new(any_number(rng), 3))),
             2 => Input::Timer(choose(P::Timer::ALL, rng)),
             3 if happens(20, rng) => Input::Leave,
