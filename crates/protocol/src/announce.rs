@@ -45,7 +45,7 @@ pub use message::{Claim, Message};
 pub use wake::{MeritScale, Wake};
 
 use crate::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Merit, Outcome, Protocol, ViewChange,
+    Candidate, Duration, Input, Instant, Io, MemberId, Merit, Outcome, Protocol, View, ViewChange,
 };
 use departed::Departed;
 use farewell::Farewell;
@@ -540,6 +540,11 @@ impl Announce {
             Phase::Leading { since, .. } => io.now() - since >= config.suppress + config.announce,
             _ => false,
         };
+        // Of several leaders all have the same members behind them.
+        let backing = match established && config.leaders == 1 {
+            true => io.view().len().min(usize::from(u16::MAX)) as u16,
+            false => 0,
+        };
         Claim {
             candidate: Candidate {
                 merit: self.merit,
@@ -547,6 +552,7 @@ impl Announce {
             },
             incarnation: self.incarnation,
             established,
+            backing,
         }
     }
 }

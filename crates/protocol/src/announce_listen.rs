@@ -69,6 +69,7 @@ impl AnnounceListen {
             candidate: io.me(),
             incarnation: 1,
             established: false,
+            backing: 0,
         };
         io.multicast(Message::Announcement {
             claim,

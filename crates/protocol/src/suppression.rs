@@ -100,6 +100,7 @@ impl Protocol for Suppression {
                     candidate: io.me(),
                     incarnation: 1,
                     established: false,
+                    backing: 0,
                 };
                 io.multicast(Message::Announcement {
                     claim,

@@ -117,7 +117,8 @@ pub enum Correction {
 pub enum Takeover {
     /// It takes over.
     ByTheBetter,
-    /// It follows: a leader that nobody challenged for T_S + T_A stays until it is missed.
+    /// It follows: a leader that nobody challenged for T_S + T_A stays until it is missed. Of two such
+    /// leaders, as after a cut has healed, the one that knows of more members stays.
     Never,
 }
 

@@ -125,6 +125,7 @@ mod tests {
             candidate: Candidate::new(id, merit),
             incarnation: 1,
             established,
+            backing: 0,
         };
         let until = Instant(100 - id);
         Heard {

@@ -14,17 +14,19 @@ pub struct Claim {
     pub incarnation: u32,
     /// Whether it has led unchallenged long enough to stay where leaders are not unseated.
     pub established: bool,
+    /// If so, how many members it knows to be there, itself included: of two that lead, as after a cut
+    /// has healed, the one with more members behind it stays.
+    pub backing: u16,
 }
 
 impl Claim {
     /// What claims are compared by.
     #[inline]
-    pub(super) fn rank(&self, takeover: Takeover) -> (bool, Candidate) {
-        let stays = match takeover {
-            Takeover::Never => self.established,
-            Takeover::ByTheBetter => false,
-        };
-        (stays, self.candidate)
+    pub(super) fn rank(&self, takeover: Takeover) -> (bool, u16, Candidate) {
+        match takeover {
+            Takeover::Never => (self.established, self.backing, self.candidate),
+            Takeover::ByTheBetter => (false, 0, self.candidate),
+        }
     }
 }
 

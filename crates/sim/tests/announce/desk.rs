@@ -105,6 +105,7 @@ pub(crate) fn announcement(
         candidate: Candidate::new(id, merit),
         incarnation,
         established,
+        backing: 0,
     };
     Message::Announcement {
         claim,

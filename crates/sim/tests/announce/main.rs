@@ -57,6 +57,7 @@ laws! {
     all_settle_in_time_and_for_good of settle, 4000 seeds;
     a_stray_is_corrected_at_once of reunion, 1200 seeds;
     sides_unite of reunion, 1200 seeds;
+    the_larger_side_keeps_its_leader of reunion, 400 seeds;
     what_is_past_changes_nothing of lives, 2000 seeds;
     a_goodbye_is_final of lives, 800 seeds;
     a_leader_without_its_disk_is_believed_in_the_end of lives, 400 seeds;

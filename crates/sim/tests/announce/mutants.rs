@@ -33,6 +33,7 @@ mutants! {
     one_that_never_times_out: NeverTimesOut, settle::all_settle_in_time_and_for_good;
     one_that_waits_for_its_leader_without_end: NoListenTimer, farewell::a_lost_goodbye_is_healed_by_listening;
     one_that_never_corrects: NeverCorrects, reunion::a_stray_is_corrected_at_once;
+    one_that_takes_the_best_for_the_best_backed: UnimpressedByNumbers, reunion::the_larger_side_keeps_its_leader;
     one_that_never_corrects_and_two_sides: NeverCorrects, reunion::sides_unite;
     one_that_forgets_incarnations: ForgetsIncarnations, lives::what_is_past_changes_nothing;
     one_that_forgets_the_order_of_announcements: ForgetsBeats, lives::what_is_past_changes_nothing;
@@ -400,12 +401,30 @@ impl Defect for AnswersWithoutLimit {
             candidate: me,
             incarnation: 1,
             established: true,
+            backing: u16::MAX,
         };
         Some(Message::Announcement {
             claim,
             beat: self.beat,
             byes: 3,
         })
+    }
+}
+
+/// Whoever leads is backed by as many as anybody.
+#[derive(Default)]
+struct UnimpressedByNumbers;
+
+impl Defect for UnimpressedByNumbers {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        if let Input::Message {
+            message: Message::Announcement { claim, .. },
+            ..
+        } = input
+        {
+            claim.backing = u16::MAX;
+        }
+        true
     }
 }
 

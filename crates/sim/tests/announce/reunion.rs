@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use hustings_protocol::announce::{Config, Correction, Joining, Takeover};
 use hustings_protocol::{Duration, Instant, Merit};
-use hustings_sim::{Seeds, Stream};
+use hustings_sim::{Detection, Seeds, Stream};
 
-use crate::group::{ANNOUNCE, DELAY, agreed, at, calm, field, is_announcement, world};
+use crate::group::{
+    ANNOUNCE, DELAY, agreed, at, calm, detecting_world, field, is_announcement, world,
+};
 use crate::kin::Kin;
 use crate::support::{below, choose, ranked, script, shuffle};
 use crate::{Verdict, require};
@@ -112,6 +114,41 @@ pub(crate) fn sides_unite<P: Kin>(seed: u64) -> Verdict {
         })?;
     }
     Ok(())
+}
+
+/// Two sides of a cut, one larger, each with a leader that works: where leaders are not unseated it is the
+/// larger side's that stays, however good the other one is.
+pub(crate) fn the_larger_side_keeps_its_leader<P: Kin>(seed: u64) -> Verdict {
+    let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
+    let members = 3 + 2 * below(4, rng); // odd: no two sides are alike
+    let mut merits: Vec<Merit> = ranked(members as u32);
+    shuffle(&mut merits, rng);
+    let split = 1 + below(members - 1, rng);
+    let heal = 40_000 + below(2_000, rng);
+    let config = Config {
+        takeover: Takeover::Never,
+        ..field()
+    };
+    let scenario = format!(
+        "at 0s start all\nat 10s cut 0-{} | {split}-{}\nat {heal}ms heal",
+        split - 1,
+        members - 1
+    );
+    // A detector that is slower than a leader's word, after the cut as after its end.
+    let detection = Detection::After(ANNOUNCE * 3);
+    let script = script(&scenario);
+    let mut world = detecting_world::<P>(&merits, calm(), detection, config, seed, &script);
+    world.run_until(at(heal - 1));
+    let of_the_larger = if split * 2 > members { 0 } else { split };
+    let leader = world.nominee(of_the_larger as u32).map(|(id, _)| id.0);
+    world.run_until(at(heal) + ANNOUNCE * 3);
+    let named: BTreeSet<Option<u64>> = (0..members as u32)
+        .map(|it| world.nominee(it).map(|(id, _)| id.0))
+        .collect();
+    require(
+        named == BTreeSet::from([leader]) && leader.is_some(),
+        || format!("the larger side had {leader:?}, and all name {named:?}\n{scenario}"),
+    )
 }
 
 fn first_announcement(
