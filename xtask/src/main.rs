@@ -10,6 +10,7 @@
 
 mod bench;
 mod deny;
+mod field;
 mod packages;
 mod shell;
 mod steps;
@@ -39,12 +40,19 @@ enum Chore {
     Test(test_command::Options),
     /// Measure the simulator against a plain hand-written loop
     Bench,
+    /// Try real agents on five hosts (network namespaces), and print how fast they are
+    Field(field::Options),
+    /// Throw wrong packets at an agent: a part of the field tests
+    #[command(hide = true)]
+    Barrage(field::barrage::Options),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Test(options) => test_command::run(&options),
         Chore::Bench => bench::run(),
+        Chore::Field(options) => field::run(&options),
+        Chore::Barrage(options) => field::barrage::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

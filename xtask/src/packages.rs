@@ -8,6 +8,7 @@ use std::process::Command;
 pub(crate) enum NeededBy {
     Test,
     Bench,
+    Field,
 }
 
 /// A Debian package, seen to be there by a program that it brings.
@@ -16,16 +17,30 @@ struct Package {
     name: &'static str,
     program: &'static str,
     purpose: &'static str,
-    needed_by: NeededBy,
+    needed_by: &'static [NeededBy],
 }
 
 /// Every package that some chore needs, beyond Rust itself.
-const PACKAGES: &[Package] = &[Package {
-    name: "valgrind",
-    program: "valgrind",
-    purpose: "counts instructions, so that benchmarks do not depend on the machine's mood",
-    needed_by: NeededBy::Bench,
-}];
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "valgrind",
+        program: "valgrind",
+        purpose: "counts instructions, so that benchmarks do not depend on the machine's mood",
+        needed_by: &[NeededBy::Bench],
+    },
+    Package {
+        name: "iproute2",
+        program: "ip",
+        purpose: "makes hosts of network namespaces",
+        needed_by: &[NeededBy::Test, NeededBy::Field],
+    },
+    Package {
+        name: "nftables",
+        program: "nft",
+        purpose: "loses packets and cuts networks",
+        needed_by: &[NeededBy::Test, NeededBy::Field],
+    },
+];
 
 /// What can be done about packages on this machine.
 #[derive(Clone, Copy)]
@@ -46,7 +61,7 @@ enum Plan {
 pub(crate) fn provide(chore: NeededBy) -> Result<()> {
     let missing: Vec<&Package> = PACKAGES
         .iter()
-        .filter(|package| package.needed_by == chore)
+        .filter(|package| package.needed_by.contains(&chore))
         .filter(|package| shell::find_program(package.program).is_none())
         .collect();
     for Package { name, purpose, .. } in &missing {
@@ -108,7 +123,7 @@ mod tests {
         name: "clock",
         program: "tick",
         purpose: "ticks",
-        needed_by: NeededBy::Test,
+        needed_by: &[NeededBy::Test],
     };
     const BELL: Package = Package {
         name: "bell",

@@ -21,7 +21,15 @@ fn check(arguments: &[&str], code: i32, said: &[&str]) {
 #[test]
 fn help_teaches() {
     check(&["--help"], 0, &["cargo xtask", "test", "Exit codes"]);
-    let steps = ["fmt", "clippy", "tests", "docs", "deny", "advisories"];
+    let steps = [
+        "fmt",
+        "clippy",
+        "tests",
+        "field",
+        "docs",
+        "deny",
+        "advisories",
+    ];
     check(&["test", "--help"], 0, &steps);
     check(&["test", "--help"], 0, &["cargo xtask test --only clippy"]);
 }

@@ -82,8 +82,11 @@ pub enum Body<'a> {
         /// How long to pause.
         pause_ns: u64,
     },
-    /// Are you there? If nobody is, the kernel answers.
-    Knock,
+    /// I am called as you are, and was here before you.
+    Namesake {
+        /// Which of your lives you are in.
+        life: u64,
+    },
     /// The lifeline of this member broke, and nobody is where it was.
     Obituary {
         /// Who is dead.

@@ -27,9 +27,6 @@ use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
 use following::Following;
 
-/// Frames of an earlier life may be on their way for so long.
-const AFTERLIFE: Duration = Duration::from_secs(2);
-
 /// How often a member that knows of nobody says hello.
 const HELLO_EVERY: Duration = Duration::from_millis(250);
 
@@ -55,7 +52,6 @@ pub(crate) struct Group {
     me: Candidate,
     port: u16,
     life: Life,
-    came_up: Instant,
     /// How many frames it has sent in this life.
     number: u64,
     keyring: Keyring,
@@ -123,7 +119,6 @@ impl Group {
             me,
             port,
             life,
-            came_up: now,
             number: 0,
             keyring: Keyring::new(&keys[0], &keys[1..]),
             replays: Replays::default(),
@@ -249,7 +244,7 @@ impl Group {
     ) -> bool {
         let sender = &frame.sender;
         if sender.id == self.me.id {
-            self.hear_namesake(now, from, sender.life());
+            self.hear_namesake(now, from, frame, out);
             return false;
         }
         if !matches!(self.standing, Standing::Partaking) {
@@ -280,7 +275,8 @@ impl Group {
             Body::Hello => self.on_hello(now, sender, address, out),
             Body::Follow { merit } => self.on_follow(now, sender.id, merit, address, out),
             Body::Slower { pause_ns } => self.on_slower(sender.id, pause_ns),
-            Body::Knock | Body::Obituary { .. } => {} // the loop, or the kernel, sees to it
+            Body::Obituary { .. } => {} // the loop sees to it
+            Body::Namesake { .. } => {} // not of our name
         }
         self.act(now, out);
         true
@@ -292,27 +288,36 @@ impl Group {
         known.is_some_and(|peer| peer.address == address && peer.life == sender.life())
     }
 
-    /// Somebody goes by our name: we ourselves, looped back or in an earlier life, or somebody else.
-    fn hear_namesake(&mut self, now: Instant, from: SocketAddr, life: Life) {
-        let may_be_our_past = life < self.life && now - self.came_up < AFTERLIFE;
-        if life == self.life || may_be_our_past {
-            return;
-        }
-        self.counters.namesakes += 1;
+    /// Somebody goes by our name: we ourselves, looped back or in an earlier life, or somebody else. Whoever
+    /// was here first says so, and names the other's present life: what was said in an earlier one, and is
+    /// replayed, cannot drive anybody out.
+    fn hear_namesake(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) {
+        let life = frame.sender.life();
         let (group, member) = (&self.config.name, &self.member);
-        if life > self.life {
+        if matches!(frame.body, Body::Namesake { life } if life == self.life.0) {
+            tracing::error!(
+                "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
+            );
+            self.counters.namesakes += 1;
+            self.standing = Standing::Refused(from);
+            self.publish(now, None);
+        } else if life > self.life {
+            self.counters.namesakes += 1;
             if self.counters.namesakes.is_power_of_two() {
                 tracing::error!(
                     "another member called `{member}` of group `{group}` came up at {from}: it should stop by itself; give it another name"
                 );
             }
-        } else if matches!(self.standing, Standing::Partaking) {
-            tracing::error!(
-                "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
-            );
-            self.standing = Standing::Refused(from);
-            self.publish(now, None);
-        }
+            let address = SocketAddr::new(from.ip(), frame.sender.port);
+            let life = life.0;
+            self.send(Route::To(address), &Body::Namesake { life }, out);
+        } // else our own past, or somebody who will say more once it hears us
     }
 
     fn note_way(

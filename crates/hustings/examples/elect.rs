@@ -1,6 +1,5 @@
-//! Three members of one group, within this process: one of them leads, resigns, and another follows.
-//!
-//! `cargo run --example elect`. On several hosts: `Joining::on_the_lan(group, member, key)`.
+//! Three members of one group, in this process: one leads, resigns, and leads no more.
+//! On several hosts: `Joining::on_the_lan(group, member, key)`.
 
 use std::error::Error;
 use std::time::Duration;
@@ -20,22 +19,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         elected = green.campaign() => elected,
         elected = blue.campaign() => elected,
     }?;
-    let leader = red
-        .watch()
-        .wait_for(|it| it.leader.is_some())
-        .await?
-        .leader
-        .clone();
-    println!("{} leads", leader.map_or_else(String::new, |it| it.name));
-
-    for member in [&red, &green, &blue] {
-        if member.leadership().leads {
-            member.resign(Duration::from_secs(1)).await;
-        }
-    }
-    nomination.lost().await;
-    println!("it leads no more");
     for member in [red, green, blue] {
+        let leadership = member.leadership();
+        if leadership.leads {
+            println!("{} leads", leadership.member);
+            member.resign(Duration::from_secs(1)).await;
+            nomination.lost().await;
+            println!("it leads no more");
+        }
         member.leave().await?;
     }
     Ok(())

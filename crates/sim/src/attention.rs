@@ -23,8 +23,6 @@ pub(crate) struct Attention {
     others: BinaryHeap<Reverse<(Candidate, u32)>>,
     /// Those who ignored nothing.
     attentive: Vec<u32>,
-    /// Those of the present multicast.
-    picked: Vec<u32>,
 }
 
 impl Attention {
@@ -52,49 +50,81 @@ impl Attention {
         people: &Population,
         config: &P::Config,
     ) -> Vec<u32> {
-        let mut picked = std::mem::take(&mut self.picked);
-        while let Some(&member) = self.untouched.last() {
-            let ignores = members[member as usize].deaf_up_to(people.candidate(member), config);
-            if ignores >= Some(weight) {
-                break;
-            }
-            picked.push(member);
-            self.untouched.pop();
-        }
-        if self.untouched.is_empty() {
-            self.untouched = Vec::new();
-        }
+        let mut picked = self.untouched_below(weight, members, people, config);
         while let Some(group) = self.followers.first_entry()
             && *group.key() < weight
         {
-            picked.append(&mut group.remove());
+            join(&mut picked, group.remove());
         }
-        picked.append(&mut self.attentive);
+        let mut rest = std::mem::take(&mut self.attentive);
         while let Some(Reverse((ignored, member))) = self.others.peek().copied()
             && ignored < weight
         {
             self.others.pop();
-            picked.push(member);
+            rest.push(member);
         }
+        join(&mut picked, rest);
         // In the order in which they lie in memory.
         picked.sort_unstable();
         picked
     }
 
-    /// Files `member`, which was picked for a multicast of `weight` and now ignores `ignores`.
-    pub(crate) fn file(&mut self, member: u32, ignores: Option<Candidate>, weight: Candidate) {
-        match ignores {
-            None => self.attentive.push(member),
-            Some(ignored) if ignored == weight => {
-                self.followers.entry(weight).or_default().push(member);
+    /// Takes out the untouched who do not ignore `weight`, and gives back the memory they leave.
+    fn untouched_below<P: Protocol>(
+        &mut self,
+        weight: Candidate,
+        members: &[P],
+        people: &Population,
+        config: &P::Config,
+    ) -> Vec<u32> {
+        let ignores =
+            |member: u32| members[member as usize].deaf_up_to(people.candidate(member), config);
+        let deaf = |&member: &u32| ignores(member) >= Some(weight);
+        match self.untouched.iter().rposition(deaf) {
+            None => std::mem::take(&mut self.untouched),
+            Some(last) if last + 1 == self.untouched.len() => Vec::new(),
+            Some(last) => {
+                let picked = self.untouched.split_off(last + 1);
+                self.untouched.shrink_to_fit();
+                picked
             }
-            Some(ignored) => self.others.push(Reverse((ignored, member))),
         }
     }
 
-    /// Takes the emptied list of those who were picked back, for its memory.
-    pub(crate) fn reuse(&mut self, mut picked: Vec<u32>) {
-        picked.clear();
-        self.picked = picked;
+    /// Files `member`, which was picked for a multicast of `weight` and now ignores `ignores`, unless
+    /// it follows: then it is left to [`Attention::file_followers`]. Tells whether it does.
+    pub(crate) fn follows(
+        &mut self,
+        member: u32,
+        ignores: Option<Candidate>,
+        weight: Candidate,
+    ) -> bool {
+        match ignores {
+            None => self.attentive.push(member),
+            Some(ignored) if ignored == weight => return true,
+            Some(ignored) => self.others.push(Reverse((ignored, member))),
+        }
+        false
     }
+
+    /// Files those of the picked who ignore exactly what they heard, in the memory they are in.
+    pub(crate) fn file_followers(&mut self, weight: Candidate, mut followers: Vec<u32>) {
+        if followers.is_empty() {
+            return;
+        }
+        if followers.len() < followers.capacity() / 2 {
+            followers.shrink_to_fit();
+        }
+        join(self.followers.entry(weight).or_default(), followers);
+    }
+}
+
+/// Adds `more` to `all`, in any order: the smaller moves, and a million members take no more room than
+/// they need.
+fn join(all: &mut Vec<u32>, mut more: Vec<u32>) {
+    if all.len() < more.len() {
+        std::mem::swap(all, &mut more);
+    }
+    all.reserve_exact(more.len());
+    all.append(&mut more);
 }

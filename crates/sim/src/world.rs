@@ -422,8 +422,8 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             Attention::of(&self.members, &self.scene.people, &self.scene.config)
         });
         let people = &self.scene.people;
-        let picked = attention.pick(weight, &self.members, people, &self.scene.config);
-        for &to in &picked {
+        let mut picked = attention.pick(weight, &self.members, people, &self.scene.config);
+        picked.retain(|&to| {
             if to != from && self.ignored_by(to) < Some(weight) {
                 if lossy && self.scene.wire.loses_multicast() {
                     self.scene.record_lost(from, Some(to));
@@ -432,9 +432,9 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
                     self.deliver(Flight { to, from, message });
                 }
             }
-            attention.file(to, self.ignored_by(to), weight);
-        }
-        attention.reuse(picked);
+            attention.follows(to, self.ignored_by(to), weight)
+        });
+        attention.file_followers(weight, picked);
         self.scene.attention = Some(attention);
     }
 

@@ -30,6 +30,7 @@
 //! see [`reestablishment::successor_by_merit`] and [`reestablishment::greater_joiner_by_merit`].
 
 pub mod delay;
+mod in_step;
 pub mod messages;
 pub mod printed;
 mod quadrature;

@@ -377,3 +377,23 @@ fn a_million_members() {
 fn a_network_that_loses_everything_is_none() {
     let _ = rounds(&Model::of_the_chapter(2, Loss::Correlated(1.0)));
 }
+
+#[test]
+fn what_would_take_too_long_or_make_no_sense_is_left_out() {
+    let with = |members, loss| Model {
+        delay: 0.0,
+        ..Model::of_the_chapter(members, Loss::Uncorrelated(loss))
+    };
+    let first = |algorithm, members, loss| first_round_messages(algorithm, &with(members, loss));
+    assert!(first(Algorithm::LeS, 2_048, 0.999_999).is_some_and(|it| it <= 2_048.0));
+    assert!(first(Algorithm::LeS, 1_000_000, 0.95).is_some());
+    assert_eq!(first(Algorithm::LeS, 1_000_000, 0.96), None);
+    assert_eq!(first(Algorithm::LeM, 1_000_000, 0.999_999), None);
+    let gone =
+        |loss| reestablishment::leader_departure(Algorithm::LeA, &with(1_000_000, loss), 3.0, 0.5);
+    assert!(gone(0.5).is_some());
+    assert_eq!(gone(0.99), None);
+    // This one never is.
+    let sent = messages_until_heard(Algorithm::LeA, &with(100_000, 0.999_999));
+    assert!(sent.is_some_and(|it| it > 100_000.0));
+}

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use tokio::io::ReadBuf;
@@ -22,6 +23,8 @@ pub(super) struct Exchange {
     address: SocketAddr,
     /// By the multicast address that each hears.
     multicasts: Vec<(SocketAddr, UdpSocket)>,
+    /// Which socket is looked at first: each in turn, so that a flood at one leaves the others heard.
+    turn: AtomicUsize,
 }
 
 impl Exchange {
@@ -50,6 +53,7 @@ impl Exchange {
             own,
             address,
             multicasts,
+            turn: AtomicUsize::new(0),
         };
         Ok((exchange, listener))
     }
@@ -64,9 +68,12 @@ impl Exchange {
     }
 
     fn sockets(&self) -> impl Iterator<Item = (Way, &UdpSocket)> {
-        let multicasts = self.multicasts.iter();
-        let multicasts = multicasts.map(|(_, socket)| (Way::Multicast, socket));
-        std::iter::once((Way::Unicast, &self.own)).chain(multicasts)
+        let count = self.multicasts.len() + 1;
+        let first = self.turn.fetch_add(1, Ordering::Relaxed);
+        (0..count).map(move |index| match (first + index) % count {
+            0 => (Way::Unicast, &self.own),
+            other => (Way::Multicast, &self.multicasts[other - 1].1),
+        })
     }
 
     /// Waits for a datagram on any of the sockets: how it came, its length, whence.

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::AgentConfig;
 use crate::frame::{Body, Frame};
 use crate::group::{Group, Outbox, Route};
-use crate::lifeline::{self, Lifeline, Notice, Sign};
+use crate::lifeline::{self, Death, Lifeline};
 use crate::links::Links;
 use crate::peers::Way;
 use crate::resolve;
@@ -26,15 +26,15 @@ const BUFFER_BYTES: usize = 2_048;
 /// How many datagrams are taken before timers are looked at again.
 const MOST_AT_ONCE: usize = 64;
 
-/// An answer to a knock has come by then, or does not come.
-const KNOCK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// An answer to an inquiry has come by then, or does not come.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// Something for the loop to do.
 enum Event {
     Asked(Control),
     Datagram((Way, usize, SocketAddr)),
     Link(SocketAddr, Vec<u8>),
-    Notice(Notice),
+    Death(Death),
     /// Where members of the group of this number may be found.
     Seeds(usize, Vec<SocketAddr>),
     Due,
@@ -48,9 +48,9 @@ struct Loop {
     outbox: Outbox,
     /// To the leaders, by the group's number.
     lifelines: BTreeMap<usize, Lifeline>,
-    /// At whose door each group knocked last, and when.
-    knocks: BTreeMap<usize, (MemberId, Instant)>,
-    notices: mpsc::Sender<Notice>,
+    /// After whom each group inquired last, and when.
+    inquiries: BTreeMap<usize, (MemberId, Instant)>,
+    deaths: mpsc::Sender<Death>,
 }
 
 /// Runs until told to stop.
@@ -62,7 +62,7 @@ pub(super) async fn run(
     mut asked: mpsc::Receiver<Control>,
 ) -> Result<(), Ended> {
     let (heard, mut links_heard) = mpsc::channel(1024);
-    let (notices, mut noticed) = mpsc::channel(64);
+    let (deaths, mut told) = mpsc::channel(64);
     let mut seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
     let mut agent = Loop {
         config,
@@ -71,8 +71,8 @@ pub(super) async fn run(
         groups,
         outbox: Outbox::new(),
         lifelines: BTreeMap::new(),
-        knocks: BTreeMap::new(),
-        notices,
+        inquiries: BTreeMap::new(),
+        deaths,
     };
     let mut buffer = [0; BUFFER_BYTES];
     agent.start();
@@ -86,7 +86,7 @@ pub(super) async fn run(
         let event = tokio::select! {
             biased;
             control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
-            Some(notice) = noticed.recv() => Event::Notice(notice),
+            Some(death) = told.recv() => Event::Death(death),
             datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
             Some((from, frame)) = links_heard.recv() => Event::Link(from, frame),
             Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
@@ -105,7 +105,7 @@ pub(super) async fn run(
                 agent.hear_the_rest(now, &mut buffer);
             }
             Event::Link(from, mut frame) => agent.hear(now, Way::Link, from, &mut frame),
-            Event::Notice(notice) => agent.heed(now, notice),
+            Event::Death(death) => agent.mourn(now, death),
             Event::Seeds(group, addresses) => {
                 agent.groups[group].join(now, &addresses, &mut agent.outbox);
             }
@@ -288,52 +288,44 @@ impl Loop {
                 continue;
             }
             self.lifelines.remove(&number);
-            if let Some((id, address)) = leader {
-                let lifeline = Lifeline::hold(number, id, address, self.notices.clone());
+            if let Some((leader, address)) = leader {
+                let death = Death {
+                    group: number,
+                    leader,
+                };
+                let lifeline = Lifeline::hold(address, death, self.deaths.clone());
                 self.lifelines.insert(number, lifeline);
             }
         }
     }
 
-    fn heed(&mut self, now: Instant, notice: Notice) {
-        let Notice {
-            group: number,
-            leader,
-            sign,
-        } = notice;
-        match sign {
-            Sign::Broken => self.doubt(now, number, leader),
-            Sign::Dead => {
-                let group = &mut self.groups[number];
-                if group.leader_elsewhere().is_some_and(|(id, _)| id == leader) {
-                    tracing::info!("group `{}`: the leader's process is dead", group.name());
-                    group.bury(now, leader, &mut self.outbox);
-                }
-            }
+    fn mourn(&mut self, now: Instant, death: Death) {
+        let group = &mut self.groups[death.group];
+        if group
+            .leader_elsewhere()
+            .is_some_and(|(id, _)| id == death.leader)
+        {
+            tracing::info!("group `{}`: the leader's process is dead", group.name());
+            group.bury(now, death.leader, &mut self.outbox);
         }
     }
 
-    /// Knocks at the leader's door, if it is the one in doubt. Once, though many doubt it at a time:
-    /// kernels answer that nobody is there a few times, and then only once a second.
+    /// Somebody holds a member to be dead. If it is our leader we find out for ourselves, once, however many
+    /// say so.
     fn doubt(&mut self, now: Instant, number: usize, leader: MemberId) {
-        let knocked = self.knocks.get(&number);
-        if knocked.is_some_and(|(whose, at)| *whose == leader && now - *at < KNOCK_AGAIN_AFTER) {
+        let asked = self.inquiries.get(&number);
+        if asked.is_some_and(|(whose, at)| *whose == leader && now - *at < ASK_AGAIN_AFTER) {
             return;
         }
-        let group = &mut self.groups[number];
-        let Some((_, address)) = group.leader_elsewhere().filter(|(id, _)| *id == leader) else {
+        let known = self.groups[number].leader_elsewhere();
+        let Some((_, address)) = known.filter(|(id, _)| *id == leader) else {
             return;
         };
-        self.knocks.insert(number, (leader, now));
-        let mut knock = Outbox::new();
-        group.send(Route::To(address), &Body::Knock, &mut knock);
-        let dead = Notice {
+        self.inquiries.insert(number, (leader, now));
+        let death = Death {
             group: number,
             leader,
-            sign: Sign::Dead,
         };
-        if let Some((_, _, frame)) = knock.pop() {
-            lifeline::knock(address, frame, dead, self.notices.clone());
-        }
+        lifeline::inquire(address, death, self.deaths.clone());
     }
 }

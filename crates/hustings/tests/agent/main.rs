@@ -1,5 +1,6 @@
 //! Real agents as processes on loopback, and the commands that talk to them.
 
+mod commands;
 mod door;
 mod process;
 mod settings;

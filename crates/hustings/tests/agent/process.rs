@@ -84,7 +84,16 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(arguments: &str) -> Self {
-        let mut process = command(arguments).spawn().expect("the program starts");
+        Self::spawn(&mut command(arguments))
+    }
+
+    /// With one more argument, spaces included.
+    pub(crate) fn start_with(arguments: &str, last: &str) -> Self {
+        Self::spawn(command(arguments).arg(last))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut process = command.spawn().expect("the program starts");
         let output = lines(process.stdout.take().expect("stdout is piped"));
         let said = lines(process.stderr.take().expect("stderr is piped"));
         Self {
@@ -160,6 +169,19 @@ impl Program {
     pub(crate) fn until_said(&mut self, expected: &str) {
         let wait = || self.said.recv_timeout(DEADLINE).expect(expected);
         while wait() != expected {}
+    }
+
+    /// Waits for a line on standard error that contains this.
+    #[track_caller]
+    pub(crate) fn until_said_containing(&mut self, expected: &str) {
+        let wait = || self.said.recv_timeout(DEADLINE).expect(expected);
+        while !wait().contains(expected) {}
+    }
+
+    /// Kills it, without a word.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
     }
 
     /// Asks it to end: with which code does it?

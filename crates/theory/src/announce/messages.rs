@@ -17,6 +17,7 @@
 //! Integrals are taken over the chance `v = P(t)` to be awake, where for both wake-up laws `P(t - D)` is
 //! linear, by a quadrature that errs by less than 1e-11 of the value for a million members.
 
+use super::in_step;
 use super::quadrature::integral;
 use super::recurrence;
 use super::rounds::rounds;
@@ -40,7 +41,8 @@ const NEGLIGIBLE: f64 = 1e-14;
 /// `N D + sum over k = 1..N of (1 - (1-x)^k)/k / (1-l)`, or the harmonic number `H_N` without loss and delay.
 ///
 /// Uncorrelated loss: only with `D = 0` and `T_A >= T_S`, by [`recurrence`], or with two members, where it
-/// is as correlated loss. Otherwise `None`.
+/// is as correlated loss. Otherwise `None`; so also where the recurrence is not to be trusted
+/// ([`recurrence::has_mean`]) or too long ([`recurrence::suppression_is_short`]).
 ///
 /// # Panics
 /// If the model is none.
@@ -72,11 +74,10 @@ fn first_round_uncorrelated(algorithm: Algorithm, model: &Model) -> Option<f64> 
     }
     match algorithm {
         Algorithm::LeA | Algorithm::Al => Some(model.members as f64),
-        Algorithm::LeS => Some(recurrence::mean_messages(model.members, loss)),
-        Algorithm::LeM | Algorithm::Sup => Some(recurrence::mean_messages_of_suppression(
-            model.members,
-            loss,
-        )),
+        Algorithm::LeS => recurrence::has_mean(model.members, loss)
+            .then(|| recurrence::mean_messages(model.members, loss)),
+        Algorithm::LeM | Algorithm::Sup => recurrence::suppression_is_short(model.members, loss)
+            .then(|| recurrence::mean_messages_of_suppression(model.members, loss)),
     }
 }
 
@@ -146,7 +147,7 @@ pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
 ///
 /// Uncorrelated: of `a` announcers the one in place `p` goes on if it misses all `p` before it, `l^p`
 /// counting from 0. So the number of announcers alone is a Markov chain, and the messages of all but the
-/// leader are `w(a) = a - 1 + E[w(next)]`, `w(1) = 0`.
+/// leader are `w(a) = a - 1 + E[w(next)]`, `w(1) = 0`: see [`in_step`].
 fn messages_of_le_a(model: &Model, under_way: f64) -> Option<f64> {
     let others = model.receivers() as f64;
     match model.loss {
@@ -167,34 +168,9 @@ fn messages_of_le_a(model: &Model, under_way: f64) -> Option<f64> {
         }
         Loss::Uncorrelated(_) if under_way > 0.0 => None,
         Loss::Uncorrelated(loss) => {
-            Some(rounds(model) + messages_of_others_in_step(model.members, loss))
+            Some(rounds(model) + in_step::messages_of_others(model.receivers(), loss))
         }
     }
-}
-
-/// `w(N)` of [`messages_of_le_a`]. Once `l^p` is below rounding, further places never go on: `w` then
-/// grows by 1 with each.
-fn messages_of_others_in_step(members: u64, loss: f64) -> f64 {
-    // How many go on besides the leader, of the announcers so far: others[i] is the chance of i.
-    let mut going_on = vec![1.0];
-    let mut messages = vec![0.0];
-    let mut go_on = 1.0;
-    for announcers in 2..=members {
-        go_on *= loss;
-        if go_on < f64::EPSILON * NEGLIGIBLE {
-            let last = messages.len() as f64;
-            return messages[messages.len() - 1] + (members as f64 - last);
-        }
-        going_on.push(0.0);
-        for i in (0..going_on.len()).rev() {
-            let from_below = if i > 0 { going_on[i - 1] } else { 0.0 };
-            going_on[i] = going_on[i] * (1.0 - go_on) + from_below * go_on;
-        }
-        let all = going_on[going_on.len() - 1];
-        let later: f64 = going_on.iter().zip(&messages).map(|(p, m)| p * m).sum();
-        messages.push(((announcers - 1) as f64 + later) / (1.0 - all));
-    }
-    messages[messages.len() - 1]
 }
 
 /// The sum of terms that fall at least as fast as the powers of `loss`, from some point on.

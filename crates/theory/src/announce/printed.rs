@@ -196,15 +196,75 @@ pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
 
 /// The mean of [`law_of_messages`].
 ///
+/// Beyond 20,000 members mean, variance and third moment alone are carried on, in constant time for each
+/// member: `g` is nearly straight over the width of the law by then. Within 1e-6 of the mean of the law, as
+/// measured at 60,000 members.
+///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
 #[must_use]
 pub fn mean_messages(n: u64, loss: f64) -> f64 {
-    let law = law_of_messages(n, loss);
-    law.iter()
-        .enumerate()
-        .map(|(i, chance)| i as f64 * chance)
-        .sum()
+    let law = law_of_messages(n.min(WHOLE_LAW_UP_TO), loss);
+    let mut moments = Moments::of(&law);
+    for _ in WHOLE_LAW_UP_TO..n {
+        moments.add_one(loss);
+    }
+    moments.mean
+}
+
+/// Up to here [`mean_messages`] has the whole law.
+const WHOLE_LAW_UP_TO: u64 = 20_000;
+
+/// The mean of a number of messages, and the second and third moments about it.
+struct Moments {
+    mean: f64,
+    second: f64,
+    third: f64,
+}
+
+impl Moments {
+    fn of(law: &[f64]) -> Self {
+        let about = |centre: f64, power: i32| -> f64 {
+            let terms = law.iter().enumerate();
+            terms
+                .map(|(i, p)| p * (i as f64 - centre).powi(power))
+                .sum()
+        };
+        let mean = about(0.0, 1);
+        Self {
+            mean,
+            second: about(mean, 2),
+            third: about(mean, 3),
+        }
+    }
+
+    /// One more wakes, and sends with the probability `g` of the number sent so far, taken for a parabola.
+    fn add_one(&mut self, loss: f64) {
+        let Self {
+            mean,
+            second,
+            third,
+        } = *self;
+        let fourth = 3.0 * second * second;
+        // g one below the mean, at it and one above.
+        let power = loss.powf(mean);
+        let [below, here, above] = [0.0, 1.0, 2.0].map(|more| {
+            let missed_all = power * loss.powf(more);
+            (1.0 - missed_all) / ((mean + more) * (1.0 - loss))
+        });
+        let slope = (above - below) / 2.0;
+        let bend = f64::midpoint(above, below) - here;
+        // The means of g, and of g times the first and second power of the distance from the mean.
+        let sends = here + bend * second;
+        let with_first = slope * second + bend * third;
+        let with_second = here * second + slope * third + bend * fourth;
+        self.mean = mean + sends;
+        self.second = second + 2.0 * with_first + sends - sends * sends;
+        // The third moment of the sum about the old mean, and then about the new one.
+        let about_old = third + 3.0 * with_second + 3.0 * with_first + sends;
+        let square_about_old = second + 2.0 * with_first + sends;
+        self.third = about_old - 3.0 * sends * square_about_old + 2.0 * sends.powi(3);
+    }
 }
 
 /// `g(i)` of [`law_of_messages`] for `i = 0..=n`.
@@ -232,5 +292,19 @@ fn lost_by(loss: Loss, n: u64) -> f64 {
     match loss {
         Loss::None | Loss::Correlated(_) => surplus_announcements(loss, n),
         Loss::Uncorrelated(loss) => consecutive_lost_uncorrelated(loss, n),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Moments, law_of_messages, mean_messages};
+
+    #[test]
+    fn moments_stand_in_for_the_whole_law() {
+        for loss in [0.0, 0.4, 0.9, 0.99, 0.999_9, 0.999_999] {
+            let whole = Moments::of(&law_of_messages(60_000, loss)).mean;
+            let got = mean_messages(60_000, loss);
+            assert!((got / whole - 1.0).abs() < 1e-6, "{loss}: {got}, {whole}");
+        }
     }
 }

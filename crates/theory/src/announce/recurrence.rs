@@ -69,7 +69,7 @@ pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
 /// those at -1, -2, ... the series of `asymptote`. Left out are those at the other roots of `g_s = 1`, which
 /// are complex and fall faster than `1/n`. Measured against the recurrence at 2,049 and 8,192 members: off by
 /// less than 2e-4 messages for losses of 1e-6, 1e-4 and 0.01, and by less than 1e-6 for 0.1, 0.4, 0.8 and 0.95.
-/// Beyond 0.95 the series needs more members than that to set in, and nothing was measured.
+/// Beyond 0.95 the series needs more members than that to set in, and makes no sense: see [`has_mean`].
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
@@ -83,6 +83,15 @@ pub fn mean_messages(n: u64, loss: f64) -> f64 {
         reached + asymptote(n, loss)
     }
 }
+
+/// Whether [`mean_messages`] is to be trusted: not for more than 2,048 members with a loss above 0.95.
+#[must_use]
+pub fn has_mean(n: u64, loss: f64) -> bool {
+    n <= EXACT_UP_TO || loss <= GREATEST_LOSS_OF_ASYMPTOTE
+}
+
+/// The greatest loss at which the asymptote was measured to have set in.
+const GREATEST_LOSS_OF_ASYMPTOTE: f64 = 0.95;
 
 /// `A (H_n + sum over k of (-1)^(k+1) (k-1)! n!/(n+k)! product over i = 1..k of 1/(g_-i - 1))`, to four terms.
 fn asymptote(n: u64, loss: f64) -> f64 {
@@ -134,8 +143,8 @@ pub fn growth(loss: f64) -> f64 {
 /// The mean first-round messages of LE-M, and all of SUP, with uncorrelated loss and no delay.
 ///
 /// Who wakes after `s` messages have been sent sends the next if it missed them all, `l^s`: a chain that
-/// is followed through the `n` wake-ups, in `n ln(10^18)/ln(1/l)` operations at most. Grows like
-/// `ln n / ln(1/l)`.
+/// is followed through the `n` wake-ups, over the states that are likely at all: about
+/// `min(n, 20/sqrt(1-l))` each time. Grows like `ln n / ln(1/l)`.
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
@@ -145,13 +154,17 @@ pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
     // Entry s: the chance that s + 1 messages have been sent.
     let mut sent = vec![1.0];
     let mut missed_all = vec![loss];
+    let mut first = 0;
     for _ in 1..n {
+        while sent[first] < NEGLIGIBLE {
+            first += 1;
+        }
         let last = sent.len() - 1;
         if sent[last] * missed_all[last] > NEGLIGIBLE {
             sent.push(0.0);
             missed_all.push(missed_all[last] * loss);
         }
-        for s in (1..sent.len()).rev() {
+        for s in (first + 1..sent.len()).rev() {
             let moved = sent[s - 1] * missed_all[s - 1];
             sent[s] += moved;
             sent[s - 1] -= moved;
@@ -162,6 +175,15 @@ pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
         .map(|(s, chance)| (s + 1) as f64 * chance)
         .sum()
 }
+
+/// Whether [`mean_messages_of_suppression`] ends within about a second.
+#[must_use]
+pub fn suppression_is_short(n: u64, loss: f64) -> bool {
+    let states = (n as f64).min(20.0 / (1.0 - loss).sqrt());
+    n as f64 * states <= MOST_STEPS_OF_SUPPRESSION
+}
+
+const MOST_STEPS_OF_SUPPRESSION: f64 = 1.5e9;
 
 /// How many the first of `n` wake-ups silences.
 struct Silenced {

@@ -29,7 +29,7 @@ const NEGLIGIBLE: f64 = 1e-15;
 ///
 /// Departures that are detected before they happen are not counted: exact for `l^(T_L/T_A) << 1`.
 ///
-/// `None` for algorithms other than LE-A and LE-S.
+/// `None` for algorithms other than LE-A and LE-S, and for uncorrelated loss above 0.98.
 ///
 /// # Panics
 /// If the model is none, or the listen interval not above 0.
@@ -48,6 +48,7 @@ pub fn leader_departure(
     let without_loss = listen_interval + 2.0 * model.delay + first - departed;
     match model.loss {
         Loss::None | Loss::Correlated(_) => Some(without_loss),
+        Loss::Uncorrelated(loss) if loss > GREATEST_LOSS => None,
         Loss::Uncorrelated(loss) => {
             let surplus = until_all_accept(algorithm, model, loss) - loss / (1.0 - loss);
             Some(without_loss + model.announce_interval * surplus)
@@ -55,19 +56,28 @@ pub fn leader_departure(
     }
 }
 
+/// The greatest uncorrelated loss that [`leader_departure`] is summed up for: beyond it the sums are too long.
+const GREATEST_LOSS: f64 = 0.98;
+
 /// `E[n]` of [`leader_departure`]: the sum over `n` of the chance that somebody needs more than `n`.
+///
+/// Deaf to none of the announcements are the others if `J <= f`; to the first `d` if `J = d + f`, which has the
+/// probability `(1-l) l^d E[l^f]`.
 fn until_all_accept(algorithm: Algorithm, model: &Model, loss: f64) -> f64 {
-    let mut mean = 0.0;
-    let mut missed = 1.0 - loss;
-    for successor_missed in 0_u32.. {
-        for (passed, chance) in intervals_passed(algorithm, model) {
-            let deaf = f64::from(successor_missed) - passed;
-            mean += missed * chance * slowest(deaf.max(0.0), loss, model.receivers() as f64);
-        }
-        missed *= loss;
-        if missed < NEGLIGIBLE * (1.0 - loss) {
+    let passed = intervals_passed(algorithm, model);
+    let mean_power = |more: f64| -> f64 {
+        let terms = passed.iter();
+        terms.map(|(f, chance)| chance * loss.powf(f + more)).sum()
+    };
+    let others = model.receivers() as f64;
+    let mut mean = (1.0 - mean_power(1.0)) * slowest(0.0, loss, others);
+    let mut deaf_to = (1.0 - loss) * mean_power(1.0);
+    for deaf in 1_u32.. {
+        if deaf_to < NEGLIGIBLE * (1.0 - loss) {
             break;
         }
+        mean += deaf_to * slowest(f64::from(deaf), loss, others);
+        deaf_to *= loss;
     }
     mean
 }

@@ -193,8 +193,9 @@ fn enter_without_delay(form: &mut ClosedForm, model: &Model) {
         && model.announce_interval >= model.suppress_interval
     {
         let name = "first_round_messages_without_delay";
-        let mean = recurrence::mean_messages(model.members, loss);
-        form.enter(name, Some(mean));
+        let mean = recurrence::has_mean(model.members, loss)
+            .then(|| recurrence::mean_messages(model.members, loss));
+        form.enter(name, mean);
         form.enter_printed(name, Some(printed::mean_messages(model.members, loss)));
     }
 }

@@ -1,0 +1,81 @@
+//! `hustings demo`, `hustings run` and the example, for real.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::process::{self, Program, finish, hustings};
+
+#[test]
+fn the_demo_tells_its_story_and_ends_by_itself() {
+    let told = hustings("demo").text();
+    let count = |what: &str| told.matches(what).count();
+    assert_eq!(count("kill -9 "), 1, "{told}");
+    assert_eq!(count("all five name "), 2, "{told}");
+    assert_eq!(count("the four others all name "), 2, "{told}");
+    assert!(
+        told.contains("a leader that works is not unseated"),
+        "{told}"
+    );
+    assert!(
+        !told.contains('\x1b'),
+        "no colours where nobody sees them: {told}"
+    );
+}
+
+#[test]
+fn a_command_runs_for_one_member_only_and_for_another_when_that_one_is_killed() {
+    let group = process::group("run");
+    let script = "echo lead by $HUSTINGS_LEADER; exec sleep 1000";
+    let mut first = Program::start_with(
+        &format!("run --group {group} --name first --priority 1 --bind 127.0.0.1:0 -- sh -c"),
+        script,
+    );
+    first.until_printed("lead by first");
+    let mut second = Program::start_with(
+        &format!("run --group {group} --name second --bind 127.0.0.1:0 -- sh -c"),
+        script,
+    );
+    second.until_said_containing("first leads, at");
+    first.kill();
+    second.until_printed("lead by second");
+    assert_eq!(second.stop(), Some(128 + 15), "the command's own end");
+}
+
+#[test]
+fn the_commands_exit_code_is_ours() {
+    let group = process::group("code");
+    let ended = hustings(&format!(
+        "run --group {group} --name a --bind 127.0.0.1:0 -- false"
+    ));
+    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    let missing = hustings(&format!(
+        "run --group {group} --name a --bind 127.0.0.1:0 -- no-such-command-here"
+    ));
+    assert_eq!(missing.code, Some(127), "{}", missing.said);
+    assert!(
+        missing.said.contains("no-such-command-here"),
+        "{}",
+        missing.said
+    );
+}
+
+#[test]
+fn the_example_elects_resigns_and_ends() {
+    let programs = Path::new(env!("CARGO_BIN_EXE_hustings")).parent();
+    let example = programs.expect("in a directory").join("examples/elect");
+    let said = finish(&mut Command::new(example)).text();
+    let mut lines = said.lines();
+    let leader = lines.next().expect("a leader");
+    assert!(
+        ["red leads", "green leads", "blue leads"].contains(&leader),
+        "{said}"
+    );
+    assert_eq!(lines.next(), Some("it leads no more"));
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn the_example_is_short() {
+    let example = include_str!("../../examples/elect.rs");
+    assert!(example.lines().count() < 40);
+}

@@ -1,0 +1,134 @@
+//! `cargo xtask field`: five hosts as network namespaces on one bridge, real agents, real faults, and
+//! the tables of what they did. `cargo xtask test --only field` is made of the same parts.
+
+pub(crate) mod barrage;
+mod chance;
+mod cost;
+mod crowd;
+pub(crate) mod faults;
+mod ground;
+mod heal;
+mod hosts;
+mod losses;
+mod measure;
+mod members;
+mod protocols;
+mod spread;
+mod table;
+mod trials;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::packages::{self, NeededBy};
+use crate::{Result, shell};
+use ground::{Ground, MEMBERS};
+use hosts::Hosts;
+use table::Report;
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    cargo xtask field                             everything: about half an hour\n  \
+    cargo xtask field --only SIGKILL --trials 10  one row\n  \
+    cargo xtask field --only busy --seconds 600   the quick setting, ten minutes under load")]
+pub(crate) struct Options {
+    /// Trials of each kind
+    #[arg(long, default_value_t = 30)]
+    trials: u32,
+    /// How long a group is watched under loss and under load
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Only the rows whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Measure this program instead of building one
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether a row is asked for.
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|it| name.contains(it))
+    }
+
+    /// Of the rows `all`, those that are asked for.
+    fn choose<'t, T>(&self, all: &'t [T], name: impl Fn(&T) -> &str) -> Vec<&'t T> {
+        all.iter().filter(|it| self.wants(name(it))).collect()
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    packages::provide(NeededBy::Field)?;
+    if let Some(reason) = Hosts::missing() {
+        return Err(reason.into());
+    }
+    let program = match &options.program {
+        Some(file) => file.canonicalize()?,
+        None => program(Build::Release)?,
+    };
+    let hosts = Hosts::make(MEMBERS)?;
+    let ground = Ground {
+        hosts: &hosts,
+        program: &program,
+    };
+    let mut report = Report::default();
+    trials::run(ground, options, &mut report)?;
+    losses::run(ground, options, &mut report)?;
+    heal::run(ground, options, &mut report)?;
+    cost::run(ground, options, &mut report)?;
+    crowd::run(ground, options, &mut report)?;
+    protocols::run(ground, options, &mut report)?;
+    report.close()
+}
+
+/// How the program is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Build {
+    /// For figures.
+    Release,
+    /// For tests: most of it is there already.
+    Dev,
+}
+
+/// Builds the program, and tells where it is.
+fn program(build: Build) -> Result<PathBuf> {
+    let mut command = shell::cargo(["build", "--package", "hustings"]);
+    let directory = match build {
+        Build::Release => {
+            command.arg("--release");
+            "release"
+        }
+        Build::Dev => "debug",
+    };
+    shell::run(&mut command)?;
+    let built = shell::target().join(directory).join("hustings");
+    Ok(built.canonicalize()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    #[test]
+    fn rows_are_chosen_by_a_part_of_their_name() {
+        let check = |only: Option<&str>, expected: &[&str]| {
+            let options = Options {
+                trials: 1,
+                seconds: 1,
+                only: only.map(str::to_owned),
+                program: None,
+            };
+            let chosen: Vec<&str> = options
+                .choose(&["cold start", "SIGKILL"], |name| name)
+                .into_iter()
+                .copied()
+                .collect();
+            assert_eq!(chosen, expected);
+        };
+        check(None, &["cold start", "SIGKILL"]);
+        check(Some("KILL"), &["SIGKILL"]);
+        check(Some("none such"), &[]);
+    }
+}

@@ -1,0 +1,161 @@
+//! What a group costs when nothing happens, and whether it stands while the machine is busy.
+
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::Options;
+use super::ground::Ground;
+use super::hosts::Packets;
+use super::measure::{cpu_ns, milliseconds, now_ns, pss_mib};
+use super::members::Members;
+use super::table::{Report, Verdict};
+use super::trials::{QUICK, USUAL};
+use crate::Result;
+
+const IDLE: &str = "idle, announce 100 ms";
+const IDLE_FOR: Duration = Duration::from_secs(20);
+/// Announcements a second of [`USUAL`].
+const ANNOUNCEMENTS: f64 = 10.0;
+
+const BUSY: &str = "four busy loops, announce 20 ms, listen 80 ms";
+const BUSY_LOOPS: usize = 4;
+
+/// What a member cost in a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Cost {
+    cpu_ms: f64,
+    pss_mib: f64,
+    sent: f64,
+    received: f64,
+}
+
+pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()> {
+    if options.wants(IDLE) {
+        idle(ground, report)?;
+    }
+    if options.wants(BUSY) {
+        busy(ground, options, report)?;
+    }
+    Ok(())
+}
+
+fn idle(ground: Ground<'_>, report: &mut Report) -> Result<()> {
+    let (mut members, leader) = ground.settled(USUAL)?;
+    let costs = watch(ground, &mut members, IDLE_FOR)?;
+    let title = format!(
+        "A host in a second, in {} s; packets beside what the protocol says:",
+        IDLE_FOR.as_secs()
+    );
+    let headings = ["CPU ms", "PSS MiB", "sent", "theory", "received", "theory"];
+    let mut table = report.table(&title, &headings);
+    let followers: Vec<Cost> = members
+        .all_but(leader)
+        .iter()
+        .map(|&it| costs[it])
+        .collect();
+    // The leader announces itself, everyone else hears it, and nobody else speaks.
+    let rows = [
+        ("the leader", costs[leader], ANNOUNCEMENTS, 0.0),
+        (
+            "the dearest follower",
+            dearest(&followers),
+            0.0,
+            ANNOUNCEMENTS,
+        ),
+    ];
+    for (who, cost, sent, received) in rows {
+        let cells = [
+            format!("{:.2}", cost.cpu_ms),
+            format!("{:.1}", cost.pss_mib),
+            format!("{:.1}", cost.sent),
+            format!("{sent:.1}"),
+            format!("{:.1}", cost.received),
+            format!("{received:.1}"),
+        ];
+        let is_met = cost.cpu_ms <= 1.0 && cost.pss_mib <= 6.0;
+        let verdict = Verdict::new("1 ms, 6 MiB", is_met);
+        table.row(&format!("{IDLE}: {who}"), &cells, &verdict);
+    }
+    Ok(())
+}
+
+fn busy(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()> {
+    let (mut members, _) = ground.settled(QUICK)?;
+    let everyone = members.everyone();
+    let before = members.said(&everyone);
+    let span = Duration::from_secs(options.seconds);
+    let costs = with_busy_loops(|| watch(ground, &mut members, span))?;
+    let changes = members.said(&everyone) - before;
+    let title = format!("While the machine is busy, for {} s:", options.seconds);
+    let mut table = report.table(&title, &["changes", "CPU ms/s"]);
+    let cpu_ms = dearest(&costs).cpu_ms;
+    let cells = [changes.to_string(), format!("{cpu_ms:.2}")];
+    let verdict = Verdict::new("0 changes, 3 ms", changes == 0 && cpu_ms <= 3.0);
+    table.row(BUSY, &cells, &verdict);
+    Ok(())
+}
+
+/// What each member costs in a second, over `span`.
+fn watch(ground: Ground<'_>, members: &mut Members<'_>, span: Duration) -> Result<Vec<Cost>> {
+    let look = |members: &Members<'_>| -> Result<Vec<(u64, Packets)>> {
+        let look = |&it: &usize| Ok((cpu_ns(members.pid(it)?)?, ground.hosts.packets(it)?));
+        members.everyone().iter().map(look).collect()
+    };
+    let (before, began) = (look(members)?, now_ns());
+    members.listen_for(span);
+    let (after, seconds) = (look(members)?, milliseconds(began, now_ns()) / 1e3);
+    let cost = |index: usize| -> Result<Cost> {
+        let ((cpu_before, packets_before), (cpu, packets)) = (before[index], after[index]);
+        Ok(Cost {
+            cpu_ms: milliseconds(cpu_before, cpu) / seconds,
+            pss_mib: pss_mib(members.pid(index)?)?,
+            sent: (packets.sent - packets_before.sent) as f64 / seconds,
+            received: (packets.received - packets_before.received) as f64 / seconds,
+        })
+    };
+    members.everyone().into_iter().map(cost).collect()
+}
+
+/// In each respect, the most that any of them costs.
+fn dearest(costs: &[Cost]) -> Cost {
+    costs.iter().fold(Cost::default(), |most, cost| Cost {
+        cpu_ms: most.cpu_ms.max(cost.cpu_ms),
+        pss_mib: most.pss_mib.max(cost.pss_mib),
+        sent: most.sent.max(cost.sent),
+        received: most.received.max(cost.received),
+    })
+}
+
+/// Keeps the machine busy while `work` is done.
+fn with_busy_loops<T>(work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..BUSY_LOOPS {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            });
+        }
+        let done = work();
+        is_over.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cost, dearest};
+
+    #[test]
+    fn the_dearest_is_so_in_each_respect() {
+        let cost = |cpu_ms, sent| Cost {
+            cpu_ms,
+            sent,
+            ..Cost::default()
+        };
+        assert_eq!(dearest(&[cost(1.0, 9.0), cost(2.0, 3.0)]), cost(2.0, 9.0));
+    }
+}

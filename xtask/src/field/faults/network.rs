@@ -1,0 +1,103 @@
+//! What may happen to a network.
+
+use std::time::Duration;
+
+use super::{OPTIONS, Trial, require};
+use crate::Result;
+use crate::field::measure::milliseconds;
+use crate::field::members::Members;
+
+/// How long a fault lasts.
+const LASTS: Duration = Duration::from_secs(5);
+
+/// Time for agreement once a network is whole.
+const HEALED_WITHIN: Duration = Duration::from_secs(2);
+
+pub(super) fn loses_10(trial: &Trial<'_>) -> Result<String> {
+    loses(trial, 10)
+}
+
+pub(super) fn loses_30(trial: &Trial<'_>) -> Result<String> {
+    loses(trial, 30)
+}
+
+pub(super) fn loses_50(trial: &Trial<'_>) -> Result<String> {
+    loses(trial, 50)
+}
+
+/// Agreement is reached under loss, and kept or reached again.
+fn loses(trial: &Trial<'_>, percent: u32) -> Result<String> {
+    let mut members = trial.ground.group(&["--announce", "50ms"]);
+    let everyone = members.everyone();
+    for &host in &everyone {
+        trial.ground.hosts.lose(host, percent)?;
+    }
+    members.start_all()?;
+    members.agree(&everyone, &everyone, LASTS)?;
+    let before = members.said(&everyone);
+    members.listen_for(LASTS);
+    let changes = members.said(&everyone) - before;
+    members.agree(&everyone, &everyone, LASTS)?;
+    let healed = heal(trial, &mut members)?;
+    Ok(format!("{changes} changes in {LASTS:?}, {healed}"))
+}
+
+/// One leader on each side, then one.
+pub(super) fn partition(trial: &Trial<'_>) -> Result<String> {
+    let (mut members, _) = trial.ground.settled(OPTIONS)?;
+    let (few, many) = ([0, 1], [2, 3, 4]);
+    trial.ground.hosts.cut(&few, &many)?;
+    members.agree(&few, &few, LASTS)?;
+    members.agree(&many, &many, LASTS)?;
+    members.listen_for(Duration::from_secs(1));
+    members.agree(&few, &few, Duration::ZERO)?;
+    members.agree(&many, &many, Duration::ZERO)?;
+    heal(trial, &mut members)
+}
+
+/// The leader hears a follower that does not hear it.
+pub(super) fn one_way(trial: &Trial<'_>) -> Result<String> {
+    let (mut members, leader) = trial.ground.settled(OPTIONS)?;
+    let follower = members.all_but(leader)[0];
+    trial.ground.hosts.block(follower, &[leader])?;
+    let changes = disturb(&mut members, follower)?;
+    let healed = heal(trial, &mut members)?;
+    Ok(format!("{changes} changes among the others, {healed}"))
+}
+
+/// A member hears nobody, and everybody hears it.
+pub(super) fn deaf(trial: &Trial<'_>) -> Result<String> {
+    let (mut members, leader) = trial.ground.settled(OPTIONS)?;
+    let follower = members.all_but(leader)[0];
+    let others = members.all_but(follower);
+    trial.ground.hosts.block(follower, &others)?;
+    let changes = disturb(&mut members, follower)?;
+    let healed = heal(trial, &mut members)?;
+    Ok(format!("{changes} changes among the others, {healed}"))
+}
+
+/// The others go on agreeing, and hardly notice. Returns how often they changed their minds.
+fn disturb(members: &mut Members<'_>, follower: usize) -> Result<usize> {
+    /// To another leader and back, once, for each of the four.
+    const MOST_CHANGES: usize = 8;
+    let others = members.all_but(follower);
+    let before = members.said(&others);
+    members.listen_for(LASTS);
+    let changes = members.said(&others) - before;
+    members.agree(&others, &others, Duration::from_secs(1))?;
+    require(changes <= MOST_CHANGES, || {
+        format!("the others changed their minds {changes} times, more than {MOST_CHANGES}")
+    })?;
+    Ok(changes)
+}
+
+/// The network is whole again: so is the group, and stays so.
+fn heal(trial: &Trial<'_>, members: &mut Members<'_>) -> Result<String> {
+    let healed = trial.ground.hosts.heal()?;
+    let everyone = members.everyone();
+    let (_, known) = members.agree(&everyone, &everyone, HEALED_WITHIN)?;
+    members.listen_for(Duration::from_secs(1));
+    members.agree(&everyone, &everyone, HEALED_WITHIN)?;
+    let took_ms = milliseconds(healed, known);
+    Ok(format!("one leader {took_ms:.0} ms after the heal"))
+}

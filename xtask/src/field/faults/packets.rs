@@ -1,0 +1,133 @@
+//! Packets that no member sent, or that one sent before.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{OPTIONS, STRANGER, Trial, require};
+use crate::Result;
+use crate::field::ground::PORT;
+use crate::field::hosts::address;
+use crate::field::members::Members;
+
+/// How often the target is asked where it believes the others to be.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Truncated, flipped, replayed and random packets, thrown at one follower from a host that is none of
+/// the group's. It refuses and counts them, and goes on.
+pub(super) fn barrage(trial: &Trial<'_>) -> Result<String> {
+    let (mut members, leader) = trial.ground.settled(OPTIONS)?;
+    let everyone = members.everyone();
+    let target = members.all_but(leader)[0];
+    let before = members.said(&everyone);
+    let (heard_before, refused_before) = counts(&members, target)?;
+    let sent = throw(trial, &members, target)?;
+    members.listen_for(Duration::from_millis(500));
+    let (heard, refused) = counts(&members, target)?;
+    let (heard, refused) = (heard - heard_before, refused - refused_before);
+    require(refused <= sent && refused > sent / 2, || {
+        format!("of {sent} packets {refused} were refused")
+    })?;
+    // What it let in came from members: twenty announcements a second, and a few queries.
+    require(heard < sent / 10, || {
+        format!("{heard} frames were let in while {sent} wrong ones came")
+    })?;
+    require(members.said(&everyone) == before, || {
+        "somebody changed its mind".to_owned()
+    })?;
+    members.end(leader, Signal::KILL)?;
+    let survivors = members.all_but(leader);
+    members.agree(&survivors, &survivors, Duration::from_secs(2))?;
+    Ok(format!("{refused} of {sent} refused, no change"))
+}
+
+/// A member that restarted is thrown at with what it said in its life before: it is not somebody else.
+pub(super) fn earlier_life(trial: &Trial<'_>) -> Result<String> {
+    /// Longer than frames of an earlier life may be on their way.
+    const WAIT_MS: u64 = 4_000;
+    let (mut members, leader) = trial.ground.settled(OPTIONS)?;
+    let everyone = members.everyone();
+    let mut thrower = thrower(trial, leader, 1_000)?;
+    let mut thrower = thrower.args(["--wait-ms", &WAIT_MS.to_string()]).spawn()?;
+    members.listen_for(Duration::from_secs(1)); // the frames are caught
+    members.end(leader, Signal::KILL)?;
+    members.start(leader)?;
+    members.agree(&everyone, &everyone, Duration::from_secs(2))?;
+    let before = members.said(&everyone);
+    let thrown = thrower.wait()?;
+    require(thrown.success(), || format!("nothing was thrown: {thrown}"))?;
+    members.listen_for(Duration::from_millis(500));
+    require(members.said(&everyone) == before, || {
+        "somebody changed its mind".to_owned()
+    })?;
+    // Only an agent that runs answers.
+    let status = members.status(leader)?;
+    let namesake = &status["groups"][0]["namesake"];
+    require(namesake.is_null(), || {
+        format!("it takes itself for a namesake of {namesake}")
+    })?;
+    Ok("no change".to_owned())
+}
+
+/// Throws packets at a member. Meanwhile none may be taken for being where they come from. Returns how
+/// many were sent.
+fn throw(trial: &Trial<'_>, members: &Members<'_>, target: usize) -> Result<u64> {
+    let mut thrower = thrower(trial, target, trial.packets)?.spawn()?;
+    let mut misled = Ok(());
+    while thrower.try_wait()?.is_none() {
+        misled = misled.and_then(|()| own_addresses(members, target));
+        thread::sleep(LOOK_EVERY);
+    }
+    misled?;
+    let output = thrower.wait_with_output()?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?),
+        false => Err(format!("nothing was thrown: {}", output.status).into()),
+    }
+}
+
+/// A process on a host of its own that catches real frames and throws wrong ones at a member.
+fn thrower(trial: &Trial<'_>, target: usize, packets: u64) -> Result<Command> {
+    let xtask = std::env::current_exe()?;
+    let xtask = xtask.to_string_lossy();
+    let mut command = trial.ground.hosts.command(STRANGER, &xtask);
+    command
+        .args(["barrage", "--packets", &packets.to_string()])
+        .args(["--target", &format!("{}:{PORT}", address(target))])
+        .args(["--interface", &address(STRANGER)])
+        .stdout(Stdio::piped());
+    Ok(command)
+}
+
+/// How many frames a member has let in and refused.
+fn counts(members: &Members<'_>, index: usize) -> Result<(u64, u64)> {
+    const REFUSALS: [&str; 7] = [
+        "truncated",
+        "unknown_version",
+        "unknown_key",
+        "broken_seal",
+        "malformed",
+        "other_group",
+        "replayed",
+    ];
+    let status = members.status(index)?;
+    let counters = &status["groups"][0]["counters"];
+    let count = |name: &str| counters[name].as_u64().ok_or(format!("no counter {name}"));
+    let refused: std::result::Result<u64, String> = REFUSALS.into_iter().map(count).sum();
+    Ok((count("heard")?, refused?))
+}
+
+/// Agent `index` believes none of the others to be where a packet was replayed from.
+fn own_addresses(members: &Members<'_>, index: usize) -> Result<()> {
+    let status = members.status(index)?;
+    let stranger = format!("{}:{PORT}", address(STRANGER));
+    let peers = status["groups"][0]["peers"].as_array();
+    let is_misled = |peer: &&Value| peer["address"] == stranger.as_str();
+    match peers.into_iter().flatten().find(is_misled) {
+        None => Ok(()),
+        Some(peer) => Err(format!("replayed packets moved a member's address: {peer}").into()),
+    }
+}

@@ -1,0 +1,56 @@
+//! Where trials are held.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::hosts::Hosts;
+use super::measure::now_ns;
+use super::members::{Homes, Members};
+use crate::Result;
+
+/// Members of a group, unless it is a crowd.
+pub(crate) const MEMBERS: usize = 5;
+
+/// Where members receive unless told otherwise.
+pub(crate) const PORT: u16 = 7400;
+
+/// Far longer than anything here takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where trials are held: the hosts, and the program that runs on them.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub(crate) hosts: &'a Hosts,
+    pub(crate) program: &'a Path,
+}
+
+impl<'a> Ground<'a> {
+    /// A group of its own, one member a host: late frames of the last trial's group are strangers.
+    pub(crate) fn group(&self, options: &[&str]) -> Members<'a> {
+        self.members(Homes::OneEach { port: PORT }, MEMBERS, options)
+    }
+
+    /// A group of its own for `count` members.
+    pub(crate) fn members(&self, homes: Homes, count: usize, options: &[&str]) -> Members<'a> {
+        let group = format!("field-{}", now_ns());
+        let mut all = vec!["--group", &group];
+        if !options.contains(&"--key") {
+            all.push("--insecure");
+        }
+        all.extend(options);
+        Members::new(self.hosts, self.program, homes, count, &all)
+    }
+
+    /// A group whose members have agreed on a leader, and had time to settle.
+    pub(crate) fn settled(&self, options: &[&str]) -> Result<(Members<'a>, usize)> {
+        let mut members = self.group(options);
+        members.start_all()?;
+        let everyone = members.everyone();
+        members.agree(&everyone, &everyone, PATIENCE)?;
+        // In the middle of an announce interval as often as at its end.
+        let pause = 400 + now_ns() / 1_000 % 100;
+        members.listen_for(Duration::from_millis(pause));
+        let (leader, _) = members.agree(&everyone, &everyone, PATIENCE)?;
+        Ok((members, leader))
+    }
+}

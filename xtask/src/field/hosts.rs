@@ -1,0 +1,245 @@
+//! Hosts for trials: network namespaces of our own on a bridge of our own, gone when dropped.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+use super::measure::now_ns;
+use crate::Result;
+
+/// The trial's network. Nothing in it leads out of this machine.
+pub(crate) struct Hosts {
+    /// What the names of all its namespaces begin with.
+    prefix: String,
+    count: usize,
+}
+
+impl Hosts {
+    /// Why hosts cannot be made here, if they cannot.
+    pub(crate) fn missing() -> Option<String> {
+        let probe = format!("hustings-{}-probe", std::process::id());
+        match ip(&["netns", "add", &probe]) {
+            Ok(()) => {
+                let _ = ip(&["netns", "delete", &probe]);
+                None
+            }
+            Err(error) => Some(format!("network namespaces are not allowed here: {error}")),
+        }
+    }
+
+    /// Makes `count` hosts on one bridge, each with one interface.
+    pub(crate) fn make(count: usize) -> Result<Self> {
+        let hosts = Self {
+            prefix: format!("hustings-{}", std::process::id()),
+            count,
+        };
+        let bridge = hosts.bridge();
+        ip(&["netns", "add", &bridge])?;
+        inside(&bridge, &["link", "add", "bridge", "type", "bridge"])?;
+        // A bridge that listens in on group memberships forgets them without a querier.
+        inside(
+            &bridge,
+            &[
+                "link",
+                "set",
+                "bridge",
+                "type",
+                "bridge",
+                "mcast_snooping",
+                "0",
+            ],
+        )?;
+        inside(&bridge, &["link", "set", "bridge", "up"])?;
+        for index in 0..count {
+            hosts.attach(index)?;
+        }
+        Ok(hosts)
+    }
+
+    fn attach(&self, index: usize) -> Result<()> {
+        let (bridge, host) = (self.bridge(), self.host(index));
+        let port = format!("port{index}");
+        ip(&["netns", "add", &host])?;
+        inside(
+            &bridge,
+            &[
+                "link", "add", &port, "type", "veth", "peer", "name", "eth0", "netns", &host,
+            ],
+        )?;
+        inside(&bridge, &["link", "set", &port, "master", "bridge", "up"])?;
+        inside(
+            &host,
+            &[
+                "address",
+                "add",
+                &format!("{}/16", address(index)),
+                "dev",
+                "eth0",
+            ],
+        )?;
+        inside(&host, &["link", "set", "eth0", "up"])?;
+        inside(&host, &["link", "set", "lo", "up"])
+    }
+
+    fn bridge(&self) -> String {
+        format!("{}-bridge", self.prefix)
+    }
+
+    fn host(&self, index: usize) -> String {
+        format!("{}-{index}", self.prefix)
+    }
+
+    /// A command that runs on host `index`.
+    pub(crate) fn command(&self, index: usize, program: &str) -> Command {
+        // `ip netns exec` becomes the program: the process is the program's.
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.host(index), program]);
+        command
+    }
+
+    /// Replaces host `index`'s packet filter by `rules`, the body of an nftables table.
+    pub(crate) fn filter(&self, index: usize, rules: &str) -> Result<()> {
+        let script = format!(
+            "table inet trial\ndelete table inet trial\ntable inet trial {{\n{rules}\n}}\n"
+        );
+        let path = std::env::temp_dir().join(format!("{}-{index}.nft", self.prefix));
+        fs::write(&path, script)?;
+        let mut command = self.command(index, "nft");
+        let applied = run(command.arg("-f").arg(&path));
+        fs::remove_file(&path)?;
+        applied
+    }
+
+    /// Takes host `index`'s packet filter away.
+    pub(crate) fn unfilter(&self, index: usize) -> Result<()> {
+        self.filter(index, "")
+    }
+
+    /// Everything that host `index` sends or should receive vanishes.
+    pub(crate) fn isolate(&self, index: usize) -> Result<()> {
+        self.filter(
+            index,
+            "chain in { type filter hook input priority 0; iif != lo drop; }\n\
+             chain out { type filter hook output priority 0; oif != lo drop; }",
+        )
+    }
+
+    /// Host `index` loses `percent` of what it should receive.
+    pub(crate) fn lose(&self, index: usize, percent: u32) -> Result<()> {
+        self.filter(
+            index,
+            &format!(
+                "chain in {{ type filter hook input priority 0; iif != lo numgen random mod 100 < {percent} drop; }}"
+            ),
+        )
+    }
+
+    /// Host `index` receives nothing from `others`.
+    pub(crate) fn block(&self, index: usize, others: &[usize]) -> Result<()> {
+        let addresses: Vec<String> = others.iter().map(|&other| address(other)).collect();
+        self.filter(
+            index,
+            &format!(
+                "chain in {{ type filter hook input priority 0; ip saddr {{ {} }} drop; }}",
+                addresses.join(", ")
+            ),
+        )
+    }
+
+    /// Ends the TCP connections of host `index` to a port of `address`, as if each end had reset it.
+    pub(crate) fn sever(&self, index: usize, address: &str, port: u16) -> Result<()> {
+        let mut command = self.command(index, "ss");
+        command.args(["--no-header", "--kill", "dst", &format!("{address}:{port}")]);
+        let output = command.output()?;
+        // It prints those that it ended.
+        match output.status.success() && !output.stdout.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{command:?} ended no connection").into()),
+        }
+    }
+
+    /// Nothing passes between the hosts `left` and the hosts `right`.
+    pub(crate) fn cut(&self, left: &[usize], right: &[usize]) -> Result<()> {
+        for (side, other) in [(left, right), (right, left)] {
+            for &index in side {
+                self.block(index, other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all packet filters away, at all hosts at once. Returns when it began: the last is gone a
+    /// few milliseconds later.
+    pub(crate) fn heal(&self) -> Result<u64> {
+        let began = now_ns();
+        let healed: bool = thread::scope(|scope| {
+            let heal = |index| scope.spawn(move || self.unfilter(index).is_ok());
+            let hosts: Vec<_> = (0..self.count).map(heal).collect();
+            hosts.into_iter().all(|it| it.join().unwrap_or(false))
+        });
+        match healed {
+            true => Ok(began),
+            false => Err("packet filters cannot be taken away".into()),
+        }
+    }
+
+    /// How many packets host `index` has sent and received.
+    pub(crate) fn packets(&self, index: usize) -> Result<Packets> {
+        let mut command = self.command(index, "cat");
+        let directory = "/sys/class/net/eth0/statistics";
+        command.args(["tx_packets", "rx_packets"].map(|file| format!("{directory}/{file}")));
+        let output = command.output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut counts = text.lines().map(str::parse);
+        match (counts.next(), counts.next()) {
+            (Some(Ok(sent)), Some(Ok(received))) => Ok(Packets { sent, received }),
+            _ => Err(format!("{command:?} does not tell two counts: {text:?}").into()),
+        }
+    }
+}
+
+/// How many packets a host has sent and received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packets {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for index in 0..self.count {
+            // What is not there need not be removed.
+            let _ = ip(&["netns", "delete", &self.host(index)]);
+        }
+        let _ = ip(&["netns", "delete", &self.bridge()]);
+    }
+}
+
+/// The address of host `index`.
+pub(crate) fn address(index: usize) -> String {
+    format!("10.72.{}.{}", index / 250, index % 250 + 1)
+}
+
+fn inside(namespace: &str, arguments: &[&str]) -> Result<()> {
+    let mut all = vec!["-netns", namespace];
+    all.extend(arguments);
+    ip(&all)
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    run(Command::new("ip").args(arguments))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )
+        .into()),
+    }
+}

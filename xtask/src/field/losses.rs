@@ -1,0 +1,90 @@
+//! Loss: a leader that is there is not missed, and one that is not is missed soon.
+
+use std::time::Duration;
+
+use super::Options;
+use super::ground::{Ground, PATIENCE};
+use super::measure::{milliseconds, now_ns};
+use super::members::Members;
+use super::spread::Spread;
+use super::table::{Report, Verdict};
+use crate::Result;
+
+/// Detection below a second needs more announcements a second than the usual ten.
+const OPTIONS: &[&str] = &["--announce", "50ms", "--listen", "auto"];
+
+/// How many hosts are lost at each rate of loss, at most.
+const MOST_DETECTIONS: u32 = 10;
+
+/// A rate of loss that is tried.
+struct Rate {
+    name: &'static str,
+    percent: u32,
+}
+
+const RATES: &[Rate] = &[
+    Rate {
+        name: "20 % lost, announce 50 ms, listen auto",
+        percent: 20,
+    },
+    Rate {
+        name: "30 % lost, announce 50 ms, listen auto",
+        percent: 30,
+    },
+];
+
+pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()> {
+    let chosen = options.choose(RATES, |rate| rate.name);
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let title = format!(
+        "Each host loses so much of what it should receive: changes at all members in {} s; then the \
+         leader's host is lost, in milliseconds:",
+        options.seconds
+    );
+    let headings = ["changes", "trials", "median", "p95", "max"];
+    let mut table = report.table(&title, &headings);
+    for rate in chosen {
+        let measured = endure(ground, options, rate.percent);
+        ground.hosts.heal()?;
+        let (changes, detections) = measured?;
+        let mut cells = vec![changes.to_string()];
+        cells.extend(detections.cells());
+        let is_met = changes == 0 && detections.max().is_some_and(|it| it < 1_000.0);
+        let verdict = Verdict::new("0 changes, max 1000", is_met);
+        table.row(rate.name, &cells, &verdict);
+    }
+    Ok(())
+}
+
+/// How often members change their minds under loss, and how long a lost host takes to be replaced.
+fn endure(ground: Ground<'_>, options: &Options, percent: u32) -> Result<(usize, Spread)> {
+    let (mut members, _) = ground.settled(OPTIONS)?;
+    let everyone = members.everyone();
+    for &host in &everyone {
+        ground.hosts.lose(host, percent)?;
+    }
+    let before = members.said(&everyone);
+    members.listen_for(Duration::from_secs(options.seconds));
+    let changes = members.said(&everyone) - before;
+    let mut detections = Spread::default();
+    for _ in 0..options.trials.min(MOST_DETECTIONS) {
+        detections.add(lose_leader(ground, &mut members, percent)?);
+    }
+    Ok((changes, detections))
+}
+
+/// Loses the leader's host and brings it back. Returns after how many milliseconds all others named
+/// another leader.
+fn lose_leader(ground: Ground<'_>, members: &mut Members<'_>, percent: u32) -> Result<f64> {
+    let everyone = members.everyone();
+    let (leader, _) = members.agree(&everyone, &everyone, PATIENCE)?;
+    let survivors = members.all_but(leader);
+    let began = now_ns();
+    ground.hosts.isolate(leader)?;
+    let (_, known) = members.agree(&survivors, &survivors, PATIENCE)?;
+    ground.hosts.lose(leader, percent)?;
+    members.listen_for(Duration::from_secs(3));
+    Ok(milliseconds(began, known))
+}

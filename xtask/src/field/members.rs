@@ -1,0 +1,310 @@
+//! The agents of a trial, one a host, heard by what they print.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::hosts::{Hosts, address};
+use super::measure::now_ns;
+use crate::Result;
+
+/// Where agents live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Homes {
+    /// One on each host, which receives at this port, and answers HTTP 80 ports above.
+    OneEach { port: u16 },
+    /// All on host 0, each at any port that is free, and without HTTP.
+    Shared,
+}
+
+/// The agents of a trial.
+pub(crate) struct Members<'h> {
+    hosts: &'h Hosts,
+    program: PathBuf,
+    homes: Homes,
+    options: Vec<String>,
+    agents: Vec<Option<Agent>>,
+    heard: Receiver<Said>,
+    voice: Sender<Said>,
+}
+
+struct Agent {
+    process: Child,
+    up_ns: Option<u64>,
+    /// Whom it has named, oldest first.
+    words: Vec<Word>,
+}
+
+/// A member's word on who leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) at_ns: u64,
+    /// None: nobody.
+    pub(crate) leader: Option<usize>,
+}
+
+/// Something that an agent printed.
+struct Said {
+    index: usize,
+    pid: u32,
+    line: Value,
+}
+
+impl<'h> Members<'h> {
+    /// Places for `count` agents, none of which runs yet. `options` are what they are started with.
+    pub(crate) fn new(
+        hosts: &'h Hosts,
+        program: &Path,
+        homes: Homes,
+        count: usize,
+        options: &[&str],
+    ) -> Self {
+        let (voice, heard) = mpsc::channel();
+        Self {
+            hosts,
+            program: program.to_owned(),
+            homes,
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+            agents: (0..count).map(|_| None).collect(),
+            heard,
+            voice,
+        }
+    }
+
+    /// Starts an agent on every host. Returns when.
+    pub(crate) fn start_all(&mut self) -> Result<u64> {
+        let at = now_ns();
+        for index in 0..self.agents.len() {
+            self.start(index)?;
+        }
+        Ok(at)
+    }
+
+    /// Starts agent `index`.
+    pub(crate) fn start(&mut self, index: usize) -> Result<()> {
+        let mut command = self.command(index);
+        command.args(&self.options);
+        self.spawn(index, command)
+    }
+
+    /// Starts agent `index` as a member of the same group, but with `options` alone.
+    pub(crate) fn start_with(&mut self, index: usize, options: &[&str]) -> Result<()> {
+        let mut command = self.command(index);
+        // The first two are --group and its name.
+        command.args(&self.options[..2]).args(options);
+        self.spawn(index, command)
+    }
+
+    fn spawn(&mut self, index: usize, mut command: Command) -> Result<()> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = command.spawn()?;
+        let pid = process.id();
+        if let Some(output) = process.stdout.take() {
+            let voice = self.voice.clone();
+            thread::spawn(move || listen(index, pid, output, &voice));
+        }
+        self.agents[index] = Some(Agent {
+            process,
+            up_ns: None,
+            words: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn command(&self, index: usize) -> Command {
+        let program = self.program.to_string_lossy();
+        let (host, port, http) = match self.homes {
+            Homes::OneEach { port } => (index, port, http(port)),
+            Homes::Shared => (0, 0, "off".to_owned()),
+        };
+        let mut command = self.hosts.command(host, &program);
+        command
+            .args(["agent", "--events", "--die-with-parent", "--log", "error"])
+            .args(["--name", &name(index)])
+            .args(["--bind", &format!("{}:{port}", address(host))])
+            .args(["--interface", &address(host), "--http", &http]);
+        command
+    }
+
+    /// What agent `index` tells of itself on request.
+    pub(crate) fn status(&self, index: usize) -> Result<Value> {
+        let Homes::OneEach { port } = self.homes else {
+            return Err("agents that share a host have no HTTP".into());
+        };
+        let program = self.program.to_string_lossy();
+        let mut command = self.hosts.command(index, &program);
+        command.args(["status", "--format", "json", "--http", &http(port)]);
+        let output = command.output()?;
+        match output.status.success() {
+            true => Ok(serde_json::from_slice(&output.stdout)?),
+            false => Err(String::from_utf8_lossy(&output.stderr).into()),
+        }
+    }
+
+    /// The number of every agent.
+    pub(crate) fn everyone(&self) -> Vec<usize> {
+        (0..self.agents.len()).collect()
+    }
+
+    /// The number of every agent but one.
+    pub(crate) fn all_but(&self, one: usize) -> Vec<usize> {
+        (0..self.agents.len()).filter(|&it| it != one).collect()
+    }
+
+    /// The process of agent `index`.
+    pub(crate) fn pid(&self, index: usize) -> Result<u32> {
+        let agent = self.agents[index].as_ref().ok_or("no such agent")?;
+        Ok(agent.process.id())
+    }
+
+    /// Sends a signal to agent `index`. Returns when.
+    pub(crate) fn signal(&self, index: usize, signal: Signal) -> Result<u64> {
+        let agent = self.agents[index].as_ref().ok_or("no such agent")?;
+        let at = now_ns();
+        kill_process(Pid::from_child(&agent.process), signal)?;
+        Ok(at)
+    }
+
+    /// Ends agent `index` with `signal`, and counts it out. Returns when.
+    pub(crate) fn end(&mut self, index: usize, signal: Signal) -> Result<u64> {
+        let at = self.signal(index, signal)?;
+        if let Some(mut agent) = self.agents[index].take() {
+            agent.process.wait()?;
+        }
+        Ok(at)
+    }
+
+    /// Waits until the members `who` name the same leader among `leaders`. Returns the leader, and
+    /// when the last of them knew.
+    pub(crate) fn agree(
+        &mut self,
+        who: &[usize],
+        leaders: &[usize],
+        patience: Duration,
+    ) -> Result<(usize, u64)> {
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(agreed) = self.agreed(who, leaders) {
+                return Ok(agreed);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.heard.recv_timeout(left) {
+                Ok(said) => self.note(&said),
+                Err(_) => {
+                    let names: Vec<_> = who.iter().map(|&index| self.leader_of(index)).collect();
+                    return Err(format!(
+                        "members {who:?} did not agree within {patience:?}: they name {names:?}"
+                    )
+                    .into());
+                }
+            }
+        }
+    }
+
+    fn agreed(&self, who: &[usize], leaders: &[usize]) -> Option<(usize, u64)> {
+        let named = who.iter().map(|&index| {
+            let word = self.agents[index].as_ref()?.words.last()?;
+            Some((word.leader?, word.at_ns))
+        });
+        let named: Option<Vec<(usize, u64)>> = named.collect();
+        let named = named?;
+        let (leader, _) = *named.first()?;
+        let last = named.iter().map(|(_, since)| *since).max()?;
+        let agree = named.iter().all(|(name, _)| *name == leader);
+        (agree && leaders.contains(&leader)).then_some((leader, last))
+    }
+
+    /// Listens for `span`, whatever happens.
+    pub(crate) fn listen_for(&mut self, span: Duration) {
+        let until = Instant::now() + span;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.heard.recv_timeout(left) {
+                Ok(said) => self.note(&said),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Whom agent `index` names.
+    pub(crate) fn leader_of(&self, index: usize) -> Option<usize> {
+        self.words(index).last()?.leader
+    }
+
+    /// Whom agent `index` has named since it was started, oldest first.
+    pub(crate) fn words(&self, index: usize) -> &[Word] {
+        self.agents[index].as_ref().map_or(&[], |it| &it.words)
+    }
+
+    /// How many words agents `who` have said, all together.
+    pub(crate) fn said(&self, who: &[usize]) -> usize {
+        who.iter().map(|&index| self.words(index).len()).sum()
+    }
+
+    /// When the last of all agents came up.
+    pub(crate) fn up_ns(&self) -> Option<u64> {
+        let ups = self.agents.iter().flatten().map(|agent| agent.up_ns);
+        ups.max().flatten()
+    }
+
+    fn note(&mut self, said: &Said) {
+        let Some(agent) = &mut self.agents[said.index] else {
+            return;
+        };
+        if agent.process.id() != said.pid {
+            return; // the last words of the one before
+        }
+        let Some(at) = said.line["time_ns"].as_u64() else {
+            return;
+        };
+        if said.line["up"] == true {
+            agent.up_ns = Some(at);
+            return;
+        }
+        agent.words.push(Word {
+            at_ns: at,
+            leader: said.line["leader"].as_str().and_then(index_of),
+        });
+    }
+}
+
+impl Drop for Members<'_> {
+    fn drop(&mut self) {
+        // All at once, so that none sees another one die. Those that have ended need not be killed.
+        for agent in self.agents.iter_mut().flatten() {
+            let _ = agent.process.kill();
+        }
+        for agent in self.agents.iter_mut().flatten() {
+            let _ = agent.process.wait();
+        }
+    }
+}
+
+fn http(port: u16) -> String {
+    format!("127.0.0.1:{}", port + 80)
+}
+
+fn name(index: usize) -> String {
+    format!("h{index}")
+}
+
+fn index_of(name: &str) -> Option<usize> {
+    name.strip_prefix('h')?.parse().ok()
+}
+
+fn listen(index: usize, pid: u32, output: ChildStdout, voice: &Sender<Said>) {
+    for line in BufReader::new(output).lines() {
+        let Ok(line) = line else { return };
+        if let Ok(line) = serde_json::from_str(&line)
+            && voice.send(Said { index, pid, line }).is_err()
+        {
+            return; // the trial is over
+        }
+    }
+}
