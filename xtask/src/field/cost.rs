@@ -18,6 +18,8 @@ const IDLE: &str = "idle, announce 100 ms";
 const IDLE_FOR: Duration = Duration::from_secs(20);
 /// Announcements a second of [`USUAL`].
 const ANNOUNCEMENTS: f64 = 10.0;
+/// How often a follower tells its leader so, a second: every one and a half intervals.
+const FOLLOWINGS: f64 = ANNOUNCEMENTS / 1.5;
 
 const BUSY: &str = "four busy loops, announce 20 ms, listen 80 ms";
 const BUSY_LOOPS: usize = 4;
@@ -55,13 +57,18 @@ fn idle(ground: Ground<'_>, report: &mut Report) -> Result<()> {
         .iter()
         .map(|&it| costs[it])
         .collect();
-    // The leader announces itself, everyone else hears it, and nobody else speaks.
+    // The leader announces itself, everyone else hears it, and tells it now and then that it follows.
     let rows = [
-        ("the leader", costs[leader], ANNOUNCEMENTS, 0.0),
+        (
+            "the leader",
+            costs[leader],
+            ANNOUNCEMENTS,
+            FOLLOWINGS * followers.len() as f64,
+        ),
         (
             "the dearest follower",
             dearest(&followers),
-            0.0,
+            FOLLOWINGS,
             ANNOUNCEMENTS,
         ),
     ];
