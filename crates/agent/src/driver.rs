@@ -45,6 +45,8 @@ pub trait Seat: Send {
     fn receive(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Result<(), Rejected>;
     /// The failure detector saw somebody come or go.
     fn view_changed(&mut self, now: Instant, change: ViewChange);
+    /// The view is so, and nobody need be told: who follows a leader, and no longer does, is not gone.
+    fn count(&mut self, change: ViewChange);
     /// Time passed: timers that are due run out.
     fn pass(&mut self, now: Instant);
     /// When the next timer runs out.
@@ -129,6 +131,13 @@ where
         if is_news {
             self.step(now, Input::ViewChanged(change));
         }
+    }
+
+    fn count(&mut self, change: ViewChange) {
+        match change {
+            ViewChange::Joined(candidate) => self.world.view.insert(candidate),
+            ViewChange::Left(id) => self.world.view.remove(id),
+        };
     }
 
     fn pass(&mut self, now: Instant) {

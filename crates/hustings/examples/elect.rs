@@ -19,14 +19,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         elected = green.campaign() => elected,
         elected = blue.campaign() => elected,
     }?;
-    for member in [red, green, blue] {
-        let leadership = member.leadership();
-        if leadership.leads {
-            println!("{} leads", leadership.member);
-            member.resign(Duration::from_secs(1)).await;
-            nomination.lost().await;
-            println!("it leads no more");
-        }
+    let members = [red, green, blue];
+    if let Some(leader) = members.iter().find(|it| it.leadership().leads) {
+        println!("{} leads", leader.leadership().member);
+        leader.resign(Duration::from_secs(1)).await;
+        nomination.lost().await;
+        println!("it leads no more");
+    }
+    for member in members {
         member.leave().await?;
     }
     Ok(())

@@ -49,7 +49,7 @@ impl Group {
         following.speaks_at = follows.then(|| now + moment);
         if !self.leadership.borrow().leads {
             for change in following.backing.forget_all() {
-                self.seat.view_changed(now, change);
+                self.seat.count(change);
             }
         }
     }
@@ -62,7 +62,7 @@ impl Group {
             return;
         };
         for change in following.backing.forget_silent(now) {
-            self.seat.view_changed(now, change);
+            self.seat.count(change);
         }
         if following.speaks_at.is_none_or(|at| at > now) {
             return;
@@ -91,7 +91,7 @@ impl Group {
         let pause = following.backing.wanted_pause();
         let is_usual = pause == following.backing.usual_pause();
         if let Some(change) = following.backing.hear(Candidate { merit, id }, now) {
-            self.seat.view_changed(now, change);
+            self.seat.count(change);
         }
         if !is_usual {
             let pause_ns = pause.0;
