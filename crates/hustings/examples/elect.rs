@@ -19,14 +19,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         elected = green.campaign() => elected,
         elected = blue.campaign() => elected,
     }?;
-    let members = [red, green, blue];
-    if let Some(leader) = members.iter().find(|it| it.leadership().leads) {
-        println!("{} leads", leader.leadership().member);
-        leader.resign(Duration::from_secs(1)).await;
-        nomination.lost().await;
-        println!("it leads no more");
+    println!("{} leads", nomination.leadership().member);
+    for member in [&red, &green, &blue] {
+        member.resign(Duration::from_secs(1)).await;
     }
-    for member in members {
+    nomination.lost().await;
+    println!("it leads no more");
+    for member in [red, green, blue] {
         member.leave().await?;
     }
     Ok(())

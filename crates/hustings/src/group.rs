@@ -149,6 +149,11 @@ pub struct Nomination {
 }
 
 impl Nomination {
+    /// Who leads, as the member that was elected knows it now.
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.borrow().clone()
+    }
+
     /// Whether it still stands, as far as this member knows.
     pub fn stands(&self) -> bool {
         self.leadership.has_changed().is_ok() && self.leadership.borrow().leads

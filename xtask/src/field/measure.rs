@@ -21,7 +21,10 @@ pub(crate) fn milliseconds(from_ns: u64, to_ns: u64) -> f64 {
 pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
     let mut sum = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        // A thread may have ended since it was listed.
+        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else {
+            continue;
+        };
         sum += first_number(&text).ok_or("no number in schedstat")?;
     }
     Ok(sum)
