@@ -7,7 +7,6 @@ use hustings_sim::{Delay, Network, Seeds, announcing};
 use crate::cpu_nanos;
 
 const LOSS: f64 = 0.1;
-const DELAY: Delay = Delay::Constant(Duration::from_millis(1));
 const INTERVAL: Duration = Duration::from_secs(1);
 /// An election that has not converged by then never does.
 const LIMIT: Instant = Instant(1_000_000_000_000);
@@ -22,15 +21,15 @@ pub(crate) struct Taken {
     pub(crate) state: usize,
 }
 
-/// T_S = T_A = 1 s, 1 ms on the wire, a tenth of what is sent is lost; none if not all hear the leader.
-pub(crate) fn hold(members: u32) -> Option<Taken> {
+/// T_S = T_A = 1 s, a tenth of what is sent is lost; none if not all hear the leader.
+pub(crate) fn hold(members: u32, delay: Duration, seed: u64) -> Option<Taken> {
     let config = Config::chapter(INTERVAL, INTERVAL);
     let network = Network {
         multicast_loss: LOSS,
-        ..Network::perfect(DELAY)
+        ..Network::perfect(Delay::Constant(delay))
     };
     let begin = cpu_nanos();
-    let watch = announcing::elect(members, config, network, Seeds::new(1, 0), LIMIT);
+    let watch = announcing::elect(members, config, network, Seeds::new(seed, 0), LIMIT);
     let nanos = cpu_nanos() - begin;
     Some(Taken {
         announcements: watch.hearing().convergence()?.messages,

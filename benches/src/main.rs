@@ -15,6 +15,7 @@ mod world;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use hustings_protocol::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::election::Taken;
@@ -51,6 +52,10 @@ enum Command {
         /// How many members, 2 or more
         #[arg(value_parser = clap::value_parser!(u32).range(2..))]
         members: u32,
+        /// How long a message takes, in milliseconds
+        delay: u64,
+        /// The seed of the run
+        seed: u64,
     },
     /// Lists the workloads
     List,
@@ -64,7 +69,11 @@ fn main() -> ExitCode {
             side,
             messages,
         }) => run_one(&workload, side, messages),
-        Some(Command::Elect { members }) => elect(members),
+        Some(Command::Elect {
+            members,
+            delay,
+            seed,
+        }) => elect(members, Duration::from_millis(delay), seed),
         Some(Command::List) => {
             for workload in WORKLOADS {
                 println!("{}", workload.name);
@@ -85,8 +94,8 @@ fn run_one(name: &str, side: Side, messages: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn elect(members: u32) -> ExitCode {
-    let Some(taken) = election::hold(members) else {
+fn elect(members: u32, delay: Duration, seed: u64) -> ExitCode {
+    let Some(taken) = election::hold(members, delay, seed) else {
         eprintln!("error: of {members} members some have not heard the leader");
         return ExitCode::FAILURE;
     };
@@ -99,14 +108,16 @@ fn elect(members: u32) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The most memory that this process has held, as Linux tells it; 0 elsewhere.
+/// The most memory that this process has held, as Linux tells it, less its own program, of which more
+/// or less is mapped from run to run; 0 elsewhere.
 fn peak_kilobytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.and_then(|line| line.trim().strip_suffix("kB"));
-    number
-        .and_then(|number| number.trim().parse().ok())
-        .unwrap_or(0)
+    let kilobytes = |field: &str| -> Option<u64> {
+        let number = status.lines().find_map(|line| line.strip_prefix(field))?;
+        number.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    let peak = kilobytes("VmHWM:").unwrap_or(0);
+    peak.saturating_sub(kilobytes("RssFile:").unwrap_or(0))
 }
 
 /// Prints the table; fails if a ratio is above `at_most`.

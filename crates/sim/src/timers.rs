@@ -5,6 +5,7 @@
 //! a listener that re-arms at every message costs one queue operation per interval, not per message.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use hustings_protocol::Instant;
 
@@ -17,7 +18,7 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Timers {
     kinds: Vec<Slots>,
     members: usize,
-    queue: Wheel<u32>,
+    queue: Wheel<Entry>,
     /// How many timers run. The queue may hold entries of timers that were stopped: without a
     /// running timer nothing is due.
     running: usize,
@@ -29,6 +30,28 @@ pub(crate) struct Which {
     pub(crate) member: u32,
     /// The timer's place among all that the protocol has.
     pub(crate) kind: usize,
+}
+
+/// A timer in the queue: one number, of which the queue needs no byte more to tell a place it has
+/// emptied.
+#[derive(Debug, Clone, Copy)]
+struct Entry(NonZeroU32);
+
+impl Entry {
+    #[inline]
+    fn new(which: Which, members: usize) -> Self {
+        let number = which.kind * members + which.member as usize;
+        Self(NonZeroU32::MIN.saturating_add(number as u32))
+    }
+
+    #[inline]
+    fn which(self, members: usize) -> Which {
+        let number = self.0.get() as usize - 1;
+        Which {
+            member: (number % members) as u32,
+            kind: number / members,
+        }
+    }
 }
 
 /// The timers of one kind. Where few members ever arm it, as only leaders announce, a million slots
@@ -129,8 +152,7 @@ impl Timers {
             return; // looked at in time as it is
         }
         slot.queued = at.0;
-        let entry = which.kind * self.members + which.member as usize;
-        self.queue.push(now, at, entry as u32);
+        self.queue.push(now, at, Entry::new(which, self.members));
     }
 
     /// Stops a timer.
@@ -172,10 +194,7 @@ impl Timers {
             && at <= horizon
         {
             let (_, entry) = self.queue.pop()?;
-            let which = Which {
-                member: (entry as usize % self.members) as u32,
-                kind: entry as usize / self.members,
-            };
+            let which = entry.which(self.members);
             let timer = self.kinds[which.kind].get_mut(which.member)?;
             if timer.queued != at.0 {
                 // An earlier entry replaced this one when the timer was shortened.

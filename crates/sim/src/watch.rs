@@ -210,10 +210,13 @@ impl Hearing {
 pub struct Agreement {
     /// One more than the index of the member that each names; 0: nobody.
     nominees: Vec<u32>,
-    /// How many name each member, by one more than its index.
-    votes: Vec<u32>,
     is_up: Vec<bool>,
     up: u32,
+    /// The first member that is up: all agree if all name whom it names. It changes its mind a few
+    /// times in an election, and then all are asked; else one count tells.
+    first_up: Option<u32>,
+    /// How many of those who are up name whom it names.
+    like_first: u32,
     /// Since when they have not agreed, while they do not.
     disagreed_since: Option<Instant>,
     /// The spans in which they did not, the present one excepted.
@@ -223,13 +226,12 @@ pub struct Agreement {
 
 impl Agreement {
     fn new(members: u32) -> Self {
-        let mut votes = vec![0; members as usize + 1];
-        votes[0] = members;
         Self {
             nominees: vec![0; members as usize],
-            votes,
             is_up: vec![true; members as usize],
             up: members,
+            first_up: (members > 0).then_some(0),
+            like_first: members,
             disagreed_since: Some(Instant::START),
             disagreements: Vec::new(),
             changes: 0,
@@ -266,7 +268,7 @@ impl Agreement {
             Outcome::Standing { .. } => return,
             Outcome::Nominee(candidate) => {
                 let named = u32::try_from(candidate.id.0).unwrap_or(u32::MAX - 1) + 1;
-                if (named as usize) < self.votes.len() {
+                if named as usize <= self.nominees.len() {
                     named
                 } else {
                     0
@@ -279,11 +281,17 @@ impl Agreement {
             return;
         }
         self.changes += 1;
-        if self.is_up[member as usize] {
-            self.votes[before as usize] -= 1;
-            self.votes[nominee as usize] += 1;
-            self.judge(nominee, at);
+        if !self.is_up[member as usize] {
+            return;
         }
+        if self.first_up == Some(member) {
+            self.ask_all();
+        } else {
+            let first = self.named_by_first();
+            self.like_first -= u32::from(before == first);
+            self.like_first += u32::from(nominee == first);
+        }
+        self.judge(at);
     }
 
     fn set_up(&mut self, member: u32, up: bool, at: Instant) {
@@ -291,24 +299,36 @@ impl Agreement {
             return;
         }
         // Whoever comes, comes with no opinion.
-        let old = std::mem::replace(&mut self.nominees[member as usize], 0);
+        self.nominees[member as usize] = 0;
         if up {
             self.up += 1;
-            self.votes[0] += 1;
         } else {
             self.up -= 1;
-            self.votes[old as usize] -= 1;
         }
-        let somebody = self.is_up.iter().position(|up| *up);
-        self.judge(somebody.map_or(0, |member| self.nominees[member]), at);
+        let first = self.is_up.iter().position(|up| *up);
+        self.first_up = first.map(|first| first as u32);
+        self.ask_all();
+        self.judge(at);
     }
 
-    /// Whether all agree, given what one of those who are up names.
     #[inline]
-    fn judge(&mut self, nominee: u32, at: Instant) {
-        let agreed = nominee > 0
-            && self.votes[nominee as usize] == self.up
-            && self.is_up[nominee as usize - 1];
+    fn named_by_first(&self) -> u32 {
+        self.first_up
+            .map_or(0, |first| self.nominees[first as usize])
+    }
+
+    #[cold]
+    fn ask_all(&mut self) {
+        let first = self.named_by_first();
+        let like_first = |(nominee, up): (&u32, &bool)| *up && *nominee == first;
+        let all = self.nominees.iter().zip(&self.is_up);
+        self.like_first = all.filter(|&one| like_first(one)).count() as u32;
+    }
+
+    #[inline]
+    fn judge(&mut self, at: Instant) {
+        let leader = self.named_by_first();
+        let agreed = leader > 0 && self.like_first == self.up && self.is_up[leader as usize - 1];
         match self.disagreed_since {
             Some(since) if agreed => {
                 self.disagreements.push((since, at));

@@ -31,15 +31,8 @@ pub(crate) struct AgentCommand {
     #[arg(long)]
     events: bool,
 
-    /// How much to log on standard error
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LEVEL",
-        env = "HUSTINGS_LOG",
-        default_value = "info"
-    )]
-    log: log::Level,
+    #[command(flatten)]
+    log: log::LogOptions,
 
     /// End when the process that started this one ends, however that comes about
     #[arg(long, hide = true)]

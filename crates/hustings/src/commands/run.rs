@@ -28,15 +28,8 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "WHAT", default_value = "exit")]
     at_end: Then,
 
-    /// How much to log on standard error
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LEVEL",
-        env = "HUSTINGS_LOG",
-        default_value = "info"
-    )]
-    log: log::Level,
+    #[command(flatten)]
+    log: log::LogOptions,
 
     /// The command, and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]

@@ -99,7 +99,7 @@ impl Announcing {
         usual_merit: MeritKind,
         conditions: &Conditions,
     ) -> Result<Self, Failure> {
-        conditions.require_no_views(name)?;
+        conditions.require_multicast_alone(name)?;
         let merit = options.merit.unwrap_or(usual_merit);
         let settled = options.settle(suppress, merit, conditions)?;
         let Config {

@@ -215,18 +215,24 @@ impl Conditions {
         }
     }
 
-    /// Makes sure that nobody expects views of a protocol that has none.
+    /// Makes sure that nothing is asked for that members without views, which multicast all they say,
+    /// cannot notice.
     ///
     /// # Errors
     /// Names the option to leave out.
-    pub(crate) fn require_no_views(&self, protocol: &str) -> Result<(), Failure> {
-        let option = match (self.view < 1.0, self.detection) {
-            (true, _) => "--view",
-            (false, Some(_)) => "--detect",
-            (false, None) => return Ok(()),
+    pub(crate) fn require_multicast_alone(&self, protocol: &str) -> Result<(), Failure> {
+        let network = &self.network;
+        let (option, reason) = if self.view < 1.0 {
+            ("--view", "have no views")
+        } else if self.detection.is_some() {
+            ("--detect", "have no views")
+        } else if network.unicast_loss > 0.0 && network.unicast_loss != network.multicast_loss {
+            ("--unicast-loss", "multicast all they say")
+        } else {
+            return Ok(());
         };
         Err(Failure::Usage(format!(
-            "{option} changes nothing for {protocol}, whose members have no views: leave it out"
+            "{option} changes nothing for {protocol}, whose members {reason}: leave it out"
         )))
     }
 

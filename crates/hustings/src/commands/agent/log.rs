@@ -2,12 +2,26 @@
 
 use std::io::IsTerminal;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
+
+/// How much to log, as the user says.
+#[derive(Debug, Args)]
+pub(crate) struct LogOptions {
+    /// How much to log on standard error
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "HUSTINGS_LOG",
+        default_value = "info"
+    )]
+    log: Level,
+}
 
 /// How much to log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Level {
+enum Level {
     /// Nothing
     Off,
     /// What keeps it from being a member
@@ -22,16 +36,16 @@ pub(crate) enum Level {
     Trace,
 }
 
-impl Level {
+impl LogOptions {
     /// Logs so much from now on, to standard error, with colours only on a terminal.
-    pub(crate) fn begin(self) {
-        let filter = match self {
-            Self::Off => LevelFilter::OFF,
-            Self::Error => LevelFilter::ERROR,
-            Self::Warn => LevelFilter::WARN,
-            Self::Info => LevelFilter::INFO,
-            Self::Debug => LevelFilter::DEBUG,
-            Self::Trace => LevelFilter::TRACE,
+    pub(crate) fn begin(&self) {
+        let filter = match self.log {
+            Level::Off => LevelFilter::OFF,
+            Level::Error => LevelFilter::ERROR,
+            Level::Warn => LevelFilter::WARN,
+            Level::Info => LevelFilter::INFO,
+            Level::Debug => LevelFilter::DEBUG,
+            Level::Trace => LevelFilter::TRACE,
         };
         tracing_subscriber::fmt()
             .with_max_level(filter)

@@ -46,7 +46,7 @@ pub(crate) struct SuppressionOptions {
 
 impl SuppressionOptions {
     pub(in crate::elections) fn settle(&self, conditions: &Conditions) -> Result<Sup, Failure> {
-        conditions.require_no_views("suppression")?;
+        conditions.require_multicast_alone("suppression")?;
         let config = suppression::Config {
             suppress: self.suppress_interval,
             wake: self.wake.settle(Merit(u64::from(self.members) - 1)),
@@ -201,7 +201,7 @@ impl std::str::FromStr for ListenFor {
 
 impl AnnounceListenOptions {
     pub(in crate::elections) fn settle(&self, conditions: &Conditions) -> Result<Al, Failure> {
-        conditions.require_no_views("announce-listen")?;
+        conditions.require_multicast_alone("announce-listen")?;
         let (announce, ListenFor(listen)) = (self.announce_interval, self.listen_interval);
         let config = announce_listen::Config { announce, listen };
         config

@@ -150,7 +150,8 @@ enum Correct {
 enum TakeOver {
     /// It takes over
     Better,
-    /// It follows: a leader that nobody challenged for T_S + T_A stays until it is missed
+    /// It follows: a leader that nobody challenged for T_S + T_A stays until it is missed. Of two
+    /// such, as after a partition, the one with more members behind it stays
     Never,
 }
 
@@ -345,13 +346,9 @@ impl Options {
         // Asked for by name: LE-M itself has a limit at T_S = 0, where the lowest identity leads.
         let needs_time = match (self.wake, self.merit) {
             (WakeUp::ByMerit, _) => Some("--wake merit"),
-            (WakeUp::Uniform | WakeUp::Exponential(_), Some(MeritKind::Wake)) => {
-                Some("--merit wake")
-            }
-            (
-                WakeUp::Uniform | WakeUp::Exponential(_),
-                None | Some(MeritKind::Id | MeritKind::Priority),
-            ) => None,
+            (WakeUp::Exponential(_), _) => Some("--wake exponential"),
+            (WakeUp::Uniform, Some(MeritKind::Wake)) => Some("--merit wake"),
+            (WakeUp::Uniform, None | Some(MeritKind::Id | MeritKind::Priority)) => None,
         };
         if let (Some(option), Duration::ZERO) = (needs_time, config.suppress) {
             return Err(Failure::Usage(format!(
