@@ -24,6 +24,8 @@ pub struct Frame<'a> {
     pub sender: Sender<'a>,
     /// How many frames its sender has sent before it in this life.
     pub number: u64,
+    /// Whether it was said to everyone, by whichever ways, or to the receiver alone.
+    pub to_all: bool,
     /// What it says.
     #[serde(borrow)]
     pub body: Body<'a>,
@@ -92,6 +94,13 @@ pub enum Body<'a> {
         /// Who is dead.
         of: MemberId,
     },
+    /// Are you there? To be answered at once.
+    Knock,
+    /// I am.
+    Here {
+        /// The number of the frame that this answers.
+        knock: u64,
+    },
 }
 
 impl<'a> Frame<'a> {
@@ -134,6 +143,7 @@ mod tests {
             group: 7,
             sender: Sender::new("a", member_id("a"), Life(1), 7400),
             number: 3,
+            to_all: true,
             body: Body::Election {
                 protocol: 1,
                 message: b"I lead",
@@ -156,6 +166,7 @@ mod tests {
             group: 7,
             sender: Sender::new("a", member_id("b"), Life(1), 7400),
             number: 0,
+            to_all: true,
             body: Body::Hello,
         };
         let mut content = Vec::new();

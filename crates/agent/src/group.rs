@@ -4,6 +4,7 @@
 
 mod acting;
 mod following;
+mod suspicion;
 
 use std::net::SocketAddr;
 
@@ -22,10 +23,11 @@ use crate::identity::{Life, group_id, member_id};
 use crate::leadership::{Leadership, Peer};
 use crate::membership::Membership;
 use crate::peers::{Peers, Way};
-use crate::reach::Reach;
+use crate::reach::{Reach, Verdict};
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
 use following::Following;
+use suspicion::Suspicion;
 
 /// How often a member that knows of nobody says hello.
 const HELLO_EVERY: Duration = Duration::from_millis(250);
@@ -64,6 +66,8 @@ pub(crate) struct Group {
     leadership: watch::Sender<Leadership>,
     /// None where members see each other anyway.
     following: Option<Following>,
+    /// Of the leader.
+    suspicion: Option<Suspicion>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -129,6 +133,7 @@ impl Group {
             reach,
             leadership: watch::Sender::new(Leadership::unknown(&config.name, member, now)),
             following: config.protocol.announce_interval().map(Following::new),
+            suspicion: None,
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
@@ -255,7 +260,7 @@ impl Group {
         // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
         // can repeat what a member said.
         if is_new || self.is_at(sender, address) {
-            self.note_way(now, from, way, sender, out);
+            self.note_way(now, from, way, frame, out);
         }
         if !is_new {
             self.counters.reject(Rejected::Replayed);
@@ -276,6 +281,8 @@ impl Group {
             Body::Follow { merit } => self.on_follow(now, sender.id, merit, address, out),
             Body::Slower { pause_ns } => self.on_slower(sender.id, pause_ns),
             Body::Obituary { .. } => {} // the loop sees to it
+            Body::Knock => self.on_knock(address, frame.number, out),
+            Body::Here { knock } => self.on_here(sender.id, knock),
             Body::Namesake { .. } => {} // not of our name
         }
         self.act(now, out);
@@ -325,17 +332,16 @@ impl Group {
         now: Instant,
         from: SocketAddr,
         way: Way,
-        sender: &Sender<'_>,
+        frame: &Frame<'_>,
         out: &mut Outbox,
     ) {
-        self.peers.note(sender, from, way, now);
-        let had_multicast = self.reach.has_multicast();
-        self.reach.judge(now, &self.peers);
-        if had_multicast && !self.reach.has_multicast() {
+        self.peers.note(frame, from, way, now);
+        if self.reach.judge(now, &self.peers) == Verdict::SomeAreMissed {
             tracing::warn!(
-                "group `{}`: multicasts of `{}` do not arrive here though its unicasts do: sending to each member by unicast from now on",
+                "group `{}`: multicasts of `{}` do not arrive here though its unicasts do: sending by {} from now on",
                 self.config.name,
-                sender.name
+                frame.sender.name,
+                self.reach
             );
             if self.membership.is_none() {
                 self.begin_membership(now, out);
@@ -385,6 +391,7 @@ impl Group {
             membership.pass(now);
         }
         self.pass_following(now, out);
+        self.pass_suspicion(now, out);
         self.seat.pass(now);
         self.act(now, out);
     }
@@ -400,6 +407,7 @@ impl Group {
                     self.hello_at,
                     membership,
                     self.following.as_ref().and_then(Following::due),
+                    self.suspicion.as_ref().map(Suspicion::due),
                 ];
                 times.into_iter().flatten().min()
             }
@@ -485,12 +493,5 @@ impl Group {
             self.act(now, out);
             self.standing = Standing::Gone;
         }
-    }
-
-    /// It is certain that the leader is dead. Tells the others, who make certain for themselves.
-    pub(crate) fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
-        self.broadcast(&Body::Obituary { of: id }, out);
-        self.seat.view_changed(now, ViewChange::Left(id));
-        self.act(now, out);
     }
 }

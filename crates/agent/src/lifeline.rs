@@ -2,9 +2,10 @@
 //! moment that the leader's process dies. Nobody need wait for a time-out then.
 //!
 //! A broken lifeline alone proves nothing, so the follower connects again at once, and only if the leader's
-//! host answers that nobody listens there any more is the leader dead. Where no such answer comes (a
-//! firewall, a host that is gone too) the listen interval decides, as it does without lifelines.
-//! Not by datagrams: kernels answer those that nobody receives only a few times in a row.
+//! host answers that nobody listens there any more is there reason to think the leader dead. Where no such
+//! answer comes (a host that is gone too) the listen interval decides, as it does without lifelines. That
+//! answer a firewall can give as well, so the leader is asked once more, by a sealed datagram: see
+//! [`crate::group`]. Not by datagrams alone: silence takes longer to tell than a refusal.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,12 +27,20 @@ const AT_ONCE: u32 = 16;
 /// A connection that lasted longer did not break at once.
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// It is certain that a leader is dead: a word to the agent's loop.
+/// A leader, as the agent's loop knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Death {
+pub(crate) struct Whose {
     /// Of which of the agent's groups.
     pub(crate) group: usize,
     pub(crate) leader: MemberId,
+}
+
+/// A leader's host says that nobody listens where the leader was: a word to the agent's loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) whose: Whose,
+    /// How long it took to say so.
+    pub(crate) round_trip: Duration,
 }
 
 /// A connection to a leader. Ends when dropped.
@@ -42,17 +51,17 @@ pub(crate) struct Lifeline {
 }
 
 impl Lifeline {
-    /// Holds a connection to a leader, and tells of its death.
-    pub(crate) fn hold(address: SocketAddr, death: Death, deaths: mpsc::Sender<Death>) -> Self {
+    /// Holds a connection to a leader until it is refused, and says so.
+    pub(crate) fn hold(address: SocketAddr, whose: Whose, told: mpsc::Sender<Refusal>) -> Self {
         let task = tokio::spawn(async move {
             let mut was_there = false;
             loop {
                 match follow(address).await {
                     // Refused from the start it may be out of reach, behind a firewall.
-                    Fate::Refused if !was_there => {}
-                    Fate::Dead | Fate::Refused => {
+                    Fate::Refused(_) if !was_there => {}
+                    Fate::Dead(round_trip) | Fate::Refused(round_trip) => {
                         // Nobody to tell if the agent is gone.
-                        let _ = deaths.send(death).await;
+                        let _ = told.send(Refusal { whose, round_trip }).await;
                         return;
                     }
                     Fate::Unreachable => {}
@@ -62,10 +71,15 @@ impl Lifeline {
             }
         });
         Self {
-            leader: death.leader,
+            leader: whose.leader,
             address,
             task,
         }
+    }
+
+    /// Whether it has said what there was to say.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task.is_finished()
     }
 }
 
@@ -75,13 +89,13 @@ impl Drop for Lifeline {
     }
 }
 
-/// Finds out whether a leader that somebody else holds to be dead is.
-pub(crate) fn inquire(address: SocketAddr, death: Death, deaths: mpsc::Sender<Death>) {
+/// Finds out whether a leader that somebody else holds to be dead refuses connections.
+pub(crate) fn inquire(address: SocketAddr, whose: Whose, told: mpsc::Sender<Refusal>) {
     tokio::spawn(async move {
         let fate = tokio::time::timeout(ANSWER_WITHIN, follow(address)).await;
-        if matches!(fate, Ok(Fate::Dead | Fate::Refused)) {
+        if let Ok(Fate::Dead(round_trip) | Fate::Refused(round_trip)) = fate {
             // Nobody to tell if the agent is gone.
-            let _ = deaths.send(death).await;
+            let _ = told.send(Refusal { whose, round_trip }).await;
         }
     });
 }
@@ -89,10 +103,10 @@ pub(crate) fn inquire(address: SocketAddr, death: Death, deaths: mpsc::Sender<De
 /// What became of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// The host says that nobody listens there any more.
-    Dead,
-    /// The host says that nobody listens there, and has said nothing else.
-    Refused,
+    /// The host says, after so long, that nobody listens there any more.
+    Dead(Duration),
+    /// The same, and has said nothing else.
+    Refused(Duration),
     /// No word from it.
     Unreachable,
     /// Somebody is there, but does not keep connections.
@@ -103,14 +117,14 @@ enum Fate {
 async fn follow(address: SocketAddr) -> Fate {
     let mut breaks = 0;
     while breaks < AT_ONCE {
+        let asked = Instant::now();
         let attempt = tokio::time::timeout(ANSWER_WITHIN, TcpStream::connect(address));
         let mut stream = match attempt.await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                return if breaks == 0 {
-                    Fate::Refused
-                } else {
-                    Fate::Dead
+                return match breaks {
+                    0 => Fate::Refused(asked.elapsed()),
+                    _ => Fate::Dead(asked.elapsed()),
                 };
             }
             Ok(Err(_)) | Err(_) => return Fate::Unreachable,
@@ -128,12 +142,12 @@ async fn follow(address: SocketAddr) -> Fate {
 
 #[cfg(test)]
 mod tests {
-    use super::{Death, Fate, Lifeline, follow};
+    use super::{Fate, Lifeline, Whose, follow};
     use hustings_protocol::MemberId;
     use tokio::net::TcpListener;
     use tokio::sync::mpsc;
 
-    const DEATH: Death = Death {
+    const WHOSE: Whose = Whose {
         group: 0,
         leader: MemberId(7),
     };
@@ -144,15 +158,16 @@ mod tests {
         let address = listener.local_addr().unwrap();
         drop(listener);
         // Another test may have had the port for a moment.
-        assert!(matches!(follow(address).await, Fate::Refused | Fate::Dead));
+        let fate = follow(address).await;
+        assert!(matches!(fate, Fate::Refused(_) | Fate::Dead(_)), "{fate:?}");
     }
 
     #[tokio::test]
     async fn a_leader_that_drops_its_connections_is_not_dead_until_it_is() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (deaths, mut told) = mpsc::channel(1);
-        let _lifeline = Lifeline::hold(address, DEATH, deaths);
+        let (tell, mut told) = mpsc::channel(1);
+        let _lifeline = Lifeline::hold(address, WHOSE, tell);
         for _ in 0..3 {
             let (stream, _) = listener.accept().await.unwrap();
             drop(stream);
@@ -161,6 +176,7 @@ mod tests {
         assert!(told.try_recv().is_err(), "it lives");
         drop(stream);
         drop(listener);
-        assert_eq!(told.recv().await, Some(DEATH));
+        let refusal = told.recv().await;
+        assert_eq!(refusal.map(|it| it.whose), Some(WHOSE));
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Instant, MemberId};
 
-use crate::frame::Sender;
+use crate::frame::Frame;
 use crate::identity::Life;
 use crate::leadership::Peer;
 
@@ -25,11 +25,11 @@ pub(crate) struct Acquaintance {
     pub(crate) address: SocketAddr,
     pub(crate) life: Life,
     pub(crate) heard: Instant,
-    /// By which ways it was heard in this life.
+    /// By which ways what it said to all was heard in this life.
     pub(crate) ways: Ways,
 }
 
-/// By which ways somebody was heard, and since when.
+/// By which ways something came, and since when.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ways {
     pub(crate) unicast: Option<Instant>,
@@ -45,8 +45,14 @@ pub(crate) enum Way {
 }
 
 impl Peers {
-    /// Takes note of a frame from `sender`.
-    pub(crate) fn note(&mut self, sender: &Sender<'_>, from: SocketAddr, way: Way, now: Instant) {
+    /// Takes note of a frame.
+    pub(crate) fn note(&mut self, frame: &Frame<'_>, from: SocketAddr, way: Way, now: Instant) {
+        let sender = &frame.sender;
+        // What was said to us alone tells nothing of how all are reached.
+        let way = match frame.to_all {
+            true => Some(way),
+            false => None,
+        };
         let address = SocketAddr::new(from.ip(), sender.port);
         let known = self.known.get_mut(&sender.id);
         if let Some(peer) = known
@@ -99,11 +105,11 @@ impl Peers {
 }
 
 impl Ways {
-    fn note(&mut self, way: Way, now: Instant) {
+    fn note(&mut self, way: Option<Way>, now: Instant) {
         match way {
-            Way::Unicast => self.unicast = self.unicast.or(Some(now)),
-            Way::Multicast => self.multicast = self.multicast.or(Some(now)),
-            Way::Link => {} // tells nothing of datagrams
+            Some(Way::Unicast) => self.unicast = self.unicast.or(Some(now)),
+            Some(Way::Multicast) => self.multicast = self.multicast.or(Some(now)),
+            Some(Way::Link) | None => {} // tells nothing of datagrams
         }
     }
 }

@@ -1,10 +1,11 @@
 //! How a member reaches all others: by multicast where the network carries it.
 //!
 //! Many networks drop multicasts without a word, so whether they arrive is found out and not
-//! assumed: a member that has been told addresses to join at sends by both ways at first. Whom it
-//! hears by unicast, and not by multicast in the time of a few announcements, shows that the
-//! network does not carry them; then it goes on by unicast alone. If everyone is heard by multicast
-//! it goes on by multicast alone. Without addresses to join at there is nothing but multicast.
+//! assumed: a member that has been told addresses to join at sends by both ways at first. Whose words to
+//! all it hears by unicast, and not by multicast in the time of a few announcements, shows that the
+//! network does not carry them everywhere; then it goes on by unicast, and by multicast only if others are
+//! heard by it. If everyone is it goes on by multicast alone. Without addresses to join at there is nothing
+//! but multicast. What a member says to another alone tells nothing of this.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +14,7 @@ use std::net::SocketAddr;
 use hustings_protocol::{Duration, Instant};
 
 use crate::group::Route;
-use crate::peers::Peers;
+use crate::peers::{Peers, Ways};
 
 /// Whom we have heard by unicast should have been heard by multicast after so long.
 const PROBE_FOR: Duration = Duration::from_secs(2);
@@ -31,7 +32,18 @@ enum Chosen {
     Multicast(SocketAddr),
     /// By both ways, until it is known which serves.
     Probing(SocketAddr),
+    /// By both ways: some can be reached by multicast, and some cannot.
+    Both(SocketAddr),
     Unicast,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing that calls for anything.
+    AsBefore,
+    /// Some members' multicasts do not arrive.
+    SomeAreMissed,
 }
 
 impl Reach {
@@ -62,24 +74,24 @@ impl Reach {
     }
 
     /// Judges by whom has been heard, and how.
-    pub(crate) fn judge(&mut self, now: Instant, peers: &Peers) {
+    pub(crate) fn judge(&mut self, now: Instant, peers: &Peers) -> Verdict {
         let (Chosen::Multicast(address) | Chosen::Probing(address)) = self.way else {
-            return;
+            return Verdict::AsBefore;
         };
-        let is_unheard = |since: Instant| now - since >= PROBE_FOR;
-        let mut waits = peers
-            .iter()
-            .map(|(_, peer)| (peer.ways.unicast, peer.ways.multicast));
-        if waits.any(|(unicast, multicast)| multicast.is_none() && unicast.is_some_and(is_unheard))
-        {
-            self.way = Chosen::Unicast;
-            return;
+        let ways = || peers.iter().map(|(_, peer)| peer.ways);
+        let is_long = |since: Instant| now - since >= PROBE_FOR;
+        let is_missed = |it: Ways| it.multicast.is_none() && it.unicast.is_some_and(is_long);
+        if ways().any(is_missed) {
+            self.way = match ways().any(|it| it.multicast.is_some()) {
+                true => Chosen::Both(address),
+                false => Chosen::Unicast,
+            };
+            return Verdict::SomeAreMissed;
         }
-        let mut heard = peers.iter().filter_map(|(_, peer)| peer.ways.multicast);
-        let is_proven = heard.any(|since| now - since >= PROBE_FOR);
-        if is_proven {
+        if ways().any(|it| it.multicast.is_some_and(is_long)) {
             self.way = Chosen::Multicast(address);
         }
+        Verdict::AsBefore
     }
 
     /// By which ways to send to everyone. `members` are the addresses of those known to be there.
@@ -90,7 +102,7 @@ impl Reach {
         };
         match self.way {
             Chosen::Multicast(address) => vec![Route::Multicast(address)],
-            Chosen::Probing(address) => {
+            Chosen::Probing(address) | Chosen::Both(address) => {
                 let multicast = std::iter::once(Route::Multicast(address));
                 multicast.chain(unicasts()).collect()
             }
@@ -104,7 +116,68 @@ impl fmt::Display for Reach {
         match self.way {
             Chosen::Multicast(address) => write!(f, "multicast {address}"),
             Chosen::Probing(address) => write!(f, "multicast {address} and unicast, probing"),
+            Chosen::Both(address) => write!(f, "multicast {address} and unicast"),
             Chosen::Unicast => f.write_str("unicast"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PROBE_FOR, Reach, Verdict};
+    use crate::frame::{Body, Frame, Sender};
+    use crate::identity::{Life, member_id};
+    use crate::peers::{Peers, Way};
+    use hustings_protocol::{Duration, Instant};
+
+    const LATER: Instant = Instant(PROBE_FOR.0);
+
+    /// What a member that has heard these, at the beginning and [`LATER`], makes of it.
+    fn judge(heard: &[(&str, Way, bool)]) -> (Verdict, String) {
+        let mut peers = Peers::default();
+        let mut reach = Reach::new(Some("239.255.72.85:7401".parse().unwrap()), false);
+        let mut verdict = Verdict::AsBefore;
+        for now in [Instant(0), LATER, LATER + Duration::from_millis(1)] {
+            for &(name, way, to_all) in heard {
+                let frame = Frame {
+                    group: 1,
+                    sender: Sender::new(name, member_id(name), Life(1), 7400),
+                    number: now.0,
+                    to_all,
+                    body: Body::Hello,
+                };
+                peers.note(&frame, "10.0.0.2:7400".parse().unwrap(), way, now);
+            }
+            if reach.judge(now, &peers) == Verdict::SomeAreMissed {
+                verdict = Verdict::SomeAreMissed;
+            }
+        }
+        (verdict, reach.to_string())
+    }
+
+    #[test]
+    fn what_is_said_to_us_alone_tells_nothing_of_multicasts() {
+        let heard = [
+            ("leader", Way::Multicast, true),
+            ("follower", Way::Unicast, false),
+        ];
+        let multicast = "multicast 239.255.72.85:7401".to_owned();
+        assert_eq!(judge(&heard), (Verdict::AsBefore, multicast));
+    }
+
+    #[test]
+    fn where_no_multicast_arrives_it_is_done_without() {
+        let heard = [("a", Way::Unicast, true), ("b", Way::Unicast, true)];
+        assert_eq!(
+            judge(&heard),
+            (Verdict::SomeAreMissed, "unicast".to_owned())
+        );
+    }
+
+    #[test]
+    fn where_some_multicasts_arrive_both_ways_are_gone() {
+        let heard = [("near", Way::Multicast, true), ("far", Way::Unicast, true)];
+        let both = "multicast 239.255.72.85:7401 and unicast".to_owned();
+        assert_eq!(judge(&heard), (Verdict::SomeAreMissed, both));
     }
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::hosts::{Hosts, address};
-use super::measure::now_ns;
+use super::measure::{milliseconds, now_ns};
 use crate::Result;
 
 /// Where agents live.
@@ -245,6 +245,28 @@ impl<'h> Members<'h> {
     /// How many words agents `who` have said, all together.
     pub(crate) fn said(&self, who: &[usize]) -> usize {
         who.iter().map(|&index| self.words(index).len()).sum()
+    }
+
+    /// Makes sure that nobody has said anything since all had said `before` words; else tells who said what.
+    pub(crate) fn require_unmoved(&self, before: usize) -> Result<()> {
+        let everyone = self.everyone();
+        if self.said(&everyone) == before {
+            return Ok(());
+        }
+        let firsts = everyone
+            .iter()
+            .filter_map(|&index| self.words(index).first());
+        let begin = firsts.map(|word| word.at_ns).min().unwrap_or(0);
+        let told = |word: &Word| {
+            let leader = word.leader.map_or("nobody".to_owned(), |it| it.to_string());
+            format!("{leader} at {:.1} ms", milliseconds(begin, word.at_ns))
+        };
+        let stories = everyone.iter().map(|&index| {
+            let words: Vec<String> = self.words(index).iter().map(told).collect();
+            format!("{index} named {}", words.join(", "))
+        });
+        let stories: Vec<String> = stories.collect();
+        Err(format!("somebody changed its mind: {}", stories.join("; ")).into())
     }
 
     /// When the last of all agents came up.

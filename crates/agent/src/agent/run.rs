@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::AgentConfig;
 use crate::frame::{Body, Frame};
 use crate::group::{Group, Outbox, Route};
-use crate::lifeline::{self, Death, Lifeline};
+use crate::lifeline::{self, Lifeline, Refusal, Whose};
 use crate::links::Links;
 use crate::peers::Way;
 use crate::resolve;
@@ -34,7 +34,7 @@ enum Event {
     Asked(Control),
     Datagram((Way, usize, SocketAddr)),
     Link(SocketAddr, Vec<u8>),
-    Death(Death),
+    Refusal(Refusal),
     /// Where members of the group of this number may be found.
     Seeds(usize, Vec<SocketAddr>),
     Due,
@@ -50,7 +50,7 @@ struct Loop {
     lifelines: BTreeMap<usize, Lifeline>,
     /// After whom each group inquired last, and when.
     inquiries: BTreeMap<usize, (MemberId, Instant)>,
-    deaths: mpsc::Sender<Death>,
+    refusals: mpsc::Sender<Refusal>,
 }
 
 /// Runs until told to stop.
@@ -62,7 +62,7 @@ pub(super) async fn run(
     mut asked: mpsc::Receiver<Control>,
 ) -> Result<(), Ended> {
     let (heard, mut links_heard) = mpsc::channel(1024);
-    let (deaths, mut told) = mpsc::channel(64);
+    let (refusals, mut told) = mpsc::channel(64);
     let mut seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
     let mut agent = Loop {
         config,
@@ -72,7 +72,7 @@ pub(super) async fn run(
         outbox: Outbox::new(),
         lifelines: BTreeMap::new(),
         inquiries: BTreeMap::new(),
-        deaths,
+        refusals,
     };
     let mut buffer = [0; BUFFER_BYTES];
     agent.start();
@@ -86,7 +86,7 @@ pub(super) async fn run(
         let event = tokio::select! {
             biased;
             control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
-            Some(death) = told.recv() => Event::Death(death),
+            Some(refusal) = told.recv() => Event::Refusal(refusal),
             datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
             Some((from, frame)) = links_heard.recv() => Event::Link(from, frame),
             Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
@@ -105,7 +105,7 @@ pub(super) async fn run(
                 agent.hear_the_rest(now, &mut buffer);
             }
             Event::Link(from, mut frame) => agent.hear(now, Way::Link, from, &mut frame),
-            Event::Death(death) => agent.mourn(now, death),
+            Event::Refusal(refusal) => agent.suspect(now, refusal),
             Event::Seeds(group, addresses) => {
                 agent.groups[group].join(now, &addresses, &mut agent.outbox);
             }
@@ -280,34 +280,27 @@ impl Loop {
     fn tend_lifelines(&mut self) {
         for (number, group) in self.groups.iter().enumerate() {
             let leader = group.leader_elsewhere();
-            let held = self
-                .lifelines
-                .get(&number)
-                .map(|it| (it.leader, it.address));
-            if leader == held {
+            let lifeline = self.lifelines.get(&number).filter(|it| !it.has_ended());
+            if leader == lifeline.map(|it| (it.leader, it.address)) {
                 continue;
             }
             self.lifelines.remove(&number);
             if let Some((leader, address)) = leader {
-                let death = Death {
+                let whose = Whose {
                     group: number,
                     leader,
                 };
-                let lifeline = Lifeline::hold(address, death, self.deaths.clone());
+                let lifeline = Lifeline::hold(address, whose, self.refusals.clone());
                 self.lifelines.insert(number, lifeline);
             }
         }
     }
 
-    fn mourn(&mut self, now: Instant, death: Death) {
-        let group = &mut self.groups[death.group];
-        if group
-            .leader_elsewhere()
-            .is_some_and(|(id, _)| id == death.leader)
-        {
-            tracing::info!("group `{}`: the leader's process is dead", group.name());
-            group.bury(now, death.leader, &mut self.outbox);
-        }
+    fn suspect(&mut self, now: Instant, refusal: Refusal) {
+        let Refusal { whose, round_trip } = refusal;
+        let round_trip = Duration(u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX));
+        let group = &mut self.groups[whose.group];
+        group.suspect(now, whose.leader, round_trip, &mut self.outbox);
     }
 
     /// Somebody holds a member to be dead. If it is our leader we find out for ourselves, once, however many
@@ -322,10 +315,10 @@ impl Loop {
             return;
         };
         self.inquiries.insert(number, (leader, now));
-        let death = Death {
+        let whose = Whose {
             group: number,
             leader,
         };
-        lifeline::inquire(address, death, self.deaths.clone());
+        lifeline::inquire(address, whose, self.refusals.clone());
     }
 }

@@ -92,32 +92,39 @@ impl Group {
         let Some((first, others)) = routes.split_first() else {
             return;
         };
-        self.send(*first, body, out);
         // The same frame by all ways: whoever gets it twice takes it once.
-        if let Some((group, _, frame)) = out.last().cloned() {
-            out.extend(others.iter().map(|route| (group, *route, frame.clone())));
-            self.counters.sent += others.len() as u64;
+        if let Some(frame) = self.seal(body, true) {
+            self.counters.sent += routes.len() as u64;
+            out.extend(others.iter().map(|route| (self.id, *route, frame.clone())));
+            out.push((self.id, *first, frame));
         }
     }
 
+    /// Sends to one member alone.
     pub(crate) fn send(&mut self, route: Route, body: &Body<'_>, out: &mut Outbox) {
+        if let Some(frame) = self.seal(body, false) {
+            self.counters.sent += 1;
+            out.push((self.id, route, frame));
+        }
+    }
+
+    fn seal(&mut self, body: &Body<'_>, to_all: bool) -> Option<Vec<u8>> {
         let frame = Frame {
             group: self.id,
             sender: Sender::new(&self.member, self.me.id, self.life, self.port),
             number: self.number,
+            to_all,
             body: *body,
         };
         frame.encode(&mut self.content);
         self.number += 1;
         let mut sealed = Vec::new();
         match self.keyring.seal(&self.content, &mut sealed) {
-            Ok(()) => {
-                self.counters.sent += 1;
-                out.push((self.id, route, sealed));
-            }
+            Ok(()) => Some(sealed),
             Err(error) => {
                 self.counters.unsent += 1;
                 tracing::error!("cannot seal a frame: {error}");
+                None
             }
         }
     }

@@ -65,9 +65,7 @@ pub(super) fn lifeline_cut(trial: &Trial<'_>) -> Result<String> {
     trial.ground.hosts.filter(follower, &rules)?;
     trial.ground.hosts.sever(follower, &address(leader), PORT)?;
     members.listen_for(Duration::from_secs(2));
-    require(members.said(&everyone) == before, || {
-        "somebody changed its mind".to_owned()
-    })?;
+    members.require_unmoved(before)?;
     Ok("no change".to_owned())
 }
 

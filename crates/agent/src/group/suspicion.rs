@@ -1,0 +1,89 @@
+//! A leader whose host refuses connections may be dead, or behind a firewall that answers for it. It is
+//! asked once more, by a sealed datagram, which only itself can answer.
+
+use std::net::SocketAddr;
+
+use hustings_protocol::{Duration, Instant, MemberId, ViewChange};
+
+use super::{Group, Outbox, Route};
+use crate::frame::Body;
+
+/// A live leader answers within so many round trips, or at least within so long.
+const ROUND_TRIPS: u64 = 2;
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// What a member waits for before it takes its leader to be dead.
+pub(super) struct Suspicion {
+    of: MemberId,
+    /// The number of the frame in which it was asked.
+    knock: u64,
+    until: Instant,
+}
+
+impl Suspicion {
+    pub(super) fn due(&self) -> Instant {
+        self.until
+    }
+}
+
+impl Group {
+    /// The host of `id` says, after `round_trip`, that nobody listens there.
+    pub(crate) fn suspect(
+        &mut self,
+        now: Instant,
+        id: MemberId,
+        round_trip: Duration,
+        out: &mut Outbox,
+    ) {
+        let Some((_, address)) = self.leader_elsewhere().filter(|(leader, _)| *leader == id) else {
+            return;
+        };
+        if self.suspicion.as_ref().is_some_and(|it| it.of == id) {
+            return; // asked already
+        }
+        self.suspicion = Some(Suspicion {
+            of: id,
+            knock: self.number,
+            until: now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT),
+        });
+        self.send(Route::To(address), &Body::Knock, out);
+    }
+
+    pub(super) fn on_knock(&mut self, from: SocketAddr, knock: u64, out: &mut Outbox) {
+        self.send(Route::To(from), &Body::Here { knock }, out);
+    }
+
+    pub(super) fn on_here(&mut self, from: MemberId, knock: u64) {
+        if let Some(suspicion) = self
+            .suspicion
+            .take_if(|it| it.of == from && it.knock == knock)
+        {
+            tracing::debug!(
+                "group `{}`: {:?} refuses connections but is there",
+                self.config.name,
+                suspicion.of
+            );
+        }
+    }
+
+    /// Takes a leader that did not answer in time to be dead.
+    pub(super) fn pass_suspicion(&mut self, now: Instant, out: &mut Outbox) {
+        let Some(suspicion) = self.suspicion.take_if(|it| it.until <= now) else {
+            return;
+        };
+        if self
+            .leader_elsewhere()
+            .is_some_and(|(id, _)| id == suspicion.of)
+        {
+            tracing::info!("group `{}`: the leader's process is dead", self.config.name);
+            self.bury(now, suspicion.of, out);
+        }
+    }
+
+    /// Does without the leader, and tells the others, who make certain for themselves.
+    fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
+        self.broadcast(&Body::Obituary { of: id }, out);
+        self.seat.view_changed(now, ViewChange::Left(id));
+        self.act(now, out);
+    }
+}
