@@ -46,6 +46,7 @@ const fn fault(name: &'static str, seconds: u64, prove: Proof) -> Fault {
 }
 
 const FAULTS: &[Fault] = &[
+    fault("nothing happens", 10, group::quiet),
     fault("all five cold-started at once", 10, group::cold_start),
     fault("the leader is killed (SIGKILL)", 10, leader::killed),
     fault("the leader is asked to stop (SIGTERM)", 10, leader::asked),

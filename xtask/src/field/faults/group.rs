@@ -16,6 +16,21 @@ const AGREE_WITHIN: Duration = Duration::from_secs(2);
 const KEY: &str = "1111111111111111111111111111111111111111111111111111111111111111";
 const OTHER_KEY: &str = "2222222222222222222222222222222222222222222222222222222222222222";
 
+/// A group that is left alone goes on as it is, by the ways it found.
+pub(super) fn quiet(trial: &Trial<'_>) -> Result<String> {
+    let (mut members, leader) = trial.ground.settled(OPTIONS)?;
+    let before = members.said(&members.everyone());
+    members.listen_for(Duration::from_secs(5));
+    members.require_unmoved(before)?;
+    let status = members.status(leader)?;
+    let reach = &status["groups"][0]["reach"];
+    let by_multicast = |text: &str| text.starts_with("multicast") && !text.contains("unicast");
+    require(reach.as_str().is_some_and(by_multicast), || {
+        format!("the leader reaches the others by {reach}")
+    })?;
+    Ok("no change".to_owned())
+}
+
 pub(super) fn cold_start(trial: &Trial<'_>) -> Result<String> {
     let mut members = trial.ground.group(OPTIONS);
     let started = members.start_all()?;
