@@ -1,6 +1,7 @@
 //! `cargo xtask field`: five hosts as network namespaces on one bridge, real agents, real faults, and
 //! the tables of what they did. `cargo xtask test --only field` is made of the same parts.
 
+pub(crate) mod bare;
 pub(crate) mod barrage;
 mod chance;
 mod cost;

@@ -45,6 +45,9 @@ enum Chore {
     /// Throw wrong packets at an agent: a part of the field tests
     #[command(hide = true)]
     Barrage(field::barrage::Options),
+    /// Send or receive multicasts and do nothing else: the field measures what that costs
+    #[command(hide = true)]
+    Bare(field::bare::Options),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Chore::Bench => bench::run(),
         Chore::Field(options) => field::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
+        Chore::Bare(options) => field::bare::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

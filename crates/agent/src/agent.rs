@@ -4,6 +4,7 @@ mod exchange;
 mod run;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
@@ -13,9 +14,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
-use crate::config::{AgentConfig, Unfit};
+use crate::config::{AgentConfig, GroupConfig, Unfit};
 use crate::group::{Group, GroupStatus};
+use crate::identity::member_id;
 use crate::leadership::Leadership;
+use crate::record::{Recorder, Recording};
 use exchange::Exchange;
 
 /// A running agent.
@@ -71,6 +74,16 @@ pub enum StartError {
         /// The operating system's reason.
         source: std::io::Error,
     },
+    /// What the member does cannot be recorded.
+    #[error("group `{group}`: cannot record to trace {}: {source}", .path.display())]
+    Trace {
+        /// Of which group.
+        group: String,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
 }
 
 fn remedy(error: &std::io::Error) -> &'static str {
@@ -112,24 +125,34 @@ impl Agent {
     /// Comes up: from then on it is a member of its groups.
     ///
     /// # Errors
-    /// If the configuration cannot work, or an address cannot be had.
+    /// If the configuration cannot work, or an address or a file cannot be had.
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
         config.check()?;
         let (exchange, listener) = Exchange::open(&config)?;
         let address = exchange.address();
         let now = clock::now();
         let port = address.port();
-        let groups = config.groups.iter().cloned();
-        let groups: Vec<Group> = groups
-            .map(|group| Group::new(group, &config.name, port, now))
-            .collect();
+        let (mut groups, mut recordings) = (Vec::new(), Vec::new());
+        for group in &config.groups {
+            let (recorder, recording) = open_trace(group, &config.name)?.unzip();
+            let group = Group::new(group.clone(), &config.name, port, now, recorder);
+            groups.push(group);
+            recordings.extend(recording);
+        }
         let (control, asked) = mpsc::channel(16);
         let handle = Handle {
             control,
             groups: groups.iter().map(Group::watch).collect(),
             address,
         };
-        let task = tokio::spawn(run::run(config, exchange, listener, groups, asked));
+        let running = run::run(config, exchange, listener, groups, asked);
+        let task = tokio::spawn(async {
+            let ended = running.await; // with it the groups are gone, and their recorders
+            for recording in recordings {
+                recording.finish().await;
+            }
+            ended
+        });
         Ok(Self { handle, task })
     }
 
@@ -158,6 +181,22 @@ impl Agent {
         let _ = self.handle.control.send(Control::Stop).await;
         self.ended().await
     }
+}
+
+/// Where what `member` does in a group is recorded, if it is.
+fn open_trace(
+    group: &GroupConfig,
+    member: &str,
+) -> Result<Option<(Recorder, Recording)>, StartError> {
+    let Some(path) = &group.trace else {
+        return Ok(None);
+    };
+    let opened = Recorder::open(path, member_id(member));
+    opened.map(Some).map_err(|source| StartError::Trace {
+        group: group.name.clone(),
+        path: path.clone(),
+        source,
+    })
 }
 
 impl Agent {

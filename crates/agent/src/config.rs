@@ -7,6 +7,7 @@ pub mod summary;
 pub mod values;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::{Duration, Merit, announce, bully, chang_roberts, modified_ring};
@@ -59,6 +60,8 @@ pub struct GroupConfig {
     pub multicast: Option<SocketAddr>,
     /// Addresses, or names with ports, at which other members may be found.
     pub join: Vec<String>,
+    /// The file in which all that this member does is recorded; none if nowhere.
+    pub trace: Option<PathBuf>,
 }
 
 /// How the leader is elected.
@@ -105,10 +108,13 @@ impl ProtocolConfig {
         matches!(self, Self::ChangRoberts(_) | Self::ModifiedRing(_))
     }
 
-    /// How often leaders announce themselves, where they do.
-    pub(crate) fn announce_interval(&self) -> Option<Duration> {
+    /// How often leaders announce themselves, where of two that both work the one with more members
+    /// behind it stays.
+    pub(crate) fn contested_every(&self) -> Option<Duration> {
         match self {
-            Self::Announce(config) => Some(config.announce),
+            Self::Announce(config) => (config.takeover == announce::Takeover::Never
+                && config.leaders == 1)
+                .then_some(config.announce),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => None,
         }
     }
@@ -160,6 +166,14 @@ impl AgentConfig {
             }
             if let Some(address) = group.multicast.filter(|it| !it.ip().is_multicast()) {
                 return Err(Unfit::NotMulticast(address));
+            }
+            let other = self.groups[..index].iter();
+            let mut same = other.filter(|it| it.trace.is_some() && it.trace == group.trace);
+            if let (Some(other), Some(trace)) = (same.next(), &group.trace) {
+                return Err(Unfit::SameTraceTwice {
+                    groups: [other.name.clone(), group.name.clone()],
+                    trace: trace.clone(),
+                });
             }
             let unfit = |source| Unfit::Protocol {
                 group: group.name.clone(),
@@ -228,6 +242,17 @@ pub enum Unfit {
     /// Not where multicasts can go.
     #[error("multicast {0} is not a multicast address: 239.0.0.0 to 239.255.255.255, or ff00::/8")]
     NotMulticast(SocketAddr),
+    /// Nobody could tell one from the other.
+    #[error(
+        "groups `{}` and `{}` would both be recorded in trace {}: give each a file of its own, or choose one with --group",
+        groups[0], groups[1], trace.display()
+    )]
+    SameTraceTwice {
+        /// Which groups.
+        groups: [String; 2],
+        /// The file.
+        trace: PathBuf,
+    },
     /// The protocol's own reasons.
     #[error("group `{group}`: {source}")]
     Protocol {

@@ -2,17 +2,21 @@
 //!
 //! The driver is as free of sockets and clocks as the protocol: it is told the time and what arrived,
 //! and keeps what the protocol wants done as a list of [`Effect`]s, in order. The agent's loop
-//! carries them out.
+//! carries them out. What happens it tells a [`Recorder`], where there is one.
 
+use std::fmt::Debug;
+
+use hustings_protocol::trace::Line;
 use hustings_protocol::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, Timer, View,
-    ViewChange,
+    Candidate, Duration, Input, Instant, Io, MemberId, Message, Outcome, Protocol, Roster, Timer,
+    View, ViewChange,
 };
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::record::Recorder;
 use crate::seal::Rejected;
 
 /// What a protocol wants done.
@@ -43,6 +47,8 @@ pub trait Seat: Send {
     /// # Errors
     /// If it is not one of this protocol's.
     fn receive(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Result<(), Rejected>;
+    /// Of the word of a leader that is established, how many members are behind it, as far as it knows.
+    fn backing(&self, message: &[u8]) -> Option<u16>;
     /// The failure detector saw somebody come or go.
     fn view_changed(&mut self, now: Instant, change: ViewChange);
     /// The view is so, and nobody need be told: who follows a leader, and no longer does, is not gone.
@@ -73,6 +79,7 @@ struct World<P: Protocol> {
     /// When each timer runs out, by index.
     timers: Vec<Option<Instant>>,
     effects: Vec<Effect>,
+    recorder: Option<Recorder>,
 }
 
 impl<P> Driver<P>
@@ -81,7 +88,13 @@ where
     P::Message: Serialize,
 {
     /// The member `me`, which runs `protocol`.
-    pub fn new(me: Candidate, protocol: P, config: P::Config, rng: Xoshiro256PlusPlus) -> Self {
+    pub fn new(
+        me: Candidate,
+        protocol: P,
+        config: P::Config,
+        rng: Xoshiro256PlusPlus,
+        recorder: Option<Recorder>,
+    ) -> Self {
         Self {
             protocol,
             world: World {
@@ -92,6 +105,7 @@ where
                 view: Roster::alone(me),
                 timers: vec![None; P::Timer::ALL.len()],
                 effects: Vec::new(),
+                recorder,
             },
         }
     }
@@ -107,15 +121,24 @@ where
     P: Protocol + Send,
     P::Config: Send,
     P::Message: Serialize + DeserializeOwned,
+    P::Timer: Debug,
 {
     fn start(&mut self, now: Instant) {
+        self.world.record(|me| Line::start(now, me));
         self.step(now, Input::Start);
     }
 
     fn receive(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Result<(), Rejected> {
         let message = postcard::from_bytes(message).map_err(|_| Rejected::Malformed)?;
+        self.world
+            .record(|me| Line::deliver(now, from, me, &message));
         self.step(now, Input::Message { from, message });
         Ok(())
+    }
+
+    fn backing(&self, message: &[u8]) -> Option<u16> {
+        let message = postcard::from_bytes::<P::Message>(message);
+        message.ok()?.backing()
     }
 
     fn view_changed(&mut self, now: Instant, change: ViewChange) {
@@ -129,6 +152,7 @@ where
             }
         };
         if is_news {
+            self.world.record(|me| Line::view(now, me, change));
             self.step(now, Input::ViewChanged(change));
         }
     }
@@ -144,6 +168,7 @@ where
         for (index, &timer) in P::Timer::ALL.iter().enumerate() {
             if self.world.timers[index].is_some_and(|due| due <= now) {
                 self.world.timers[index] = None;
+                self.world.record(|me| Line::timer(now, me, timer));
                 self.step(now, Input::Timer(timer));
             }
         }
@@ -154,6 +179,8 @@ where
     }
 
     fn leave(&mut self, now: Instant) {
+        self.world
+            .record(|me| Line::scenario(now, format!("leave {me}")));
         self.step(now, Input::Leave);
     }
 
@@ -169,6 +196,16 @@ where
     fn encode(message: &P::Message) -> Vec<u8> {
         // Writing plain types of our own to memory cannot fail.
         postcard::to_allocvec(message).unwrap_or_default()
+    }
+
+    /// Tells the recorder. Without one the line is not even made.
+    fn record<'a>(&self, line: impl FnOnce(MemberId) -> Line<&'a P::Message>)
+    where
+        P::Message: 'a,
+    {
+        if let Some(recorder) = &self.recorder {
+            recorder.record(&line(recorder.member()));
+        }
     }
 }
 
@@ -197,11 +234,13 @@ where
     }
 
     fn unicast(&mut self, to: MemberId, message: P::Message) {
+        self.record(|me| Line::send(self.now, me, to, &message));
         let message = Self::encode(&message);
         self.effects.push(Effect::Unicast { to, message });
     }
 
     fn multicast(&mut self, message: P::Message) {
+        self.record(|me| Line::multicast(self.now, me, &message));
         let message = Self::encode(&message);
         self.effects.push(Effect::Multicast { message });
     }
@@ -219,6 +258,7 @@ where
     fn save(&mut self, _: P::Durable) {}
 
     fn report(&mut self, outcome: Outcome) {
+        self.record(|me| Line::outcome(self.now, me, outcome));
         self.effects.push(Effect::Report(outcome));
     }
 }
@@ -226,10 +266,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::{Driver, Effect, Seat};
-    use hustings_protocol::bully::{Bully, Config};
-    use hustings_protocol::{Candidate, Duration, Instant, Outcome, ViewChange};
+    use crate::record::Recorder;
+    use hustings_protocol::bully::{Bully, Config, Message};
+    use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome, ViewChange};
     use rand_core::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
+    use std::path::Path;
 
     #[test]
     fn effects_come_in_order_and_timers_run_out_once() {
@@ -237,7 +279,7 @@ mod tests {
         let better = Candidate::new(2, 2);
         let config = Config::slides(Duration::from_millis(10));
         let rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut seat = Driver::new(me, Bully::new(), config, rng);
+        let mut seat = Driver::new(me, Bully::new(), config, rng, None);
         seat.view_changed(Instant::START, ViewChange::Joined(better));
         seat.start(Instant::START);
         let effects = seat.take_effects();
@@ -259,11 +301,63 @@ mod tests {
     }
 
     #[test]
+    fn all_that_happens_is_recorded_in_order_under_the_recorders_name() {
+        let recorded = |me: Candidate, who: u64| {
+            let better = Candidate::new(2, 2);
+            let config = Config::slides(Duration::from_millis(10));
+            let rng = Xoshiro256PlusPlus::seed_from_u64(1);
+            let (recorder, lines) = Recorder::queueing(Path::new("x"), MemberId(who));
+            let mut seat = Driver::new(me, Bully::new(), config, rng, Some(recorder));
+            seat.view_changed(Instant(1_000_000_000), ViewChange::Joined(better));
+            seat.view_changed(Instant(1_000_000_000), ViewChange::Joined(better)); // no news
+            seat.start(Instant(1_500_000_000));
+            let answer = Message::Answer { sender: better };
+            let answer = postcard::to_allocvec(&answer).unwrap();
+            let _ = seat.receive(Instant(1_500_001_000), better.id, &[255; 9]);
+            seat.receive(Instant(1_500_001_000), better.id, &answer)
+                .unwrap();
+            seat.view_changed(Instant(2_000_000_000), ViewChange::Left(better.id));
+            let due = seat.due();
+            due.into_iter().for_each(|due| seat.pass(due));
+            seat.leave(Instant(3_000_000_000));
+            let lines: Vec<u8> = lines.try_iter().flatten().collect();
+            String::from_utf8(lines).unwrap()
+        };
+        let lines = recorded(Candidate::new(1, 1), 1);
+        let expected = "\
+{\"time\":1.0,\"kind\":\"view\",\"member\":1,\"joined\":2}
+{\"time\":1.5,\"kind\":\"start\",\"member\":1}
+{\"time\":1.5,\"kind\":\"outcome\",\"member\":1,\"outcome\":{\"Standing\":{\"round\":1}}}
+{\"time\":1.5,\"kind\":\"send\",\"from\":1,\"to\":2,\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":1,\"id\":1}}}}
+{\"time\":1.500001,\"kind\":\"deliver\",\"from\":2,\"to\":1,\"name\":\"answer\",\"message\":{\"Answer\":{\"sender\":{\"merit\":2,\"id\":2}}}}
+{\"time\":2.0,\"kind\":\"view\",\"member\":1,\"left\":2}
+";
+        assert!(lines.starts_with(expected), "{lines}");
+        let rest: Vec<&str> = lines[expected.len()..].lines().collect();
+        assert!(
+            rest[0].contains("\"kind\":\"timer\",\"member\":1,\"timer\":"),
+            "{rest:?}"
+        );
+        assert!(
+            rest.iter()
+                .any(|line| line.ends_with("\"outcome\":{\"Nominee\":{\"merit\":1,\"id\":1}}}")),
+            "{rest:?}"
+        );
+        let left = "{\"time\":3.0,\"kind\":\"scenario\",\"verb\":\"leave 1\"}";
+        assert!(rest.contains(&left), "{rest:?}");
+        let onlooker = recorded(Candidate::new(u64::MAX, 0), 1);
+        assert!(
+            onlooker.contains("{\"time\":1.5,\"kind\":\"start\",\"member\":1}"),
+            "{onlooker}"
+        );
+    }
+
+    #[test]
     fn nonsense_is_rejected() {
         let config = Config::slides(Duration::from_millis(10));
         let rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let me = Candidate::new(1, 1);
-        let mut seat = Driver::new(me, Bully::new(), config, rng);
+        let mut seat = Driver::new(me, Bully::new(), config, rng, None);
         assert!(seat.receive(Instant::START, me.id, &[255; 9]).is_err());
     }
 }

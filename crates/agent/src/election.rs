@@ -9,6 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::ProtocolConfig;
 use crate::driver::{Driver, Seat};
+use crate::record::Recorder;
 
 /// The seat of member `me`, which has lived `lives_before` times.
 pub(crate) fn seat(
@@ -16,18 +17,21 @@ pub(crate) fn seat(
     me: Candidate,
     rng: Xoshiro256PlusPlus,
     lives_before: u32,
+    recorder: Option<Recorder>,
 ) -> Box<dyn Seat> {
     match protocol {
         ProtocolConfig::Announce(config) => {
             let announce = Announce::new(Some(lives_before));
-            Box::new(Driver::new(me, announce, config, rng))
+            Box::new(Driver::new(me, announce, config, rng, recorder))
         }
-        ProtocolConfig::Bully(config) => Box::new(Driver::new(me, Bully::new(), config, rng)),
+        ProtocolConfig::Bully(config) => {
+            Box::new(Driver::new(me, Bully::new(), config, rng, recorder))
+        }
         ProtocolConfig::ChangRoberts(config) => {
-            Box::new(Driver::new(me, ChangRoberts::new(), config, rng))
+            Box::new(Driver::new(me, ChangRoberts::new(), config, rng, recorder))
         }
         ProtocolConfig::ModifiedRing(config) => {
-            Box::new(Driver::new(me, ModifiedRing::new(), config, rng))
+            Box::new(Driver::new(me, ModifiedRing::new(), config, rng, recorder))
         }
     }
 }
@@ -38,6 +42,7 @@ pub(crate) fn onlooker(
     protocol: ProtocolConfig,
     span: Duration,
     rng: Xoshiro256PlusPlus,
+    recorder: Option<Recorder>,
 ) -> Option<Box<dyn Seat>> {
     match protocol {
         ProtocolConfig::Announce(config) => {
@@ -61,6 +66,7 @@ pub(crate) fn onlooker(
                 Announce::new(None),
                 config,
                 rng,
+                recorder,
             )))
         }
         ProtocolConfig::Bully(_)

@@ -74,16 +74,20 @@ pub enum Body<'a> {
     Membership(&'a [u8]),
     /// I am here. To be answered, by the failure detector, if it is new.
     Hello,
+    /// Whoever follows me, say so.
+    Muster {
+        /// Each at a time of its own within this span.
+        within_ns: u64,
+    },
     /// I follow you.
     Follow {
         /// How I compare.
         merit: Merit,
+        /// The number of the frame that this answers.
+        call: u64,
     },
-    /// Tell me so more rarely.
-    Slower {
-        /// How long to pause.
-        pause_ns: u64,
-    },
+    /// I led, and give way to another who leads.
+    GiveWay,
     /// I am called as you are, and was here before you.
     Namesake {
         /// Which of your lives you are in.

@@ -3,8 +3,10 @@
 //! Like the driver it is told the time and what arrived; what is to be sent it leaves in an outbox.
 
 mod acting;
-mod following;
+mod muster;
 mod suspicion;
+#[cfg(test)]
+mod tests;
 
 use std::net::SocketAddr;
 
@@ -24,9 +26,10 @@ use crate::leadership::{Leadership, Peer};
 use crate::membership::Membership;
 use crate::peers::{Peers, Way};
 use crate::reach::{Reach, Verdict};
+use crate::record::Recorder;
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
-use following::Following;
+use muster::Muster;
 use suspicion::Suspicion;
 
 /// How often a member that knows of nobody says hello.
@@ -59,13 +62,14 @@ pub(crate) struct Group {
     keyring: Keyring,
     replays: Replays,
     seat: Box<dyn Seat>,
+    recorder: Option<Recorder>,
     membership: Option<Membership>,
     hello_at: Option<Instant>,
     peers: Peers,
     reach: Reach,
     leadership: watch::Sender<Leadership>,
-    /// None where members see each other anyway.
-    following: Option<Following>,
+    /// None where leaders are not told apart by who follows them.
+    muster: Option<Muster>,
     /// Of the leader.
     suspicion: Option<Suspicion>,
     /// Has stepped down until then.
@@ -103,7 +107,13 @@ pub struct GroupStatus {
 
 impl Group {
     /// The member called `member`, which receives at `port`.
-    pub(crate) fn new(config: GroupConfig, member: &str, port: u16, now: Instant) -> Self {
+    pub(crate) fn new(
+        config: GroupConfig,
+        member: &str,
+        port: u16,
+        now: Instant,
+        recorder: Option<Recorder>,
+    ) -> Self {
         let me = Candidate {
             merit: config.merit,
             id: member_id(member),
@@ -115,7 +125,8 @@ impl Group {
             true => &public[..],
             false => &config.keys,
         };
-        let seat = election::seat(config.protocol, me, rng, life.incarnations_before());
+        let lives_before = life.incarnations_before();
+        let seat = election::seat(config.protocol, me, rng, lives_before, recorder.clone());
         let reach = Reach::new(config.multicast, !config.join.is_empty());
         Self {
             id: group_id(&config.name),
@@ -127,12 +138,13 @@ impl Group {
             keyring: Keyring::new(&keys[0], &keys[1..]),
             replays: Replays::default(),
             seat,
+            recorder,
             membership: None,
             hello_at: None,
             peers: Peers::default(),
             reach,
             leadership: watch::Sender::new(Leadership::unknown(&config.name, member, now)),
-            following: config.protocol.announce_interval().map(Following::new),
+            muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
             abstains_until: None,
             standing: Standing::Partaking,
@@ -271,15 +283,14 @@ impl Group {
             Body::Election { protocol, .. } if protocol != self.config.protocol.tag() => {
                 self.counters.other_protocol += 1;
             }
-            Body::Election { message, .. } => {
-                if let Err(why) = self.seat.receive(now, sender.id, message) {
-                    self.counters.reject(why);
-                }
-            }
+            Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello => self.on_hello(now, sender, address, out),
-            Body::Follow { merit } => self.on_follow(now, sender.id, merit, address, out),
-            Body::Slower { pause_ns } => self.on_slower(sender.id, pause_ns),
+            Body::Muster { within_ns } => {
+                self.on_muster(now, sender.id, frame.number, Duration(within_ns));
+            }
+            Body::GiveWay => self.on_give_way(now, sender.id),
+            Body::Follow { merit, call } => self.on_follow(sender.id, merit, call),
             Body::Obituary { .. } => {} // the loop sees to it
             Body::Knock => self.on_knock(address, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
@@ -390,7 +401,7 @@ impl Group {
         if let Some(membership) = &mut self.membership {
             membership.pass(now);
         }
-        self.pass_following(now, out);
+        self.pass_muster(now, out);
         self.pass_suspicion(now, out);
         self.seat.pass(now);
         self.act(now, out);
@@ -406,7 +417,7 @@ impl Group {
                     self.abstains_until,
                     self.hello_at,
                     membership,
-                    self.following.as_ref().and_then(Following::due),
+                    self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),
                 ];
                 times.into_iter().flatten().min()
@@ -451,7 +462,8 @@ impl Group {
     /// Takes a new seat in the election, among those who are there.
     fn sit_down(&mut self, now: Instant) {
         let lives_before = self.life.incarnations_before();
-        self.seat = election::seat(self.config.protocol, self.me, self.rng(), lives_before);
+        let (rng, recorder) = (self.rng(), self.recorder.clone());
+        self.seat = election::seat(self.config.protocol, self.me, rng, lives_before, recorder);
         for candidate in self.membership.iter().flat_map(Membership::candidates) {
             self.seat.view_changed(now, ViewChange::Joined(candidate));
         }
@@ -471,7 +483,8 @@ impl Group {
         }
         self.act(now, out);
         self.abstains_until = Some(now + span);
-        if let Some(seat) = election::onlooker(self.config.protocol, span, self.rng()) {
+        let (rng, recorder) = (self.rng(), self.recorder.clone());
+        if let Some(seat) = election::onlooker(self.config.protocol, span, rng, recorder) {
             self.seat = seat;
             self.seat.start(now);
         }

@@ -7,7 +7,6 @@
 )]
 
 pub mod agent;
-mod backing;
 pub mod clock;
 pub mod config;
 pub mod counters;
@@ -23,6 +22,7 @@ mod links;
 mod membership;
 mod peers;
 mod reach;
+pub mod record;
 pub mod replay;
 mod resolve;
 pub mod seal;

@@ -10,6 +10,7 @@ mod sim;
 mod status;
 mod step_down;
 mod theory;
+mod trace;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -38,6 +39,7 @@ enum Command {
     Status(status::Status),
     Watch(watch::Watch),
     StepDown(step_down::StepDown),
+    Trace(trace::Trace),
     Config(config::Config),
     Keys(keys::Keys),
     Sim(sim::Sim),
@@ -58,6 +60,7 @@ impl Arguments {
             Command::Status(status) => status.run(),
             Command::Watch(watch) => watch.run(),
             Command::StepDown(step_down) => step_down.run(),
+            Command::Trace(trace) => trace.run(),
             Command::Config(config) => config.run(),
             Command::Keys(keys) => keys.run(),
             Command::Sim(sim) => sim.run(),

@@ -72,6 +72,7 @@ impl Joining {
                 protocol: self.protocol,
                 multicast: Some(MULTICAST),
                 join: self.join,
+                trace: None,
             }],
         }
     }

@@ -31,6 +31,7 @@ pub mod config;
 pub mod modified_ring;
 pub mod suppression;
 pub mod time;
+pub mod trace;
 pub mod view;
 
 pub use candidate::{Candidate, MemberId, Merit};
@@ -178,6 +179,12 @@ pub trait Message: Clone {
 
     /// What members may be deaf to, by the order of candidates; none if all must hear it.
     fn weight(&self) -> Option<Candidate> {
+        None
+    }
+
+    /// Of the word of a leader that is established, how many members it knows to be behind it, itself
+    /// included. Two such leaders meet only where a network that was cut has grown together again.
+    fn backing(&self) -> Option<u16> {
         None
     }
 }

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use hustings_protocol::{Instant, MemberId, Message, Outcome, Protocol, ViewChange};
+use hustings_protocol::trace::Line;
+use hustings_protocol::{Instant, MemberId, Outcome, Protocol, ViewChange};
 use serde::Serialize;
 
 use crate::Verb;
@@ -118,66 +119,12 @@ impl<W: Write> JsonLines<W> {
         }
     }
 
-    fn write(&mut self, line: &Line<'_, impl Serialize>) {
+    fn write(&mut self, line: &Line<impl Serialize>) {
         if self.failed.is_some() {
             return;
         }
         let written = serde_json::to_writer(&mut self.out, line).map_err(io::Error::from);
         self.failed = written.and_then(|()| writeln!(self.out)).err();
-    }
-}
-
-/// One line, in the order in which a person reads it. Fields that say nothing are left out.
-#[derive(Serialize)]
-struct Line<'a, M> {
-    time: f64,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a M>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    joined: Option<MemberId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left: Option<MemberId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<Outcome>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    verb: Option<String>,
-}
-
-impl<'a, M: Message> Line<'a, M> {
-    fn new(at: Instant, kind: &'static str) -> Self {
-        Self {
-            time: at.as_secs_f64(),
-            kind,
-            member: None,
-            from: None,
-            to: None,
-            name: None,
-            message: None,
-            timer: None,
-            joined: None,
-            left: None,
-            outcome: None,
-            verb: None,
-        }
-    }
-
-    fn saying(self, message: &'a M) -> Self {
-        Self {
-            name: Some(M::KINDS[message.kind()]),
-            message: Some(message),
-            ..self
-        }
     }
 }
 
@@ -191,57 +138,17 @@ where
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, event: Event<'_, P>) {
-        let line = |kind| Line::<P::Message>::new(at, kind);
+        let id = |member| MemberId(u64::from(member));
         let line = match event {
-            Event::Sent { from, to, message } => Line {
-                from: Some(from),
-                to: Some(to),
-                ..line("send").saying(message)
-            },
-            Event::Multicast { from, message } => Line {
-                from: Some(from),
-                ..line("multicast").saying(message)
-            },
-            Event::Lost { from, to } => Line {
-                from: Some(from),
-                to,
-                ..line("lost")
-            },
-            Event::Delivered { from, to, message } => Line {
-                from: Some(from),
-                to: Some(u64::from(to)),
-                ..line("deliver").saying(message)
-            },
-            Event::Started { member } => Line {
-                member: Some(member),
-                ..line("start")
-            },
-            Event::Expired { member, timer } => Line {
-                member: Some(member),
-                timer: Some(format!("{timer:?}")),
-                ..line("timer")
-            },
-            Event::ViewChanged { member, change } => {
-                let (joined, left) = match change {
-                    ViewChange::Joined(candidate) => (Some(candidate.id), None),
-                    ViewChange::Left(id) => (None, Some(id)),
-                };
-                Line {
-                    member: Some(member),
-                    joined,
-                    left,
-                    ..line("view")
-                }
-            }
-            Event::Reported { member, outcome } => Line {
-                member: Some(member),
-                outcome: Some(outcome),
-                ..line("outcome")
-            },
-            Event::Struck { verb } => Line {
-                verb: Some(verb.to_string()),
-                ..line("scenario")
-            },
+            Event::Sent { from, to, message } => Line::send(at, id(from), MemberId(to), message),
+            Event::Multicast { from, message } => Line::multicast(at, id(from), message),
+            Event::Lost { from, to } => Line::lost(at, id(from), to.map(MemberId)),
+            Event::Delivered { from, to, message } => Line::deliver(at, id(from), id(to), message),
+            Event::Started { member } => Line::start(at, id(member)),
+            Event::Expired { member, timer } => Line::timer(at, id(member), timer),
+            Event::ViewChanged { member, change } => Line::view(at, id(member), change),
+            Event::Reported { member, outcome } => Line::outcome(at, id(member), outcome),
+            Event::Struck { verb } => Line::scenario(at, verb.to_string()),
         };
         self.write(&line);
     }

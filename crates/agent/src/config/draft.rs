@@ -97,6 +97,8 @@ pub struct GroupDraft {
     pub multicast: Maybe<OrOff<SocketAddr>>,
     /// [`GroupConfig::join`]
     pub join: Maybe<Vec<String>>,
+    /// [`GroupConfig::trace`]
+    pub trace: Maybe<PathBuf>,
 }
 
 /// Something that cannot be used, and where it was written.
@@ -141,6 +143,7 @@ impl GroupDraft {
             bound: None,
             multicast: None,
             join: None,
+            trace: None,
         }
     }
 }
@@ -193,6 +196,7 @@ impl Draft {
             protocol: group.protocol().map_err(complain)?,
             multicast: value(&group.multicast).unwrap_or(OrOff::On(MULTICAST)).on(),
             join: value(&group.join).unwrap_or_default(),
+            trace: value(&group.trace),
         })
     }
 
@@ -209,6 +213,9 @@ impl Draft {
             | Unfit::SameGroupTwice(group)
             | Unfit::NoKey { group, .. }
             | Unfit::Protocol { group, .. } => named(group).map(|group| group.name.place),
+            Unfit::SameTraceTwice { groups, .. } => {
+                named(&groups[1]).and_then(|group| place(&group.trace))
+            }
             Unfit::HttpBeyondHost(_) => self.http.as_ref().map(|it| it.place),
             Unfit::NoGroup | Unfit::NotMulticast(_) => None,
         };

@@ -154,8 +154,16 @@ fn read_group(
         bound: table.text("bound", values::some_time)?,
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,
+        trace: table.text("trace", |name| {
+            values::file(name).map(|name| beside(path).join(name))
+        })?,
         ..GroupDraft::new(name)
     })
+}
+
+/// Where the files are that the one at `path` names.
+fn beside(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
 }
 
 /// `key`, `keys` or `key-file`: one of them, or none.
@@ -179,10 +187,7 @@ fn read_group_keys(
     {
         return Err(table.complain_in(*place, "keys = []: give one key or more".to_owned()));
     }
-    let file = table.text("key-file", |name| {
-        let home = path.parent().unwrap_or(Path::new(""));
-        read_keys(&home.join(name))
-    })?;
+    let file = table.text("key-file", |name| read_keys(&beside(path).join(name)))?;
     let file = file.map(|Written { value, place }| {
         warnings.extend(value.warning);
         let value = value.keys;

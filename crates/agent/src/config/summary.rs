@@ -27,7 +27,7 @@ impl AgentConfig {
 }
 
 impl GroupConfig {
-    /// How its leader is elected and its members are found, and whether it has a key.
+    /// How its leader is elected and its members are found, whether it has a key, and where it is recorded.
     pub fn sentence(&self) -> String {
         let keys = match self.keys.len() {
             0 => "no key".to_owned(),
@@ -40,8 +40,10 @@ impl GroupConfig {
             (None, []) => "no multicast and nobody to join: others must join here".to_owned(),
             (None, join) => format!("join {}", join.join(" ")),
         };
+        let trace = self.trace.as_ref();
+        let trace = trace.map_or_else(String::new, |path| format!("; trace {}", path.display()));
         format!(
-            "group {}: {}, priority {}; {keys}; {ways}",
+            "group {}: {}, priority {}; {keys}; {ways}{trace}",
             self.name,
             self.protocol.sentence(),
             self.merit.0

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use hustings_protocol::Duration;
@@ -186,6 +187,14 @@ pub fn place(text: &str) -> Result<String, Refusal> {
             "not a host and a port: write them as in 10.0.0.2:7400, [fd00::2]:7400 or host.example.org:7400"
                 .to_owned(),
         ),
+    }
+}
+
+/// A file, there or not.
+pub fn file(text: &str) -> Result<PathBuf, Refusal> {
+    match text.is_empty() {
+        true => Err("name a file".to_owned()),
+        false => Ok(PathBuf::from(text)),
     }
 }
 

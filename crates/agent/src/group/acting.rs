@@ -29,6 +29,7 @@ impl Group {
                 self.carry_out(now, effect, out);
             }
         }
+        self.give_way(out);
         if self.hello_at.is_none() && self.membership.as_ref().is_some_and(Membership::is_alone) {
             self.hello_at = Some(now + HELLO_EVERY);
         }
@@ -58,6 +59,7 @@ impl Group {
                 };
                 self.counters.election_sent += 1;
                 self.broadcast(&body, out);
+                self.note_own_word(&message);
             }
             Effect::Report(Outcome::Nominee(nominee)) => self.publish(now, Some(nominee.id)),
             Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => self.publish(now, None),
@@ -152,7 +154,7 @@ impl Group {
             true
         });
         if is_news {
-            self.follow_anew(now);
+            self.end_contest();
         }
     }
 

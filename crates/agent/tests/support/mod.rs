@@ -164,6 +164,7 @@ fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>
             protocol,
             multicast,
             join: Vec::new(),
+            trace: None,
         }],
     }
 }

@@ -51,9 +51,14 @@ with code 0; on a second one it ends without a word.
 {\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"changes\"}; times
 are nanoseconds on this host's boot clock.
 
+--trace records every message, timer, change of view and outcome, in the format of
+`hustings sim --trace` but with identities for numbers; `hustings trace` merges the files
+of a group. A full disk ends the record, not the agent.
+
 Examples:
   hustings agent --config hustings.toml
-  hustings agent --group web --name alpha --bind 127.0.0.1:0";
+  hustings agent --group web --name alpha --bind 127.0.0.1:0
+  hustings agent --config hustings.toml --trace web.jsonl";
 
 impl AgentCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -142,6 +147,7 @@ async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure>
 fn refusal(error: StartError) -> Failure {
     match error {
         StartError::Unfit(unfit) => Failure::Usage(unfit.to_string()),
+        error @ StartError::Trace { .. } => Failure::Usage(error.to_string()),
         error => Failure::Failed(error.to_string()),
     }
 }

@@ -24,6 +24,8 @@ use options::{BEST_PRIORITY, MeritKind, Options, Settled};
 
 /// The most announcements that may be under way at once.
 const MOST_UNDER_WAY: f64 = 1e8;
+/// More copies of multicasts than this are not kept: they would take some five gigabytes.
+const MOST_COPIES: f64 = 1e8;
 /// How many announce intervals a run with comings and goings lasts at least.
 const INTERVALS_OF_CHURN: u64 = 60;
 /// How many goings of the rarest kind it is to see.
@@ -214,6 +216,7 @@ impl Schedule {
                 "--announce-interval {announce} would have {under_way:.0} announcements under way at once: choose {enough} or more"
             )));
         }
+        require_room(members, suppress, conditions)?;
         let announcements = announcements_needed(members, conditions.network.multicast_loss);
         Ok(Self {
             announce,
@@ -234,6 +237,27 @@ impl Schedule {
             None => self.over,
         }
     }
+}
+
+/// Where each receiver's copy takes its own time each is kept by itself: makes sure that memory has room for
+/// all that may be under way before members that wake up within `suppress` have heard the first.
+fn require_room(members: u32, suppress: Duration, conditions: &Conditions) -> Result<(), Failure> {
+    if !conditions.copies_part() {
+        return Ok(());
+    }
+    let delay = conditions.mean_delay().as_secs_f64();
+    let share = match suppress {
+        Duration::ZERO => 1.0,
+        suppress => (delay / suppress.as_secs_f64()).min(1.0),
+    };
+    let copies = f64::from(members).powi(2) * share;
+    if copies <= MOST_COPIES {
+        return Ok(());
+    }
+    let few_enough = (MOST_COPIES / share).sqrt();
+    Err(Failure::Usage(format!(
+        "where messages take each its own time --members {members} may have {copies:.0} copies under way at once, more than memory has room for: choose {few_enough:.0} or fewer, or a constant --delay without --reorder"
+    )))
 }
 
 /// So many that somebody hears none of them in one of a billion runs, if there is any hope.

@@ -89,6 +89,11 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "ADDRESS:PORT|off", env = "HUSTINGS_HTTP", value_parser = agent_values::http)]
     http: Option<OrOff<SocketAddr>>,
 
+    /// Record all that this member does at the end of this file, to look at it later with `hustings trace`. It
+    /// grows by some kilobytes a second
+    #[arg(long, value_name = "FILE", env = "HUSTINGS_TRACE", value_parser = agent_values::file)]
+    trace: Option<PathBuf>,
+
     /// Let groups do without a key beyond this host, and HTTP listen beyond it
     #[arg(long, env = "HUSTINGS_INSECURE", num_args = 0..=1, require_equals = true,
           value_name = "true|false", default_missing_value = "true", hide_possible_values = true)]
@@ -150,6 +155,7 @@ impl Overrides {
             lay("--listen", &self.listen, &mut group.listen);
             lay("--multicast", &self.multicast, &mut group.multicast);
             lay("--join", &join, &mut group.join);
+            lay("--trace", &self.trace, &mut group.trace);
         }
         Ok(draft)
     }

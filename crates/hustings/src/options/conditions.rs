@@ -125,6 +125,12 @@ impl Conditions {
         self.network.delay.mean()
     }
 
+    /// Whether the copies of a multicast arrive each at its own time.
+    pub(crate) fn copies_part(&self) -> bool {
+        let network = &self.network;
+        !matches!(network.delay, Delay::Constant(_)) || network.reordering.probability > 0.0
+    }
+
     /// A delay that messages keep below: always if delays are bounded, else mostly.
     pub(crate) fn delay_bound(&self) -> Duration {
         match self.network.delay {

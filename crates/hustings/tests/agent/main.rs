@@ -4,6 +4,7 @@ mod commands;
 mod door;
 mod process;
 mod settings;
+mod traces;
 
 use process::{Program, hustings};
 

@@ -80,6 +80,8 @@ pub(crate) struct Program {
     said: Receiver<String>,
     /// The first line of an agent.
     up: Value,
+    /// The lines that were read so far.
+    read: Vec<String>,
 }
 
 impl Program {
@@ -101,6 +103,7 @@ impl Program {
             output: Some(output),
             said,
             up: Value::Null,
+            read: Vec::new(),
         }
     }
 
@@ -114,6 +117,7 @@ impl Program {
             output: None,
             said,
             up: Value::Null,
+            read: Vec::new(),
         }
     }
 
@@ -142,7 +146,7 @@ impl Program {
     pub(crate) fn until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.next_line(what);
-            let line: Value = serde_json::from_str(&line).expect("a line is a JSON object");
+            let line = object(&line);
             if is_it(&line) {
                 return line;
             }
@@ -158,10 +162,34 @@ impl Program {
     #[track_caller]
     fn next_line(&mut self, what: &str) -> String {
         let output = self.output.as_ref().expect("not closed");
-        output.recv_timeout(DEADLINE).unwrap_or_else(|error| {
+        let line = output.recv_timeout(DEADLINE).unwrap_or_else(|error| {
             let said: Vec<String> = self.said.try_iter().collect();
             panic!("waiting for {what}: {error}; it said:\n{}", said.join("\n"))
-        })
+        });
+        self.read.push(line.clone());
+        line
+    }
+
+    /// Waits for a line of JSON, unless the last one is it already.
+    #[track_caller]
+    pub(crate) fn reaches(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) {
+        let last = self.read.last().map(|line| object(line));
+        if !last.is_some_and(|line| is_it(&line)) {
+            self.until(what, is_it);
+        }
+    }
+
+    /// All lines of JSON that it printed until it ended.
+    #[track_caller]
+    pub(crate) fn printed(&mut self) -> Vec<Value> {
+        let rest = self.output.as_ref().expect("not closed").iter();
+        self.read.extend(rest);
+        self.read.iter().map(|line| object(line)).collect()
+    }
+
+    /// What it has said on standard error and nobody has waited for.
+    pub(crate) fn has_said(&self) -> Vec<String> {
+        self.said.try_iter().collect()
     }
 
     /// Waits for a line on standard error.
@@ -211,6 +239,11 @@ impl Drop for Program {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+#[track_caller]
+fn object(line: &str) -> Value {
+    serde_json::from_str(line).expect("a line is a JSON object")
 }
 
 /// The lines of a stream, as they come.

@@ -252,3 +252,40 @@ impl Repeat {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Listen, Repeat};
+    use crate::Duration;
+
+    const ANNOUNCE: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn measured_listening_waits_for_two_announcements_at_least_and_for_late_ones() {
+        let config = Config {
+            listen: Listen::Measured { miss: 1e-3 },
+            ..Config::field(ANNOUNCE)
+        };
+        // Without loss one would do; half an interval more is for one that is late.
+        assert_eq!(
+            config.listen_interval(0.0),
+            Some(Duration::from_millis(250))
+        );
+        // 0.1^3 = 1e-3.
+        assert_eq!(
+            config.listen_interval(0.1),
+            Some(Duration::from_millis(350))
+        );
+    }
+
+    #[test]
+    fn whoever_measures_the_loss_for_goodbyes_hears_every_announcement() {
+        let chapter = Config::chapter(ANNOUNCE, ANNOUNCE);
+        assert!(chapter.ignores_the_worse());
+        let measuring = Config {
+            farewell: Repeat::Measured { miss: 1e-3 },
+            ..chapter
+        };
+        assert!(!measuring.ignores_the_worse());
+    }
+}

@@ -78,4 +78,11 @@ impl crate::Message for Message {
             Self::Query | Self::Bye { .. } | Self::Complaint { .. } => None,
         }
     }
+
+    fn backing(&self) -> Option<u16> {
+        match self {
+            Self::Announcement { claim, .. } => claim.established.then_some(claim.backing),
+            Self::Query | Self::Bye { .. } | Self::Complaint { .. } => None,
+        }
+    }
 }

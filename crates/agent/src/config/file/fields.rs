@@ -47,6 +47,7 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("bound", "100ms", "\"100ms\""),
     field("multicast", "239.255.72.85:7401", "\"239.255.72.85:7401\""),
     field("join", "nowhere", "[\"10.0.0.2:7400\"]"),
+    field("trace", "nowhere", "\"web.jsonl\""),
 ];
 
 /// What could stand behind `name =`.

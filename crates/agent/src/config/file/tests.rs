@@ -62,7 +62,7 @@ fn every_field_is_heeded() {
         "name = \"alpha\"\nbind = \"127.0.0.1:1\"\ninterface = \"127.0.0.2\"\nhttp = \"off\"\ninsecure = true\n\
          [[group]]\nname = \"web\"\nkeys = [\"{KEY}\", \"{KEY}\"]\npriority = 7\nprotocol = \"bully\"\n\
          bound = \"20ms\"\npatience = \"2s\"\nmulticast = \"off\"\njoin = [\"10.0.0.2:7400\", \"host:1\"]\n\
-         [[group]]\nname = \"db\"\n"
+         trace = \"web.jsonl\"\n[[group]]\nname = \"db\"\ntrace = \"/var/db.jsonl\"\n"
     ))
     .unwrap();
     assert_eq!(
@@ -76,6 +76,8 @@ fn every_field_is_heeded() {
     };
     assert_eq!((web.keys.len(), web.merit.0, web.multicast), (2, 7, None));
     assert_eq!(web.join, ["10.0.0.2:7400", "host:1"]);
+    assert_eq!(web.trace.as_deref(), Some(Path::new("web.jsonl")));
+    assert_eq!(db.trace.as_deref(), Some(Path::new("/var/db.jsonl")));
     let ProtocolConfig::Bully(bully) = web.protocol else {
         panic!("{web:?}");
     };
@@ -277,6 +279,7 @@ fn what_is_wrong_with_a_group_is_told_as_well() {
             "multicast = \"10.0.0.1:7401\"",
             "multicast = \"10.0.0.1:7401\": not a multicast address: choose one, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
         ),
+        ("trace = \"\"", "trace = \"\": name a file"),
         (
             "join = [\"10.0.0.2\"]",
             "join = [\"10.0.0.2\"]: \"10.0.0.2\": not a host and a port: write them as in 10.0.0.2:7400, [fd00::2]:7400 or host.example.org:7400",
@@ -325,10 +328,28 @@ fn values_that_do_not_go_together_are_refused() {
     }
     let twice = format!("{}\n[[group]]\nname = \"web\"", group(""));
     refused(&twice, "h.toml:6: group `web` is there twice");
+    let lines = "trace = \"t\"\n[[group]]\nname = \"db\"\ntrace = \"t\"";
+    refused(
+        &group(lines),
+        "h.toml:7: groups `web` and `db` would both be recorded in trace t: give each a file of its own, or choose one with --group",
+    );
     let two_keys = group(&format!("key = \"{KEY}\"\nkey-file = \"web.key\""));
     refused(
         &two_keys,
         "h.toml:5: key-file beside key: choose one of them",
+    );
+}
+
+#[test]
+fn a_trace_is_beside_the_file_that_names_it() {
+    let draft = parse(Path::new("/etc/h.toml"), &group("trace = \"web.jsonl\"")).unwrap();
+    let config = draft.settle().unwrap();
+    let trace = config.groups[0].trace.as_deref();
+    assert_eq!(trace, Some(Path::new("/etc/web.jsonl")));
+    assert!(
+        config.groups[0]
+            .sentence()
+            .ends_with("; trace /etc/web.jsonl")
     );
 }
 

@@ -54,6 +54,7 @@ impl SuppressionOptions {
         config
             .check()
             .map_err(|error| Failure::Usage(error.to_string()))?;
+        super::require_room(self.members, config.suppress, conditions)?;
         Ok(Sup {
             members: self.members,
             wake: self.wake,

@@ -1,0 +1,246 @@
+//! Members in a network that is only told of: no socket, no clock.
+
+use std::net::SocketAddr;
+
+use hustings_protocol::announce::{self, Takeover};
+use hustings_protocol::{Duration, Instant, MemberId, Merit};
+
+use super::{Group, Outbox, Route};
+use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
+use crate::frame::Frame;
+use crate::identity::member_id;
+use crate::peers::Way;
+
+const DELAY: Duration = Duration::from_micros(100);
+const ANNOUNCE: Duration = Duration::from_millis(100);
+const LISTEN: Duration = Duration::from_millis(300);
+
+/// A sealed frame on its way.
+struct Flight {
+    at: Instant,
+    to: usize,
+    from: SocketAddr,
+    way: Way,
+    frame: Vec<u8>,
+}
+
+struct Field {
+    now: Instant,
+    members: Vec<Group>,
+    /// Members hear each other if they are on the same side.
+    sides: Vec<u8>,
+    flights: Vec<Flight>,
+    multicasts: usize,
+    unicasts: usize,
+}
+
+fn address(index: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, index as u8 + 1], 7400))
+}
+
+impl Field {
+    /// Members with these merits, which have come up and settled.
+    fn settled(takeover: Takeover, merits: &[u64]) -> Self {
+        let mut field = Self {
+            now: Instant::START,
+            members: Vec::new(),
+            sides: Vec::new(),
+            flights: Vec::new(),
+            multicasts: 0,
+            unicasts: 0,
+        };
+        for &merit in merits {
+            field.admit(takeover, merit);
+        }
+        field.run(Duration::from_secs(1));
+        field
+    }
+
+    fn admit(&mut self, takeover: Takeover, merit: u64) {
+        let index = self.members.len();
+        let protocol = announce::Config {
+            takeover,
+            listen: announce::Listen::For(LISTEN),
+            ..announce::Config::field(ANNOUNCE)
+        };
+        let config = GroupConfig {
+            name: "test".to_owned(),
+            keys: Vec::new(),
+            merit: Merit(merit),
+            protocol: ProtocolConfig::Announce(protocol),
+            multicast: Some(MULTICAST),
+            join: Vec::new(),
+            trace: None,
+        };
+        let mut member = Group::new(config, &name(index), address(index).port(), self.now, None);
+        let mut out = Outbox::new();
+        member.start(self.now, &mut out);
+        self.members.push(member);
+        self.sides.push(0);
+        self.post(index, out);
+    }
+
+    fn post(&mut self, from: usize, out: Outbox) {
+        for (_, route, frame) in out {
+            let (way, receivers) = match route {
+                Route::Multicast(_) => {
+                    self.multicasts += 1;
+                    (Way::Multicast, (0..self.members.len()).collect())
+                }
+                Route::To(to) => {
+                    self.unicasts += 1;
+                    let is_it = |index: &usize| address(*index) == to;
+                    (
+                        Way::Unicast,
+                        (0..self.members.len()).filter(is_it).collect(),
+                    )
+                }
+                Route::Link(_) => (Way::Link, Vec::new()),
+            };
+            for to in receivers {
+                if to != from && self.sides[to] == self.sides[from] {
+                    self.flights.push(Flight {
+                        at: self.now + DELAY,
+                        to,
+                        from: address(from),
+                        way,
+                        frame: frame.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            let flights = self.flights.iter().map(|flight| flight.at);
+            let timers = self.members.iter().filter_map(Group::due);
+            let next = flights.chain(timers).min();
+            let Some(next) = next.filter(|next| *next <= end) else {
+                self.now = end;
+                return;
+            };
+            self.now = self.now.max(next);
+            let due: Vec<Flight> = {
+                let now = self.now;
+                self.flights.extract_if(.., |it| it.at <= now).collect()
+            };
+            for flight in due {
+                self.deliver(flight);
+            }
+            for index in 0..self.members.len() {
+                if self.members[index].due().is_some_and(|due| due <= self.now) {
+                    let mut out = Outbox::new();
+                    self.members[index].pass(self.now, &mut out);
+                    self.post(index, out);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, mut flight: Flight) {
+        let mut out = Outbox::new();
+        let keyring = self.members[flight.to].keyring();
+        let content = keyring
+            .open(&mut flight.frame)
+            .expect("members share a key");
+        let frame = Frame::decode(content).expect("members write frames that can be read");
+        self.members[flight.to].hear(self.now, flight.from, flight.way, &frame, &mut out);
+        self.post(flight.to, out);
+    }
+
+    fn leader_of(&self, index: usize) -> Option<MemberId> {
+        let leadership = self.members[index].leadership.borrow();
+        leadership.leader.as_ref().map(|leader| leader.id)
+    }
+
+    /// Whom all of `who` name.
+    fn agreed(&self, who: &[usize]) -> Option<usize> {
+        let leader = self.leader_of(who[0])?;
+        let all = who.iter().all(|&it| self.leader_of(it) == Some(leader));
+        all.then(|| (0..self.members.len()).find(|&it| id(it) == leader))?
+    }
+
+    fn changes(&self, who: &[usize]) -> u64 {
+        let changes = |&it: &usize| self.members[it].leadership.borrow().changes;
+        who.iter().map(changes).sum()
+    }
+}
+
+fn name(index: usize) -> String {
+    format!("m{index}")
+}
+
+fn id(index: usize) -> MemberId {
+    member_id(&name(index))
+}
+
+const ALL: [usize; 5] = [0, 1, 2, 3, 4];
+
+#[test]
+fn in_a_group_that_is_whole_only_the_leader_speaks() {
+    let mut field = Field::settled(Takeover::Never, &[0; 5]);
+    (field.multicasts, field.unicasts) = (0, 0);
+    field.run(Duration::from_secs(10));
+    assert!(
+        (99..=101).contains(&field.multicasts),
+        "{}",
+        field.multicasts
+    );
+    assert_eq!(field.unicasts, 0);
+}
+
+#[test]
+fn where_a_cut_heals_the_larger_side_keeps_its_leader() {
+    for attempt in 0..40_u64 {
+        let mut field = Field::settled(Takeover::Never, &[0; 5]);
+        let leader = field.agreed(&ALL).expect("they agree");
+        // The leader is among the two, or among the three.
+        let first = if attempt % 2 == 0 { leader } else { leader + 1 };
+        let few = [first % 5, (first + 1) % 5];
+        let many: Vec<usize> = ALL.into_iter().filter(|it| !few.contains(it)).collect();
+        for it in few {
+            field.sides[it] = 1;
+        }
+        field.run(LISTEN + Duration::from_millis(150 + 7 * attempt));
+        let working = field.agreed(&many).expect("the three agree");
+        assert_ne!(field.agreed(&few), Some(working), "the two have their own");
+        let before = field.changes(&many);
+        field.sides.fill(0);
+        field.run(ANNOUNCE * 3);
+        assert_eq!(field.agreed(&ALL), Some(working), "attempt {attempt}");
+        assert_eq!(field.changes(&many), before, "attempt {attempt}");
+    }
+}
+
+#[test]
+fn a_leader_that_refuses_connections_but_answers_is_not_dead() {
+    let mut field = Field::settled(Takeover::Never, &[0; 5]);
+    let leader = field.agreed(&ALL).expect("they agree");
+    let follower = (leader + 1) % 5;
+    let before = field.changes(&ALL);
+    let suspect = |field: &mut Field| {
+        let mut out = Outbox::new();
+        field.members[follower].suspect(field.now, id(leader), DELAY * 2, &mut out);
+        field.post(follower, out);
+        field.run(Duration::from_millis(20));
+    };
+    suspect(&mut field);
+    assert_eq!(field.changes(&ALL), before);
+    field.sides[leader] = 1;
+    suspect(&mut field);
+    assert_ne!(field.leader_of(follower), Some(id(leader)));
+}
+
+#[test]
+fn a_leader_that_gives_way_to_a_better_one_follows_it() {
+    let mut field = Field::settled(Takeover::ByTheBetter, &[5, 3, 3, 3]);
+    assert_eq!(field.agreed(&ALL[..4]), Some(0));
+    field.admit(Takeover::ByTheBetter, 9);
+    field.run(ANNOUNCE * 2);
+    assert_eq!(field.agreed(&ALL), Some(4));
+    let before = field.changes(&ALL);
+    field.run(Duration::from_secs(2));
+    assert_eq!((field.agreed(&ALL), field.changes(&ALL)), (Some(4), before));
+}

@@ -1,0 +1,135 @@
+//! What the packets alone cost: processes that send or receive a group's multicasts and do nothing else.
+//!
+//! Whoever sends between namespaces pays for the bridge and for waking the receivers, which on a virtual
+//! machine is dear. So the cost of an agent says little without the cost of a bare loop beside it.
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::ground::MEMBERS;
+use super::hosts::{Hosts, address};
+use super::measure::{cpu_ns, milliseconds, now_ns};
+use crate::Result;
+
+/// Where nobody else multicasts.
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 72, 86);
+const GROUP_PORT: u16 = 7402;
+/// About as long as an agent's announcement.
+const BYTES: usize = 110;
+/// Until all have joined the multicast group.
+const SETTLE: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The address of the interface
+    #[arg(long)]
+    interface: Ipv4Addr,
+    /// Send, every so many milliseconds; else receive
+    #[arg(long)]
+    every_ms: Option<u64>,
+}
+
+/// Sends or receives for ever.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    match options.every_ms {
+        Some(every) => {
+            let socket = UdpSocket::bind((options.interface, 0))?;
+            socket.set_multicast_loop_v4(false)?;
+            loop {
+                socket.send_to(&[0; BYTES], (GROUP, GROUP_PORT))?;
+                thread::sleep(Duration::from_millis(every));
+            }
+        }
+        None => {
+            let socket = UdpSocket::bind((GROUP, GROUP_PORT))?;
+            socket.join_multicast_v4(&GROUP, &options.interface)?;
+            let mut buffer = [0; BYTES];
+            loop {
+                socket.recv(&mut buffer)?;
+            }
+        }
+    }
+}
+
+/// What a bare loop on each host costs, in milliseconds of processor time a second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bare {
+    pub(super) sender: f64,
+    pub(super) receiver: f64,
+}
+
+impl Bare {
+    /// With one sender, a multicast every `every`, watched for `span`.
+    pub(super) fn measure(hosts: &Hosts, every: Duration, span: Duration) -> Result<Self> {
+        let loops = Loops::start(hosts, every)?;
+        thread::sleep(SETTLE);
+        let (before, began) = (loops.cpu_ns()?, now_ns());
+        thread::sleep(span);
+        let (after, seconds) = (loops.cpu_ns()?, milliseconds(began, now_ns()) / 1e3);
+        let costs = before.iter().zip(&after);
+        let costs: Vec<f64> = costs
+            .map(|(before, after)| milliseconds(*before, *after) / seconds)
+            .collect();
+        Ok(Self {
+            sender: costs[0],
+            receiver: costs[1..].iter().sum::<f64>() / (costs.len() - 1) as f64,
+        })
+    }
+
+    /// Of all hosts.
+    pub(super) fn mean(self) -> f64 {
+        (self.sender + self.receiver * (MEMBERS - 1) as f64) / MEMBERS as f64
+    }
+}
+
+/// The processes, the sender first. They end when dropped.
+struct Loops(Vec<Child>);
+
+impl Loops {
+    fn start(hosts: &Hosts, every: Duration) -> Result<Self> {
+        let xtask = std::env::current_exe()?;
+        let xtask = xtask.to_string_lossy();
+        let mut loops = Self(Vec::new());
+        for index in 0..MEMBERS {
+            let mut command: Command = hosts.command(index, &xtask);
+            command.args(["bare", "--interface", &address(index)]);
+            if index == 0 {
+                command.args(["--every-ms", &every.as_millis().to_string()]);
+            }
+            loops.0.push(command.stdin(Stdio::null()).spawn()?);
+        }
+        Ok(loops)
+    }
+
+    fn cpu_ns(&self) -> Result<Vec<u64>> {
+        self.0.iter().map(|child| cpu_ns(child.id())).collect()
+    }
+}
+
+impl Drop for Loops {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // One that has ended by itself needs no end.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bare;
+
+    #[test]
+    fn the_mean_is_of_one_sender_and_four_receivers() {
+        let bare = Bare {
+            sender: 3.0,
+            receiver: 0.5,
+        };
+        assert_eq!(bare.mean(), 1.0);
+    }
+}
