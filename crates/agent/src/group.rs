@@ -32,6 +32,11 @@ use crate::seal::{Key, Keyring, Rejected};
 use muster::Muster;
 use suspicion::Suspicion;
 
+/// A member that runs so late may not have been the only one: perhaps the whole machine stood still.
+const LATE: Duration = Duration::from_millis(10);
+/// Then it waits as long again, but not longer than this, before it misses anybody.
+const MOST_GRACE: Duration = Duration::from_millis(50);
+
 /// How often a member that knows of nobody says hello.
 const HELLO_EVERY: Duration = Duration::from_millis(250);
 
@@ -72,6 +77,8 @@ pub(crate) struct Group {
     muster: Option<Muster>,
     /// Of the leader.
     suspicion: Option<Suspicion>,
+    /// Ran late itself: misses nobody until then.
+    grace_until: Option<Instant>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -146,6 +153,7 @@ impl Group {
             leadership: watch::Sender::new(Leadership::unknown(&config.name, member, now)),
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
+            grace_until: None,
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
@@ -388,7 +396,7 @@ impl Group {
 
     /// Time passed.
     pub(crate) fn pass(&mut self, now: Instant, out: &mut Outbox) {
-        if !matches!(self.standing, Standing::Partaking) {
+        if !matches!(self.standing, Standing::Partaking) || self.grants_grace(now) {
             return;
         }
         if self.abstains_until.is_some_and(|until| until <= now) {
@@ -407,8 +415,27 @@ impl Group {
         self.act(now, out);
     }
 
+    /// A follower that did not run on time cannot know whether its leader was silent, or would have spoken
+    /// had it run: it waits a little for what the leader may be about to say.
+    fn grants_grace(&mut self, now: Instant) -> bool {
+        let Some(due) = self.due().filter(|due| *due <= now) else {
+            return false;
+        };
+        self.grace_until = None;
+        let late = now - due;
+        let is_excused = late >= LATE && self.leader_elsewhere().is_some();
+        if is_excused {
+            self.grace_until = Some(now + late.min(MOST_GRACE));
+        }
+        is_excused
+    }
+
     /// When something is due.
     pub(crate) fn due(&self) -> Option<Instant> {
+        self.first_due().max(self.grace_until)
+    }
+
+    fn first_due(&self) -> Option<Instant> {
         let membership = self.membership.as_ref().and_then(Membership::due);
         match self.standing {
             Standing::Partaking => {

@@ -3,7 +3,7 @@
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Options;
 use super::bare::Bare;
@@ -23,6 +23,7 @@ const ANNOUNCEMENTS: f64 = 10.0;
 
 const BUSY: &str = "four busy loops, announce 20 ms, listen 80 ms";
 const BUSY_LOOPS: usize = 4;
+const NAP: Duration = Duration::from_millis(5);
 /// With [`QUICK`].
 const QUICK_EVERY: Duration = Duration::from_millis(20);
 
@@ -114,18 +115,16 @@ fn busy(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()
     let everyone = members.everyone();
     let before = members.said(&everyone);
     let span = Duration::from_secs(options.seconds);
-    let (costs, bare) = with_busy_loops(|| {
-        let costs = watch(ground, &mut members, span);
-        let bare = Bare::measure(ground.hosts, QUICK_EVERY, BARE_FOR);
-        (costs, bare)
-    });
-    let (costs, bare) = (costs?, bare?);
+    let (costs, stall) = with_busy_loops(|| watch(ground, &mut members, span));
+    let costs = costs?;
     let changes = members.said(&everyone) - before;
+    let (bare, _) = with_busy_loops(|| Bare::measure(ground.hosts, QUICK_EVERY, BARE_FOR));
+    let bare = bare?;
     let title = format!(
         "While the machine is busy, for {} s; processor time a second beside a bare loop's:",
         options.seconds
     );
-    let headings = ["changes", "CPU ms", "bare", "leader", "bare"];
+    let headings = ["changes", "CPU ms", "bare", "leader", "bare", "stall ms"];
     let mut table = report.table(&title, &headings);
     let mean = mean(&costs).cpu_ms;
     let cells = [
@@ -134,9 +133,12 @@ fn busy(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()
         format!("{:.2}", bare.mean()),
         format!("{:.2}", costs[leader].cpu_ms),
         format!("{:.2}", bare.sender),
+        format!("{:.0}", stall.as_secs_f64() * 1e3),
     ];
     let verdict = Verdict::new("0 changes, 3 ms", changes == 0 && mean <= 3.0);
     table.row(BUSY, &cells, &verdict);
+    table.note("stall: the longest that a thread of this command did not run. A leader that does not run for");
+    table.note("longer than the listen interval has to give up, whatever the reason.");
     Ok(())
 }
 
@@ -182,10 +184,20 @@ fn mean(costs: &[Cost]) -> Cost {
     }
 }
 
-/// Keeps the machine busy while `work` is done.
-fn with_busy_loops<T>(work: impl FnOnce() -> T) -> T {
+/// Keeps the machine busy while `work` is done. Tells besides for how long a thread that sleeps no more than
+/// [`NAP`] at a time was not woken up: on a shared machine all of it may stand still.
+fn with_busy_loops<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            let mut longest = Duration::ZERO;
+            while !is_over.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                thread::sleep(NAP);
+                longest = longest.max(began.elapsed());
+            }
+            longest
+        });
         for _ in 0..BUSY_LOOPS {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -195,7 +207,7 @@ fn with_busy_loops<T>(work: impl FnOnce() -> T) -> T {
         }
         let done = work();
         is_over.store(true, Ordering::Relaxed);
-        done
+        (done, sleeper.join().unwrap_or_default())
     })
 }
 

@@ -13,9 +13,6 @@ use crate::Result;
 /// Detection below a second needs more announcements a second than the usual ten.
 const OPTIONS: &[&str] = &["--announce", "50ms", "--listen", "auto"];
 
-/// How many hosts are lost at each rate of loss, at most.
-const MOST_DETECTIONS: u32 = 10;
-
 /// A rate of loss that is tried.
 struct Rate {
     name: &'static str,
@@ -69,7 +66,7 @@ fn endure(ground: Ground<'_>, options: &Options, percent: u32) -> Result<(usize,
     members.listen_for(Duration::from_secs(options.seconds));
     let changes = members.said(&everyone) - before;
     let mut detections = Spread::default();
-    for _ in 0..options.trials.min(MOST_DETECTIONS) {
+    for _ in 0..options.trials {
         detections.add(lose_leader(ground, &mut members, percent)?);
     }
     Ok((changes, detections))

@@ -203,7 +203,8 @@ fn where_a_cut_heals_the_larger_side_keeps_its_leader() {
         for it in few {
             field.sides[it] = 1;
         }
-        field.run(LISTEN + Duration::from_millis(150 + 7 * attempt));
+        // Until the new leader has been elected and has led for long enough to be established.
+        field.run(LISTEN + ANNOUNCE * 4 + Duration::from_millis(7 * attempt));
         let working = field.agreed(&many).expect("the three agree");
         assert_ne!(field.agreed(&few), Some(working), "the two have their own");
         let before = field.changes(&many);
@@ -231,6 +232,19 @@ fn a_leader_that_refuses_connections_but_answers_is_not_dead() {
     field.sides[leader] = 1;
     suspect(&mut field);
     assert_ne!(field.leader_of(follower), Some(id(leader)));
+}
+
+#[test]
+fn nobody_is_missed_because_the_whole_machine_stood_still() {
+    for attempt in 0..20 {
+        let mut field = Field::settled(Takeover::Never, &[0; 5]);
+        field.run(Duration::from_millis(5 * attempt));
+        let before = field.changes(&ALL);
+        // Longer than T_L since the last announcement, and nothing happens meanwhile.
+        field.now = field.now + LISTEN + Duration::from_millis(15);
+        field.run(Duration::from_secs(1));
+        assert_eq!(field.changes(&ALL), before, "attempt {attempt}");
+    }
 }
 
 #[test]
