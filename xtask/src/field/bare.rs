@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::ground::MEMBERS;
-use super::hosts::{Hosts, address};
+use super::hosts::{Hosts, address, this_program};
 use super::measure::{cpu_ns, milliseconds, now_ns};
 use crate::Result;
 
@@ -91,11 +91,9 @@ struct Loops(Vec<Child>);
 
 impl Loops {
     fn start(hosts: &Hosts, every: Duration) -> Result<Self> {
-        let xtask = std::env::current_exe()?;
-        let xtask = xtask.to_string_lossy();
         let mut loops = Self(Vec::new());
         for index in 0..MEMBERS {
-            let mut command: Command = hosts.command(index, &xtask);
+            let mut command: Command = hosts.command(index, &this_program());
             command.args(["bare", "--interface", &address(index)]);
             if index == 0 {
                 command.args(["--every-ms", &every.as_millis().to_string()]);

@@ -215,6 +215,11 @@ impl Drop for Hosts {
     }
 }
 
+/// Where this very program can be started from: cargo may have built another in its place meanwhile.
+pub(crate) fn this_program() -> String {
+    format!("/proc/{}/exe", std::process::id())
+}
+
 /// The address of host `index`.
 pub(crate) fn address(index: usize) -> String {
     format!("10.72.{}.{}", index / 250, index % 250 + 1)

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{OPTIONS, STRANGER, Trial, require};
 use crate::Result;
 use crate::field::ground::PORT;
-use crate::field::hosts::address;
+use crate::field::hosts::{address, this_program};
 use crate::field::members::Members;
 
 /// How often the target is asked where it believes the others to be.
@@ -89,9 +89,7 @@ fn throw(trial: &Trial<'_>, members: &Members<'_>, target: usize) -> Result<u64>
 
 /// A process on a host of its own that catches real frames and throws wrong ones at a member.
 fn thrower(trial: &Trial<'_>, target: usize, packets: u64) -> Result<Command> {
-    let xtask = std::env::current_exe()?;
-    let xtask = xtask.to_string_lossy();
-    let mut command = trial.ground.hosts.command(STRANGER, &xtask);
+    let mut command = trial.ground.hosts.command(STRANGER, &this_program());
     command
         .args(["barrage", "--packets", &packets.to_string()])
         .args(["--target", &format!("{}:{PORT}", address(target))])
