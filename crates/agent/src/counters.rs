@@ -27,6 +27,8 @@ pub struct Counters {
     pub malformed: u64,
     /// Sealed under this group's key, but for another group.
     pub other_group: u64,
+    /// What was said to all, and came by another way before: by unicast and by multicast.
+    pub copies: u64,
     /// Heard before.
     pub replayed: u64,
     /// From members that run another protocol.

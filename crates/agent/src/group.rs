@@ -3,6 +3,7 @@
 //! Like the driver it is told the time and what arrived; what is to be sent it leaves in an outbox.
 
 mod acting;
+mod finding;
 mod muster;
 mod suspicion;
 #[cfg(test)]
@@ -25,10 +26,11 @@ use crate::identity::{Life, group_id, member_id};
 use crate::leadership::{Leadership, Peer};
 use crate::membership::Membership;
 use crate::peers::{Peers, Way};
-use crate::reach::{Reach, Verdict};
+use crate::reach::Reach;
 use crate::record::Recorder;
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
+use finding::Finding;
 use muster::Muster;
 use suspicion::Suspicion;
 
@@ -36,9 +38,6 @@ use suspicion::Suspicion;
 const LATE: Duration = Duration::from_millis(10);
 /// Then it waits as long again, but not longer than this, before it misses anybody.
 const MOST_GRACE: Duration = Duration::from_millis(50);
-
-/// How often a member that knows of nobody says hello.
-const HELLO_EVERY: Duration = Duration::from_millis(250);
 
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +68,7 @@ pub(crate) struct Group {
     seat: Box<dyn Seat>,
     recorder: Option<Recorder>,
     membership: Option<Membership>,
-    hello_at: Option<Instant>,
+    finding: Finding,
     peers: Peers,
     reach: Reach,
     leadership: watch::Sender<Leadership>,
@@ -147,7 +146,7 @@ impl Group {
             seat,
             recorder,
             membership: None,
-            hello_at: None,
+            finding: Finding::default(),
             peers: Peers::default(),
             reach,
             leadership: watch::Sender::new(Leadership::unknown(&config.name, member, now)),
@@ -222,42 +221,6 @@ impl Group {
 
 // What happens to a member.
 impl Group {
-    /// This host cannot carry multicasts.
-    pub(crate) fn give_up_multicast(&mut self) {
-        self.reach.give_up_multicast();
-    }
-
-    /// Others may be found at `seeds`.
-    pub(crate) fn join(&mut self, now: Instant, seeds: &[SocketAddr], out: &mut Outbox) {
-        self.reach.set_seeds(seeds);
-        self.hello(now, out);
-    }
-
-    /// Comes up.
-    pub(crate) fn start(&mut self, now: Instant, out: &mut Outbox) {
-        if self.config.protocol.needs_view() || !self.reach.has_multicast() {
-            self.begin_membership(now, out);
-        }
-        self.seat.start(now);
-        self.act(now, out);
-    }
-
-    fn begin_membership(&mut self, now: Instant, out: &mut Outbox) {
-        let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
-        let membership = Membership::new(&sender, self.me.merit);
-        self.membership = Some(membership);
-        self.hello(now, out);
-    }
-
-    /// Says hello to whoever may be there, for as long as it knows nobody.
-    fn hello(&mut self, now: Instant, out: &mut Outbox) {
-        self.hello_at = None;
-        if self.membership.as_ref().is_some_and(Membership::is_alone) {
-            self.broadcast(&Body::Hello, out);
-            self.hello_at = Some(now + HELLO_EVERY);
-        }
-    }
-
     /// A frame arrived that opens with this group's key. Returns whether it was let in.
     pub(crate) fn hear(
         &mut self,
@@ -279,8 +242,13 @@ impl Group {
         let is_new = self.replays.admit(sender.id, sender.life(), frame.number);
         // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
         // can repeat what a member said.
-        if is_new || self.is_at(sender, address) {
+        let is_copy = !is_new && self.is_at(sender, address);
+        if is_new || is_copy {
             self.note_way(now, from, way, frame, out);
+        }
+        if is_copy && frame.to_all {
+            self.counters.copies += 1;
+            return false;
         }
         if !is_new {
             self.counters.reject(Rejected::Replayed);
@@ -289,7 +257,7 @@ impl Group {
         self.counters.heard += 1;
         match frame.body {
             Body::Election { protocol, .. } if protocol != self.config.protocol.tag() => {
-                self.counters.other_protocol += 1;
+                self.hear_other_protocol(sender, address);
             }
             Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
@@ -306,6 +274,19 @@ impl Group {
         }
         self.act(now, out);
         true
+    }
+
+    /// Members that run different protocols cannot elect anybody together.
+    fn hear_other_protocol(&mut self, sender: &Sender<'_>, address: SocketAddr) {
+        self.counters.other_protocol += 1;
+        if self.counters.other_protocol.is_power_of_two() {
+            tracing::warn!(
+                "group `{}`: `{}` at {address} runs another protocol than {}: neither understands the other; give all members the same",
+                self.config.name,
+                sender.name,
+                self.config.protocol.name()
+            );
+        }
     }
 
     /// Whether a member is known to be at `address` in this life.
@@ -346,54 +327,6 @@ impl Group {
         } // else our own past, or somebody who will say more once it hears us
     }
 
-    fn note_way(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        way: Way,
-        frame: &Frame<'_>,
-        out: &mut Outbox,
-    ) {
-        self.peers.note(frame, from, way, now);
-        if self.reach.judge(now, &self.peers) == Verdict::SomeAreMissed {
-            tracing::warn!(
-                "group `{}`: multicasts of `{}` do not arrive here though its unicasts do: sending by {} from now on",
-                self.config.name,
-                frame.sender.name,
-                self.reach
-            );
-            if self.membership.is_none() {
-                self.begin_membership(now, out);
-            }
-        }
-    }
-
-    fn on_hello(
-        &mut self,
-        now: Instant,
-        sender: &Sender<'_>,
-        address: SocketAddr,
-        out: &mut Outbox,
-    ) {
-        if self.membership.is_none() {
-            self.begin_membership(now, out); // it cannot do without
-        }
-        if let Some(membership) = &mut self.membership {
-            membership.greet(sender, address);
-        }
-    }
-
-    fn hear_membership(&mut self, now: Instant, from: SocketAddr, bytes: &[u8], out: &mut Outbox) {
-        if self.membership.is_none() {
-            self.begin_membership(now, out);
-        }
-        if let Some(membership) = &mut self.membership
-            && membership.hear(now, from, bytes).is_err()
-        {
-            self.counters.reject(Rejected::Malformed);
-        }
-    }
-
     /// Time passed.
     pub(crate) fn pass(&mut self, now: Instant, out: &mut Outbox) {
         if !matches!(self.standing, Standing::Partaking) || self.grants_grace(now) {
@@ -403,9 +336,7 @@ impl Group {
             self.abstains_until = None;
             self.take_part_again(now);
         }
-        if self.hello_at.is_some_and(|at| at <= now) {
-            self.hello(now, out);
-        }
+        self.pass_finding(now, out);
         if let Some(membership) = &mut self.membership {
             membership.pass(now);
         }
@@ -442,7 +373,7 @@ impl Group {
                 let times = [
                     self.seat.due(),
                     self.abstains_until,
-                    self.hello_at,
+                    self.finding.due(),
                     membership,
                     self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),

@@ -168,7 +168,13 @@ impl Membership {
         if source != self.foca.identity().id {
             self.world.note_place(source, from);
         }
+        let was_alone = self.is_alone();
         let heard = self.foca.handle_data(&bytes, &mut self.world);
+        if was_alone && let Some(first) = self.world.up.get(&source).cloned() {
+            // Whoever answers first is asked for all others.
+            let told = self.foca.announce(first, &mut self.world);
+            note(told);
+        }
         self.look_after_introduction();
         heard.map_err(|_| Rejected::Malformed)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use hustings_protocol::{Instant, MemberId};
+use hustings_protocol::{Duration, Instant, MemberId};
 
 use crate::frame::Frame;
 use crate::identity::Life;
@@ -11,6 +11,9 @@ use crate::leadership::Peer;
 
 /// More members than this are not remembered one by one: the one heard least recently gives way.
 const MOST_PEERS: usize = 65_536;
+
+/// Whoever was heard so long ago may be gone, unless a failure detector knows better.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// The members that a member has heard of, and where.
 #[derive(Debug, Default)]
@@ -91,6 +94,15 @@ impl Peers {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (MemberId, &Acquaintance)> {
         self.known.iter().map(|(id, peer)| (*id, peer))
+    }
+
+    /// Where those are who spoke to all a moment ago, and were never heard by multicast.
+    pub(crate) fn reached_by_unicast(&self, now: Instant) -> impl Iterator<Item = SocketAddr> {
+        let is_one = move |peer: &&Acquaintance| {
+            let ways = peer.ways;
+            ways.unicast.is_some() && ways.multicast.is_none() && now - peer.heard < A_MOMENT
+        };
+        self.known.values().filter(is_one).map(|peer| peer.address)
     }
 
     /// As users see it.

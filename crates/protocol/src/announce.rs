@@ -17,8 +17,9 @@
 //!           where none is unseated the one that is named may change until T_S + T_A later.
 //!           Until then there may be several leaders, or none
 //!           Once a leader is known to be gone, by its goodbye or by a failure detector, it is
-//!           replaced within T_S and a delay, and nobody asks. One that is missed is asked for
-//!           first, unless by [`Joining::Announce`] nobody ever asks
+//!           replaced within T_S and a delay, and nobody asks. One that falls silent is asked for
+//!           before it is missed, and named until then, unless by [`Joining::Announce`] nobody ever
+//!           asks
 //!           By [`Repeat::Measured`] a goodbye is said as often as whoever hears the leader worst
 //!           calls for
 //! Messages  announcement (I lead), query (who leads?), bye (I lead no longer), complaint (one who
@@ -33,6 +34,7 @@
 
 mod config;
 mod departed;
+mod doubt;
 mod farewell;
 mod leaders;
 mod loss;
@@ -59,7 +61,7 @@ pub enum Timer {
     Suppress,
     /// The next announcement is due.
     Announce,
-    /// A leader is missed.
+    /// A leader is to be asked for, or missed.
     Listen,
     /// No leader has answered.
     Query,
@@ -197,7 +199,7 @@ impl Protocol for Announce {
             }
             (Input::Timer(Timer::Query), Phase::Asking) => self.lead(io),
             (Input::Timer(Timer::Announce), Phase::Leading { .. }) => self.announce(io),
-            (Input::Timer(Timer::Listen), _) if self.takes_part() => self.on_missed(io),
+            (Input::Timer(Timer::Listen), _) if self.takes_part() => self.on_silence(io),
             (Input::Timer(Timer::Complain), _) if self.takes_part() => self.complain(io),
             (Input::Leave, _) if self.takes_part() => self.leave(io),
             (Input::ViewChanged(ViewChange::Left(id)), _) if self.takes_part() => {
@@ -228,8 +230,10 @@ impl Announce {
             Message::Announcement { claim, beat, byes } => {
                 self.on_announcement(claim, beat, byes, io);
             }
-            Message::Query if self.leads() => self.answer(io),
-            Message::Query => {} // not ours to answer
+            Message::Query => {
+                self.answer(io.config().answer_gap(), io);
+                self.on_question(io);
+            }
             Message::Bye { incarnation } if !is_from_namesake => {
                 self.on_bye(from, incarnation, io);
             }
@@ -297,7 +301,7 @@ impl Announce {
         }
         match self.phase {
             Phase::Leading { .. } if io.config().correction == Correction::AtOnce => {
-                self.answer(io);
+                self.answer(io.config().correction_gap(), io);
             }
             Phase::Asking => self.lead(io), // a leader answered, and we are better
             Phase::Leading { .. } | Phase::Suppressed { .. } | Phase::Following => {} // it will hear
@@ -340,6 +344,7 @@ impl Announce {
             claim,
             beat,
             byes,
+            asked: 0,
             until,
         }
     }
@@ -369,14 +374,6 @@ impl Announce {
     fn on_gone(&mut self, id: MemberId, io: &mut impl Io<Self>) {
         if self.leaders.drop_if(|heard| heard.claim.candidate.id == id) {
             self.on_fewer(Vacancy::Certain, io);
-        }
-    }
-
-    fn on_missed(&mut self, io: &mut impl Io<Self>) {
-        // The timer counts, and not a clock that may be read a moment too early.
-        let now = self.leaders.first_missed().max(Some(io.now()));
-        if self.leaders.drop_if(|heard| Some(heard.until) <= now) {
-            self.on_fewer(Vacancy::Likely, io);
         }
     }
 
@@ -445,19 +442,22 @@ impl Announce {
 
     fn announce(&mut self, io: &mut impl Io<Self>) {
         if let Phase::Leading { announced, .. } = &mut self.phase {
+            let is_in_turn = io.now() - *announced >= io.config().announce;
             *announced = io.now();
             self.beat = self.beat.saturating_add(1);
             let (claim, beat) = (self.claim(io), self.beat);
-            let byes = self.promise(io.config());
+            if is_in_turn {
+                self.reconsider_byes();
+            }
+            let byes = u8::try_from(self.byes(io.config())).unwrap_or(u8::MAX);
             io.multicast(Message::Announcement { claim, beat, byes });
             io.arm(Timer::Announce, io.config().announce);
         }
     }
 
-    /// Announces itself ahead of time, unless it did so a moment ago: then a moment later.
-    fn answer(&mut self, io: &mut impl Io<Self>) {
+    /// If it leads: announces itself ahead of time, but not less than `gap` after the last time.
+    fn answer(&mut self, gap: Duration, io: &mut impl Io<Self>) {
         if let Phase::Leading { announced, .. } = self.phase {
-            let gap = io.config().answer_gap();
             let elapsed = io.now() - announced;
             if elapsed >= gap {
                 self.announce(io);
@@ -510,25 +510,6 @@ impl Announce {
         match leaders.max_by_key(|claim| claim.rank(takeover)) {
             Some(leader) => io.report(Outcome::Nominee(leader.candidate)),
             None => io.report(Outcome::Vacant),
-        }
-    }
-
-    /// Has the listen timer run until the first leader is missed.
-    #[inline]
-    fn listen(&self, io: &mut impl Io<Self>) {
-        match self.leaders.first_missed() {
-            Some(Instant(u64::MAX)) | None => io.disarm(Timer::Listen),
-            Some(at) => io.arm(Timer::Listen, at - io.now()),
-        }
-    }
-
-    /// When a leader that is heard now is missed.
-    #[inline]
-    fn missed_at(&self, io: &impl Io<Self>) -> Instant {
-        let config = io.config();
-        match config.listen_interval(self.loss.loss(config.assumed_loss)) {
-            Some(interval) => io.now() + interval,
-            None => Instant(u64::MAX),
         }
     }
 

@@ -58,6 +58,7 @@ const FAULTS: &[Fault] = &[
     fault("partition 2|3 and heal", 15, network::partition),
     fault("a follower does not hear the leader", 15, network::one_way),
     fault("a deaf member", 15, network::deaf),
+    fault("no multicast arrives", 20, network::no_multicasts),
     fault("restart storm", 25, group::restart_storm),
     fault("a second group on the same port", 15, group::second_group),
     fault("a member with another key", 15, group::wrong_key),

@@ -134,6 +134,14 @@ impl Hosts {
         )
     }
 
+    /// No multicast reaches host `index`.
+    pub(crate) fn drop_multicasts(&self, index: usize) -> Result<()> {
+        self.filter(
+            index,
+            "chain in { type filter hook input priority 0; ip daddr 224.0.0.0/4 drop; }",
+        )
+    }
+
     /// Host `index` receives nothing from `others`.
     pub(crate) fn block(&self, index: usize, others: &[usize]) -> Result<()> {
         let addresses: Vec<String> = others.iter().map(|&other| address(other)).collect();

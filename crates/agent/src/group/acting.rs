@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Instant, MemberId, Outcome, ViewChange};
 
-use super::{Group, HELLO_EVERY, Outbox, Route};
+use super::{Group, Outbox, Route};
 use crate::driver::Effect;
 use crate::frame::{Body, Frame, Sender};
 use crate::leadership::Peer;
@@ -29,10 +29,8 @@ impl Group {
                 self.carry_out(now, effect, out);
             }
         }
-        self.give_way(out);
-        if self.hello_at.is_none() && self.membership.as_ref().is_some_and(Membership::is_alone) {
-            self.hello_at = Some(now + HELLO_EVERY);
-        }
+        self.give_way(now, out);
+        self.look_around(now);
     }
 
     fn carry_out(&mut self, now: Instant, effect: Effect, out: &mut Outbox) {
@@ -58,7 +56,7 @@ impl Group {
                     message: &message,
                 };
                 self.counters.election_sent += 1;
-                self.broadcast(&body, out);
+                self.broadcast(now, &body, out);
                 self.note_own_word(&message);
             }
             Effect::Report(Outcome::Nominee(nominee)) => self.publish(now, Some(nominee.id)),
@@ -88,9 +86,11 @@ impl Group {
     }
 
     /// Sends to everyone who can be reached.
-    pub(super) fn broadcast(&mut self, body: &Body<'_>, out: &mut Outbox) {
+    pub(super) fn broadcast(&mut self, now: Instant, body: &Body<'_>, out: &mut Outbox) {
         let members = self.membership.iter().flat_map(Membership::addresses);
-        let routes = self.reach.routes(members);
+        // Who has just come up may be known to nobody yet, but wants an answer.
+        let newcomers = self.peers.reached_by_unicast(now);
+        let routes = self.reach.routes(members.chain(newcomers));
         let Some((first, others)) = routes.split_first() else {
             return;
         };

@@ -35,6 +35,8 @@ pub(super) struct Muster {
     answer: Option<(Instant, u64)>,
     /// Led until it was compared with a rival: its followers wait to be told.
     gives_way: bool,
+    /// The rival that the log names already: one that goes on to lead is met again and again.
+    told_of: Option<MemberId>,
 }
 
 /// A rival has been heard.
@@ -65,6 +67,7 @@ impl Muster {
             contest: None,
             answer: None,
             gives_way: false,
+            told_of: None,
         }
     }
 
@@ -145,7 +148,7 @@ impl Group {
         out: &mut Outbox,
     ) -> bool {
         if self.muster.as_ref().is_some_and(|it| it.contest.is_none()) {
-            self.begin_contest(now, out);
+            self.begin_contest(now, from, out);
         }
         let Some(muster) = &mut self.muster else {
             return false;
@@ -164,7 +167,7 @@ impl Group {
         true
     }
 
-    fn begin_contest(&mut self, now: Instant, out: &mut Outbox) {
+    fn begin_contest(&mut self, now: Instant, rival: MemberId, out: &mut Outbox) {
         let leads = self.leadership.borrow().leads;
         let call = leads.then_some(self.number);
         let Some(muster) = &mut self.muster else {
@@ -183,11 +186,14 @@ impl Group {
         });
         if leads {
             let within_ns = muster.intervals(ANSWER_WITHIN).0;
-            tracing::info!(
-                "group `{}`: another leader is there: counting who follows this one",
-                self.config.name
-            );
-            self.broadcast(&Body::Muster { within_ns }, out);
+            if muster.told_of.replace(rival) != Some(rival) {
+                tracing::info!(
+                    "group `{}`: `{}` leads too: counting who follows this one",
+                    self.config.name,
+                    self.peers.describe(rival).name
+                );
+            }
+            self.broadcast(now, &Body::Muster { within_ns }, out);
         }
     }
 
@@ -212,10 +218,10 @@ impl Group {
     }
 
     /// Tells its followers that it leads no longer, if so.
-    pub(super) fn give_way(&mut self, out: &mut Outbox) {
+    pub(super) fn give_way(&mut self, now: Instant, out: &mut Outbox) {
         let muster = self.muster.as_mut();
         if muster.is_some_and(|it| std::mem::take(&mut it.gives_way)) {
-            self.broadcast(&Body::GiveWay, out);
+            self.broadcast(now, &Body::GiveWay, out);
         }
     }
 
@@ -266,6 +272,7 @@ impl Group {
         if let Some(muster) = &mut self.muster {
             muster.backing = None;
             muster.answer = None;
+            muster.told_of = None;
         }
     }
 

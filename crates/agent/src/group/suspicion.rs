@@ -82,7 +82,7 @@ impl Group {
 
     /// Does without the leader, and tells the others, who make certain for themselves.
     fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
-        self.broadcast(&Body::Obituary { of: id }, out);
+        self.broadcast(now, &Body::Obituary { of: id }, out);
         self.seat.view_changed(now, ViewChange::Left(id));
         self.act(now, out);
     }

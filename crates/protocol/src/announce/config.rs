@@ -5,6 +5,9 @@ use super::wake::Wake;
 use crate::config::ConfigError;
 use crate::{Duration, Merit};
 
+/// A leader is not missed, where T_L is measured, for fewer announcements that are lost: loss may set in suddenly.
+const LEAST_LISTEN: u32 = 3;
+
 /// Which member of the family this is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
@@ -23,6 +26,10 @@ pub struct Config {
     pub leaders: u32,
     /// How a member that has no leader looks for one.
     pub joining: Joining,
+    /// How often, where members ask, a leader that falls silent is asked for before T_L is over and it is missed:
+    /// one time each `patience`, and not before an announcement is overdue, so perhaps less often. If never, it is
+    /// asked for once it is missed.
+    pub asks: u32,
     /// What restarts the listen timer.
     pub heartbeat: Heartbeat,
     /// What a leader does when it hears of somebody worse who announces itself.
@@ -44,8 +51,9 @@ pub enum Listen {
     Never,
     /// So long.
     For(Duration),
-    /// T_L = k T_A and half a T_A to allow for late arrivals, where k is at least 2 and such that
-    /// `miss` bounds the probability that k announcements in a row are lost, by the loss measured.
+    /// T_L = k T_A and half a T_A to allow for late arrivals, where k is at least 3 and such that
+    /// `miss` bounds the probability that k announcements in a row are lost, by the loss measured. That
+    /// a leader is asked for besides is not counted: of many members too many would ask at any time.
     Measured {
         /// How likely a leader that is there may be missed.
         miss: f64,
@@ -133,6 +141,7 @@ impl Config {
             criterion: Criterion::Merit,
             leaders: 1,
             joining: Joining::Announce,
+            asks: 0,
             heartbeat: Heartbeat::Restarts,
             correction: Correction::AtNextAnnouncement,
             takeover: Takeover::ByTheBetter,
@@ -152,6 +161,7 @@ impl Config {
             joining: Joining::SuppressThenQuery {
                 patience: announce.mul_f64(0.1),
             },
+            asks: 8,
             correction: Correction::AtOnce,
             farewell: Repeat::Measured { miss: 1e-3 },
             ..Self::chapter(announce.mul_f64(0.5), announce)
@@ -223,15 +233,26 @@ impl Config {
             Listen::Never => None,
             Listen::For(span) => Some(span),
             Listen::Measured { miss } => {
-                let announcements = repetitions(loss, miss).max(2);
+                let announcements = repetitions(loss, miss).max(LEAST_LISTEN);
                 Some(self.announce * u64::from(announcements) + self.announce.mul_f64(0.5))
             }
         }
     }
 
-    /// The least time between two announcements of a leader that is asked or has to correct.
-    pub(crate) fn answer_gap(&self) -> Duration {
+    /// The least time between two announcements of a leader that has to correct somebody.
+    pub(crate) fn correction_gap(&self) -> Duration {
         self.announce.mul_f64(0.1)
+    }
+
+    /// The same for one that is asked: whoever asks a moment after an announcement gets its answer in time.
+    pub(crate) fn answer_gap(&self) -> Duration {
+        let gap = self.correction_gap();
+        match self.joining {
+            Joining::Announce => gap,
+            Joining::Query { patience } | Joining::SuppressThenQuery { patience } => {
+                gap.min(Duration(patience.0 / 2))
+            }
+        }
     }
 }
 
@@ -255,27 +276,40 @@ impl Repeat {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Listen, Repeat};
+    use super::{Config, Joining, Listen, Repeat};
     use crate::Duration;
 
     const ANNOUNCE: Duration = Duration::from_millis(100);
 
     #[test]
-    fn measured_listening_waits_for_two_announcements_at_least_and_for_late_ones() {
+    fn measured_listening_allows_for_three_lost_announcements_at_least_and_for_late_ones() {
         let config = Config {
             listen: Listen::Measured { miss: 1e-3 },
             ..Config::field(ANNOUNCE)
         };
-        // Without loss one would do; half an interval more is for one that is late.
-        assert_eq!(
-            config.listen_interval(0.0),
-            Some(Duration::from_millis(250))
-        );
-        // 0.1^3 = 1e-3.
-        assert_eq!(
-            config.listen_interval(0.1),
-            Some(Duration::from_millis(350))
-        );
+        let interval = |loss| config.listen_interval(loss).expect("it listens");
+        let ms = Duration::from_millis;
+        // Half an interval more is for one that is late.
+        assert_eq!(interval(0.0), ms(350));
+        // 0.1^3 = 1e-3, and 0.3^6 is the first below.
+        assert_eq!(interval(0.1), ms(350));
+        assert_eq!(interval(0.3), ms(650));
+    }
+
+    #[test]
+    fn an_answer_is_never_held_back_for_longer_than_it_is_waited_for() {
+        let gap = |joining| {
+            let config = Config {
+                joining,
+                ..Config::field(ANNOUNCE)
+            };
+            config.answer_gap()
+        };
+        assert_eq!(gap(Joining::Announce), Duration::from_millis(10));
+        let patience = Duration::from_millis(5);
+        let half = Duration::from_micros(2_500);
+        assert_eq!(gap(Joining::Query { patience }), half);
+        assert_eq!(gap(Joining::SuppressThenQuery { patience }), half);
     }
 
     #[test]

@@ -21,7 +21,7 @@ const WAIT: Wake = Wake::Exponential { rate: 10.0 };
 pub(super) struct Farewell {
     /// How many are called for, while it leads.
     byes: u8,
-    /// How many announcements it has made since somebody called for as many.
+    /// How many announcements it has made since somebody called for as many, answers not counted.
     undisputed: u8,
     /// Whether its own complaint is due: the timer runs.
     complains: bool,
@@ -41,7 +41,7 @@ impl Farewell {
         }
     }
 
-    /// An announcement is made.
+    /// An announcement was made when it was due.
     fn age(&mut self) {
         self.undisputed += 1;
         if self.undisputed == UNDISPUTED {
@@ -60,11 +60,10 @@ impl Announce {
         }
     }
 
-    /// The same for the next announcement.
+    /// Another T_A has passed.
     #[inline]
-    pub(super) fn promise(&mut self, config: &Config) -> u8 {
+    pub(super) fn reconsider_byes(&mut self) {
         self.farewell.age();
-        u8::try_from(self.byes(config)).unwrap_or(u8::MAX)
     }
 
     /// Begins to lead: until anybody complains it goes by what it measured of those who led before it, or

@@ -12,6 +12,8 @@ pub(super) struct Heard {
     pub(super) beat: u32,
     /// How many goodbyes it promises, or has been told since to promise.
     pub(super) byes: u8,
+    /// How often it was asked for since.
+    pub(super) asked: u8,
     /// When it is missed unless it announces itself again.
     pub(super) until: Instant,
 }
@@ -28,6 +30,10 @@ impl Leaders {
     #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Heard> {
         self.first.iter().chain(&self.others)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Heard> {
+        self.first.iter_mut().chain(&mut self.others)
     }
 
     #[inline]
@@ -63,11 +69,6 @@ impl Leaders {
         self.iter().find(|heard| heard.claim.candidate.id == id)
     }
 
-    /// When the first of them is missed.
-    pub(super) fn first_missed(&self) -> Option<Instant> {
-        self.iter().map(|heard| heard.until).min()
-    }
-
     /// Enters `heard`, or what is new of it, by rank, and keeps the best `room`. Returns whether it
     /// is among them.
     pub(super) fn enter(&mut self, heard: Heard, room: usize, takeover: Takeover) -> bool {
@@ -91,8 +92,8 @@ impl Leaders {
 
     /// Somebody has told `id` to promise so many goodbyes.
     pub(super) fn told(&mut self, id: MemberId, byes: u8) {
-        let mut all = self.first.iter_mut().chain(&mut self.others);
-        if let Some(heard) = all.find(|heard| heard.claim.candidate.id == id) {
+        let known = self.iter_mut().find(|heard| heard.claim.candidate.id == id);
+        if let Some(heard) = known {
             heard.byes = heard.byes.max(byes);
         }
     }
@@ -127,12 +128,12 @@ mod tests {
             established,
             backing: 0,
         };
-        let until = Instant(100 - id);
         Heard {
             claim,
             beat: 1,
             byes: 3,
-            until,
+            asked: 0,
+            until: Instant(100),
         }
     }
 
@@ -162,8 +163,6 @@ mod tests {
                 assert_eq!(entered, leaders.get(id).is_some(), "{id} of {room}");
             }
             assert_eq!(ids(&leaders), left, "{room}, {takeover:?}");
-            let until = Instant(100 - left.iter().max().expect("somebody is left"));
-            assert_eq!(leaders.first_missed(), Some(until));
         }
     }
 

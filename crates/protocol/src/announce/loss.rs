@@ -10,8 +10,10 @@
 /// that measures would complain every T_A of a leader with a fixed number that is too low.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LossEstimate {
-    heard: u16,
-    missed: u16,
+    heard: u8,
+    missed: u8,
+    /// The last announcements, the latest first: a one for each that was missed.
+    latest: u16,
 }
 
 /// After so many announcements the past counts half.
@@ -22,18 +24,30 @@ const WEIGHT_OF_ASSUMPTION: f64 = 8.0;
 impl LossEstimate {
     /// Takes note of an announcement heard after `missed` that were not.
     pub(crate) fn note(&mut self, missed: u32) {
-        self.heard += 1;
-        self.missed += missed.min(u32::from(MEMORY)) as u16;
-        if self.heard + self.missed >= MEMORY {
-            self.heard /= 2;
-            self.missed /= 2;
+        let ones = !u16::MAX.unbounded_shl(missed);
+        self.latest = (self.latest.unbounded_shl(missed) | ones) << 1;
+        let mut heard = u16::from(self.heard) + 1;
+        let mut missed = u16::from(self.missed) + missed.min(MEMORY.into()) as u16;
+        if heard + missed >= MEMORY {
+            heard /= 2;
+            missed /= 2;
         }
+        // Neither was more than 255 + 256 before it was halved, nor more than 255 if it was not.
+        (self.heard, self.missed) = (heard as u8, missed as u8);
     }
 
     /// The probability of loss, given what to assume of it beforehand.
     pub(crate) fn loss(self, assumed: f64) -> f64 {
         let missed = f64::from(self.missed) + assumed * WEIGHT_OF_ASSUMPTION;
         missed / (f64::from(self.heard) + f64::from(self.missed) + WEIGHT_OF_ASSUMPTION)
+    }
+
+    /// The same where it matters that the loss may have risen a moment ago: not less than what the latest
+    /// announcements show.
+    pub(crate) fn at_present(self, assumed: f64) -> f64 {
+        let missed = f64::from(self.latest.count_ones());
+        let latest = missed / (f64::from(u16::BITS) + WEIGHT_OF_ASSUMPTION);
+        self.loss(assumed).max(latest)
     }
 }
 
@@ -73,6 +87,27 @@ mod tests {
         assert!((estimate.loss(0.1) - 0.25).abs() < 0.03);
         estimate.note(u32::MAX);
         assert!(estimate.loss(0.1) <= 1.0);
+    }
+
+    #[test]
+    fn what_is_lost_of_late_counts_at_once_and_not_for_long() {
+        let mut estimate = LossEstimate::default();
+        for _ in 0..1_000 {
+            estimate.note(0);
+        }
+        assert!(estimate.at_present(0.1) < 0.01);
+        // Of twelve, five are missed.
+        for missed in [2, 0, 1, 0, 0, 2, 0] {
+            estimate.note(missed);
+        }
+        assert!(estimate.loss(0.1) < 0.05);
+        assert_eq!(estimate.at_present(0.1), 5.0 / 24.0);
+        for _ in 0..16 {
+            estimate.note(0);
+        }
+        assert_eq!(estimate.at_present(0.1), estimate.loss(0.1));
+        estimate.note(u32::MAX);
+        assert!(estimate.at_present(0.1) <= 1.0);
     }
 
     #[test]

@@ -77,6 +77,16 @@ impl<P: Kin> Desk<P> {
         self.papers.now = end;
     }
 
+    /// Time passes, and nothing that is due happens until it is over.
+    pub(crate) fn oversleep(&mut self, span: Duration) {
+        self.papers.now = self.papers.now + span;
+        let now = self.papers.now;
+        for due in self.papers.due.iter_mut().flatten() {
+            *due = (*due).max(now);
+        }
+        self.wait(Duration::ZERO);
+    }
+
     /// Whom it names.
     pub(crate) fn names(&self) -> Option<MemberId> {
         let names = |outcome: &Outcome| match outcome {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hustings_protocol::announce::{Config, Listen, Message, repetitions};
+use hustings_protocol::announce::{Config, Message};
 use hustings_protocol::{Duration, Instant, MemberId, Merit, Outcome, Protocol};
 use hustings_sim::{
     Boot, Delay, Detection, Event, LossModel, Network, Scenario, Seeds, Setup, Trace, World,
@@ -183,16 +183,10 @@ pub(crate) fn ranking<P: Kin>(world: &World<P, Log>) -> Vec<u32> {
 
 /// The longest T_L of all members, by what they have measured.
 pub(crate) fn listen_interval<P: Kin>(world: &World<P, Log>, config: &Config) -> Duration {
-    match config.listen {
-        Listen::Never => Duration(u64::MAX),
-        Listen::For(span) => span,
-        Listen::Measured { miss } => {
-            let members = world.members().iter();
-            let losses = members.map(|it| it.honest().loss(config.assumed_loss));
-            let most = losses.map(|loss| repetitions(loss, miss)).max();
-            config.announce * u64::from(most.unwrap_or(2).max(2)) + config.announce.mul_f64(0.5)
-        }
-    }
+    let members = world.members().iter();
+    let intervals = members.map(|it| it.honest().listen_interval(config));
+    let longest = intervals.map(|it| it.unwrap_or(Duration(u64::MAX))).max();
+    longest.unwrap_or(Duration::ZERO)
 }
 
 /// Who leads, if as many do as should, everyone else follows just those, and all name the same.

@@ -1,7 +1,7 @@
 //! Heartbeats and the listen interval: who is missed, rightly or wrongly.
 
-use hustings_protocol::Instant;
 use hustings_protocol::announce::{Announce, Config, Heartbeat, Joining, Listen, repetitions};
+use hustings_protocol::{Duration, Instant};
 use hustings_sim::{LossModel, Seeds, Stream};
 
 use crate::group::{ANNOUNCE, at, calm, field, is_announcement, lossy, world};
@@ -57,17 +57,13 @@ fn false_departures(loss: f64, model: LossModel, seed: u64) -> (f64, f64) {
     const WARM_UP: Instant = Instant(200_000_000_000);
     const END: u64 = 1_200_000;
     let config = field();
-    let Listen::Measured { miss } = config.listen else {
-        panic!("the field measures");
-    };
     let scenario = script("at 0s start all");
     let network = lossy(loss, model);
     let mut world = world::<Announce>(&ranked(11), network, config, seed, &scenario);
     world.run_until(at(END));
     let followers = world.members()[..10].iter();
-    let losses = followers.map(|it| it.loss(config.assumed_loss));
-    let intervals = losses.map(|loss| f64::from(repetitions(loss, miss).max(2)));
-    let mean = intervals.sum::<f64>() / 10.0 + 0.5;
+    let intervals = followers.map(|it| it.listen_interval(&config).expect("it listens"));
+    let mean = intervals.map(Duration::as_secs_f64).sum::<f64>() / 10.0 / ANNOUNCE.as_secs_f64();
     let log = world.into_trace();
     let said = log.said.iter();
     let beats = said
@@ -100,7 +96,7 @@ fn the_listen_interval_follows_the_loss() {
         assert!(rate <= 1e-3, "loss {loss}: {rate} missed");
         assert!(listen >= last, "loss {loss}: T_L {listen}");
         last = listen;
-        let honest = f64::from(repetitions(loss, 1e-3).max(2)) + 0.5;
+        let honest = f64::from(repetitions(loss, 1e-3).max(3)) + 0.5;
         assert!((listen - honest).abs() <= 1.0, "loss {loss}: T_L {listen}");
     }
 }

@@ -3,6 +3,7 @@
 //! A failing seed prints the command that replays it.
 
 mod desk;
+mod doubt;
 mod farewell;
 mod group;
 mod identity;
@@ -76,6 +77,10 @@ laws! {
     after_a_miss_members_ask of vacancy, 400 seeds;
     a_detector_spares_the_listen_interval of vacancy, 800 seeds;
     a_detector_that_tells_of_no_leader_changes_nothing of vacancy, 400 seeds;
+    a_silent_leader_is_asked_for_and_named of doubt, 400 seeds;
+    an_answer_ends_the_doubt of doubt, 400 seeds;
+    one_that_overslept_asks_first of doubt, 400 seeds;
+    few_ask_for_a_silent_leader of doubt, 10 seeds;
     a_healthy_leader_is_never_missed of listening, 400 seeds;
     a_better_newcomer_takes_over_only_if_it_may of sticky, 800 seeds;
     a_worse_answer_ends_the_wait of sticky, 200 seeds;

@@ -10,7 +10,8 @@ use hustings_protocol::{Candidate, Input, MemberId, Merit, ViewChange};
 use crate::kin::{Defect, Wrong};
 use crate::support::wrapper::Effect;
 use crate::{
-    farewell, identity, joining, listening, lives, reunion, settle, sticky, totality, vacancy,
+    doubt, farewell, identity, joining, listening, lives, reunion, settle, sticky, totality,
+    vacancy,
 };
 
 /// How many seeds a law has to catch a mutant.
@@ -56,6 +57,10 @@ mutants! {
     one_that_takes_a_goodbye_for_silence: TakesByesForSilence, vacancy::after_a_goodbye_nobody_asks;
     one_that_takes_a_goodbye_for_silence_and_asks_at_once: TakesByesForSilence, vacancy::after_a_goodbye_nobody_asks_at_once;
     one_that_takes_silence_for_a_goodbye: TakesSilenceForByes, vacancy::after_a_miss_members_ask;
+    one_that_asks_only_those_it_misses: AsksTooLate, doubt::a_silent_leader_is_asked_for_and_named;
+    one_that_asks_too_late_and_oversleeps: AsksTooLate, doubt::one_that_overslept_asks_first;
+    one_that_takes_no_answer: IgnoresHeartbeats, doubt::an_answer_ends_the_doubt;
+    one_that_asks_though_others_did: DoesNotAnswer, doubt::few_ask_for_a_silent_leader;
     one_that_is_deaf_to_its_failure_detector: DeafToItsDetector, vacancy::a_detector_spares_the_listen_interval;
     one_that_takes_every_death_for_its_leaders: MournsAnyone, vacancy::a_detector_that_tells_of_no_leader_changes_nothing;
     one_that_breaks_ties_otherwise: BreaksTiesOtherwise, sticky::the_best_of_those_who_come_together_leads;
@@ -126,6 +131,7 @@ misled! {
     Measures: farewell Repeat::Measured { miss: 1e-3 };
     Unseats: takeover Takeover::ByTheBetter;
     NeverGivesWay: takeover Takeover::Never;
+    AsksTooLate: asks 0;
 }
 
 /// Never learns that time is up.

@@ -72,7 +72,7 @@ pub(crate) fn after_a_goodbye_nobody_asks_at_once<P: Kin>(seed: u64) -> Verdict 
     after_a_goodbye::<P>(Joining::Query { patience }, seed)
 }
 
-/// Who has missed its leader asks before it announces itself: the leader may be there.
+/// Who has missed its leader, and did not ask for it before, asks before it announces itself: the leader may be there.
 pub(crate) fn after_a_miss_members_ask<P: Kin>(seed: u64) -> Verdict {
     let patience = field().announce.mul_f64(0.1);
     for joining in [
@@ -81,6 +81,7 @@ pub(crate) fn after_a_miss_members_ask<P: Kin>(seed: u64) -> Verdict {
     ] {
         let config = Config {
             leaders: 1,
+            asks: 0,
             ..config(joining, seed)
         };
         let gone = some_time(seed);

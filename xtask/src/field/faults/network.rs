@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use super::{OPTIONS, Trial, require};
 use crate::Result;
+use crate::field::ground::PORT;
+use crate::field::hosts::address;
 use crate::field::measure::milliseconds;
 use crate::field::members::Members;
 
@@ -74,6 +78,54 @@ pub(super) fn deaf(trial: &Trial<'_>) -> Result<String> {
     let changes = disturb(&mut members, follower)?;
     let healed = heal(trial, &mut members)?;
     Ok(format!("{changes} changes among the others, {healed}"))
+}
+
+/// Clouds drop multicasts without a word. Each member knows the one before it: the last is on nobody's list.
+pub(super) fn no_multicasts(trial: &Trial<'_>) -> Result<String> {
+    let mut members = trial.ground.group(OPTIONS);
+    let everyone = members.everyone();
+    for &host in &everyone {
+        trial.ground.hosts.drop_multicasts(host)?;
+    }
+    let (&last, others) = everyone.split_last().ok_or("a group has members")?;
+    for &member in others {
+        join_at_the_one_before(&mut members, member)?;
+    }
+    let (leader, _) = members.agree(others, others, LASTS)?;
+    members.listen_for(Duration::from_millis(500));
+    let before = members.said(others);
+    join_at_the_one_before(&mut members, last)?;
+    members.agree(&everyone, &[leader], LASTS)?;
+    // Long enough for all to have found out which way serves.
+    members.listen_for(LASTS);
+    members.agree(&everyone, &[leader], Duration::ZERO)?;
+    // One word more, of the last: whom it follows.
+    members.require_unmoved(before + 1)?;
+    for &member in &everyone {
+        let reach = &members.status(member)?["groups"][0]["reach"];
+        require(reach == "unicast", || {
+            format!("member {member} still sends by {reach}")
+        })?;
+    }
+    let killed = members.end(leader, Signal::KILL)?;
+    let survivors = members.all_but(leader);
+    let (_, known) = members.agree(&survivors, &survivors, LASTS)?;
+    let took_ms = milliseconds(killed, known);
+    Ok(format!(
+        "all go on by unicast, and replace a killed leader in {took_ms:.0} ms"
+    ))
+}
+
+fn join_at_the_one_before(members: &mut Members<'_>, member: usize) -> Result<()> {
+    let before = match member {
+        0 => 1,
+        _ => member - 1,
+    };
+    let place = format!("{}:{PORT}", address(before));
+    members.start_with(
+        member,
+        &[OPTIONS, &["--insecure", "--join", &place]].concat(),
+    )
 }
 
 /// The others go on agreeing, and hardly notice. Returns how often they changed their minds.

@@ -83,6 +83,12 @@ pub(super) struct Options {
           allow_hyphen_values = true)]
     patience: Option<Duration>,
 
+    /// How often those who ask do so for a leader that falls silent, before T_L is over and it is missed.
+    /// Default: 0; 8 with --rules field
+    #[arg(long, value_name = "N", value_parser = values::whole(0..=100_u32),
+          allow_hyphen_values = true)]
+    asks: Option<u32>,
+
     /// When a leader that hears somebody worse announce itself corrects it. Default: at-next; at-once
     /// with --rules field
     #[arg(long, value_enum)]
@@ -278,6 +284,7 @@ impl Options {
             },
             leaders: self.leaders,
             joining: self.joining(rules.joining, conditions)?,
+            asks: self.asks.unwrap_or(rules.asks),
             heartbeat: match self.heartbeat {
                 Beat::Restarts => Heartbeat::Restarts,
                 Beat::Ignored => Heartbeat::Ignored,
@@ -404,6 +411,7 @@ impl Settled {
             .with("leaders", config.leaders)
             .with("join", name_of(&join))
             .with("patience", patience.map(|span| span.to_string()))
+            .with("asks", config.asks)
             .with("correct", name_of(&correct))
             .with("takeover", name_of(&takeover))
             .with("farewell", show_farewell(config.farewell))

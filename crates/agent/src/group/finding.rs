@@ -1,0 +1,195 @@
+//! How members find each other: by multicast, and by saying hello where they were told to join.
+//!
+//! Who was told addresses keeps a list of members, whatever else turns out to work: it may be on nobody else's
+//! list, and where multicasts are dropped nobody would ever hear of it. It takes part in the election once somebody
+//! has answered its hello, or nobody did: before that its words would reach only those it was told of.
+
+use std::net::SocketAddr;
+
+use hustings_protocol::{Duration, Instant};
+
+use super::{Group, Outbox};
+use crate::frame::{Body, Frame, Sender};
+use crate::membership::Membership;
+use crate::peers::Way;
+use crate::reach::Verdict;
+use crate::seal::Rejected;
+
+/// How often a member that knows of nobody says hello, at first and later.
+const HELLO_FIRST_EVERY: Duration = Duration::from_millis(50);
+const HELLO_EVERY: Duration = Duration::from_millis(250);
+
+/// How long names may take to be resolved, and hellos to be answered, before it takes part.
+const RESOLVE_WITHIN: Duration = Duration::from_secs(1);
+const ANSWER_WITHIN: Duration = Duration::from_millis(250);
+/// Whoever answered tells of all others in this time.
+const TELL_WITHIN: Duration = Duration::from_millis(20);
+
+/// Who has heard nobody by multicast for so long, and knows no other way, says so.
+const LONELY_AFTER: Duration = Duration::from_secs(5);
+
+/// What a member does to find others.
+#[derive(Debug, Default)]
+pub(super) struct Finding {
+    hello_at: Option<Instant>,
+    /// Holds back from the election until then.
+    partakes_at: Option<Instant>,
+    /// Says that it is alone then.
+    lonely_at: Option<Instant>,
+}
+
+impl Finding {
+    pub(super) fn due(&self) -> Option<Instant> {
+        let times = [self.hello_at, self.partakes_at, self.lonely_at];
+        times.into_iter().flatten().min()
+    }
+}
+
+impl Group {
+    /// This host cannot carry multicasts.
+    pub(crate) fn give_up_multicast(&mut self) {
+        self.reach.give_up_multicast();
+    }
+
+    /// Comes up.
+    pub(crate) fn start(&mut self, now: Instant, out: &mut Outbox) {
+        let was_told_of_others = !self.config.join.is_empty();
+        let needs_view = self.config.protocol.needs_view();
+        if needs_view || was_told_of_others || !self.reach.has_multicast() {
+            self.begin_membership(now, out);
+        }
+        if !was_told_of_others && self.reach.has_multicast() {
+            self.finding.lonely_at = Some(now + LONELY_AFTER);
+        }
+        if was_told_of_others && !needs_view {
+            self.finding.partakes_at = Some(now + RESOLVE_WITHIN);
+        } else {
+            self.seat.start(now);
+        }
+        self.act(now, out);
+    }
+
+    /// Others may be found at `seeds`.
+    pub(crate) fn join(&mut self, now: Instant, seeds: &[SocketAddr], out: &mut Outbox) {
+        self.reach.set_seeds(seeds);
+        self.finding.partake_by(now + ANSWER_WITHIN);
+        self.hello(now, out);
+    }
+
+    fn begin_membership(&mut self, now: Instant, out: &mut Outbox) {
+        let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
+        let membership = Membership::new(&sender, self.me.merit);
+        self.membership = Some(membership);
+        self.hello(now, out);
+    }
+
+    /// Says hello to whoever may be there, for as long as it knows nobody.
+    fn hello(&mut self, now: Instant, out: &mut Outbox) {
+        self.finding.hello_at = None;
+        if self.is_alone() {
+            self.broadcast(now, &Body::Hello, out);
+            self.finding.hello_again(now);
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.membership.as_ref().is_some_and(Membership::is_alone)
+    }
+
+    /// Looks whether somebody answered, or nobody is left.
+    pub(super) fn look_around(&mut self, now: Instant) {
+        if !self.is_alone() {
+            self.finding.partake_by(now + TELL_WITHIN);
+        } else if self.finding.hello_at.is_none() {
+            self.finding.hello_again(now);
+        }
+    }
+
+    /// Says what is to be said again.
+    pub(super) fn pass_finding(&mut self, now: Instant, out: &mut Outbox) {
+        let is_due = |at: &mut Instant| *at <= now;
+        if self.finding.hello_at.take_if(is_due).is_some() {
+            self.hello(now, out);
+        }
+        if self.finding.partakes_at.take_if(is_due).is_some() {
+            self.seat.start(now);
+        }
+        if self.finding.lonely_at.take_if(is_due).is_some() && self.peers.iter().next().is_none() {
+            tracing::warn!(
+                "group `{}`: nobody was heard by {} so far: where others run and the network drops multicasts, name one or more of them with --join",
+                self.config.name,
+                self.reach
+            );
+        }
+    }
+
+    /// Takes note of how a frame came.
+    pub(super) fn note_way(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        way: Way,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) {
+        self.peers.note(frame, from, way, now);
+        if self.reach.judge(now, &self.peers) == Verdict::SomeAreMissed {
+            tracing::warn!(
+                "group `{}`: multicasts of `{}` do not arrive here though its unicasts do: sending by {} from now on",
+                self.config.name,
+                frame.sender.name,
+                self.reach
+            );
+            if self.membership.is_none() {
+                self.begin_membership(now, out);
+            }
+        }
+    }
+
+    pub(super) fn on_hello(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        out: &mut Outbox,
+    ) {
+        if self.membership.is_none() {
+            self.begin_membership(now, out); // it cannot do without
+        }
+        if let Some(membership) = &mut self.membership {
+            membership.greet(sender, address);
+        }
+    }
+
+    pub(super) fn hear_membership(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+        out: &mut Outbox,
+    ) {
+        if self.membership.is_none() {
+            self.begin_membership(now, out);
+        }
+        if let Some(membership) = &mut self.membership
+            && membership.hear(now, from, bytes).is_err()
+        {
+            self.counters.reject(Rejected::Malformed);
+        }
+    }
+}
+
+impl Finding {
+    fn hello_again(&mut self, now: Instant) {
+        let pause = match self.partakes_at {
+            Some(_) => HELLO_FIRST_EVERY,
+            None => HELLO_EVERY,
+        };
+        self.hello_at = Some(now + pause);
+    }
+
+    /// If it holds back, then not for longer than this.
+    fn partake_by(&mut self, at: Instant) {
+        self.partakes_at = self.partakes_at.map(|by| by.min(at));
+    }
+}
