@@ -16,7 +16,7 @@ use std::time::Duration;
 use hustings_agent::workload::{self, AtEnd, Workload, stage_main, supervise};
 use hustings_agent::{Leadership, Peer};
 use hustings_protocol::{Instant, MemberId};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(code) = stage_main(std::env::args_os()) {
@@ -45,6 +45,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let mut socket = socket.try_clone()?;
         move || writeln!(socket, "resign").expect("the test listens")
     };
+    let (_, step_downs) = mpsc::channel(1); // nobody asks for it here
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -56,7 +57,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         };
         tokio::select! {
             biased;
-            code = supervise(workload, leadership, resign) => code,
+            code = supervise(workload, leadership, step_downs, resign) => code,
             never = ready => never,
         }
     });

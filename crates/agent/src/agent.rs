@@ -2,6 +2,7 @@
 
 mod exchange;
 mod run;
+mod step_down;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ use crate::identity::member_id;
 use crate::leadership::Leadership;
 use crate::record::{Recorder, Recording};
 use exchange::Exchange;
+use step_down::Desk;
+pub use step_down::StepDown;
 
 /// A running agent.
 pub struct Agent {
@@ -31,11 +34,18 @@ pub struct Agent {
 #[derive(Clone)]
 pub struct Handle {
     control: mpsc::Sender<Control>,
-    groups: Arc<[watch::Receiver<Leadership>]>,
+    groups: Arc<[Membership]>,
     address: SocketAddr,
 }
 
+/// A group, from outside the agent's loop.
+struct Membership {
+    leadership: watch::Receiver<Leadership>,
+    desk: Desk,
+}
+
 /// What an agent can be asked for.
+#[derive(Debug)]
 enum Control {
     Status(oneshot::Sender<AgentStatus>),
     StepDown {
@@ -142,7 +152,7 @@ impl Agent {
         let (control, asked) = mpsc::channel(16);
         let handle = Handle {
             control,
-            groups: groups.iter().map(Group::watch).collect(),
+            groups: groups.iter().map(Membership::of).collect(),
             address,
         };
         let running = run::run(config, exchange, listener, groups, asked);
@@ -208,24 +218,35 @@ impl Agent {
     }
 }
 
+impl Membership {
+    fn of(group: &Group) -> Self {
+        Self {
+            leadership: group.watch(),
+            desk: Desk::default(),
+        }
+    }
+}
+
 impl Handle {
     /// Where the agent receives.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
+    fn membership(&self, group: &str) -> Option<&Membership> {
+        let mut groups = self.groups.iter();
+        groups.find(|it| it.leadership.borrow().group == group)
+    }
+
     /// Who leads `group`, now and whenever it changes.
     pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
-        let mut groups = self.groups.iter();
-        groups.find(|it| it.borrow().group == group).cloned()
+        self.membership(group).map(|it| it.leadership.clone())
     }
 
     /// The names of the agent's groups.
     pub fn groups(&self) -> Vec<String> {
-        self.groups
-            .iter()
-            .map(|it| it.borrow().group.clone())
-            .collect()
+        let leaderships = self.groups.iter().map(|it| it.leadership.borrow());
+        leaderships.map(|it| it.group.clone()).collect()
     }
 
     /// Everything there is to tell. None if the agent has ended.
@@ -235,24 +256,31 @@ impl Handle {
         status.await.ok()
     }
 
-    /// Gives up leadership of `group`, and takes no part in its election for `span`.
+    /// Gives up leadership of `group`, and takes no part in its election for `span`. Where somebody has to do
+    /// something first ([`before_stepping_down`](Self::before_stepping_down)), it takes as long as that takes.
     ///
     /// # Errors
     /// If the agent is no member of it.
     pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
-        if self.watch(group).is_none() {
+        let Some(membership) = self.membership(group) else {
             return Err(NoSuchGroup(group.to_owned()));
-        }
+        };
         let (done, is_done) = oneshot::channel();
-        let control = Control::StepDown {
+        let wish = StepDown {
+            control: self.control.clone(),
             group: group.to_owned(),
             span: Duration(span.as_nanos().min(u128::from(u64::MAX)) as u64),
             done,
         };
-        // An agent that has ended leads nothing.
-        if self.control.send(control).await.is_ok() {
-            let _ = is_done.await;
-        }
+        membership.desk.hand_in(wish).await;
+        // Not carried out: the agent is about to end, and leads nothing then.
+        let _ = is_done.await;
         Ok(())
+    }
+
+    /// From now on, whoever wants this member to step down from `group` waits until what arrives here is carried
+    /// out. None if there is no such group, or somebody else receives already.
+    pub fn before_stepping_down(&self, group: &str) -> Option<mpsc::Receiver<StepDown>> {
+        self.membership(group)?.desk.open()
     }
 }

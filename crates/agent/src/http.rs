@@ -6,7 +6,7 @@
 //! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
 //! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
-//! | `POST /v1/groups/{group}/step-down?for=10s` | `{"group": .., "for": ..}` once it has stepped down |
+//! | `POST /v1/groups/{group}/step-down?for=10s` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended |
 //!
 //! Errors are `{"error": ..}`. Nobody beyond this host gets in, and no web page that a browser of this
 //! host shows: not by a name of its own that leads here (the host must be a loopback's), nor by a form

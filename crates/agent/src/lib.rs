@@ -29,7 +29,7 @@ pub mod seal;
 pub mod sockets;
 pub mod workload;
 
-pub use agent::{Agent, AgentStatus, Ended, Handle, StartError};
+pub use agent::{Agent, AgentStatus, Ended, Handle, StartError, StepDown};
 pub use config::{AgentConfig, GroupConfig, ProtocolConfig};
 pub use group::GroupStatus;
 pub use leadership::{Leadership, Mode, Peer};

@@ -5,8 +5,8 @@ use std::future::Future;
 
 use hustings_protocol::Instant as BootTime;
 use rustix::process::Signal;
-use tokio::sync::watch;
 use tokio::sync::watch::error::RecvError;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
@@ -15,7 +15,7 @@ use super::guard::Guard;
 use super::lines::{Ending, Order, Report};
 use super::signals::Signals;
 use super::{AtEnd, Error, Workload};
-use crate::Leadership;
+use crate::{Leadership, StepDown};
 
 /// Runs the command whenever `leadership` says that this member leads, and stops it when it no longer does.
 /// Returns the code that the program should exit with.
@@ -35,6 +35,9 @@ use crate::Leadership;
 /// - While no command runs, TERM, INT and QUIT end the supervision with code 0; the others are ignored.
 /// - A signal that this process was started to ignore stays ignored.
 ///
+/// What arrives at `step_downs` is carried out once the command has been stopped and has ended, with all its
+/// descendants: the next leader's does not begin before. This tenure's command is then not started again.
+///
 /// `resign` is called under [`AtEnd::Resign`] when the command has ended: leadership is then expected to change.
 ///
 /// If the future is dropped, the command is killed.
@@ -45,7 +48,7 @@ use crate::Leadership;
 /// code for it.
 ///
 /// ```no_run
-/// # async fn example(leadership: tokio::sync::watch::Receiver<hustings_agent::Leadership>) {
+/// # async fn example(agent: &hustings_agent::Handle) -> Option<u8> {
 /// use std::time::Duration;
 /// use hustings_agent::workload::{AtEnd, Workload, supervise};
 ///
@@ -54,18 +57,22 @@ use crate::Leadership;
 ///     grace: Duration::from_secs(10),
 ///     at_end: AtEnd::Restart,
 /// };
-/// let code = match supervise(workload, leadership, || ()).await {
+/// let leadership = agent.watch("backup")?;
+/// let step_downs = agent.before_stepping_down("backup")?;
+/// let code = match supervise(workload, leadership, step_downs, || ()).await {
 ///     Ok(code) => code,
 ///     Err(error) => {
 ///         eprintln!("error: {error}");
 ///         error.exit_code()
 ///     }
 /// };
+/// # Some(code)
 /// # }
 /// ```
 pub async fn supervise(
     workload: Workload,
     leadership: watch::Receiver<Leadership>,
+    step_downs: mpsc::Receiver<StepDown>,
     resign: impl FnMut(),
 ) -> Result<u8, Error> {
     if workload.command.is_empty() {
@@ -75,6 +82,7 @@ pub async fn supervise(
         signals: Signals::listen().map_err(Error::Signals)?,
         workload,
         leadership,
+        step_downs,
         resign,
     };
     supervisor.run().await
@@ -83,6 +91,7 @@ pub async fn supervise(
 struct Supervisor<R> {
     workload: Workload,
     leadership: watch::Receiver<Leadership>,
+    step_downs: mpsc::Receiver<StepDown>,
     resign: R,
     signals: Signals,
 }
@@ -102,16 +111,30 @@ impl Tenure {
 }
 
 /// Why a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Cause {
     /// By itself, or killed by a stranger.
     Itself,
     /// Its tenure is over.
     TenureOver,
+    /// Its member is to step down, which it does when the command has ended.
+    SteppingDown(StepDown),
     /// Nobody says any more who leads.
     LeadershipUnknown,
     /// This process is asked to end.
     Asked,
+}
+
+impl Cause {
+    fn in_words(&self) -> &'static str {
+        match self {
+            Self::Itself => "by itself",
+            Self::TenureOver => "its member no longer leads",
+            Self::SteppingDown(_) => "its member steps down",
+            Self::LeadershipUnknown => "nobody says who leads",
+            Self::Asked => "as asked",
+        }
+    }
 }
 
 impl<R: FnMut()> Supervisor<R> {
@@ -119,10 +142,16 @@ impl<R: FnMut()> Supervisor<R> {
         let mut served = None;
         loop {
             let next = next_tenure(&mut self.leadership, served);
-            let Some(leadership) = unless_asked(&mut self.signals, next).await else {
-                return Ok(0);
+            let next = unless_stepping_down(&mut self.step_downs, next);
+            let leadership = match unless_asked(&mut self.signals, next).await {
+                None => return Ok(0),
+                Some(Err(step_down)) => {
+                    // Nothing is started meanwhile, or it would have to be stopped after the next leader began.
+                    step_down.carry_out().await;
+                    continue;
+                }
+                Some(Ok(next)) => next.map_err(|_| Error::LeadershipUnknown)?,
             };
-            let leadership = leadership.map_err(|_| Error::LeadershipUnknown)?;
             if let Some(code) = self.serve(&leadership).await? {
                 return Ok(code);
             }
@@ -137,10 +166,14 @@ impl<R: FnMut()> Supervisor<R> {
             let started = Instant::now();
             let (cause, ending) = self.run_once(leadership).await?;
             let code = ending.code();
-            info!(?cause, code, "the command has ended");
+            info!(code, "the command has ended: {}", cause.in_words());
             match (cause, self.workload.at_end) {
                 (Cause::Asked, _) | (Cause::Itself, AtEnd::Exit) => return Ok(Some(code)),
                 (Cause::TenureOver, _) => return Ok(None),
+                (Cause::SteppingDown(step_down), _) => {
+                    step_down.carry_out().await;
+                    return Ok(None);
+                }
                 (Cause::LeadershipUnknown, _) => return Err(Error::LeadershipUnknown),
                 (Cause::Itself, AtEnd::Resign) => {
                     (self.resign)();
@@ -159,21 +192,27 @@ impl<R: FnMut()> Supervisor<R> {
                     _ = tenure_over => true,
                 }
             };
+            let pause_over = unless_stepping_down(&mut self.step_downs, pause_over);
             match unless_asked(&mut self.signals, pause_over).await {
                 None => return Ok(Some(0)),
-                Some(true) => return Ok(None),
-                Some(false) => {}
+                Some(Ok(true)) => return Ok(None),
+                Some(Ok(false)) => {}
+                Some(Err(step_down)) => {
+                    step_down.carry_out().await;
+                    return Ok(None);
+                }
             }
         }
     }
 
-    /// Runs the command until it has ended, with all its descendants: by itself, at the end of the tenure, or
-    /// by a signal.
+    /// Runs the command until it has ended, with all its descendants: by itself, at the end of the tenure, to
+    /// step down, or by a signal.
     async fn run_once(&mut self, leadership: &Leadership) -> Result<(Cause, Ending), Error> {
         let mut guard = Guard::start(&self.workload, leadership).map_err(Error::Guardian)?;
         let mut cause = Cause::Itself;
         let mut started = false;
         let ended = loop {
+            let runs_on = matches!(cause, Cause::Itself);
             tokio::select! {
                 report = guard.next() => match report {
                     Some(Report::Started { pid }) => {
@@ -188,8 +227,13 @@ impl<R: FnMut()> Supervisor<R> {
                     }
                     None => break Err(Error::Guardian(std::io::ErrorKind::UnexpectedEof.into())),
                 },
-                over = tenure_over(&mut self.leadership, leadership), if cause == Cause::Itself => {
+                over = tenure_over(&mut self.leadership, leadership), if runs_on => {
                     cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
+                    guard.order(Order::Stop(Signal::TERM)).await;
+                }
+                Some(step_down) = self.step_downs.recv(), if runs_on => {
+                    info!("stepping down: the command is stopped first");
+                    cause = Cause::SteppingDown(step_down);
                     guard.order(Order::Stop(Signal::TERM)).await;
                 }
                 signal = self.signals.next() => {
@@ -240,6 +284,18 @@ async fn tenure_over(
     let served = Tenure::of(served);
     let over = leadership.wait_for(|now| Tenure::of(now) != served);
     over.await.map(|_| ())
+}
+
+/// Waits for `event`, unless this member is to step down first, while no command runs.
+async fn unless_stepping_down<T>(
+    step_downs: &mut mpsc::Receiver<StepDown>,
+    event: impl Future<Output = T>,
+) -> Result<T, StepDown> {
+    tokio::select! {
+        biased; // whoever is about to step down starts nothing
+        Some(step_down) = step_downs.recv() => Err(step_down),
+        event = event => Ok(event),
+    }
 }
 
 /// Waits for `event`. None if this process is asked to end first, while no command runs.

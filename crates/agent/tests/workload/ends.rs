@@ -7,7 +7,7 @@ use hustings_agent::Leadership;
 use hustings_agent::workload::{AtEnd, Workload, supervise};
 use hustings_protocol::Instant;
 use rustix::process::Signal;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::agent::{Agent, LONG, SHORT, assert_gone, eventually, scratch};
 
@@ -112,10 +112,11 @@ fn a_workload_without_a_command_is_refused() {
     };
     let nobody = Leadership::unknown("choir", "alto", Instant(0));
     let (_tell, leadership) = watch::channel(nobody);
+    let (_ask, step_downs) = mpsc::channel(1);
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     // Boxed as what it may be: any thread may run it.
     let supervision: Pin<Box<dyn Future<Output = _> + Send>> =
-        Box::pin(supervise(workload, leadership, || ()));
+        Box::pin(supervise(workload, leadership, step_downs, || ()));
     let error = runtime.expect("it can be built").block_on(supervision);
     let error = error.expect_err("there is nothing to run");
     assert_eq!(error.to_string(), "no command to run: give one after --");

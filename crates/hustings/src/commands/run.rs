@@ -49,7 +49,8 @@ enum Then {
 const AFTER_HELP: &str = "\
 The command is started when this member leads, with HUSTINGS_GROUP and HUSTINGS_LEADER in
 its environment, and told to stop (TERM, then KILL) when it no longer does. TERM and INT go
-to the command, and end `hustings run` with its exit code. Nothing that the command has
+to the command, and end `hustings run` with its exit code. At these, and at `hustings
+step-down`, the command has ended before another member leads. Nothing that the command has
 started outlives it, or outlives a killed `hustings run`.
 
 Leadership is advisory: for a while two hosts may both run the command. Use it for what two
@@ -97,16 +98,18 @@ impl Run {
 const RESIGN_FOR: Duration = Duration::from_secs(10);
 
 async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<(), Failure> {
-    let leadership = agent.handle().watch(group);
-    let leadership = leadership.ok_or_else(|| Failure::Failed(format!("no group `{group}`")))?;
+    let handle = agent.handle();
+    let no_group = || Failure::Failed(format!("no group `{group}`"));
+    let leadership = handle.watch(group).ok_or_else(no_group)?;
+    let step_downs = handle.before_stepping_down(group).ok_or_else(no_group)?;
     let (resigns, resigned) = mpsc::channel(1);
-    let resigning = tokio::spawn(resign(agent.handle().clone(), group.to_owned(), resigned));
+    let resigning = tokio::spawn(resign(handle.clone(), group.to_owned(), resigned));
     let resign = move || {
         // A full channel means that it is being done.
         let _ = resigns.try_send(());
     };
     let outcome = tokio::select! {
-        outcome = workload::supervise(workload, leadership, resign) => outcome,
+        outcome = workload::supervise(workload, leadership, step_downs, resign) => outcome,
         ended = agent.ended() => {
             // The command went with the future that watched over it.
             return ended.map_err(|error| Failure::Failed(error.to_string()));

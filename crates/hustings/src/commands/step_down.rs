@@ -1,17 +1,21 @@
 //! `hustings step-down`: let somebody else lead.
 
 use std::io::Write;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration as StdDuration;
 
 use clap::Args;
 use hustings_agent::http::STEP_DOWN_FOR;
 use hustings_protocol::Duration;
 
 use super::agent::client::ClientOptions;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::options::values;
 
 /// Make this host's agent give up leadership, and stay out of elections for a while
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct StepDown {
     /// Of which group
     #[arg(long, value_name = "GROUP", env = "HUSTINGS_GROUP")]
@@ -26,6 +30,13 @@ pub(crate) struct StepDown {
     agent: ClientOptions,
 }
 
+const AFTER_HELP: &str = "\
+Ends when the agent has stepped down. If it is that of `hustings run`, its command is stopped
+first, which takes as long as the command does, and at most its --grace.";
+
+/// Who still waits after this time is told what for.
+const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
+
 impl StepDown {
     pub(super) fn run(self) -> Result<(), Failure> {
         let Self { group, span, agent } = self;
@@ -36,11 +47,26 @@ impl StepDown {
         }
         let client = agent.client();
         let path = format!("/v1/groups/{group}/step-down?for={span}");
-        client.post(&path).map_err(|why| client.failure(why))?;
+        let answered = tell_if_slow(&group);
+        let answer = client.post(&path);
+        drop(answered);
+        answer.map_err(|why| client.failure(why))?;
         let printed = writeln!(
             std::io::stdout(),
             "group {group}: stepped down, and out of elections for {span}"
         );
         printed.map_err(|error| Failure::output(&error))
     }
+}
+
+/// Says what takes so long, unless what this returns is dropped before.
+fn tell_if_slow(group: &str) -> mpsc::Sender<()> {
+    let (answered, wait) = mpsc::channel();
+    let what = format!("group {group}: waiting until the command that runs for it has ended");
+    thread::spawn(move || {
+        if wait.recv_timeout(TELL_AFTER) == Err(RecvTimeoutError::Timeout) {
+            say(&what);
+        }
+    });
+    answered
 }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod door;
+mod handover;
 mod process;
 mod settings;
 mod traces;

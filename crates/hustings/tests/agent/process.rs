@@ -86,15 +86,15 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(arguments: &str) -> Self {
-        Self::spawn(&mut command(arguments))
+        Self::start_by(&mut command(arguments))
     }
 
     /// With one more argument, spaces included.
     pub(crate) fn start_with(arguments: &str, last: &str) -> Self {
-        Self::spawn(command(arguments).arg(last))
+        Self::start_by(command(arguments).arg(last))
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    pub(crate) fn start_by(command: &mut Command) -> Self {
         let mut process = command.spawn().expect("the program starts");
         let output = lines(process.stdout.take().expect("stdout is piped"));
         let said = lines(process.stderr.take().expect("stderr is piped"));
@@ -201,9 +201,21 @@ impl Program {
 
     /// Waits for a line on standard error that contains this.
     #[track_caller]
-    pub(crate) fn until_said_containing(&mut self, expected: &str) {
-        let wait = || self.said.recv_timeout(DEADLINE).expect(expected);
-        while !wait().contains(expected) {}
+    pub(crate) fn until_said_containing(&mut self, expected: &str) -> String {
+        let mut said = Vec::new();
+        loop {
+            let line = self.said.recv_timeout(DEADLINE);
+            let line = line.unwrap_or_else(|error| {
+                panic!(
+                    "waiting for {expected}: {error}; it said:\n{}",
+                    said.join("\n")
+                )
+            });
+            if line.contains(expected) {
+                return line;
+            }
+            said.push(line);
+        }
     }
 
     /// Kills it, without a word.

@@ -42,6 +42,7 @@ pub(in crate::commands) struct Client {
     http: SocketAddr,
     quick: ureq::Agent,
     patient: ureq::Agent,
+    tireless: ureq::Agent,
 }
 
 /// Why there is no answer.
@@ -69,10 +70,12 @@ impl ClientOptions {
             .timeout_recv_response(Some(ANSWER_WITHIN))
             .timeout_per_read(Some(SILENCE))
             .build();
+        let tireless = common().timeout_connect(Some(ANSWER_WITHIN)).build();
         Client {
             http: self.http,
             quick: quick.into(),
             patient: patient.into(),
+            tireless: tireless.into(),
         }
     }
 }
@@ -91,10 +94,12 @@ impl Client {
         object(accepted(answer)?)
     }
 
-    /// The answer to an order.
+    /// The answer to an order, however long it takes to carry that out.
     pub(in crate::commands) fn post(&self, path: &str) -> Result<Value, NoAnswer> {
-        let order = self.quick.post(self.url(path)).header(STEERING_HEADER, "1");
-        object(accepted(order.send_empty())?)
+        // Nobody waits for ever for an agent that does not run.
+        let _: Value = self.get("/healthz")?;
+        let order = self.tireless.post(self.url(path));
+        object(accepted(order.header(STEERING_HEADER, "1").send_empty())?)
     }
 
     /// An answer without an end.
