@@ -14,6 +14,7 @@ use hustings_protocol::{Duration, Merit, announce, bully, chang_roberts, modifie
 
 use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
+use presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS};
 
 /// Where groups meet on a LAN, unless told otherwise: an address of the organisation-local range.
 pub const MULTICAST: SocketAddr =
@@ -137,6 +138,23 @@ impl ProtocolConfig {
     }
 }
 
+impl ProtocolConfig {
+    /// Whether real members can keep to its intervals: the simulator's may be shorter or longer.
+    fn check_intervals(&self) -> Result<(), (&'static str, String)> {
+        let (announce, listen) = match self {
+            Self::Announce(config) => (config.announce, config.listen),
+            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => return Ok(()),
+        };
+        let refused = |what| ("announce", format!("{announce}: {what}"));
+        ANNOUNCE_BOUNDS.check(announce).map_err(refused)?;
+        if let announce::Listen::For(listen) = listen {
+            let refused = |what| ("listen", format!("{listen}: {what}"));
+            LISTEN_BOUNDS.check(listen).map_err(refused)?;
+        }
+        Ok(())
+    }
+}
+
 impl AgentConfig {
     /// Whether it can work.
     ///
@@ -180,6 +198,12 @@ impl AgentConfig {
                 source,
             };
             group.protocol.check().map_err(unfit)?;
+            let unfit = |(interval, what)| Unfit::Interval {
+                group: group.name.clone(),
+                interval,
+                what,
+            };
+            group.protocol.check_intervals().map_err(unfit)?;
         }
         Ok(())
     }
@@ -260,5 +284,15 @@ pub enum Unfit {
         group: String,
         /// The reason.
         source: ConfigError,
+    },
+    /// Too short or too long for members that run for real.
+    #[error("group `{group}`: {interval} {what}")]
+    Interval {
+        /// Which group.
+        group: String,
+        /// Which interval.
+        interval: &'static str,
+        /// How long it is, and what is allowed.
+        what: String,
     },
 }

@@ -212,7 +212,8 @@ impl Draft {
             Unfit::Name { name: group, .. }
             | Unfit::SameGroupTwice(group)
             | Unfit::NoKey { group, .. }
-            | Unfit::Protocol { group, .. } => named(group).map(|group| group.name.place),
+            | Unfit::Protocol { group, .. }
+            | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
             Unfit::SameTraceTwice { groups, .. } => {
                 named(&groups[1]).and_then(|group| place(&group.trace))
             }

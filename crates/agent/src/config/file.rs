@@ -140,8 +140,8 @@ fn read_group(
         keys: read_group_keys(path, table, warnings)?,
         priority: table.whole("priority")?,
         protocol: table.text("protocol", str::parse)?,
-        announce: table.text("announce", values::some_time)?,
-        suppress: table.text("suppress", values::duration)?,
+        announce: table.text("announce", values::announce)?,
+        suppress: table.text("suppress", values::suppress)?,
         listen: table.text("listen", values::listen)?,
         listen_miss: table.number("listen-miss", "more than 0 and less than 1", |it| {
             it > 0.0 && it < 1.0
@@ -150,8 +150,8 @@ fn read_group(
             (0.0..1.0).contains(&it)
         })?,
         takeover: table.text("takeover", values::takeover)?,
-        patience: table.text("patience", values::some_time)?,
-        bound: table.text("bound", values::some_time)?,
+        patience: table.text("patience", values::wait)?,
+        bound: table.text("bound", values::wait)?,
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,
         trace: table.text("trace", |name| {

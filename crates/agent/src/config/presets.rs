@@ -32,6 +32,57 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 /// Most messages take less than this, between busy hosts too. Only elections with dead members wait for it.
 pub const BOUND: Duration = Duration::from_millis(100);
 
+/// What an interval may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// At least so long.
+    pub shortest: Duration,
+    /// At most so long.
+    pub longest: Duration,
+    /// Both, as people write them: `1ms to 1h`.
+    pub in_words: &'static str,
+}
+
+/// Of [`Config::announce`]. A thousand datagrams a second are what one thread carries with ease; who announces
+/// itself less than once an hour is not heard of by anybody who looks.
+pub const ANNOUNCE_BOUNDS: Bounds = Bounds {
+    shortest: Duration::from_millis(1),
+    longest: Duration::from_secs(3600),
+    in_words: "1ms to 1h",
+};
+
+/// Of [`Config::listen`]: several of the longest announce intervals fit into the longest.
+pub const LISTEN_BOUNDS: Bounds = Bounds {
+    longest: Duration::from_secs(24 * 3600),
+    in_words: "1ms to 24h",
+    ..ANNOUNCE_BOUNDS
+};
+
+/// Of what members wait for: timers that are over sooner are over before anything can have happened.
+pub const WAIT_BOUNDS: Bounds = ANNOUNCE_BOUNDS;
+
+/// Of [`Config::suppress`], which may be none.
+pub const SUPPRESS_BOUNDS: Bounds = Bounds {
+    shortest: Duration::ZERO,
+    in_words: "0s to 1h",
+    ..ANNOUNCE_BOUNDS
+};
+
+impl Bounds {
+    /// Whether an interval may be so long.
+    ///
+    /// # Errors
+    /// Tells what it may be.
+    pub fn check(self, span: Duration) -> Result<Duration, String> {
+        let what = match span {
+            _ if span < self.shortest => "too short",
+            _ if span > self.longest => "too long",
+            _ => return Ok(span),
+        };
+        Err(format!("{what}: choose from {}", self.in_words))
+    }
+}
+
 /// See [`ProtocolConfig::announce_field`].
 pub(super) fn announce_family(announce: Duration) -> Config {
     Config {
@@ -82,6 +133,20 @@ impl ProtocolConfig {
             (Criterion::EarliestWake, _) => "earliest",
             (Criterion::Merit, Duration::ZERO) => "announce",
             (Criterion::Merit, Duration(_)) => "suppress",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS};
+
+    #[test]
+    fn bounds_are_as_their_words_say() {
+        for bounds in [ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS] {
+            let (shortest, longest) = bounds.in_words.split_once(" to ").unwrap();
+            assert_eq!(shortest.parse(), Ok(bounds.shortest));
+            assert_eq!(longest.parse(), Ok(bounds.longest));
         }
     }
 }

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 
+use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, WAIT_BOUNDS};
+
 /// A name of the configuration language: the reader is told what is allowed instead.
 pub type Refusal = String;
 
@@ -87,13 +89,32 @@ pub enum ListenFor {
 
 /// `auto`, or a span.
 pub fn listen(text: &str) -> Result<ListenFor, Refusal> {
-    match text {
-        "auto" => Ok(ListenFor::Auto),
-        _ => some_time(text).map(ListenFor::Span).map_err(|_| {
+    match (text, duration(text)) {
+        ("auto", _) => Ok(ListenFor::Auto),
+        (_, Ok(span)) => {
+            let checked = LISTEN_BOUNDS.check(span).map(ListenFor::Span);
+            checked.map_err(|what| format!("{what}, or auto"))
+        }
+        (_, Err(_)) => Err(
             "choose auto, or a duration: a number and a unit (ns, us, ms, s, m, h), as in 300ms"
-                .to_owned()
-        }),
+                .to_owned(),
+        ),
     }
+}
+
+/// How often a leader says that it is there.
+pub fn announce(text: &str) -> Result<Duration, Refusal> {
+    ANNOUNCE_BOUNDS.check(duration(text)?)
+}
+
+/// How long members take to take the floor, perhaps no time at all.
+pub fn suppress(text: &str) -> Result<Duration, Refusal> {
+    SUPPRESS_BOUNDS.check(duration(text)?)
+}
+
+/// How long somebody waits.
+pub fn wait(text: &str) -> Result<Duration, Refusal> {
+    WAIT_BOUNDS.check(duration(text)?)
 }
 
 /// What a better newcomer does to a leader that works.

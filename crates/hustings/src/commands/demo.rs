@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use clap::Args;
 use hustings_agent::clock;
-use hustings_protocol::Instant;
+use hustings_agent::config::presets::{self, ANNOUNCE, Bounds};
+use hustings_agent::config::values;
+use hustings_protocol::{self as protocol, Instant};
 
 use crate::failure::Failure;
 use troupe::{Player, Troupe};
@@ -20,9 +22,20 @@ use troupe::{Player, Troupe};
 /// again, and asks the new leader to leave. Ends by itself in a few seconds.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// How often a leader announces itself
-    #[arg(long, value_name = "DURATION", default_value = "100ms")]
-    announce: String,
+    /// How often a leader announces itself: 1ms to 1s
+    #[arg(long, value_name = "DURATION", default_value_t = ANNOUNCE, value_parser = announce)]
+    announce: protocol::Duration,
+}
+
+/// As long as agents may take, but a leader announces itself between two acts.
+const ANNOUNCE_BOUNDS: Bounds = Bounds {
+    longest: protocol::Duration::from_secs(1),
+    in_words: "1ms to 1s",
+    ..presets::ANNOUNCE_BOUNDS
+};
+
+fn announce(text: &str) -> Result<protocol::Duration, String> {
+    ANNOUNCE_BOUNDS.check(values::duration(text)?)
 }
 
 const NAMES: [&str; 5] = ["alpha", "bravo", "charlie", "delta", "echo"];
@@ -43,7 +56,7 @@ impl Demo {
         stage.say(format_args!(
             "Five agents on this host, each a process of its own. They have never heard of each other."
         ))?;
-        let mut troupe = Troupe::enter(&NAMES, &self.announce)?;
+        let mut troupe = Troupe::enter(&NAMES, self.announce)?;
 
         let up = troupe.wait_all_up(PATIENCE)?;
         let (leader, known) = troupe.wait_agreed(None, PATIENCE)?;

@@ -77,7 +77,7 @@ pub(crate) struct Overrides {
     priority: Option<u64>,
 
     /// How often a leader says that it is there. Default: 100ms
-    #[arg(long, value_name = "DURATION", env = "HUSTINGS_ANNOUNCE", value_parser = agent_values::some_time)]
+    #[arg(long, value_name = "DURATION", env = "HUSTINGS_ANNOUNCE", value_parser = agent_values::announce)]
     announce: Option<Duration>,
 
     /// How long a leader may be silent; auto: by the loss measured. Default: auto

@@ -257,7 +257,31 @@ fn what_is_wrong_with_a_group_is_told_as_well() {
         ),
         (
             "announce = \"0s\"",
-            "announce = \"0s\": too short: choose 1ns or more",
+            "announce = \"0s\": too short: choose from 1ms to 1h",
+        ),
+        (
+            "announce = \"61m\"",
+            "announce = \"61m\": too long: choose from 1ms to 1h",
+        ),
+        (
+            "listen = \"1us\"",
+            "listen = \"1us\": too short: choose from 1ms to 24h, or auto",
+        ),
+        (
+            "listen = \"25h\"",
+            "listen = \"25h\": too long: choose from 1ms to 24h, or auto",
+        ),
+        (
+            "suppress = \"2h\"",
+            "suppress = \"2h\": too long: choose from 0s to 1h",
+        ),
+        (
+            "patience = \"1ns\"",
+            "patience = \"1ns\": too short: choose from 1ms to 1h",
+        ),
+        (
+            "bound = \"1ns\"",
+            "bound = \"1ns\": too short: choose from 1ms to 1h",
         ),
         (
             "listen = \"soon\"",
@@ -337,6 +361,26 @@ fn values_that_do_not_go_together_are_refused() {
     refused(
         &two_keys,
         "h.toml:5: key-file beside key: choose one of them",
+    );
+}
+
+/// What a program says without a file is held to the same bounds.
+#[test]
+fn intervals_that_no_member_can_keep_are_refused_wherever_they_come_from() {
+    let mut config = settle(&group("")).unwrap();
+    let mut check = |protocol| {
+        config.groups[0].protocol = protocol;
+        config.check().unwrap_err().to_string()
+    };
+    assert_eq!(
+        check(ProtocolConfig::announce_field(Duration(1))),
+        "group `web`: announce 1ns: too short: choose from 1ms to 1h"
+    );
+    let listen = Listen::For(Duration::from_secs(100_000));
+    let usual = announced("");
+    assert_eq!(
+        check(ProtocolConfig::Announce(Config { listen, ..usual })),
+        "group `web`: listen 100000s: too long: choose from 1ms to 24h"
     );
 }
 

@@ -27,7 +27,7 @@ impl fmt::Display for Player {
 
 /// All of them.
 pub(super) struct Troupe {
-    announce: String,
+    announce: hustings_protocol::Duration,
     /// A group of this run's own, so that two demos at once do not meet.
     group: String,
     agents: Vec<Agent>,
@@ -56,10 +56,13 @@ struct Line {
 
 impl Troupe {
     /// Starts the agents.
-    pub(super) fn enter(names: &[&str], announce: &str) -> Result<Self, Failure> {
+    pub(super) fn enter(
+        names: &[&str],
+        announce: hustings_protocol::Duration,
+    ) -> Result<Self, Failure> {
         let (voice, heard) = mpsc::channel();
         let mut troupe = Self {
-            announce: announce.to_owned(),
+            announce,
             group: format!("demo-{}", std::process::id()),
             agents: Vec::new(),
             heard,
@@ -80,7 +83,7 @@ impl Troupe {
             .args(["agent", "--events", "--die-with-parent", "--log", "error"])
             .args(["--name", NAMES[index], "--group", &self.group])
             .args(["--bind", "127.0.0.1:0", "--interface", "127.0.0.1"])
-            .args(["--http", "off", "--announce", &self.announce])
+            .args(["--http", "off", "--announce", &self.announce.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         // The demo shows what it shows, whatever is set for agents of this host.
