@@ -6,7 +6,7 @@ pub mod presets;
 pub mod summary;
 pub mod values;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use hustings_protocol::config::ConfigError;
@@ -14,11 +14,18 @@ use hustings_protocol::{Duration, Merit, announce, bully, chang_roberts, modifie
 
 use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
+use crate::sockets;
 use presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS};
 
 /// Where groups meet on a LAN, unless told otherwise: an address of the organisation-local range.
 pub const MULTICAST: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 72, 85)), 7401);
+
+/// The same of IPv6, in the site-local range.
+pub const MULTICAST_V6: SocketAddr = SocketAddr::new(
+    IpAddr::V6(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 0x4855)),
+    7401,
+);
 
 /// The port of unicasts and links where members are found by address.
 pub const PORT: u16 = 7400;
@@ -76,6 +83,26 @@ pub enum ProtocolConfig {
     ChangRoberts(chang_roberts::Config),
     /// A list of identities goes round a ring twice.
     ModifiedRing(modified_ring::Config),
+}
+
+/// Where a group of members that receive at `bind` meets unless told otherwise.
+pub fn default_multicast(bind: IpAddr) -> SocketAddr {
+    match bind {
+        IpAddr::V4(_) => MULTICAST,
+        IpAddr::V6(_) => MULTICAST_V6,
+    }
+}
+
+/// By which interface the multicasts of a member that receives at `bind` go and come unless told otherwise: one
+/// that receives at one address only sends its multicasts from there too.
+///
+/// # Errors
+/// If several come into question.
+pub fn default_interface(bind: IpAddr) -> Result<IpAddr, Unfit> {
+    match bind.is_unspecified() {
+        true => sockets::default_interface(bind).map_err(Unfit::WhichInterface),
+        false => Ok(bind),
+    }
 }
 
 impl ProtocolConfig {
@@ -182,8 +209,8 @@ impl AgentConfig {
                     bind: self.bind,
                 });
             }
-            if let Some(address) = group.multicast.filter(|it| !it.ip().is_multicast()) {
-                return Err(Unfit::NotMulticast(address));
+            if let Some(address) = group.multicast {
+                self.check_multicast(address)?;
             }
             let other = self.groups[..index].iter();
             let mut same = other.filter(|it| it.trace.is_some() && it.trace == group.trace);
@@ -208,11 +235,34 @@ impl AgentConfig {
         Ok(())
     }
 
+    /// Multicasts leave by the socket that is bound, so that all three are of one version.
+    fn check_multicast(&self, address: SocketAddr) -> Result<(), Unfit> {
+        let bind = self.bind;
+        if !address.ip().is_multicast() {
+            return Err(Unfit::NotMulticast(address));
+        }
+        if address.is_ipv4() != bind.is_ipv4() {
+            let what = format!("multicast {address}");
+            return Err(Unfit::TwoVersions { what, bind });
+        }
+        if self.interface.is_ipv4() != bind.is_ipv4() {
+            let what = format!("interface {}", self.interface);
+            return Err(Unfit::TwoVersions { what, bind });
+        }
+        Ok(())
+    }
+
     /// Whether none of the group's frames can come from, or go to, another host.
     fn stays_on_this_host(&self, group: &GroupConfig) -> bool {
         let multicasts_stay = group.multicast.is_none() || self.interface.is_loopback();
         self.bind.ip().is_loopback() && multicasts_stay
     }
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    let texts: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    values::list(&texts)
 }
 
 fn check_name(what: &'static str, name: &str) -> Result<(), Unfit> {
@@ -266,6 +316,21 @@ pub enum Unfit {
     /// Not where multicasts can go.
     #[error("multicast {0} is not a multicast address: 239.0.0.0 to 239.255.255.255, or ff00::/8")]
     NotMulticast(SocketAddr),
+    /// What is sent by one is not heard by the other.
+    #[error("{what} and bind {bind} are of different IP versions: choose both of one")]
+    TwoVersions {
+        /// An address, and whose it is.
+        what: String,
+        /// Where the agent receives.
+        bind: SocketAddr,
+    },
+    /// Each leads to another network, or to none.
+    #[error(
+        "which network interface leads to the other members? name it with --interface, by its address \
+         ({}), or choose --multicast off",
+        list(.0)
+    )]
+    WhichInterface(Vec<IpAddr>),
     /// Nobody could tell one from the other.
     #[error(
         "groups `{}` and `{}` would both be recorded in trace {}: give each a file of its own, or choose one with --group",

@@ -26,7 +26,7 @@ pub mod record;
 pub mod replay;
 mod resolve;
 pub mod seal;
-pub mod sockets;
+mod sockets;
 pub mod workload;
 
 pub use agent::{Agent, AgentStatus, Ended, Handle, StartError, StepDown};

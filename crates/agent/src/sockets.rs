@@ -1,7 +1,7 @@
 //! The sockets of an agent: one for its own address, one for each multicast address.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
@@ -66,7 +66,13 @@ pub(crate) fn multicast(group: SocketAddr, interface: IpAddr) -> io::Result<UdpS
             socket.set_multicast_all_v4(false)?;
         }
         (SocketAddr::V6(group), IpAddr::V6(interface)) => {
-            socket.join_multicast_v6(group.ip(), index_of(interface))?;
+            let index = index_of(interface);
+            socket.join_multicast_v6(group.ip(), index)?;
+            // It can be joined where nothing can be sent to it: IPv6's loopback has no route for multicasts
+            // unless somebody gave it one.
+            let sending = udp(group.into())?;
+            sending.set_multicast_if_v6(index)?;
+            sending.connect(&SocketAddr::from(group).into())?;
         }
         (SocketAddr::V4(_), IpAddr::V6(_)) | (SocketAddr::V6(_), IpAddr::V4(_)) => {
             return Err(io::Error::new(
@@ -115,13 +121,97 @@ fn interfaces() -> Vec<Interface> {
         .collect()
 }
 
-/// The address of the interface on which a group is looked for unless told otherwise: the first that
-/// leads away from this host, else the loopback's.
-pub fn default_interface() -> IpAddr {
-    let leads_away = |it: &Interface| it.address.is_ipv4() && !it.address.is_loopback();
-    interfaces()
-        .into_iter()
-        .filter(leads_away)
-        .min_by_key(|it| it.index)
-        .map_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), |it| it.address)
+/// The address of the interface on which a group is looked for unless told otherwise, for members that receive
+/// at any address of the version of `any`.
+///
+/// # Errors
+/// Tells those of which one has to be chosen.
+pub(crate) fn default_interface(any: IpAddr) -> Result<IpAddr, Vec<IpAddr>> {
+    match any {
+        IpAddr::V4(_) => Ok(first_v4(&interfaces())),
+        IpAddr::V6(_) => only_v6(&interfaces()),
+    }
+}
+
+/// The first that leads away from this host, else the loopback's.
+fn first_v4(interfaces: &[Interface]) -> IpAddr {
+    let leads_away = |it: &&Interface| it.address.is_ipv4() && !it.address.is_loopback();
+    let away = interfaces.iter().filter(leads_away);
+    away.min_by_key(|it| it.index)
+        .map_or(Ipv4Addr::LOCALHOST.into(), |it| it.address)
+}
+
+/// The only one that leads away from this host. Every interface has an address of its own link, by which members
+/// cannot answer each other: the link is not told with it. So those do not count, unless there are no others, and
+/// then somebody has to decide. Where none leads away it is the loopback's.
+fn only_v6(interfaces: &[Interface]) -> Result<IpAddr, Vec<IpAddr>> {
+    let is_away = |it: &&Interface| it.address.is_ipv6() && !it.address.is_loopback();
+    let is_of_link = |it: &&Interface| match it.address {
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+        IpAddr::V4(_) => false,
+    };
+    let away = interfaces.iter().filter(is_away);
+    let (of_link, mut beyond): (Vec<&Interface>, Vec<&Interface>) = away.partition(is_of_link);
+    beyond.sort_by_key(|it| it.index);
+    beyond.dedup_by_key(|it| it.index);
+    let addresses = |these: &[&Interface]| these.iter().map(|it| it.address).collect();
+    match (&beyond[..], &of_link[..]) {
+        ([only], _) => Ok(only.address),
+        ([], []) => Ok(Ipv6Addr::LOCALHOST.into()),
+        ([], of_link) => Err(addresses(of_link)),
+        (several, _) => Err(addresses(several)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::{Interface, first_v4, only_v6};
+
+    fn host(addresses: &[(u32, &str)]) -> Vec<Interface> {
+        let interface = |(index, address): &(u32, &str)| Interface {
+            index: *index,
+            address: address.parse().unwrap(),
+        };
+        addresses.iter().map(interface).collect()
+    }
+
+    fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_first_interface_that_leads_away_is_taken() {
+        let host = host(&[
+            (1, "127.0.0.1"),
+            (3, "10.0.0.3"),
+            (2, "10.0.0.2"),
+            (2, "fd00::2"),
+        ]);
+        assert_eq!(first_v4(&host), addresses(&["10.0.0.2"])[0]);
+        assert_eq!(first_v4(&host[..1]), addresses(&["127.0.0.1"])[0]);
+    }
+
+    #[test]
+    fn of_version_6_it_is_taken_if_it_is_the_only_one() {
+        let one = host(&[
+            (1, "::1"),
+            (2, "192.0.2.2"),
+            (2, "fe80::2"),
+            (2, "fd00::2"),
+            (2, "fd00::7"),
+            (3, "fe80::3"),
+        ]);
+        assert_eq!(only_v6(&one), Ok(addresses(&["fd00::2"])[0]));
+        assert_eq!(only_v6(&one[..2]), Ok(addresses(&["::1"])[0]));
+        assert_eq!(only_v6(&one[..3]), Err(addresses(&["fe80::2"])));
+        let two = host(&[
+            (1, "::1"),
+            (4, "fd00::4"),
+            (3, "fe80::3"),
+            (3, "2001:db8::3"),
+        ]);
+        assert_eq!(only_v6(&two), Err(addresses(&["2001:db8::3", "fd00::4"])));
+    }
 }

@@ -3,9 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use hustings_agent::config::{
+    AgentConfig, GroupConfig, ProtocolConfig, Unfit, default_interface, default_multicast,
+};
 use hustings_agent::seal::Key;
-use hustings_agent::{Agent, Ended, Leadership, StartError, sockets};
+use hustings_agent::{Agent, Ended, Leadership, StartError};
 use hustings_protocol::{self as protocol, Merit};
 use tokio::sync::watch;
 
@@ -54,15 +56,11 @@ impl Joining {
         }
     }
 
-    fn config(self) -> AgentConfig {
-        let interface = match self.bind.ip() {
-            ip if ip.is_unspecified() => sockets::default_interface(),
-            ip => ip,
-        };
-        AgentConfig {
+    fn config(self) -> Result<AgentConfig, Unfit> {
+        Ok(AgentConfig {
             name: self.member,
             bind: self.bind,
-            interface,
+            interface: default_interface(self.bind.ip())?,
             http: None,
             insecure: false,
             groups: vec![GroupConfig {
@@ -70,11 +68,11 @@ impl Joining {
                 keys: self.key.into_iter().collect(),
                 merit: Merit(self.priority),
                 protocol: self.protocol,
-                multicast: Some(MULTICAST),
+                multicast: Some(default_multicast(self.bind.ip())),
                 join: self.join,
                 trace: None,
             }],
-        }
+        })
     }
 }
 
@@ -92,7 +90,7 @@ impl Group {
     /// If the options cannot work, or the address cannot be had.
     pub async fn join(joining: Joining) -> Result<Self, StartError> {
         let name = joining.group.clone();
-        let agent = Agent::start(joining.config()).await?;
+        let agent = Agent::start(joining.config()?).await?;
         let watched = agent.handle().watch(&name);
         let leadership = watched.expect("the agent was started with this group");
         Ok(Self {

@@ -12,9 +12,11 @@ use hustings_protocol::{Duration, Merit};
 
 use super::presets::{ANNOUNCE, BOUND, PATIENCE, announce_family};
 use super::values::{ListenFor, OrOff, ProtocolName};
-use super::{AgentConfig, GroupConfig, HTTP, MULTICAST, PORT, ProtocolConfig, Unfit};
+use super::{
+    AgentConfig, GroupConfig, HTTP, PORT, ProtocolConfig, Unfit, default_interface,
+    default_multicast,
+};
 use crate::seal::Key;
-use crate::sockets;
 
 /// Where a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,13 +156,17 @@ impl Draft {
     /// # Errors
     /// Tells the first thing that cannot work, and where it was written.
     pub fn settle(&self) -> Result<AgentConfig, Complaint> {
-        let groups = self.groups.iter().map(|group| self.settle_group(group));
+        let any = self.any();
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| self.settle_group(group, any));
         let groups = groups.collect::<Result<Vec<_>, _>>()?;
-        let bind = self.bind(&groups);
+        let bind = self.bind(any, &groups);
         let config = AgentConfig {
             name: value(&self.name).unwrap_or_else(host_name),
             bind,
-            interface: value(&self.interface).unwrap_or_else(|| interface_for(bind.ip())),
+            interface: self.interface(bind.ip(), &groups)?,
             http: value(&self.http).unwrap_or(OrOff::On(HTTP)).on(),
             insecure: value(&self.insecure).unwrap_or(false),
             groups,
@@ -171,20 +177,39 @@ impl Draft {
 
     /// Where members find each other by multicast any port will do; those who are named with their ports
     /// need one that is known beforehand.
-    fn bind(&self, groups: &[GroupConfig]) -> SocketAddr {
+    fn bind(&self, any: IpAddr, groups: &[GroupConfig]) -> SocketAddr {
         let is_found = |group: &GroupConfig| group.multicast.is_some() && group.join.is_empty();
         let port = match groups.iter().all(is_found) {
             true => 0,
             false => PORT,
         };
-        let any: IpAddr = match value(&self.interface) {
-            Some(IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
-            Some(IpAddr::V4(_)) | None => Ipv4Addr::UNSPECIFIED.into(),
-        };
         value(&self.bind).unwrap_or(SocketAddr::new(any, port))
     }
 
-    fn settle_group(&self, group: &GroupDraft) -> Result<GroupConfig, Complaint> {
+    /// Any address, of the IP version that what was written is of.
+    fn any(&self) -> IpAddr {
+        let multicasts = self.groups.iter().map(|group| value(&group.multicast));
+        let multicast = multicasts.flatten().find_map(OrOff::on);
+        let written = value(&self.bind).map(|it| it.ip());
+        let written = written.or(value(&self.interface));
+        match written.or(multicast.map(|it| it.ip())) {
+            Some(IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+            Some(IpAddr::V4(_)) | None => Ipv4Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    fn interface(&self, bind: IpAddr, groups: &[GroupConfig]) -> Result<IpAddr, Complaint> {
+        let has_multicasts = groups.iter().any(|group| group.multicast.is_some());
+        match value(&self.interface) {
+            Some(interface) => Ok(interface),
+            None if has_multicasts => {
+                default_interface(bind).map_err(|unfit| self.complain_of(&unfit))
+            }
+            None => Ok(bind),
+        }
+    }
+
+    fn settle_group(&self, group: &GroupDraft, any: IpAddr) -> Result<GroupConfig, Complaint> {
         let complain = |misfit: Misfit| {
             let what = format!("group `{}`: {}", group.name.value, misfit.what);
             self.complaint(Some(misfit.place), what)
@@ -194,7 +219,9 @@ impl Draft {
             keys: value(&group.keys).unwrap_or_default(),
             merit: Merit(value(&group.priority).unwrap_or(0)),
             protocol: group.protocol().map_err(complain)?,
-            multicast: value(&group.multicast).unwrap_or(OrOff::On(MULTICAST)).on(),
+            multicast: value(&group.multicast)
+                .unwrap_or(OrOff::On(default_multicast(any)))
+                .on(),
             join: value(&group.join).unwrap_or_default(),
             trace: value(&group.trace),
         })
@@ -218,6 +245,7 @@ impl Draft {
                 named(&groups[1]).and_then(|group| place(&group.trace))
             }
             Unfit::HttpBeyondHost(_) => self.http.as_ref().map(|it| it.place),
+            Unfit::TwoVersions { .. } | Unfit::WhichInterface(_) => place(&self.bind),
             Unfit::NoGroup | Unfit::NotMulticast(_) => None,
         };
         // The complaint names options by itself.
@@ -232,14 +260,6 @@ fn value<T: Clone>(written: &Maybe<T>) -> Option<T> {
 
 fn place<T>(written: &Maybe<T>) -> Option<Place> {
     written.as_ref().map(|it| it.place)
-}
-
-/// A member that receives at one address only sends its multicasts from there too.
-fn interface_for(bind: IpAddr) -> IpAddr {
-    match bind.is_unspecified() {
-        true => sockets::default_interface(),
-        false => bind,
-    }
 }
 
 /// What the host calls itself.

@@ -52,7 +52,7 @@ pub(crate) struct Overrides {
     bind: Option<SocketAddr>,
 
     /// The address of the network interface for multicasts. Default: that of --bind, or the first that
-    /// leads away from this host
+    /// leads away from this host; of IPv6, the only one
     #[arg(long, value_name = "ADDRESS", env = "HUSTINGS_INTERFACE", value_parser = agent_values::interface)]
     interface: Option<IpAddr>,
 
@@ -61,7 +61,8 @@ pub(crate) struct Overrides {
           value_parser = agent_values::place)]
     join: Vec<String>,
 
-    /// Where members find each other without being told, or off. Default: 239.255.72.85:7401
+    /// Where members find each other without being told, or off. Default: 239.255.72.85:7401, or
+    /// [ff05::4855]:7401 where --bind is of IPv6
     #[arg(long, value_name = "ADDRESS:PORT|off", env = "HUSTINGS_MULTICAST",
           value_parser = agent_values::multicast)]
     multicast: Option<OrOff<SocketAddr>>,

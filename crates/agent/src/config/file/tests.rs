@@ -138,6 +138,54 @@ fn members_that_are_named_need_a_known_port() {
     }
 }
 
+/// Interfaces that are not written depend on the host that runs the test.
+#[test]
+fn what_is_not_written_is_of_the_ip_version_of_what_is() {
+    for (agent, lines, bind, multicast) in [
+        (
+            "bind = \"[::1]:0\"",
+            "",
+            "[::1]:0",
+            Some("[ff05::4855]:7401"),
+        ),
+        (
+            "interface = \"fd00::2\"",
+            "",
+            "[::]:0",
+            Some("[ff05::4855]:7401"),
+        ),
+        (
+            "interface = \"fd00::2\"",
+            "multicast = \"[ff05::1]:1\"",
+            "[::]:0",
+            Some("[ff05::1]:1"),
+        ),
+        ("bind = \"[::]:1\"", "multicast = \"off\"", "[::]:1", None),
+    ] {
+        let text = format!("{agent}\ninsecure = true\n[[group]]\nname = \"web\"\n{lines}");
+        let config = settle(&text).unwrap();
+        assert_eq!(config.bind.to_string(), bind, "{text}");
+        let settled = config.groups[0].multicast.map(|it| it.to_string());
+        assert_eq!(settled.as_deref(), multicast, "{text}");
+    }
+    refused(
+        "bind = \"[::1]:0\"\n[[group]]\nname = \"web\"\nmulticast = \"239.1.1.1:1\"",
+        "h.toml:1: multicast 239.1.1.1:1 and bind [::1]:0 are of different IP versions: choose both of one",
+    );
+    refused(
+        "interface = \"127.0.0.1\"\nbind = \"[::1]:0\"\n[[group]]\nname = \"web\"",
+        "h.toml:2: interface 127.0.0.1 and bind [::1]:0 are of different IP versions: choose both of one",
+    );
+    let which = crate::config::Unfit::WhichInterface(vec![
+        "fd00::2".parse().unwrap(),
+        "fd01::2".parse().unwrap(),
+    ]);
+    assert_eq!(
+        which.to_string(),
+        "which network interface leads to the other members? name it with --interface, by its address (fd00::2 or fd01::2), or choose --multicast off"
+    );
+}
+
 #[test]
 fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
     for (text, complaint) in [
