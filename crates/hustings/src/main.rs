@@ -19,7 +19,11 @@ fn main() -> ExitCode {
     if let Some(code) = hustings_agent::workload::stage_main(std::env::args_os()) {
         return code;
     }
-    match commands::Arguments::parse().run() {
+    let arguments = match commands::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => options::environment::name_variable(error).exit(),
+    };
+    match arguments.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell(),
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 mod conditions;
+pub(crate) mod environment;
 pub(crate) mod values;
 
 use clap::{Args, ValueEnum};

@@ -23,7 +23,7 @@ use crate::seal::Key;
 pub enum Place {
     /// In this line of the file.
     Line(usize),
-    /// With this option of the command line.
+    /// With this option of the command line, or the variable that stands for it.
     Option(&'static str),
 }
 
@@ -37,7 +37,7 @@ pub struct Written<T> {
 }
 
 impl<T> Written<T> {
-    /// Given with an option of the command line.
+    /// Given with an option of the command line, or its variable.
     pub fn by_option(option: &'static str, value: T) -> Self {
         let place = Place::Option(option);
         Self { value, place }
@@ -249,7 +249,8 @@ impl Draft {
             Unfit::NoGroup | Unfit::NotMulticast(_) => None,
         };
         // The complaint names options by itself.
-        let place = place.filter(|place| matches!(place, Place::Line(_)));
+        let place =
+            place.filter(|place| !matches!(place, Place::Option(it) if it.starts_with("--")));
         self.complaint(place, unfit.to_string())
     }
 }

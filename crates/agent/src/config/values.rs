@@ -219,6 +219,27 @@ pub fn file(text: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
+/// Yes or no, as people write it in the environment.
+pub fn switch(text: &str) -> Result<bool, Refusal> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" => Ok(false),
+        _ => Err("choose true (or yes, on, 1) or false (or no, off, 0)".to_owned()),
+    }
+}
+
+/// The greatest number of letters that a name may be off to be taken for a known one.
+const MOST_OFF: usize = 3;
+
+/// The known name that is most like `name`, if one is.
+pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let most = MOST_OFF.min(name.len() / 2);
+    let known = known.into_iter();
+    let distances = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let (distance, known) = distances.min()?;
+    (distance <= most).then_some(known)
+}
+
 /// A word, a comma, a word, `or` a word.
 pub(super) fn list(words: &[&str]) -> String {
     match words {
@@ -230,7 +251,7 @@ pub(super) fn list(words: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{OrOff, ProtocolName, address, http, multicast, place};
+    use super::{OrOff, ProtocolName, address, http, multicast, place, switch};
 
     #[test]
     fn every_protocol_is_shown_as_it_is_read() {
@@ -268,6 +289,19 @@ mod tests {
             "",
         ] {
             assert!(place(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn switches_are_yes_or_no() {
+        for (text, value) in [("1", true), ("Yes", true), ("on", true), ("true", true)] {
+            assert_eq!(switch(text), Ok(value));
+        }
+        for text in ["0", "no", "OFF", "false"] {
+            assert_eq!(switch(text), Ok(false));
+        }
+        for text in ["", "2", "truth"] {
+            assert!(switch(text).is_err(), "{text}");
         }
     }
 

@@ -11,7 +11,7 @@ use hustings_protocol::Duration;
 
 use super::agent::client::ClientOptions;
 use crate::failure::{Failure, say};
-use crate::options::values;
+use crate::options::{environment, values};
 
 /// Make this host's agent give up leadership, and stay out of elections for a while
 #[derive(Debug, Args)]
@@ -42,7 +42,8 @@ impl StepDown {
         let Self { group, span, agent } = self;
         if group.contains(['/', '?', '#', '%', ' ']) || group.is_empty() {
             return Err(Failure::Usage(format!(
-                "--group `{group}` is no group's name: choose one that `hustings status` lists"
+                "{} `{group}` is no group's name: choose one that `hustings status` lists",
+                environment::given_by("--group")
             )));
         }
         let client = agent.client();

@@ -11,7 +11,7 @@ use hustings_agent::config::values::{self as agent_values, ListenFor, OrOff, Pro
 use hustings_agent::seal::Key;
 use hustings_protocol::Duration;
 
-use super::values;
+use super::{environment, values};
 use crate::failure::{Failure, say};
 
 /// What an agent is told.
@@ -97,7 +97,7 @@ pub(crate) struct Overrides {
 
     /// Let groups do without a key beyond this host, and HTTP listen beyond it
     #[arg(long, env = "HUSTINGS_INSECURE", num_args = 0..=1, require_equals = true,
-          value_name = "true|false", default_missing_value = "true", hide_possible_values = true)]
+          value_name = "true|false", default_missing_value = "true", value_parser = agent_values::switch)]
     insecure: Option<bool>,
 }
 
@@ -110,6 +110,9 @@ impl AgentOptions {
     /// The configuration: options before the environment, before the file, before defaults. Warns of
     /// what should not be left so.
     pub(crate) fn config(&self) -> Result<AgentConfig, Failure> {
+        for warning in environment::warnings() {
+            say(&format!("warning: {warning}"));
+        }
         self.overrides.config(self.config.as_deref())
     }
 }
@@ -166,7 +169,8 @@ impl Overrides {
             return Ok(());
         };
         if draft.groups.is_empty() {
-            let name = Written::by_option("--group", name.clone());
+            let source = environment::given_by("--group");
+            let name = Written::by_option(source, name.clone());
             draft.groups.push(GroupDraft::new(name));
             return Ok(());
         }
@@ -178,7 +182,8 @@ impl Overrides {
         draft.groups.retain(|it| it.name.value == *name);
         match (draft.groups.is_empty(), &draft.file) {
             (true, Some(file)) => Err(Failure::Usage(format!(
-                "--group {name}: no such group in {}: choose {}",
+                "{} {name}: no such group in {}: choose {}",
+                environment::given_by("--group"),
                 file.display(),
                 known.join(", ")
             ))),
@@ -208,7 +213,8 @@ impl Overrides {
 /// Lays an option's value, if it was given, over what was there.
 fn lay<T: Clone>(option: &'static str, given: &Option<T>, written: &mut Option<Written<T>>) {
     if let Some(value) = given {
-        *written = Some(Written::by_option(option, value.clone()));
+        let source = environment::given_by(option);
+        *written = Some(Written::by_option(source, value.clone()));
     }
 }
 

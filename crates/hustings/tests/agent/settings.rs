@@ -103,3 +103,93 @@ fn two_agents_cannot_have_one_http_address() {
         &format!("error: no agent answers at {http}: is `hustings agent` running? (--http ADDR)\n"),
     );
 }
+
+#[test]
+fn a_wrong_value_of_a_variable_is_told_with_its_name() {
+    for (variable, value, arguments, complaint) in [
+        (
+            "HUSTINGS_ANNOUNCE",
+            "1ns",
+            "agent --group web",
+            "error: invalid value '1ns' for 'HUSTINGS_ANNOUNCE': too short: choose from 1ms to 1h\n",
+        ),
+        (
+            "HUSTINGS_INSECURE",
+            "perhaps",
+            "run --group web -- env --insecure",
+            "error: invalid value 'perhaps' for 'HUSTINGS_INSECURE': choose true (or yes, on, 1) or false (or no, off, 0)\n",
+        ),
+        (
+            "HUSTINGS_LOG",
+            "loud",
+            "agent --group web",
+            "error: invalid value 'loud' for 'HUSTINGS_LOG'\n",
+        ),
+        (
+            "HUSTINGS_LISTEN",
+            "1ms",
+            "agent --group web",
+            "error: HUSTINGS_LISTEN: group `web`: listen 1ms is not more than announce 100ms",
+        ),
+        (
+            "HUSTINGS_NAME",
+            "a b",
+            "agent --group web --bind 127.0.0.1:0",
+            "error: HUSTINGS_NAME: name `a b`: ",
+        ),
+        (
+            "HUSTINGS_HTTP",
+            "off",
+            "status",
+            "error: invalid value 'off' for 'HUSTINGS_HTTP': an agent that does not listen for HTTP cannot be asked: start it with an address, as in --http 127.0.0.1:7480, and ask there\n",
+        ),
+        (
+            "HUSTINGS_GROUP",
+            "a/b",
+            "step-down",
+            "error: HUSTINGS_GROUP `a/b` is no group's name",
+        ),
+    ] {
+        let outcome = finish(command(arguments).env(variable, value));
+        refused(&outcome, 2, complaint);
+    }
+    let by_option =
+        finish(command("agent --group web --announce=1us").env("HUSTINGS_ANNOUNCE", "1ns"));
+    refused(
+        &by_option,
+        2,
+        "invalid value '1us' for '--announce <DURATION>'",
+    );
+}
+
+#[test]
+fn insecure_is_a_switch_in_the_environment_too() {
+    let path = file(
+        "insecure.toml",
+        0o600,
+        "bind = \"10.0.0.1:1\"\n[[group]]\nname = \"web\"\n",
+    );
+    let check = |value: &str| {
+        let check = format!("config check {}", path.display());
+        finish(command(&check).env("HUSTINGS_INSECURE", value))
+    };
+    for yes in ["1", "true", "yes", "on"] {
+        check(yes).text();
+    }
+    for no in ["0", "false", "no", "off"] {
+        refused(&check(no), 2, "group `web` has no key");
+    }
+    refused(&check(""), 2, "HUSTINGS_INSECURE");
+}
+
+#[test]
+fn a_misspelt_variable_is_warned_of() {
+    let environment = [("HUSTINGS_GRUOP", "web"), ("HUSTINGS_LEADER", "alpha")];
+    for arguments in ["agent", "run -- true"] {
+        let outcome = finish(command(arguments).envs(environment));
+        refused(&outcome, 2, "error: no group to be a member of");
+        let warning = "warning: HUSTINGS_GRUOP is no variable of hustings and has no effect: did you mean HUSTINGS_GROUP?";
+        assert_eq!(outcome.said.lines().next(), Some(warning));
+        assert_eq!(outcome.said.matches("warning: ").count(), 1);
+    }
+}

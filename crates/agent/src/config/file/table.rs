@@ -8,10 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::fields::{Field, is_secret, sample};
 use crate::config::draft::{Complaint, Place, Written};
-use crate::config::values::list;
-
-/// The greatest number of letters that a name may be off to be taken for a known one.
-const MOST_OFF: usize = 3;
+use crate::config::values::{list, nearest};
 
 /// As much of a value as is shown.
 const MOST_SHOWN: usize = 60;
@@ -57,7 +54,10 @@ impl<'t> Table<'t> {
             return Ok(());
         };
         let name = first.get_ref();
-        let remedy = match (hint(name), nearest(name, known)) {
+        let remedy = match (
+            hint(name),
+            nearest(name, known.iter().map(|field| field.name)),
+        ) {
             (Some(hint), _) => hint.to_owned(),
             (None, Some(nearest)) => format!("did you mean {nearest}?"),
             (None, None) => {
@@ -194,14 +194,4 @@ impl<'t> Table<'t> {
 /// The number of the line in which a byte stands.
 pub(super) fn line_at(text: &str, byte: usize) -> usize {
     text.bytes().take(byte).filter(|it| *it == b'\n').count() + 1
-}
-
-/// The known name that is most like `name`, if one is.
-fn nearest(name: &str, known: &[Field]) -> Option<&'static str> {
-    let most = MOST_OFF.min(name.len() / 2);
-    let distances = known
-        .iter()
-        .map(|field| (strsim::damerau_levenshtein(name, field.name), field.name));
-    let (distance, name) = distances.min()?;
-    (distance <= most).then_some(name)
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_agent::config::values;
+use hustings_agent::config::values::{self, OrOff};
 use hustings_agent::http::STEERING_HEADER;
 use hustings_agent::{Leadership, Mode};
 use serde::de::DeserializeOwned;
@@ -24,8 +24,20 @@ const SILENCE: Duration = Duration::from_secs(45);
 pub(in crate::commands) struct ClientOptions {
     /// Where the agent listens for HTTP
     #[arg(long, value_name = "ADDRESS:PORT", env = "HUSTINGS_HTTP", default_value = "127.0.0.1:7480",
-          value_parser = values::address)]
+          value_parser = listening)]
     http: SocketAddr,
+}
+
+/// Where an agent listens, if it does.
+fn listening(text: &str) -> Result<SocketAddr, String> {
+    match values::http(text)? {
+        OrOff::On(address) => Ok(address),
+        OrOff::Off => Err(
+            "an agent that does not listen for HTTP cannot be asked: start it with an address, as in \
+             --http 127.0.0.1:7480, and ask there"
+                .to_owned(),
+        ),
+    }
 }
 
 /// How to print.

@@ -1,0 +1,147 @@
+//! Variables that stand for options: which they are, and which of the two a value came by.
+
+use clap::error::{ContextKind, ContextValue};
+use hustings_agent::config::values::nearest;
+
+const PREFIX: &str = "HUSTINGS_";
+
+/// Every variable, and the option that it stands for.
+const VARIABLES: [(&str, &str); 17] = [
+    ("HUSTINGS_CONFIG", "--config"),
+    ("HUSTINGS_GROUP", "--group"),
+    ("HUSTINGS_NAME", "--name"),
+    ("HUSTINGS_KEY", "--key"),
+    ("HUSTINGS_KEY_FILE", "--key-file"),
+    ("HUSTINGS_BIND", "--bind"),
+    ("HUSTINGS_INTERFACE", "--interface"),
+    ("HUSTINGS_JOIN", "--join"),
+    ("HUSTINGS_MULTICAST", "--multicast"),
+    ("HUSTINGS_PROTOCOL", "--protocol"),
+    ("HUSTINGS_PRIORITY", "--priority"),
+    ("HUSTINGS_ANNOUNCE", "--announce"),
+    ("HUSTINGS_LISTEN", "--listen"),
+    ("HUSTINGS_HTTP", "--http"),
+    ("HUSTINGS_TRACE", "--trace"),
+    ("HUSTINGS_INSECURE", "--insecure"),
+    ("HUSTINGS_LOG", "--log"),
+];
+
+/// What a command finds in its environment besides the group: it may be `hustings` again.
+const HANDED_ON: [&str; 2] = ["HUSTINGS_LEADER", "HUSTINGS_FENCE"];
+
+/// What the value of an option that has one was given by: the option itself, or its variable.
+pub(crate) fn given_by(option: &str) -> &str {
+    let is_given = |variable: &str| std::env::var_os(variable).is_some();
+    let known = VARIABLES.iter().find(|(_, known)| *known == option);
+    match known {
+        Some((variable, _)) if is_given(variable) && !is_on_command_line(option) => variable,
+        Some(_) | None => option,
+    }
+}
+
+fn is_on_command_line(option: &str) -> bool {
+    let is_it = |argument: &str| {
+        let rest = argument.strip_prefix(option);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    // What comes after `--` is another program's.
+    let ours = std::env::args_os().take_while(|argument| argument != "--");
+    ours.map(|argument| argument.to_string_lossy().into_owned())
+        .any(|argument| is_it(&argument))
+}
+
+/// The complaint names the option in any case: where a variable is to blame, now that.
+pub(crate) fn name_variable(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) {
+        let end = argument.find([' ', '[']).unwrap_or(argument.len());
+        let option = &argument[..end];
+        let source = given_by(option);
+        if source != option {
+            let source = ContextValue::String(source.to_owned());
+            error.insert(ContextKind::InvalidArg, source);
+        }
+    }
+    error
+}
+
+/// What to say of variables that look like ours and are not: whoever set one expects something of it.
+pub(crate) fn warnings() -> Vec<String> {
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    names.filter_map(|name| warning(&name)).collect()
+}
+
+fn warning(variable: &str) -> Option<String> {
+    let name = variable.strip_prefix(PREFIX)?;
+    let variables = VARIABLES.map(|(known, _)| known);
+    let mut known = variables.into_iter().chain(HANDED_ON);
+    if known.any(|known| known == variable) {
+        return None;
+    }
+    // What all have in common says nothing about how like they are.
+    let names = variables.iter().filter_map(|it| it.strip_prefix(PREFIX));
+    let remedy = match nearest(name, names) {
+        Some(nearest) => format!("did you mean {PREFIX}{nearest}?"),
+        None => "`hustings agent --help` names those that there are".to_owned(),
+    };
+    Some(format!(
+        "{variable} is no variable of hustings and has no effect: {remedy}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
+    use super::{VARIABLES, warning};
+    use crate::commands::Arguments;
+
+    /// The variables of a command and of those below it, each with its option.
+    fn variables(command: &clap::Command) -> BTreeSet<(String, String)> {
+        let arguments = command.get_arguments().filter_map(|argument| {
+            let variable = argument.get_env()?.to_string_lossy().into_owned();
+            Some((variable, format!("--{}", argument.get_long()?)))
+        });
+        let below = command.get_subcommands().flat_map(variables);
+        arguments.chain(below).collect()
+    }
+
+    #[test]
+    fn every_variable_is_known() {
+        let mut declared = variables(&Arguments::command());
+        // Read without clap, whose help would show the key.
+        for (variable, option) in [
+            ("HUSTINGS_KEY", "--key"),
+            ("HUSTINGS_KEY_FILE", "--key-file"),
+        ] {
+            declared.insert((variable.to_owned(), option.to_owned()));
+        }
+        let known = VARIABLES.map(|(name, option)| (name.to_owned(), option.to_owned()));
+        assert_eq!(declared, BTreeSet::from(known));
+    }
+
+    #[test]
+    fn variables_that_are_none_of_ours_are_told() {
+        for ours in [
+            "HUSTINGS_GROUP",
+            "HUSTINGS_LEADER",
+            "HUSTINGS_FENCE",
+            "HUSTINGS_KEY_FILE",
+            "PATH",
+        ] {
+            assert_eq!(warning(ours), None);
+        }
+        for (name, remedy) in [
+            ("HUSTINGS_GRUOP", "did you mean HUSTINGS_GROUP?"),
+            ("HUSTINGS_KEYFILE", "did you mean HUSTINGS_KEY_FILE?"),
+            (
+                "HUSTINGS_COLOUR",
+                "`hustings agent --help` names those that there are",
+            ),
+        ] {
+            let expected = format!("{name} is no variable of hustings and has no effect: {remedy}");
+            assert_eq!(warning(name), Some(expected));
+        }
+    }
+}
