@@ -63,6 +63,12 @@ fn the_commands_exit_code_is_ours() {
 fn the_example_elects_resigns_and_ends() {
     let programs = Path::new(env!("CARGO_BIN_EXE_hustings")).parent();
     let example = programs.expect("in a directory").join("examples/elect");
+    // Cargo builds it beside the tests, but not if asked for one of them alone.
+    assert!(
+        example.exists(),
+        "there is no {}: build it: cargo build -p hustings --examples",
+        example.display()
+    );
     let said = finish(&mut Command::new(example)).text();
     let mut lines = said.lines();
     let leader = lines.next().expect("a leader");
