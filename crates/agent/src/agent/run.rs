@@ -182,7 +182,21 @@ impl Loop {
             .and_then(Frame::decode)
         {
             Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
-            Err(why) => self.groups[keeper].counters.reject(why),
+            Err(why) => self.refuse(keeper, from, why),
+        }
+    }
+
+    /// A frame is not let in. A member whose key is wrong is alone, and should not be so without a word; but
+    /// groups that meet at one address hear each other all the time, so that it is said ever more rarely.
+    fn refuse(&mut self, keeper: usize, from: SocketAddr, why: Rejected) {
+        let counters = &mut self.groups[keeper].counters;
+        counters.reject(why);
+        let count = counters.unknown_key;
+        if why == Rejected::Key && count.is_power_of_two() {
+            tracing::warn!(
+                "a frame from {from} is under a key that is not ours, and so were {} before: another group's, or a member's whose key differs: see that key or key-file is the same on every host (`hustings keys` makes one)",
+                count - 1
+            );
         }
     }
 

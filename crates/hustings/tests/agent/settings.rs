@@ -83,6 +83,25 @@ fn a_bad_key_is_never_shown() {
     }
 }
 
+/// They meet where nobody else does: others' frames would be told as well.
+#[test]
+fn a_member_with_another_key_is_told_of() {
+    let group = process::group("keys");
+    let options = "--bind 127.0.0.1:0 --http off --multicast 239.255.72.86:7402";
+    let agent = |name: &str, key: &str| {
+        Program::start(&format!(
+            "agent --group {group} --name {name} --key {key} {options}"
+        ))
+    };
+    let mut alpha = agent("alpha", KEY);
+    alpha.until_said_containing("alpha leads (this member)");
+    let mut beta = agent("beta", &KEY.replace('0', "1"));
+    for member in [&mut alpha, &mut beta] {
+        let said = member.until_said_containing("is under a key that is not ours");
+        assert!(said.contains("WARN a frame from 127.0.0.1:"), "{said}");
+    }
+}
+
 #[test]
 fn two_agents_cannot_have_one_http_address() {
     let mut alpha = Program::agent(&process::group("first"), "alpha", "127.0.0.1:0");
