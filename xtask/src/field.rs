@@ -10,6 +10,7 @@ pub(crate) mod faults;
 mod ground;
 mod heal;
 mod hosts;
+mod load;
 mod losses;
 mod measure;
 mod members;
@@ -79,6 +80,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     losses::run(ground, options, &mut report)?;
     heal::run(ground, options, &mut report)?;
     cost::run(ground, options, &mut report)?;
+    load::run(ground, options, &mut report)?;
     crowd::run(ground, options, &mut report)?;
     protocols::run(ground, options, &mut report)?;
     report.close()

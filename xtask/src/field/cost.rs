@@ -1,9 +1,6 @@
-//! What a group costs when nothing happens, and whether it stands while the machine is busy.
+//! What a group costs when nothing happens.
 
-use std::hint;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Options;
 use super::bare::Bare;
@@ -12,7 +9,7 @@ use super::hosts::Packets;
 use super::measure::{cpu_ns, milliseconds, now_ns, pss_mib};
 use super::members::Members;
 use super::table::{Report, Verdict};
-use super::trials::{QUICK, USUAL};
+use super::trials::USUAL;
 use crate::Result;
 
 const IDLE: &str = "idle, announce 100 ms";
@@ -21,32 +18,23 @@ const IDLE_FOR: Duration = Duration::from_secs(20);
 const USUAL_EVERY: Duration = Duration::from_millis(100);
 const ANNOUNCEMENTS: f64 = 10.0;
 
-const BUSY: &str = "four busy loops, announce 20 ms, listen 80 ms";
-const BUSY_LOOPS: usize = 4;
-const NAP: Duration = Duration::from_millis(5);
-/// With [`QUICK`].
-const QUICK_EVERY: Duration = Duration::from_millis(20);
-
 /// How long bare loops are watched.
 const BARE_FOR: Duration = Duration::from_secs(10);
 
 /// What a member cost in a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Cost {
-    cpu_ms: f64,
+pub(super) struct Cost {
+    pub(super) cpu_ms: f64,
     pss_mib: f64,
     sent: f64,
     received: f64,
 }
 
 pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()> {
-    if options.wants(IDLE) {
-        idle(ground, report)?;
+    match options.wants(IDLE) {
+        true => idle(ground, report),
+        false => Ok(()),
     }
-    if options.wants(BUSY) {
-        busy(ground, options, report)?;
-    }
-    Ok(())
 }
 
 fn idle(ground: Ground<'_>, report: &mut Report) -> Result<()> {
@@ -110,40 +98,12 @@ fn idle(ground: Ground<'_>, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn busy(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()> {
-    let (mut members, leader) = ground.settled(QUICK)?;
-    let everyone = members.everyone();
-    let before = members.said(&everyone);
-    let span = Duration::from_secs(options.seconds);
-    let (costs, stall) = with_busy_loops(|| watch(ground, &mut members, span));
-    let costs = costs?;
-    let changes = members.said(&everyone) - before;
-    let (bare, _) = with_busy_loops(|| Bare::measure(ground.hosts, QUICK_EVERY, BARE_FOR));
-    let bare = bare?;
-    let title = format!(
-        "While the machine is busy, for {} s; processor time a second beside a bare loop's:",
-        options.seconds
-    );
-    let headings = ["changes", "CPU ms", "bare", "leader", "bare", "stall ms"];
-    let mut table = report.table(&title, &headings);
-    let mean = mean(&costs).cpu_ms;
-    let cells = [
-        changes.to_string(),
-        format!("{mean:.2}"),
-        format!("{:.2}", bare.mean()),
-        format!("{:.2}", costs[leader].cpu_ms),
-        format!("{:.2}", bare.sender),
-        format!("{:.0}", stall.as_secs_f64() * 1e3),
-    ];
-    let verdict = Verdict::new("0 changes, 3 ms", changes == 0 && mean <= 3.0);
-    table.row(BUSY, &cells, &verdict);
-    table.note("stall: the longest that a thread of this command did not run. A leader that does not run for");
-    table.note("longer than the listen interval has to give up, whatever the reason.");
-    Ok(())
-}
-
 /// What each member costs in a second, over `span`.
-fn watch(ground: Ground<'_>, members: &mut Members<'_>, span: Duration) -> Result<Vec<Cost>> {
+pub(super) fn watch(
+    ground: Ground<'_>,
+    members: &mut Members<'_>,
+    span: Duration,
+) -> Result<Vec<Cost>> {
     let look = |members: &Members<'_>| -> Result<Vec<(u64, Packets)>> {
         let look = |&it: &usize| Ok((cpu_ns(members.pid(it)?)?, ground.hosts.packets(it)?));
         members.everyone().iter().map(look).collect()
@@ -174,7 +134,7 @@ fn dearest(costs: &[Cost]) -> Cost {
 }
 
 /// What one of them costs on average.
-fn mean(costs: &[Cost]) -> Cost {
+pub(super) fn mean(costs: &[Cost]) -> Cost {
     let of = |part: fn(&Cost) -> f64| costs.iter().map(part).sum::<f64>() / costs.len() as f64;
     Cost {
         cpu_ms: of(|cost| cost.cpu_ms),
@@ -182,33 +142,6 @@ fn mean(costs: &[Cost]) -> Cost {
         sent: of(|cost| cost.sent),
         received: of(|cost| cost.received),
     }
-}
-
-/// Keeps the machine busy while `work` is done. Tells besides for how long a thread that sleeps no more than
-/// [`NAP`] at a time was not woken up: on a shared machine all of it may stand still.
-fn with_busy_loops<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let sleeper = scope.spawn(|| {
-            let mut longest = Duration::ZERO;
-            while !is_over.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                thread::sleep(NAP);
-                longest = longest.max(began.elapsed());
-            }
-            longest
-        });
-        for _ in 0..BUSY_LOOPS {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    hint::spin_loop();
-                }
-            });
-        }
-        let done = work();
-        is_over.store(true, Ordering::Relaxed);
-        (done, sleeper.join().unwrap_or_default())
-    })
 }
 
 #[cfg(test)]

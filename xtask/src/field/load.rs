@@ -1,0 +1,187 @@
+//! Whether a group with short intervals stands while the machine is busy.
+
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::Options;
+use super::bare::Bare;
+use super::cost::{mean, watch};
+use super::ground::Ground;
+use super::measure::{milliseconds, now_ns};
+use super::members::Members;
+use super::table::{Report, Verdict};
+use super::trials::QUICK;
+use crate::Result;
+
+const BUSY: &str = "four busy loops, announce 20 ms, listen 80 ms";
+const BUSY_LOOPS: usize = 4;
+
+/// With [`QUICK`].
+const ANNOUNCE_MS: f64 = 20.0;
+const LISTEN_MS: f64 = 80.0;
+
+/// How long bare loops are watched.
+const BARE_FOR: Duration = Duration::from_secs(10);
+
+/// How long a thread sleeps that watches for stalls.
+const NAP: Duration = Duration::from_millis(5);
+
+/// A processor did not run a thread that was due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Stall {
+    began_ns: u64,
+    ended_ns: u64,
+}
+
+impl Stall {
+    fn lasted_ms(self) -> f64 {
+        milliseconds(self.began_ns, self.ended_ns)
+    }
+
+    /// Whether a member that changed its mind at `at_ns` had to. A leader that does not run is silent, and
+    /// is missed after the listen interval; an announcement may have been due when it stopped.
+    fn explains(self, at_ns: u64) -> bool {
+        let until_ns = self.ended_ns + (LISTEN_MS * 1e6) as u64;
+        self.lasted_ms() > LISTEN_MS - ANNOUNCE_MS && (self.began_ns..=until_ns).contains(&at_ns)
+    }
+}
+
+pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()> {
+    if !options.wants(BUSY) {
+        return Ok(());
+    }
+    let (mut members, leader) = ground.settled(QUICK)?;
+    let before: Vec<usize> = said(&members);
+    let span = Duration::from_secs(options.seconds);
+    let (costs, stalls) = with_busy_loops(|| watch(ground, &mut members, span));
+    let costs = costs?;
+    let changes: Vec<u64> = changes(&members, &before);
+    let explained = |at: &&u64| stalls.iter().any(|stall| stall.explains(**at));
+    let explained = changes.iter().filter(explained).count();
+    let (bare, _) = with_busy_loops(|| {
+        Bare::measure(
+            ground.hosts,
+            Duration::from_millis(ANNOUNCE_MS as u64),
+            BARE_FOR,
+        )
+    });
+    let bare = bare?;
+    let title = format!(
+        "While the machine is busy, for {} s; processor time a second beside a bare loop's:",
+        options.seconds
+    );
+    let headings = [
+        "changes", "in stall", "stall ms", "CPU ms", "bare", "leader", "bare",
+    ];
+    let mut table = report.table(&title, &headings);
+    let mean = mean(&costs).cpu_ms;
+    let longest = stalls.iter().map(|it| it.lasted_ms()).fold(0.0, f64::max);
+    let cells = [
+        changes.len().to_string(),
+        explained.to_string(),
+        format!("{longest:.0}"),
+        format!("{mean:.2}"),
+        format!("{:.2}", bare.mean()),
+        format!("{:.2}", costs[leader].cpu_ms),
+        format!("{:.2}", bare.sender),
+    ];
+    let is_met = changes.len() == explained && mean <= 3.0;
+    let verdict = Verdict::new("0 changes but in stalls, 3 ms", is_met);
+    table.row(BUSY, &cells, &verdict);
+    table.note("stall: the longest that a processor did not run a thread of this command that was due. In one longer");
+    table.note("than the listen interval less an announce interval nobody can tell a leader that stands still from one");
+    table.note("that is gone: changes in and just after such stalls are counted apart.");
+    Ok(())
+}
+
+fn said(members: &Members<'_>) -> Vec<usize> {
+    let said = |&index: &usize| members.words(index).len();
+    members.everyone().iter().map(said).collect()
+}
+
+/// When members changed their minds since all had said `before` words.
+fn changes(members: &Members<'_>, before: &[usize]) -> Vec<u64> {
+    let news = |(index, before): (usize, &usize)| {
+        let words = members.words(index).iter().skip(*before);
+        words.map(|word| word.at_ns).collect::<Vec<u64>>()
+    };
+    before.iter().enumerate().flat_map(news).collect()
+}
+
+/// Keeps the machine busy while `work` is done. Tells besides when a processor stood still.
+fn with_busy_loops<T>(work: impl FnOnce() -> T) -> (T, Vec<Stall>) {
+    let is_over = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watchers: Vec<_> = processors()
+            .into_iter()
+            .map(|processor| scope.spawn(move || watch_for_stalls(processor, is_over)))
+            .collect();
+        for _ in 0..BUSY_LOOPS {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            });
+        }
+        let done = work();
+        is_over.store(true, Ordering::Relaxed);
+        let stalls = watchers.into_iter().filter_map(|it| it.join().ok());
+        (done, stalls.flatten().collect())
+    })
+}
+
+/// A set for each processor that this process may use, with nothing else in it.
+fn processors() -> Vec<CpuSet> {
+    let all = sched_getaffinity(None).unwrap_or_default();
+    let one = |index: usize| {
+        let mut set = CpuSet::new();
+        set.set(index);
+        set
+    };
+    (0..CpuSet::MAX_CPU)
+        .filter(|&it| all.is_set(it))
+        .map(one)
+        .collect()
+}
+
+fn watch_for_stalls(processor: CpuSet, is_over: &AtomicBool) -> Vec<Stall> {
+    // Where that is not allowed it runs on any of them.
+    let _ = sched_setaffinity(None, &processor);
+    let mut stalls = Vec::new();
+    while !is_over.load(Ordering::Relaxed) {
+        let began_ns = now_ns();
+        thread::sleep(NAP);
+        let stall = Stall {
+            began_ns,
+            ended_ns: now_ns(),
+        };
+        // Less than two naps more is what a busy machine does.
+        if stall.lasted_ms() > 3.0 * NAP.as_secs_f64() * 1e3 {
+            stalls.push(stall);
+        }
+    }
+    stalls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stall;
+
+    #[test]
+    fn only_a_long_stall_explains_a_change_and_only_one_in_it_or_just_after() {
+        let ms = 1_000_000;
+        let stall = |lasted: u64| Stall {
+            began_ns: 1_000 * ms,
+            ended_ns: (1_000 + lasted) * ms,
+        };
+        assert!(stall(61).explains(1_100 * ms));
+        assert!(stall(61).explains(1_141 * ms));
+        assert!(!stall(61).explains(1_142 * ms));
+        assert!(!stall(61).explains(999 * ms));
+        assert!(!stall(60).explains(1_050 * ms));
+    }
+}
