@@ -1,8 +1,8 @@
 //! Sealed frames: nobody without the group's key reads, forges or alters what members say.
 //!
 //! A frame on the wire is a version byte, four bytes that tell the key, a nonce of 24 bytes, and the
-//! content under XChaCha20-Poly1305. The long nonce is drawn at random: so no two processes that
-//! share a key need to agree on who has used which.
+//! content under XChaCha20-Poly1305. Two thirds of the long nonce are drawn at random when a member comes up, the
+//! rest counts its frames: so no two processes that share a key need to agree on who has used which.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
@@ -13,6 +13,7 @@ pub const VERSION: u8 = 1;
 
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 24;
+const DRAWN_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 const HEADER_BYTES: usize = 1 + KEY_ID_BYTES + NONCE_BYTES;
 
@@ -84,6 +85,33 @@ pub struct BadKey;
 /// The keys of one group: the first seals, all open, so that keys change without a pause.
 pub struct Keyring {
     keys: Vec<([u8; KEY_ID_BYTES], XChaCha20Poly1305)>,
+    nonces: Nonces,
+}
+
+/// Nonces that nobody else uses: the operating system is asked for randomness once, not for each frame.
+#[derive(Debug, Default)]
+struct Nonces {
+    drawn: Option<[u8; DRAWN_BYTES]>,
+    used: u64,
+}
+
+impl Nonces {
+    fn next(&mut self) -> Result<[u8; NONCE_BYTES], getrandom::Error> {
+        let drawn = match self.drawn.filter(|_| self.used < u64::MAX) {
+            Some(drawn) => drawn,
+            None => {
+                let mut drawn = [0; DRAWN_BYTES];
+                getrandom::fill(&mut drawn)?;
+                self.used = 0;
+                *self.drawn.insert(drawn)
+            }
+        };
+        self.used += 1;
+        let mut nonce = [0; NONCE_BYTES];
+        nonce[..DRAWN_BYTES].copy_from_slice(&drawn);
+        nonce[DRAWN_BYTES..].copy_from_slice(&self.used.to_le_bytes());
+        Ok(nonce)
+    }
 }
 
 impl Keyring {
@@ -94,6 +122,7 @@ impl Keyring {
             keys: keys
                 .map(|key| (key.id(), XChaCha20Poly1305::new(&key.0.into())))
                 .collect(),
+            nonces: Nonces::default(),
         }
     }
 
@@ -112,9 +141,8 @@ impl Keyring {
     ///
     /// # Errors
     /// If the operating system has no randomness to give.
-    pub fn seal(&self, content: &[u8], frame: &mut Vec<u8>) -> Result<(), getrandom::Error> {
-        let mut nonce = [0; NONCE_BYTES];
-        getrandom::fill(&mut nonce)?;
+    pub fn seal(&mut self, content: &[u8], frame: &mut Vec<u8>) -> Result<(), getrandom::Error> {
+        let nonce = self.nonces.next()?;
         let (id, cipher) = &self.keys[0]; // `new` has put one there
         frame.clear();
         frame.push(VERSION);
@@ -188,7 +216,10 @@ pub enum Rejected {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Keyring, OVERHEAD_BYTES, Rejected};
+    use super::{
+        DRAWN_BYTES, HEADER_BYTES, KEY_ID_BYTES, Key, Keyring, Nonces, OVERHEAD_BYTES, Rejected,
+    };
+    use std::collections::BTreeSet;
 
     fn sealed(key: &Key, content: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
@@ -208,6 +239,25 @@ mod tests {
         let mut frame = sealed(&new, b"vote");
         let only_old = Keyring::new(&old, &[]);
         assert_eq!(only_old.open(&mut frame), Err(Rejected::Key));
+    }
+
+    #[test]
+    fn no_nonce_is_used_twice_by_one_ring_or_by_two() {
+        let key = Key::generate().unwrap();
+        let mut rings = [Keyring::new(&key, &[]), Keyring::new(&key, &[])];
+        let mut nonces = BTreeSet::new();
+        for _ in 0..1_000 {
+            for ring in &mut rings {
+                let mut frame = Vec::new();
+                ring.seal(b"vote", &mut frame).unwrap();
+                assert!(nonces.insert(frame[1 + KEY_ID_BYTES..HEADER_BYTES].to_vec()));
+            }
+        }
+        let mut worn_out = Nonces {
+            drawn: Some([7; DRAWN_BYTES]),
+            used: u64::MAX,
+        };
+        assert_ne!(worn_out.next().unwrap()[..DRAWN_BYTES], [7; DRAWN_BYTES]);
     }
 
     #[test]
