@@ -1,16 +1,14 @@
 //! Who listens to what: so that a multicast costs the time of those to whom it makes a difference.
 //!
 //! Where members announce themselves to a million others, nearly all of these know of somebody
-//! better and ignore it. A [`Protocol`] may say so ([`Protocol::deaf_up_to`]); here its members are
-//! kept in the order of what they ignore, each filed under what it ignored when it was last looked
-//! at. It may ignore more by now, but not less.
+//! better and ignore it. A protocol may say so ([`hustings_protocol::Protocol::deaf_up_to`]); here its
+//! members are kept in the order of what they ignore, each filed under what it ignored when it was
+//! last looked at. It may ignore more by now, but not less.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use hustings_protocol::{Candidate, Protocol};
-
-use crate::population::Population;
+use hustings_protocol::Candidate;
 
 /// Members by what they ignore.
 #[derive(Debug, Default)]
@@ -26,31 +24,28 @@ pub(crate) struct Attention {
 }
 
 impl Attention {
-    /// Files all members.
-    pub(crate) fn of<P: Protocol>(members: &[P], people: &Population, config: &P::Config) -> Self {
-        let ignores =
-            |member: &u32| members[*member as usize].deaf_up_to(people.candidate(*member), config);
-        let all = || (0..members.len() as u32).rev();
-        let mut untouched: Vec<u32> = Vec::with_capacity(members.len());
-        untouched.extend(all().filter(|member| ignores(member).is_some()));
+    /// Files the members from 0 to `count`, each by what it `ignores`.
+    pub(crate) fn of(count: u32, ignores: impl Fn(u32) -> Option<Candidate>) -> Self {
+        let all = || (0..count).rev();
+        let mut untouched: Vec<u32> = Vec::with_capacity(count as usize);
+        untouched.extend(all().filter(|&member| ignores(member).is_some()));
         // Those at the end are picked first: by number, where nothing else tells them apart.
-        untouched.sort_by_key(|member| Reverse(ignores(member)));
+        untouched.sort_by_key(|&member| Reverse(ignores(member)));
         Self {
             untouched,
-            attentive: all().filter(|member| ignores(member).is_none()).collect(),
+            attentive: all().filter(|&member| ignores(member).is_none()).collect(),
             ..Self::default()
         }
     }
 
-    /// Takes out all who, when they were filed, did not ignore a multicast of `weight`.
-    pub(crate) fn pick<P: Protocol>(
+    /// Takes out all who, when they were filed, did not ignore a multicast of `weight`. What the
+    /// untouched ignored then is what each `ignores` still.
+    pub(crate) fn pick(
         &mut self,
         weight: Candidate,
-        members: &[P],
-        people: &Population,
-        config: &P::Config,
+        ignores: impl Fn(u32) -> Option<Candidate>,
     ) -> Vec<u32> {
-        let mut picked = self.untouched_below(weight, members, people, config);
+        let mut picked = self.untouched_below(weight, ignores);
         while let Some(group) = self.followers.first_entry()
             && *group.key() < weight
         {
@@ -70,15 +65,11 @@ impl Attention {
     }
 
     /// Takes out the untouched who do not ignore `weight`, and gives back the memory they leave.
-    fn untouched_below<P: Protocol>(
+    fn untouched_below(
         &mut self,
         weight: Candidate,
-        members: &[P],
-        people: &Population,
-        config: &P::Config,
+        ignores: impl Fn(u32) -> Option<Candidate>,
     ) -> Vec<u32> {
-        let ignores =
-            |member: u32| members[member as usize].deaf_up_to(people.candidate(member), config);
         let deaf = |&member: &u32| ignores(member) >= Some(weight);
         match self.untouched.iter().rposition(deaf) {
             None => std::mem::take(&mut self.untouched),

@@ -418,11 +418,11 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     /// To those to whom it makes a difference. What becomes of the other copies nobody can tell.
     fn fan_out_to_attentive(&mut self, flight: Flight<P::Message>, weight: Candidate, lossy: bool) {
         let Flight { from, message, .. } = flight;
-        let mut attention = self.scene.attention.take().unwrap_or_else(|| {
-            Attention::of(&self.members, &self.scene.people, &self.scene.config)
+        let filed = self.scene.attention.take();
+        let mut attention = filed.unwrap_or_else(|| {
+            Attention::of(self.members.len() as u32, |member| self.ignored_by(member))
         });
-        let people = &self.scene.people;
-        let mut picked = attention.pick(weight, &self.members, people, &self.scene.config);
+        let mut picked = attention.pick(weight, |member| self.ignored_by(member));
         picked.retain(|&to| {
             if to != from && self.ignored_by(to) < Some(weight) {
                 if lossy && self.scene.wire.loses_multicast() {
