@@ -71,10 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         None => program(Build::Release)?,
     };
     let hosts = Hosts::make(MEMBERS)?;
-    let ground = Ground {
-        hosts: &hosts,
-        program: &program,
-    };
+    let ground = Ground::new(&hosts, &program);
     let mut report = Report::default();
     trials::run(ground, options, &mut report)?;
     losses::run(ground, options, &mut report)?;

@@ -2,6 +2,7 @@
 
 mod door;
 mod group;
+mod ipv6;
 mod leader;
 mod network;
 mod packets;
@@ -59,6 +60,7 @@ const FAULTS: &[Fault] = &[
     fault("a follower does not hear the leader", 15, network::one_way),
     fault("a deaf member", 15, network::deaf),
     fault("no multicast arrives", 20, network::no_multicasts),
+    fault("a group over IPv6", 30, ipv6::group),
     fault("restart storm", 25, group::restart_storm),
     fault("a second group on the same port", 15, group::second_group),
     fault("a member with another key", 15, group::wrong_key),
@@ -81,10 +83,7 @@ pub(crate) fn run(only: &str, packets: u64) -> Result<Outcome> {
     }
     let program = program(Build::Dev)?;
     let hosts = Hosts::make(MEMBERS + 1)?;
-    let ground = Ground {
-        hosts: &hosts,
-        program: &program,
-    };
+    let ground = Ground::new(&hosts, &program);
     let trial = Trial { ground, packets };
     let mut failed = Vec::new();
     for fault in FAULTS.iter().filter(|it| it.name.contains(only)) {

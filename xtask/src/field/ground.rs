@@ -1,9 +1,11 @@
 //! Where trials are held.
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use super::hosts::Hosts;
+use super::hosts::{Family, Hosts};
 use super::measure::now_ns;
 use super::members::{Homes, Members};
 use crate::Result;
@@ -17,14 +19,42 @@ pub(crate) const PORT: u16 = 7400;
 /// Far longer than anything here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where trials are held: the hosts, and the program that runs on them.
+/// Where trials are held: the hosts, the program that runs on them, and how its members speak.
 #[derive(Clone, Copy)]
 pub(crate) struct Ground<'a> {
     pub(crate) hosts: &'a Hosts,
     pub(crate) program: &'a Path,
+    family: Family,
 }
 
 impl<'a> Ground<'a> {
+    /// Members speak IPv4.
+    pub(crate) fn new(hosts: &'a Hosts, program: &'a Path) -> Self {
+        let family = Family::V4;
+        Self {
+            hosts,
+            program,
+            family,
+        }
+    }
+
+    /// The same hosts, where members speak IPv6.
+    pub(crate) fn over_ipv6(self) -> Result<Self> {
+        self.hosts.speak_ipv6()?;
+        let family = Family::V6;
+        Ok(Self { family, ..self })
+    }
+
+    /// The program, on host `host`.
+    pub(crate) fn command(&self, host: usize) -> Command {
+        self.hosts.command(host, &self.program.to_string_lossy())
+    }
+
+    /// Where a member on host `host` receives, if it does at `port`.
+    pub(crate) fn place(&self, host: usize, port: u16) -> SocketAddr {
+        SocketAddr::new(self.family.address(host), port)
+    }
+
     /// A group of its own, one member a host: late frames of the last trial's group are strangers.
     pub(crate) fn group(&self, options: &[&str]) -> Members<'a> {
         self.members(Homes::OneEach { port: PORT }, MEMBERS, options)
@@ -38,7 +68,7 @@ impl<'a> Ground<'a> {
             all.push("--insecure");
         }
         all.extend(options);
-        Members::new(self.hosts, self.program, homes, count, &all)
+        Members::new(*self, homes, count, &all)
     }
 
     /// A group whose members have agreed on a leader, and had time to settle.

@@ -1,6 +1,7 @@
 //! Hosts for trials: network namespaces of our own on a bridge of our own, gone when dropped.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 use std::thread;
 
@@ -81,6 +82,17 @@ impl Hosts {
         inside(&host, &["link", "set", "lo", "up"])
     }
 
+    /// Every host gets an IPv6 address too.
+    pub(crate) fn speak_ipv6(&self) -> Result<()> {
+        for index in 0..self.count {
+            let address = format!("{}/64", Family::V6.address(index));
+            // Nobody else can have it: usable at once, without asking around for a second.
+            let arguments = ["address", "replace", &address, "dev", "eth0", "nodad"];
+            inside(&self.host(index), &arguments)?;
+        }
+        Ok(())
+    }
+
     fn bridge(&self) -> String {
         format!("{}-bridge", self.prefix)
     }
@@ -134,22 +146,29 @@ impl Hosts {
         )
     }
 
-    /// No multicast reaches host `index`.
+    /// No multicast of a group's reaches host `index`. Those of the link itself do: without them IPv6
+    /// finds no neighbours.
     pub(crate) fn drop_multicasts(&self, index: usize) -> Result<()> {
         self.filter(
             index,
-            "chain in { type filter hook input priority 0; ip daddr 224.0.0.0/4 drop; }",
+            "chain in { type filter hook input priority 0; ip daddr 224.0.0.0/4 drop; ip6 daddr ff05::/16 drop; }",
         )
     }
 
     /// Host `index` receives nothing from `others`.
     pub(crate) fn block(&self, index: usize, others: &[usize]) -> Result<()> {
-        let addresses: Vec<String> = others.iter().map(|&other| address(other)).collect();
+        let all = |family: Family| {
+            let addresses = others
+                .iter()
+                .map(|&other| family.address(other).to_string());
+            addresses.collect::<Vec<_>>().join(", ")
+        };
         self.filter(
             index,
             &format!(
-                "chain in {{ type filter hook input priority 0; ip saddr {{ {} }} drop; }}",
-                addresses.join(", ")
+                "chain in {{ type filter hook input priority 0; ip saddr {{ {} }} drop; ip6 saddr {{ {} }} drop; }}",
+                all(Family::V4),
+                all(Family::V6)
             ),
         )
     }
@@ -228,9 +247,26 @@ pub(crate) fn this_program() -> String {
     format!("/proc/{}/exe", std::process::id())
 }
 
-/// The address of host `index`.
+/// Which of their host's addresses members have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// The address of host `index`.
+    pub(crate) fn address(self, index: usize) -> IpAddr {
+        match self {
+            Self::V4 => Ipv4Addr::new(10, 72, (index / 250) as u8, (index % 250 + 1) as u8).into(),
+            Self::V6 => Ipv6Addr::new(0xfd72, 0, 0, 0, 0, 0, 0, (index + 1) as u16).into(),
+        }
+    }
+}
+
+/// The address of host `index`, where nothing else is asked for.
 pub(crate) fn address(index: usize) -> String {
-    format!("10.72.{}.{}", index / 250, index % 250 + 1)
+    Family::V4.address(index).to_string()
 }
 
 fn inside(namespace: &str, arguments: &[&str]) -> Result<()> {

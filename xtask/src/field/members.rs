@@ -1,7 +1,6 @@
 //! The agents of a trial, one a host, heard by what they print.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::hosts::{Hosts, address};
+use super::ground::Ground;
 use super::measure::{milliseconds, now_ns};
 use crate::Result;
 
@@ -24,9 +23,8 @@ pub(crate) enum Homes {
 }
 
 /// The agents of a trial.
-pub(crate) struct Members<'h> {
-    hosts: &'h Hosts,
-    program: PathBuf,
+pub(crate) struct Members<'g> {
+    ground: Ground<'g>,
     homes: Homes,
     options: Vec<String>,
     agents: Vec<Option<Agent>>,
@@ -56,19 +54,12 @@ struct Said {
     line: Value,
 }
 
-impl<'h> Members<'h> {
+impl<'g> Members<'g> {
     /// Places for `count` agents, none of which runs yet. `options` are what they are started with.
-    pub(crate) fn new(
-        hosts: &'h Hosts,
-        program: &Path,
-        homes: Homes,
-        count: usize,
-        options: &[&str],
-    ) -> Self {
+    pub(crate) fn new(ground: Ground<'g>, homes: Homes, count: usize, options: &[&str]) -> Self {
         let (voice, heard) = mpsc::channel();
         Self {
-            hosts,
-            program: program.to_owned(),
+            ground,
             homes,
             options: options.iter().map(|&option| option.to_owned()).collect(),
             agents: (0..count).map(|_| None).collect(),
@@ -118,17 +109,17 @@ impl<'h> Members<'h> {
     }
 
     fn command(&self, index: usize) -> Command {
-        let program = self.program.to_string_lossy();
         let (host, port, http) = match self.homes {
             Homes::OneEach { port } => (index, port, http(port)),
             Homes::Shared => (0, 0, "off".to_owned()),
         };
-        let mut command = self.hosts.command(host, &program);
+        let place = self.ground.place(host, port);
+        let mut command = self.ground.command(host);
         command
             .args(["agent", "--events", "--die-with-parent", "--log", "error"])
             .args(["--name", &name(index)])
-            .args(["--bind", &format!("{}:{port}", address(host))])
-            .args(["--interface", &address(host), "--http", &http]);
+            .args(["--bind", &place.to_string()])
+            .args(["--interface", &place.ip().to_string(), "--http", &http]);
         command
     }
 
@@ -137,8 +128,7 @@ impl<'h> Members<'h> {
         let Homes::OneEach { port } = self.homes else {
             return Err("agents that share a host have no HTTP".into());
         };
-        let program = self.program.to_string_lossy();
-        let mut command = self.hosts.command(index, &program);
+        let mut command = self.ground.command(index);
         command.args(["status", "--format", "json", "--http", &http(port)]);
         let output = command.output()?;
         match output.status.success() {

@@ -70,7 +70,7 @@ pub(super) fn lifeline_cut(trial: &Trial<'_>) -> Result<String> {
 }
 
 /// Who the others agree on now that `leader` is gone, and since when.
-fn next_leader(members: &mut Members<'_>, leader: usize) -> Result<(usize, u64)> {
+pub(super) fn next_leader(members: &mut Members<'_>, leader: usize) -> Result<(usize, u64)> {
     let survivors = members.all_but(leader);
     members.agree(&survivors, &survivors, NEXT_WITHIN)
 }

@@ -6,8 +6,7 @@ use rustix::process::Signal;
 
 use super::{OPTIONS, Trial, require};
 use crate::Result;
-use crate::field::ground::PORT;
-use crate::field::hosts::address;
+use crate::field::ground::{Ground, PORT};
 use crate::field::measure::milliseconds;
 use crate::field::members::Members;
 
@@ -80,21 +79,25 @@ pub(super) fn deaf(trial: &Trial<'_>) -> Result<String> {
     Ok(format!("{changes} changes among the others, {healed}"))
 }
 
-/// Clouds drop multicasts without a word. Each member knows the one before it: the last is on nobody's list.
 pub(super) fn no_multicasts(trial: &Trial<'_>) -> Result<String> {
-    let mut members = trial.ground.group(OPTIONS);
+    without_multicasts(trial.ground)
+}
+
+/// Clouds drop multicasts without a word. Each member knows the one before it: the last is on nobody's list.
+pub(super) fn without_multicasts(ground: Ground<'_>) -> Result<String> {
+    let mut members = ground.group(OPTIONS);
     let everyone = members.everyone();
     for &host in &everyone {
-        trial.ground.hosts.drop_multicasts(host)?;
+        ground.hosts.drop_multicasts(host)?;
     }
     let (&last, others) = everyone.split_last().ok_or("a group has members")?;
     for &member in others {
-        join_at_the_one_before(&mut members, member)?;
+        join_at_the_one_before(ground, &mut members, member)?;
     }
     let (leader, _) = members.agree(others, others, LASTS)?;
     members.listen_for(Duration::from_millis(500));
     let before = members.said(others);
-    join_at_the_one_before(&mut members, last)?;
+    join_at_the_one_before(ground, &mut members, last)?;
     members.agree(&everyone, &[leader], LASTS)?;
     // Long enough for all to have found out which way serves.
     members.listen_for(LASTS);
@@ -116,12 +119,16 @@ pub(super) fn no_multicasts(trial: &Trial<'_>) -> Result<String> {
     ))
 }
 
-fn join_at_the_one_before(members: &mut Members<'_>, member: usize) -> Result<()> {
+fn join_at_the_one_before(
+    ground: Ground<'_>,
+    members: &mut Members<'_>,
+    member: usize,
+) -> Result<()> {
     let before = match member {
         0 => 1,
         _ => member - 1,
     };
-    let place = format!("{}:{PORT}", address(before));
+    let place = ground.place(before, PORT).to_string();
     members.start_with(
         member,
         &[OPTIONS, &["--insecure", "--join", &place]].concat(),
