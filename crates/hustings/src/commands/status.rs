@@ -57,13 +57,14 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         false => String::new(),
     };
     let names: Vec<&str> = group.peers.iter().map(|peer| peer.name.as_str()).collect();
-    let others = match names.is_empty() {
-        true => "none heard of".to_owned(),
+    // Followers are silent: this is no list of the group.
+    let heard_of = match names.is_empty() {
+        true => "nobody".to_owned(),
         false => names.join(", "),
     };
     let counters = &group.counters;
     let mut text = format!(
-        "\n{}{since}\n  mode      {}\n  protocol  {}, by {}\n  others    {others}\n  changes   {}\n  frames    {} sent, {} heard, {} refused\n",
+        "\n{}{since}\n  mode      {}\n  protocol  {}, by {}\n  heard of  {heard_of}\n  changes   {}\n  frames    {} sent, {} heard, {} refused\n",
         in_words(leadership),
         mode_in_words(leadership.mode),
         group.protocol,
