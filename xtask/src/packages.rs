@@ -40,6 +40,12 @@ const PACKAGES: &[Package] = &[
         purpose: "loses packets and cuts networks",
         needed_by: &[NeededBy::Test, NeededBy::Field],
     },
+    Package {
+        name: "util-linux",
+        program: "setpriv",
+        purpose: "gives hosts names of their own, and ends with us what we start there",
+        needed_by: &[NeededBy::Test],
+    },
 ];
 
 /// What can be done about packages on this machine.

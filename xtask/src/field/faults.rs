@@ -6,6 +6,7 @@ mod ipv6;
 mod leader;
 mod network;
 mod packets;
+mod quick_start;
 
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,7 @@ const FAULTS: &[Fault] = &[
     fault("unresolvable seed", 10, door::unresolvable_seed),
     fault("missing configuration", 5, door::missing_config),
     fault("broken configuration", 5, door::broken_config),
+    fault("the quick start, on three hosts", 20, quick_start::walk),
 ];
 
 /// Tries those whose name contains `only`, and tells of each. Skipped where hosts cannot be made.
