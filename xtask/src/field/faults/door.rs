@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{STRANGER, Trial, require};
 use crate::Result;
 use crate::field::hosts::address;
@@ -24,7 +26,8 @@ pub(super) fn port_in_use(trial: &Trial<'_>) -> Result<String> {
         events.read_exact(&mut [0])?; // its first word: it is up
     }
     let second = agent().output();
-    first.kill()?;
+    // Asked, and not killed: the process is that of `timeout`, which hands on only what it lives to hear.
+    kill_process(Pid::from_child(&first), Signal::TERM)?;
     first.wait()?;
     let second = second?;
     let said = String::from_utf8_lossy(&second.stderr);
