@@ -72,8 +72,11 @@ pub enum Body<'a> {
     },
     /// A message of the failure detector.
     Membership(&'a [u8]),
-    /// I am here. To be answered, by the failure detector, if it is new.
-    Hello,
+    /// I am here. To be answered by the failure detector.
+    Hello {
+        /// Whether nobody has answered yet: else only whoever does not know the sender need answer.
+        alone: bool,
+    },
     /// Whoever follows me, say so.
     Muster {
         /// Each at a time of its own within this span.
@@ -171,7 +174,7 @@ mod tests {
             sender: Sender::new("a", member_id("b"), Life(1), 7400),
             number: 0,
             to_all: true,
-            body: Body::Hello,
+            body: Body::Hello { alone: true },
         };
         let mut content = Vec::new();
         frame.encode(&mut content);

@@ -34,11 +34,6 @@ use finding::Finding;
 use muster::Muster;
 use suspicion::Suspicion;
 
-/// A member that runs so late may not have been the only one: perhaps the whole machine stood still.
-const LATE: Duration = Duration::from_millis(10);
-/// Then it waits as long again, but not longer than this, before it misses anybody.
-const MOST_GRACE: Duration = Duration::from_millis(50);
-
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -76,8 +71,6 @@ pub(crate) struct Group {
     muster: Option<Muster>,
     /// Of the leader.
     suspicion: Option<Suspicion>,
-    /// Ran late itself: misses nobody until then.
-    grace_until: Option<Instant>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -152,7 +145,6 @@ impl Group {
             leadership: watch::Sender::new(Leadership::unknown(&config.name, member, now)),
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
-            grace_until: None,
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
@@ -192,10 +184,7 @@ impl Group {
                 .iter()
                 .map(|(id, _)| self.peers.describe(id))
                 .collect(),
-            namesake: match self.standing {
-                Standing::Refused(address) => Some(address),
-                Standing::Partaking | Standing::Gone => None,
-            },
+            namesake: self.is_refused(),
             counters: self.counters,
         }
     }
@@ -244,7 +233,7 @@ impl Group {
         // can repeat what a member said.
         let is_copy = !is_new && self.is_at(sender, address);
         if is_new || is_copy {
-            self.note_way(now, from, way, frame, out);
+            self.note_way(now, from, way, frame, is_new, out);
         }
         if is_copy && frame.to_all {
             self.counters.copies += 1;
@@ -261,7 +250,7 @@ impl Group {
             }
             Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
-            Body::Hello => self.on_hello(now, sender, address, out),
+            Body::Hello { alone } => self.on_hello(now, sender, address, alone, out),
             Body::Muster { within_ns } => {
                 self.on_muster(now, sender.id, frame.number, Duration(within_ns));
             }
@@ -329,7 +318,7 @@ impl Group {
 
     /// Time passed.
     pub(crate) fn pass(&mut self, now: Instant, out: &mut Outbox) {
-        if !matches!(self.standing, Standing::Partaking) || self.grants_grace(now) {
+        if !matches!(self.standing, Standing::Partaking) {
             return;
         }
         if self.abstains_until.is_some_and(|until| until <= now) {
@@ -346,27 +335,8 @@ impl Group {
         self.act(now, out);
     }
 
-    /// A follower that did not run on time cannot know whether its leader was silent, or would have spoken
-    /// had it run: it waits a little for what the leader may be about to say.
-    fn grants_grace(&mut self, now: Instant) -> bool {
-        let Some(due) = self.due().filter(|due| *due <= now) else {
-            return false;
-        };
-        self.grace_until = None;
-        let late = now - due;
-        let is_excused = late >= LATE && self.leader_elsewhere().is_some();
-        if is_excused {
-            self.grace_until = Some(now + late.min(MOST_GRACE));
-        }
-        is_excused
-    }
-
     /// When something is due.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.first_due().max(self.grace_until)
-    }
-
-    fn first_due(&self) -> Option<Instant> {
         let membership = self.membership.as_ref().and_then(Membership::due);
         match self.standing {
             Standing::Partaking => {

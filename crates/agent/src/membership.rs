@@ -140,6 +140,12 @@ impl Membership {
         self.world.standing != Standing::Taken
     }
 
+    /// Whether the sender is known to be up, in its present life.
+    pub(crate) fn knows(&self, sender: &Sender<'_>) -> bool {
+        let known = self.world.up.get(&sender.id);
+        known.is_some_and(|it| it.life == sender.life().0)
+    }
+
     /// Somebody said hello, and can be answered at `address`.
     pub(crate) fn greet(&mut self, sender: &Sender<'_>, address: SocketAddr) {
         if self.world.standing != Standing::Gone {

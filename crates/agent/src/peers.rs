@@ -96,6 +96,13 @@ impl Peers {
         self.known.iter().map(|(id, peer)| (*id, peer))
     }
 
+    /// By which ways they were heard is past.
+    pub(crate) fn forget_ways(&mut self) {
+        for peer in self.known.values_mut() {
+            peer.ways = Ways::default();
+        }
+    }
+
     /// Where those are who spoke to all a moment ago, and were never heard by multicast.
     pub(crate) fn reached_by_unicast(&self, now: Instant) -> impl Iterator<Item = SocketAddr> {
         let is_one = move |peer: &&Acquaintance| {

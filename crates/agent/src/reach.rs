@@ -6,6 +6,9 @@
 //! network does not carry them everywhere; then it goes on by unicast, and by multicast only if others are
 //! heard by it. If everyone is it goes on by multicast alone. Without addresses to join at there is nothing
 //! but multicast. What a member says to another alone tells nothing of this.
+//!
+//! A network that carries multicasts may cease to. So what is said rarely, by whoever does not lead, still goes by
+//! both ways, and where words come by unicast alone it is all found out anew.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +17,10 @@ use std::net::SocketAddr;
 use hustings_protocol::{Duration, Instant};
 
 use crate::group::Route;
-use crate::peers::{Peers, Ways};
+use crate::peers::{Peers, Way, Ways};
+
+/// So many words to all that came by unicast, one after the other, and by multicast not at all, are no accident.
+const MOST_BY_UNICAST_ALONE: u8 = 3;
 
 /// Whom we have heard by unicast should have been heard by multicast after so long.
 const PROBE_FOR: Duration = Duration::from_secs(2);
@@ -25,6 +31,8 @@ pub(crate) struct Reach {
     way: Chosen,
     /// Where others may be found.
     seeds: Vec<SocketAddr>,
+    /// How many words to all have come by unicast since one came by multicast.
+    by_unicast_alone: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +64,7 @@ impl Reach {
         Self {
             way,
             seeds: Vec::new(),
+            by_unicast_alone: 0,
         }
     }
 
@@ -65,12 +74,50 @@ impl Reach {
 
     /// Whether multicasts may arrive.
     pub(crate) fn has_multicast(&self) -> bool {
-        self.way != Chosen::Unicast
+        self.multicast().is_some()
     }
 
     /// The network cannot carry them: this host says so itself.
     pub(crate) fn give_up_multicast(&mut self) {
         self.way = Chosen::Unicast;
+    }
+
+    /// Where others may be found.
+    pub(crate) fn seeds(&self) -> &[SocketAddr] {
+        &self.seeds
+    }
+
+    /// Where multicasts go, if they may arrive.
+    pub(crate) fn multicast(&self) -> Option<SocketAddr> {
+        match self.way {
+            Chosen::Multicast(address) | Chosen::Probing(address) | Chosen::Both(address) => {
+                Some(address)
+            }
+            Chosen::Unicast => None,
+        }
+    }
+
+    /// A word to all came this way, for the first time. Returns whether multicasts seem to arrive no longer: then
+    /// what was known of them is past.
+    pub(crate) fn note_first(&mut self, way: Way) -> bool {
+        self.by_unicast_alone = match way {
+            Way::Unicast => self.by_unicast_alone.saturating_add(1),
+            Way::Multicast | Way::Link => 0,
+        };
+        match self.way {
+            Chosen::Multicast(address) if self.by_unicast_alone >= MOST_BY_UNICAST_ALONE => {
+                self.way = Chosen::Probing(address);
+                true
+            }
+            Chosen::Multicast(_) | Chosen::Probing(_) | Chosen::Both(_) | Chosen::Unicast => false,
+        }
+    }
+
+    /// A word that had come by unicast came by multicast too.
+    pub(crate) fn note_copy(&mut self, way: Way) {
+        if way == Way::Multicast {
+            self.by_unicast_alone = 0;
+        }
     }
 
     /// Judges by whom has been heard, and how.
@@ -94,15 +141,20 @@ impl Reach {
         Verdict::AsBefore
     }
 
-    /// By which ways to send to everyone. `members` are the addresses of those known to be there.
-    pub(crate) fn routes(&self, members: impl Iterator<Item = SocketAddr>) -> Vec<Route> {
+    /// By which ways to send to everyone. `members` are the addresses of those known to be there. What is said
+    /// rarely can go by both.
+    pub(crate) fn routes(
+        &self,
+        members: impl Iterator<Item = SocketAddr>,
+        is_rare: bool,
+    ) -> Vec<Route> {
         let unicasts = || {
             let everyone: BTreeSet<_> = members.chain(self.seeds.iter().copied()).collect();
             everyone.into_iter().map(Route::To)
         };
         match self.way {
-            Chosen::Multicast(address) => vec![Route::Multicast(address)],
-            Chosen::Probing(address) | Chosen::Both(address) => {
+            Chosen::Multicast(address) if !is_rare => vec![Route::Multicast(address)],
+            Chosen::Multicast(address) | Chosen::Probing(address) | Chosen::Both(address) => {
                 let multicast = std::iter::once(Route::Multicast(address));
                 multicast.chain(unicasts()).collect()
             }
@@ -144,7 +196,7 @@ mod tests {
                     sender: Sender::new(name, member_id(name), Life(1), 7400),
                     number: now.0,
                     to_all,
-                    body: Body::Hello,
+                    body: Body::Hello { alone: true },
                 };
                 peers.note(&frame, "10.0.0.2:7400".parse().unwrap(), way, now);
             }

@@ -58,6 +58,11 @@ const FAULTS: &[Fault] = &[
     fault("30 % loss", 20, network::loses_30),
     fault("50 % loss", 30, network::loses_50),
     fault("partition 2|3 and heal", 15, network::partition),
+    fault(
+        "both sides of a cut came up apart",
+        20,
+        network::came_up_apart,
+    ),
     fault("a follower does not hear the leader", 15, network::one_way),
     fault("a deaf member", 15, network::deaf),
     fault("no multicast arrives", 20, network::no_multicasts),

@@ -90,7 +90,8 @@ impl Group {
         let members = self.membership.iter().flat_map(Membership::addresses);
         // Who has just come up may be known to nobody yet, but wants an answer.
         let newcomers = self.peers.reached_by_unicast(now);
-        let routes = self.reach.routes(members.chain(newcomers));
+        let is_rare = !self.leadership.borrow().leads;
+        let routes = self.reach.routes(members.chain(newcomers), is_rare);
         let Some((first, others)) = routes.split_first() else {
             return;
         };

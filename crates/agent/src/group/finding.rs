@@ -3,12 +3,17 @@
 //! Who was told addresses keeps a list of members, whatever else turns out to work: it may be on nobody else's
 //! list, and where multicasts are dropped nobody would ever hear of it. It takes part in the election once somebody
 //! has answered its hello, or nobody did: before that its words would reach only those it was told of.
+//!
+//! Members that have found some others may not have found all: those who came up while the network was cut, or who
+//! were told of different ones. So whoever keeps a list goes on to call whom it was told of and does not know; and
+//! where views matter somebody says hello by multicast now and then.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use hustings_protocol::{Duration, Instant};
 
-use super::{Group, Outbox};
+use super::{Group, Outbox, Route};
 use crate::frame::{Body, Frame, Sender};
 use crate::membership::Membership;
 use crate::peers::Way;
@@ -19,6 +24,9 @@ use crate::seal::Rejected;
 const HELLO_FIRST_EVERY: Duration = Duration::from_millis(50);
 const HELLO_EVERY: Duration = Duration::from_millis(250);
 
+/// How often those are called whom a member was told of, and does not know.
+const CALL_EVERY: Duration = Duration::from_secs(2);
+
 /// How long names may take to be resolved, and hellos to be answered, before it takes part.
 const RESOLVE_WITHIN: Duration = Duration::from_secs(1);
 const ANSWER_WITHIN: Duration = Duration::from_millis(250);
@@ -28,10 +36,16 @@ const TELL_WITHIN: Duration = Duration::from_millis(20);
 /// Who has heard nobody by multicast for so long, and knows no other way, says so.
 const LONELY_AFTER: Duration = Duration::from_secs(5);
 
+/// Spreads numbers that are close to each other.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// What a member does to find others.
 #[derive(Debug, Default)]
 pub(super) struct Finding {
     hello_at: Option<Instant>,
+    /// Calls whom it does not know then.
+    call_at: Option<Instant>,
+    calls: u64,
     /// Holds back from the election until then.
     partakes_at: Option<Instant>,
     /// Says that it is alone then.
@@ -40,7 +54,12 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn due(&self) -> Option<Instant> {
-        let times = [self.hello_at, self.partakes_at, self.lonely_at];
+        let times = [
+            self.hello_at,
+            self.call_at,
+            self.partakes_at,
+            self.lonely_at,
+        ];
         times.into_iter().flatten().min()
     }
 }
@@ -80,6 +99,7 @@ impl Group {
         let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
         let membership = Membership::new(&sender, self.me.merit);
         self.membership = Some(membership);
+        self.finding.call_at = Some(now + CALL_EVERY);
         self.hello(now, out);
     }
 
@@ -87,8 +107,30 @@ impl Group {
     fn hello(&mut self, now: Instant, out: &mut Outbox) {
         self.finding.hello_at = None;
         if self.is_alone() {
-            self.broadcast(now, &Body::Hello, out);
+            self.broadcast(now, &Body::Hello { alone: true }, out);
             self.finding.hello_again(now);
+        }
+    }
+
+    /// Calls those whom it should know and does not.
+    fn call(&mut self, now: Instant, out: &mut Outbox) {
+        self.finding.calls += 1;
+        self.finding.call_at = Some(now + CALL_EVERY);
+        let Some(membership) = &self.membership else {
+            return;
+        };
+        let known: BTreeSet<SocketAddr> = membership.addresses().collect();
+        let unknown = |seed: &&SocketAddr| !known.contains(seed);
+        let seeds: Vec<SocketAddr> = self.reach.seeds().iter().filter(unknown).copied().collect();
+        // One of all members, on average, each time.
+        let lot = (self.me.id.0 ^ self.finding.calls).wrapping_mul(GOLDEN) >> 32;
+        let is_its_turn = lot.is_multiple_of(known.len() as u64 + 1);
+        let needs_view = self.config.protocol.needs_view();
+        let multicast = self.reach.multicast().filter(|_| needs_view && is_its_turn);
+        let hello = Body::Hello { alone: false };
+        let routes = seeds.into_iter().map(Route::To);
+        for route in routes.chain(multicast.map(Route::Multicast)) {
+            self.send(route, &hello, out);
         }
     }
 
@@ -111,12 +153,16 @@ impl Group {
         if self.finding.hello_at.take_if(is_due).is_some() {
             self.hello(now, out);
         }
+        if self.finding.call_at.take_if(is_due).is_some() {
+            self.call(now, out);
+        }
         if self.finding.partakes_at.take_if(is_due).is_some() {
             self.seat.start(now);
         }
         if self.finding.lonely_at.take_if(is_due).is_some() && self.peers.iter().next().is_none() {
-            tracing::warn!(
-                "group `{}`: nobody was heard by {} so far: where others run and the network drops multicasts, name one or more of them with --join",
+            // Members that only follow are silent, so it may be that all is well.
+            tracing::info!(
+                "group `{}`: nobody was heard by {} so far. If others run, and lead themselves: does the network drop multicasts? Then name one or more of them with --join",
                 self.config.name,
                 self.reach
             );
@@ -130,8 +176,20 @@ impl Group {
         from: SocketAddr,
         way: Way,
         frame: &Frame<'_>,
+        is_new: bool,
         out: &mut Outbox,
     ) {
+        match (frame.to_all, is_new) {
+            (true, true) if self.reach.note_first(way) => {
+                tracing::warn!(
+                    "group `{}`: what members say comes by unicast alone, though multicasts used to arrive: trying both ways again",
+                    self.config.name
+                );
+                self.peers.forget_ways();
+            }
+            (true, false) => self.reach.note_copy(way),
+            (true, true) | (false, _) => {}
+        }
         self.peers.note(frame, from, way, now);
         if self.reach.judge(now, &self.peers) == Verdict::SomeAreMissed {
             tracing::warn!(
@@ -151,12 +209,15 @@ impl Group {
         now: Instant,
         sender: &Sender<'_>,
         address: SocketAddr,
+        alone: bool,
         out: &mut Outbox,
     ) {
         if self.membership.is_none() {
             self.begin_membership(now, out); // it cannot do without
         }
-        if let Some(membership) = &mut self.membership {
+        if let Some(membership) = &mut self.membership
+            && (alone || !membership.knows(sender))
+        {
             membership.greet(sender, address);
         }
     }

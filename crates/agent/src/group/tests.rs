@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use hustings_protocol::announce::{self, Takeover};
-use hustings_protocol::{Duration, Instant, MemberId, Merit};
+use hustings_protocol::{Duration, Instant, MemberId, Merit, bully};
 
 use super::{Group, Outbox, Route};
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
@@ -29,6 +29,7 @@ struct Field {
     members: Vec<Group>,
     /// Members hear each other if they are on the same side.
     sides: Vec<u8>,
+    carries_multicasts: bool,
     flights: Vec<Flight>,
     multicasts: usize,
     unicasts: usize,
@@ -41,14 +42,7 @@ fn address(index: usize) -> SocketAddr {
 impl Field {
     /// Members with these merits, which have come up and settled.
     fn settled(takeover: Takeover, merits: &[u64]) -> Self {
-        let mut field = Self {
-            now: Instant::START,
-            members: Vec::new(),
-            sides: Vec::new(),
-            flights: Vec::new(),
-            multicasts: 0,
-            unicasts: 0,
-        };
+        let mut field = Self::empty();
         for &merit in merits {
             field.admit(takeover, merit);
         }
@@ -56,27 +50,43 @@ impl Field {
         field
     }
 
+    fn empty() -> Self {
+        Self {
+            now: Instant::START,
+            members: Vec::new(),
+            sides: Vec::new(),
+            carries_multicasts: true,
+            flights: Vec::new(),
+            multicasts: 0,
+            unicasts: 0,
+        }
+    }
+
     fn admit(&mut self, takeover: Takeover, merit: u64) {
+        self.enter(announcing(takeover), merit, &[], 0);
+    }
+
+    /// A member comes up on `side` that was told of `others`.
+    fn enter(&mut self, protocol: ProtocolConfig, merit: u64, others: &[usize], side: u8) {
         let index = self.members.len();
-        let protocol = announce::Config {
-            takeover,
-            listen: announce::Listen::For(LISTEN),
-            ..announce::Config::field(ANNOUNCE)
-        };
         let config = GroupConfig {
             name: "test".to_owned(),
             keys: Vec::new(),
             merit: Merit(merit),
-            protocol: ProtocolConfig::Announce(protocol),
+            protocol,
             multicast: Some(MULTICAST),
-            join: Vec::new(),
+            join: others.iter().map(|&it| address(it).to_string()).collect(),
             trace: None,
         };
         let mut member = Group::new(config, &name(index), address(index).port(), self.now, None);
         let mut out = Outbox::new();
         member.start(self.now, &mut out);
+        let seeds: Vec<SocketAddr> = others.iter().map(|&it| address(it)).collect();
+        if !seeds.is_empty() {
+            member.join(self.now, &seeds, &mut out);
+        }
         self.members.push(member);
-        self.sides.push(0);
+        self.sides.push(side);
         self.post(index, out);
     }
 
@@ -85,7 +95,8 @@ impl Field {
             let (way, receivers) = match route {
                 Route::Multicast(_) => {
                     self.multicasts += 1;
-                    (Way::Multicast, (0..self.members.len()).collect())
+                    let everyone = (0..self.members.len()).filter(|_| self.carries_multicasts);
+                    (Way::Multicast, everyone.collect())
                 }
                 Route::To(to) => {
                     self.unicasts += 1;
@@ -166,6 +177,14 @@ impl Field {
         let changes = |&it: &usize| self.members[it].leadership.borrow().changes;
         who.iter().map(changes).sum()
     }
+}
+
+fn announcing(takeover: Takeover) -> ProtocolConfig {
+    ProtocolConfig::Announce(announce::Config {
+        takeover,
+        listen: announce::Listen::For(LISTEN),
+        ..announce::Config::field(ANNOUNCE)
+    })
 }
 
 fn name(index: usize) -> String {
@@ -257,4 +276,83 @@ fn a_leader_that_gives_way_to_a_better_one_follows_it() {
     let before = field.changes(&ALL);
     field.run(Duration::from_secs(2));
     assert_eq!((field.agreed(&ALL), field.changes(&ALL)), (Some(4), before));
+}
+
+/// Each was told of the one before it, and nobody of the last.
+#[test]
+fn a_member_of_whom_nobody_was_told_is_found_without_multicasts_and_only_follows() {
+    let mut field = Field::empty();
+    field.carries_multicasts = false;
+    for told in [1, 0, 1, 2] {
+        field.enter(announcing(Takeover::Never), 0, &[told], 0);
+    }
+    field.run(Duration::from_secs(2));
+    let leader = field.agreed(&ALL[..4]).expect("the four agree");
+    let before = field.changes(&ALL[..4]);
+    field.enter(announcing(Takeover::Never), 9, &[3], 0);
+    field.run(Duration::from_secs(5));
+    assert_eq!(field.agreed(&ALL), Some(leader));
+    assert_eq!(
+        (field.changes(&ALL[..4]), field.changes(&ALL[4..])),
+        (before, 1)
+    );
+}
+
+/// They come up while the network is cut, so that neither side has ever heard of the other.
+#[test]
+fn sides_that_never_knew_each_other_unite() {
+    let bully = ProtocolConfig::Bully(bully::Config::field(DELAY * 10, Duration::from_secs(1)));
+    for (protocol, others, multicasts) in [
+        (bully, &[][..], true),
+        (bully, &[0, 2], false),
+        (announcing(Takeover::Never), &[0, 2], false),
+    ] {
+        let mut field = Field::empty();
+        field.carries_multicasts = multicasts;
+        for side in [0, 0, 1, 1, 1] {
+            field.enter(protocol, 0, others, side);
+        }
+        field.run(Duration::from_secs(3));
+        assert_ne!(field.agreed(&ALL[..2]), field.agreed(&ALL[2..]));
+        field.sides.fill(0);
+        field.run(Duration::from_secs(30));
+        let leader = field.agreed(&ALL).expect("all agree");
+        // The next one is agreed upon by those who came from both sides.
+        field.sides[leader] = 9;
+        let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != leader).collect();
+        field.run(Duration::from_secs(10));
+        assert!(field.agreed(&rest).is_some_and(|it| it != leader));
+    }
+}
+
+/// Who was told of two islands brings them together.
+#[test]
+fn whoever_is_told_of_two_groups_makes_them_one() {
+    let mut field = Field::empty();
+    field.carries_multicasts = false;
+    for told in [&[1][..], &[0], &[3], &[2]] {
+        field.enter(announcing(Takeover::Never), 0, told, 0);
+        field.run(Duration::from_secs(1));
+    }
+    field.enter(announcing(Takeover::Never), 0, &[0, 2], 0);
+    field.run(Duration::from_secs(10));
+    assert!(field.agreed(&ALL).is_some());
+}
+
+/// As where a switch forgets who listens.
+#[test]
+fn members_with_addresses_outlive_multicasts() {
+    let mut field = Field::empty();
+    for _ in ALL {
+        field.enter(announcing(Takeover::Never), 0, &[0, 2], 0);
+    }
+    field.run(Duration::from_secs(10));
+    let leader = field.agreed(&ALL).expect("they agree");
+    let before = field.changes(&ALL);
+    field.carries_multicasts = false;
+    field.run(Duration::from_secs(10));
+    assert_eq!(
+        (field.agreed(&ALL), field.changes(&ALL)),
+        (Some(leader), before)
+    );
 }

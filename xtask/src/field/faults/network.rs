@@ -58,6 +58,21 @@ pub(super) fn partition(trial: &Trial<'_>) -> Result<String> {
     heal(trial, &mut members)
 }
 
+/// The same, but the two sides came up apart and never knew of each other.
+pub(super) fn came_up_apart(trial: &Trial<'_>) -> Result<String> {
+    let mut members = trial.ground.group(&["--protocol", "bully"]);
+    let (few, many) = ([0, 1], [2, 3, 4]);
+    trial.ground.hosts.cut(&few, &many)?;
+    members.start_all()?;
+    members.agree(&few, &few, LASTS)?;
+    members.agree(&many, &many, LASTS)?;
+    let healed = trial.ground.hosts.heal()?;
+    let everyone = members.everyone();
+    let (_, known) = members.agree(&everyone, &everyone, LASTS * 2)?;
+    let took_ms = milliseconds(healed, known);
+    Ok(format!("one leader {took_ms:.0} ms after the heal"))
+}
+
 /// The leader hears a follower that does not hear it.
 pub(super) fn one_way(trial: &Trial<'_>) -> Result<String> {
     let (mut members, leader) = trial.ground.settled(OPTIONS)?;
