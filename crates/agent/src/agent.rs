@@ -34,12 +34,12 @@ pub struct Agent {
 #[derive(Clone)]
 pub struct Handle {
     control: mpsc::Sender<Control>,
-    groups: Arc<[Membership]>,
+    groups: Arc<[Outside]>,
     address: SocketAddr,
 }
 
 /// A group, from outside the agent's loop.
-struct Membership {
+struct Outside {
     leadership: watch::Receiver<Leadership>,
     desk: Desk,
 }
@@ -152,7 +152,7 @@ impl Agent {
         let (control, asked) = mpsc::channel(16);
         let handle = Handle {
             control,
-            groups: groups.iter().map(Membership::of).collect(),
+            groups: groups.iter().map(Outside::of).collect(),
             address,
         };
         let running = run::run(config, exchange, listener, groups, asked);
@@ -218,7 +218,7 @@ impl Agent {
     }
 }
 
-impl Membership {
+impl Outside {
     fn of(group: &Group) -> Self {
         Self {
             leadership: group.watch(),
@@ -233,14 +233,14 @@ impl Handle {
         self.address
     }
 
-    fn membership(&self, group: &str) -> Option<&Membership> {
+    fn outside(&self, group: &str) -> Option<&Outside> {
         let mut groups = self.groups.iter();
         groups.find(|it| it.leadership.borrow().group == group)
     }
 
     /// Who leads `group`, now and whenever it changes.
     pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
-        self.membership(group).map(|it| it.leadership.clone())
+        self.outside(group).map(|it| it.leadership.clone())
     }
 
     /// The names of the agent's groups.
@@ -262,7 +262,7 @@ impl Handle {
     /// # Errors
     /// If the agent is no member of it.
     pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
-        let Some(membership) = self.membership(group) else {
+        let Some(outside) = self.outside(group) else {
             return Err(NoSuchGroup(group.to_owned()));
         };
         let (done, is_done) = oneshot::channel();
@@ -272,7 +272,7 @@ impl Handle {
             span: Duration(span.as_nanos().min(u128::from(u64::MAX)) as u64),
             done,
         };
-        membership.desk.hand_in(wish).await;
+        outside.desk.hand_in(wish).await;
         // Not carried out: the agent is about to end, and leads nothing then.
         let _ = is_done.await;
         Ok(())
@@ -281,6 +281,6 @@ impl Handle {
     /// From now on, whoever wants this member to step down from `group` waits until what arrives here is carried
     /// out. None if there is no such group, or somebody else receives already.
     pub fn before_stepping_down(&self, group: &str) -> Option<mpsc::Receiver<StepDown>> {
-        self.membership(group)?.desk.open()
+        self.outside(group)?.desk.open()
     }
 }

@@ -118,7 +118,7 @@ impl Group {
             id: member_id(member),
         };
         let life = Life::begin();
-        let rng = Xoshiro256PlusPlus::seed_from_u64(life.0 ^ me.id.0);
+        let rng = chance(life, me.id);
         let public = [Key::public(&config.name)];
         let keys = match config.keys.is_empty() {
             true => &public[..],
@@ -206,6 +206,11 @@ impl Group {
             false => Some((leader.id, leader.address?)),
         }
     }
+}
+
+/// A member's own source of chance in one of its lives.
+fn chance(life: Life, id: MemberId) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(life.0 ^ id.0)
 }
 
 // What happens to a member.
@@ -383,14 +388,10 @@ impl Group {
         }
     }
 
-    fn rng(&self) -> Xoshiro256PlusPlus {
-        Xoshiro256PlusPlus::seed_from_u64(self.life.0 ^ self.me.id.0)
-    }
-
     /// Takes a new seat in the election, among those who are there.
     fn sit_down(&mut self, now: Instant) {
         let lives_before = self.life.incarnations_before();
-        let (rng, recorder) = (self.rng(), self.recorder.clone());
+        let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
         self.seat = election::seat(self.config.protocol, self.me, rng, lives_before, recorder);
         for candidate in self.membership.iter().flat_map(Membership::candidates) {
             self.seat.view_changed(now, ViewChange::Joined(candidate));
@@ -411,7 +412,7 @@ impl Group {
         }
         self.act(now, out);
         self.abstains_until = Some(now + span);
-        let (rng, recorder) = (self.rng(), self.recorder.clone());
+        let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
         if let Some(seat) = election::onlooker(self.config.protocol, span, rng, recorder) {
             self.seat = seat;
             self.seat.start(now);

@@ -28,10 +28,10 @@ const HELLO_EVERY: Duration = Duration::from_millis(250);
 const CALL_EVERY: Duration = Duration::from_secs(2);
 
 /// How long names may take to be resolved, and hellos to be answered, before it takes part.
-const RESOLVE_WITHIN: Duration = Duration::from_secs(1);
-const ANSWER_WITHIN: Duration = Duration::from_millis(250);
+const RESOLVED_WITHIN: Duration = Duration::from_secs(1);
+const ANSWERED_WITHIN: Duration = Duration::from_millis(250);
 /// Whoever answered tells of all others in this time.
-const TELL_WITHIN: Duration = Duration::from_millis(20);
+const TOLD_WITHIN: Duration = Duration::from_millis(20);
 
 /// Who has heard nobody by multicast for so long, and knows no other way, says so.
 const LONELY_AFTER: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ impl Group {
             self.finding.lonely_at = Some(now + LONELY_AFTER);
         }
         if was_told_of_others && !needs_view {
-            self.finding.partakes_at = Some(now + RESOLVE_WITHIN);
+            self.finding.partakes_at = Some(now + RESOLVED_WITHIN);
         } else {
             self.seat.start(now);
         }
@@ -91,7 +91,7 @@ impl Group {
     /// Others may be found at `seeds`.
     pub(crate) fn join(&mut self, now: Instant, seeds: &[SocketAddr], out: &mut Outbox) {
         self.reach.set_seeds(seeds);
-        self.finding.partake_by(now + ANSWER_WITHIN);
+        self.finding.partake_by(now + ANSWERED_WITHIN);
         self.hello(now, out);
     }
 
@@ -141,7 +141,7 @@ impl Group {
     /// Looks whether somebody answered, or nobody is left.
     pub(super) fn look_around(&mut self, now: Instant) {
         if !self.is_alone() {
-            self.finding.partake_by(now + TELL_WITHIN);
+            self.finding.partake_by(now + TOLD_WITHIN);
         } else if self.finding.hello_at.is_none() {
             self.finding.hello_again(now);
         }
