@@ -1,7 +1,7 @@
 //! The same workloads through the simulator.
 
 use hustings_protocol::chang_roberts::{ChangRoberts, Config};
-use hustings_protocol::{Duration, Input, Instant, Io, Merit, Message, Protocol, Timer};
+use hustings_protocol::{Duration, Input, Instant, Io, Merit, Message, NoRequest, Protocol, Timer};
 use hustings_sim::classics::Layout;
 use hustings_sim::wheel::{Due, Wheel};
 use hustings_sim::{Delay, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, World};
@@ -72,6 +72,7 @@ impl Protocol for Beacon {
     type Message = Announcement;
     type Timer = BeaconTimer;
     type Durable = ();
+    type Request = NoRequest;
 
     #[inline(always)]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

@@ -47,7 +47,8 @@ pub use message::{Claim, Message};
 pub use wake::{MeritScale, Wake};
 
 use crate::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Merit, Outcome, Protocol, View, ViewChange,
+    Candidate, Duration, Input, Instant, Io, MemberId, Merit, NoRequest, Outcome, Protocol, View,
+    ViewChange,
 };
 use departed::Departed;
 use farewell::Farewell;
@@ -169,6 +170,7 @@ impl Protocol for Announce {
     type Message = Message;
     type Timer = Timer;
     type Durable = u32;
+    type Request = NoRequest;
     const SELECTIVE: bool = true;
 
     /// By the chapter's rules a member ignores whoever is not better than the best that it knows.

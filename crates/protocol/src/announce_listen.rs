@@ -9,7 +9,7 @@
 
 use crate::announce::{Claim, Message};
 use crate::config::ConfigError;
-use crate::{Candidate, Duration, Input, Io, Outcome, Protocol};
+use crate::{Candidate, Duration, Input, Io, NoRequest, Outcome, Protocol};
 
 /// How often members announce themselves, and how long they are taken to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +99,7 @@ impl Protocol for AnnounceListen {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Request = NoRequest;
     const SELECTIVE: bool = true;
 
     /// While nobody is missed, a member ignores whoever is not better than the best that it knows.

@@ -23,7 +23,9 @@ use std::hint::cold_path;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, Hearsay, require_some_time};
-use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
+use crate::{
+    Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
+};
 
 /// How members deal with what the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +162,7 @@ impl Protocol for ChangRoberts {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Request = NoRequest;
 
     #[inline(always)]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

@@ -19,8 +19,11 @@
 //! | [`modified_ring`] | a list of identities going twice round a ring | a successor, a view of who is gone |
 //! | [`bully`] | asking everyone better whether they live | every member known, bounded delays |
 //!
+//! | [`announce`] | announcing oneself until somebody better is heard of | a multicast |
+//!
 //! A nominee is a claim, not a licence to act: two members may name different nominees for a
-//! while. That is the nature of these protocols, and each header says when it happens.
+//! while. That is the nature of these protocols, and each header says when it happens. What makes a
+//! claim a licence is [`tenure`]: one holder at a time, with a fence.
 
 pub mod announce;
 pub mod announce_listen;
@@ -30,11 +33,13 @@ pub mod chang_roberts;
 pub mod config;
 pub mod modified_ring;
 pub mod suppression;
+pub mod tenure;
 pub mod time;
 pub mod trace;
 pub mod view;
 
 pub use candidate::{Candidate, MemberId, Merit};
+pub use tenure::{Fence, Refused};
 pub use time::{Duration, DurationError, Instant};
 pub use view::{Roster, View, ViewChange};
 
@@ -55,6 +60,8 @@ pub trait Protocol: Sized {
     type Timer: Timer;
     /// What must survive a restart, handed to [`Io::save`]. `()` where nothing must.
     type Durable: Clone;
+    /// What whoever runs a member may ask of it while it runs; [`NoRequest`] where nothing.
+    type Request;
     /// Whether members may be deaf to anything: see [`Protocol::deaf_up_to`].
     const SELECTIVE: bool = false;
 
@@ -95,6 +102,8 @@ pub enum Input<P: Protocol> {
     /// This member is about to be stopped in good order. It may say goodbye now; there is no
     /// further input.
     Leave,
+    /// Whoever runs this member asks something of it.
+    Request(P::Request),
 }
 
 /// What the world lets a member do.
@@ -167,6 +176,20 @@ pub enum Outcome {
     /// Somebody else goes by this member's identity. It takes no further part: whoever runs it must
     /// give one of the two another identity.
     DuplicateIdentity,
+    /// This member holds tenure from now on. For how long changes as it is renewed: ask
+    /// [`tenure::Tenure::holds`] each time that it matters.
+    TenureGained {
+        /// The number that a resource checks.
+        fence: Fence,
+    },
+    /// This member's tenure has ended, by its clock or by its release.
+    TenureLost {
+        /// Which one.
+        fence: Fence,
+    },
+    /// Too many voters refused this member for its attempt to succeed; what one of them said. If some
+    /// named a holder, that one.
+    TenureRefused(Refused),
 }
 
 /// What members say to each other, sorted into kinds so that a world can count them.
@@ -204,6 +227,11 @@ pub trait Timer: Copy + 'static {
 /// For protocols without timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTimer {}
+
+/// For protocols of which nothing can be asked. There is none of these: a protocol's `match` over its
+/// input needs no arm for it, and none is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRequest {}
 
 impl Timer for NoTimer {
     const ALL: &'static [Self] = &[];

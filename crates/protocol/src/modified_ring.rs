@@ -21,7 +21,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, Hearsay, require_some_time};
-use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
+use crate::{
+    Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
+};
 
 /// How members deal with what the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,6 +184,7 @@ impl Protocol for ModifiedRing {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match input {

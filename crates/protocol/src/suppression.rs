@@ -9,7 +9,7 @@
 
 use crate::announce::{Claim, Message, Wake};
 use crate::config::ConfigError;
-use crate::{Candidate, Duration, Input, Io, Outcome, Protocol};
+use crate::{Candidate, Duration, Input, Io, NoRequest, Outcome, Protocol};
 
 /// When members speak.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,6 +72,7 @@ impl Protocol for Suppression {
     type Message = Message;
     type Timer = Timer;
     type Durable = ();
+    type Request = NoRequest;
     const SELECTIVE: bool = true;
 
     /// Whoever has heard somebody, or has spoken, hears no more.

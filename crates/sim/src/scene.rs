@@ -458,6 +458,10 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
             }
             Outcome::Nominee(candidate) => (candidate.id.0 as u32).wrapping_add(1),
             Outcome::Vacant | Outcome::DuplicateIdentity => 0,
+            // Who holds tenure is one thing, whom a member names another.
+            Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => return,
         };
         if self.scene.nominees[member as usize] != nominee {
             self.scene.nominees[member as usize] = nominee;

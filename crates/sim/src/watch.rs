@@ -275,6 +275,9 @@ impl Agreement {
                 }
             }
             Outcome::Vacant | Outcome::DuplicateIdentity => 0,
+            Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => return,
         };
         let before = std::mem::replace(&mut self.nominees[member as usize], nominee);
         if before == nominee {

@@ -62,6 +62,11 @@ impl Group {
             Effect::Report(Outcome::Nominee(nominee)) => self.publish(now, Some(nominee.id)),
             Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => self.publish(now, None),
             Effect::Report(Outcome::Standing { .. }) => {}
+            Effect::Report(
+                Outcome::TenureGained { .. }
+                | Outcome::TenureLost { .. }
+                | Outcome::TenureRefused(_),
+            ) => {} // no authority is asked yet
         }
     }
 

@@ -91,6 +91,9 @@ impl<P: Kin> Desk<P> {
     pub(crate) fn names(&self) -> Option<MemberId> {
         let names = |outcome: &Outcome| match outcome {
             Outcome::Standing { .. } => None,
+            Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => None,
             Outcome::Nominee(it) => Some(Some(it.id)),
             Outcome::Vacant | Outcome::DuplicateIdentity => Some(None),
         };

@@ -91,6 +91,9 @@ impl<P: Protocol<Message = Message>> Trace<P> for Log {
             Event::Multicast { from, message } => self.said.push((at, from, *message)),
             Event::Reported { member, outcome } => match outcome {
                 Outcome::Standing { .. } => {}
+                Outcome::TenureGained { .. }
+                | Outcome::TenureLost { .. }
+                | Outcome::TenureRefused(_) => {}
                 Outcome::Nominee(it) => self.name(at, member, Some(it.id)),
                 Outcome::Vacant => self.name(at, member, None),
                 Outcome::DuplicateIdentity => {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use hustings_protocol::announce::{Announce, Config, Message, Timer};
-use hustings_protocol::{Candidate, Input, Io, Protocol};
+use hustings_protocol::{Candidate, Input, Io, NoRequest, Protocol};
 
 use crate::support::wrapper::{Effect, Through, Wrapper, inward};
 
@@ -82,6 +82,7 @@ impl<D: Defect> Protocol for Wrong<D> {
     type Message = Message;
     type Timer = Timer;
     type Durable = u32;
+    type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         let me = io.me();

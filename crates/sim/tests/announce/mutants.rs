@@ -81,7 +81,7 @@ fn claim(input: &mut Input<Announce>) -> Option<(&mut Claim, &mut u32)> {
             ..
         } => Some((claim, beat)),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
-        Input::ViewChanged(_) | Input::Leave => None,
+        Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
 }
 
@@ -93,7 +93,7 @@ fn bye(input: &Input<Announce>) -> Option<(MemberId, u32)> {
             message: Message::Bye { incarnation },
         } => Some((*from, *incarnation)),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
-        Input::ViewChanged(_) | Input::Leave => None,
+        Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
 }
 
@@ -105,7 +105,7 @@ fn complaint(input: &mut Input<Announce>) -> Option<(&mut MemberId, &mut u8)> {
             ..
         } => Some((about, byes)),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
-        Input::ViewChanged(_) | Input::Leave => None,
+        Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
 }
 
@@ -330,7 +330,7 @@ fn disputed(input: &Input<Announce>, byes: u8) -> Option<Message> {
             byes,
         }),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
-        Input::ViewChanged(_) | Input::Leave => None,
+        Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
 }
 

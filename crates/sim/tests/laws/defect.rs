@@ -62,6 +62,7 @@ impl<P: Protocol + Default, D: Defect<P>> Protocol for Defective<P, D> {
     type Message = P::Message;
     type Timer = P::Timer;
     type Durable = P::Durable;
+    type Request = P::Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         let (me, now) = (io.me(), io.now());

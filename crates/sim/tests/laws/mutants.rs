@@ -110,7 +110,7 @@ impl Defect<Bully> for DeafToCoordinators {
                 ..
             } => *sender < me,
             Input::Message { .. } | Input::Start | Input::Timer(_) => true,
-            Input::ViewChanged(_) | Input::Leave => true,
+            Input::ViewChanged(_) | Input::Leave | Input::Request(_) => true,
         }
     }
 }
@@ -167,7 +167,7 @@ fn election(input: &Input<ChangRoberts>) -> Option<Candidate> {
             ..
         } => Some(*candidate),
         Input::Message { .. } | Input::Start | Input::Timer(_) => None,
-        Input::ViewChanged(_) | Input::Leave => None,
+        Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
 }
 
@@ -227,7 +227,7 @@ fn list(input: &mut Input<ModifiedRing>) -> Option<&mut modified_ring::Message> 
     match input {
         Input::Message { message, .. } => Some(message),
         Input::Start | Input::Timer(_) => None,
-        Input::ViewChanged(_) | Input::Leave => None,
+        Input::ViewChanged(_) | Input::Leave | Input::Request(_) => None,
     }
 }
 

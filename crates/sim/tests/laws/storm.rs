@@ -204,6 +204,7 @@ impl<P: Protocol> Protocol for Rough<P> {
     type Message = P::Message;
     type Timer = P::Timer;
     type Durable = P::Durable;
+    type Request = P::Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         // Its own clock may be off: so the weather improves a little before the storm is over.

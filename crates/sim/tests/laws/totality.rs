@@ -129,6 +129,9 @@ impl<P: Protocol> Io<P> for Desk<P> {
         match outcome {
             Outcome::Nominee(candidate) => self.named.push(candidate),
             Outcome::Standing { .. } | Outcome::Vacant | Outcome::DuplicateIdentity => {}
+            Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => {}
         }
     }
 }

@@ -116,6 +116,9 @@ where
                 Outcome::Nominee(candidate) => format!("{member} names {}", candidate.id),
                 Outcome::Vacant => format!("{member} names nobody"),
                 Outcome::DuplicateIdentity => format!("{member} meets its own identity"),
+                Outcome::TenureGained { fence } => format!("{member} gains tenure, fence {fence}"),
+                Outcome::TenureLost { fence } => format!("{member} loses tenure, fence {fence}"),
+                Outcome::TenureRefused(refused) => format!("{member} is refused: {refused:?}"),
             },
         };
         let written = writeln!(self.0, "{:>7.3}s  {line}", at.as_secs_f64());

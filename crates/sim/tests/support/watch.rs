@@ -18,6 +18,9 @@ impl<P: Protocol> Trace<P> for Watch {
         };
         match outcome {
             Outcome::Standing { .. } => {}
+            Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => {}
             Outcome::Nominee(candidate) => self.names.push((at, member, Some(candidate.id))),
             Outcome::Vacant | Outcome::DuplicateIdentity => self.names.push((at, member, None)),
         }

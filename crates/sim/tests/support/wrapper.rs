@@ -9,7 +9,12 @@ use rand_core::Rng;
 
 /// A protocol around another one that says the same things.
 pub(crate) trait Wrapper: Protocol {
-    type Inner: Protocol<Message = Self::Message, Timer = Self::Timer, Durable = Self::Durable>;
+    type Inner: Protocol<
+            Message = Self::Message,
+            Timer = Self::Timer,
+            Durable = Self::Durable,
+            Request = Self::Request,
+        >;
 
     /// What of its configuration is the inner one's.
     fn inner_config(config: &Self::Config) -> &<Self::Inner as Protocol>::Config;
@@ -23,6 +28,7 @@ pub(crate) fn inward<W: Wrapper>(input: Input<W>) -> Input<W::Inner> {
         Input::Timer(timer) => Input::Timer(timer),
         Input::ViewChanged(change) => Input::ViewChanged(change),
         Input::Leave => Input::Leave,
+        Input::Request(request) => Input::Request(request),
     }
 }
 

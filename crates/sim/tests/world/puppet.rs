@@ -1,7 +1,7 @@
 //! A protocol that does what the test says.
 
 use hustings_protocol::{
-    Duration, Input, Io, MemberId, Message, Outcome, Protocol, Timer, View, ViewChange,
+    Duration, Input, Io, MemberId, Message, NoRequest, Outcome, Protocol, Timer, View, ViewChange,
 };
 
 use crate::support::text::Says;
@@ -84,6 +84,7 @@ impl Protocol for Puppet {
     type Message = Number;
     type Timer = Bell;
     type Durable = u32;
+    type Request = NoRequest;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         let cue = match input {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use hustings_protocol::trace::{Kind, Line};
-use hustings_protocol::{MemberId, Outcome};
+use hustings_protocol::{MemberId, Outcome, Refused};
 
 use super::json::Json;
 use crate::failure::Failure;
@@ -116,8 +116,10 @@ pub(super) fn identities(line: &mut Read, each: &mut impl FnMut(&mut MemberId)) 
         &mut line.left,
     ];
     plain.into_iter().flatten().for_each(&mut *each);
-    if let Some(Outcome::Nominee(nominee)) = &mut line.outcome {
-        each(&mut nominee.id);
+    match &mut line.outcome {
+        Some(Outcome::Nominee(nominee)) => each(&mut nominee.id),
+        Some(Outcome::TenureRefused(Refused::Held { holder, .. })) => each(holder),
+        Some(_) | None => {} // these name nobody
     }
     if let Some(message) = &mut line.message {
         message.identities(each);

@@ -160,6 +160,9 @@ impl<P: Protocol> Trace<P> for Reports {
             Outcome::Standing { .. } => self.calls.push(member),
             Outcome::Nominee(it) if it.id.0 == u64::from(member) => self.victories.push(member),
             Outcome::Nominee(_) | Outcome::Vacant | Outcome::DuplicateIdentity => {}
+            Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => {}
         }
     }
 }

@@ -1,0 +1,440 @@
+//! A nominee: how it gets tenure, keeps it, and gives it up.
+
+use rand_core::Rng;
+
+use super::poll::Poll;
+use super::post::Post;
+use super::{Ballot, Fence, Held, Incarnation, Message, Question, Refused, Request, Tenure, Timer};
+use crate::{Duration, Instant, Io, MemberId, Outcome};
+
+/// Renewal begins when this part of the ttl is over: two more tries fit in before the end.
+const RENEWALS_IN_A_TTL: u64 = 3;
+
+/// One life of a nominee.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Nominee {
+    incarnation: Incarnation,
+    is_nominated: bool,
+    is_healthy: bool,
+    /// The highest counter that it has used or was told of.
+    highest: u64,
+    /// How many proposals it has made.
+    proposals: u64,
+    /// The highest ballot that it has proposed since it last retired all of them.
+    proposed: Option<Ballot>,
+    /// The last tenure that it took over from somebody: each is handed over once.
+    taken_over: u64,
+    /// Whether the last that it heard of is that somebody else holds: then it asks before it prepares.
+    knows_of_holder: bool,
+    tenure: Option<Held>,
+    phase: Phase,
+}
+
+/// What it asks the voters. A ballot that is in no phase is retired: answers to it are ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Phase {
+    /// Nothing.
+    Resting,
+    /// Whether they would promise.
+    Asking { ballot: Ballot, poll: Poll },
+    /// To promise.
+    Preparing { ballot: Ballot, poll: Poll },
+    /// A majority has promised: to grant. Once they have, until it is time to renew, nothing.
+    Proposing {
+        ballot: Ballot,
+        proposal: Proposal,
+        poll: Poll,
+    },
+}
+
+/// One proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Proposal {
+    number: u64,
+    /// What its clock said before it was sent.
+    read_at: Instant,
+    ttl: Duration,
+}
+
+impl Nominee {
+    pub(super) fn new(incarnation: Incarnation) -> Self {
+        Self {
+            incarnation,
+            is_nominated: false,
+            is_healthy: true,
+            highest: 0,
+            proposals: 0,
+            proposed: None,
+            taken_over: 0,
+            knows_of_holder: false,
+            tenure: None,
+            phase: Phase::Resting,
+        }
+    }
+
+    /// What it holds at `now`, if it does.
+    pub(super) fn holds(&self, now: Instant) -> Option<Held> {
+        self.tenure.filter(|held| now < held.until)
+    }
+
+    fn may_campaign(&self) -> bool {
+        self.is_nominated && self.is_healthy
+    }
+}
+
+// Handlers: one per input. They decide; the transitions below act.
+impl Nominee {
+    /// Rule 4. Whatever the input is, the clock is looked at first.
+    pub(super) fn on_any(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        if self.tenure.is_some() && self.holds(post.io.now()).is_none() {
+            self.lapse(post);
+        }
+    }
+
+    pub(super) fn hear(
+        &mut self,
+        from: MemberId,
+        message: Message,
+        post: &mut Post<'_, impl Io<Tenure>>,
+    ) {
+        match message {
+            Message::Would { ballot } => self.on_aye(from, ballot, Question::Ask, post),
+            Message::Promise { ballot } => self.on_aye(from, ballot, Question::Prepare, post),
+            Message::Grant { ballot, number } => {
+                self.on_aye(from, ballot, Question::Propose { number }, post);
+            }
+            Message::Refusal {
+                ballot,
+                question,
+                promised,
+                refused,
+            } => {
+                self.highest = self.highest.max(promised);
+                self.on_no(from, ballot, question, refused, post);
+            }
+            Message::Handover { released } => self.on_handover(from, released, post),
+            Message::Ask { .. } | Message::Prepare { .. } | Message::Propose { .. } => {}
+            Message::Release { .. } => {} // these are for voters
+        }
+    }
+
+    fn on_aye(
+        &mut self,
+        from: MemberId,
+        ballot: Ballot,
+        question: Question,
+        post: &mut Post<'_, impl Io<Tenure>>,
+    ) {
+        let config = post.io.config();
+        let Some((poll, place)) = self.current(ballot, question).zip(config.place(from)) else {
+            return; // to what it asks no longer, or from somebody who has no vote
+        };
+        let was_carried = poll.is_carried(config);
+        poll.agree(place);
+        if was_carried || !poll.is_carried(config) {
+            return;
+        }
+        match self.phase {
+            Phase::Resting => {}
+            Phase::Asking { ballot, .. } => self.prepare(ballot, post),
+            Phase::Preparing { ballot, .. } => self.propose(ballot, post),
+            Phase::Proposing {
+                ballot, proposal, ..
+            } => self.win(ballot, proposal, post),
+        }
+    }
+
+    fn on_no(
+        &mut self,
+        from: MemberId,
+        ballot: Ballot,
+        question: Question,
+        refused: Refused,
+        post: &mut Post<'_, impl Io<Tenure>>,
+    ) {
+        let config = post.io.config();
+        let Some((poll, place)) = self.current(ballot, question).zip(config.place(from)) else {
+            return;
+        };
+        poll.refuse(place, refused);
+        if poll.is_lost(config) {
+            self.fail(post);
+        }
+    }
+
+    /// The answers to this very question, if it is what it asks now.
+    fn current(&mut self, ballot: Ballot, question: Question) -> Option<&mut Poll> {
+        let (asked, about, poll) = match &mut self.phase {
+            Phase::Resting => return None,
+            Phase::Asking { ballot, poll } => (*ballot, Question::Ask, poll),
+            Phase::Preparing { ballot, poll } => (*ballot, Question::Prepare, poll),
+            Phase::Proposing {
+                ballot,
+                proposal: Proposal { number, .. },
+                poll,
+            } => (*ballot, Question::Propose { number: *number }, poll),
+        };
+        (asked == ballot && about == question).then_some(poll)
+    }
+
+    fn on_handover(
+        &mut self,
+        from: MemberId,
+        released: Ballot,
+        post: &mut Post<'_, impl Io<Tenure>>,
+    ) {
+        if from != released.owner.id || released.counter <= self.taken_over {
+            return; // forged, or a copy
+        }
+        self.taken_over = released.counter;
+        self.highest = self.highest.max(released.counter);
+        self.knows_of_holder = false;
+        self.is_nominated = true;
+        post.to_voters(Message::Release { ballot: released });
+        if self.tenure.is_none() {
+            self.go_on(post);
+        }
+    }
+
+    pub(super) fn on_request(&mut self, request: Request, post: &mut Post<'_, impl Io<Tenure>>) {
+        match request {
+            Request::Acquire => self.acquire(post),
+            Request::Withdraw => self.withdraw(post),
+            Request::Release => {
+                self.is_nominated = false;
+                self.release(post);
+            }
+            Request::Transfer { to } => self.transfer(to, post),
+            Request::Healthy(is_healthy) => self.on_health(is_healthy, post),
+        }
+    }
+
+    fn on_health(&mut self, is_healthy: bool, post: &mut Post<'_, impl Io<Tenure>>) {
+        let was_healthy = std::mem::replace(&mut self.is_healthy, is_healthy);
+        match (was_healthy, is_healthy) {
+            (false, true) => self.go_on(post),
+            (true, false) if self.tenure.is_none() => _ = self.release(post),
+            (true, false) => {} // what it holds ends when it is released, or is not renewed
+            (true, true) | (false, false) => {} // no news
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, timer: Timer, post: &mut Post<'_, impl Io<Tenure>>) {
+        match timer {
+            Timer::Attempt | Timer::Renew => self.go_on(post),
+            Timer::Answer => self.fail(post),
+            Timer::End => self.watch_the_end(post), // it rang early: the clock was looked at
+        }
+    }
+
+    /// Work that may still run must not be overtaken: tenure that was not released runs out.
+    pub(super) fn on_leave(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        self.withdraw(post);
+    }
+}
+
+// Transitions: the only code that writes `phase`, `proposed` and `tenure`. Each leaves exactly the
+// timers that are needed.
+impl Nominee {
+    fn acquire(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        self.is_nominated = true;
+        if self.tenure.is_none() && self.phase == Phase::Resting {
+            self.go_on(post);
+        }
+    }
+
+    fn withdraw(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        self.is_nominated = false;
+        if self.tenure.is_none() {
+            self.release(post);
+        }
+    }
+
+    /// Renews what it holds, or tries to get it.
+    fn go_on(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        if !self.is_healthy {
+            return; // what it holds runs out
+        }
+        match (self.tenure, self.phase) {
+            (Some(_), Phase::Proposing { ballot, .. }) => self.propose(ballot, post),
+            (Some(_), Phase::Resting | Phase::Asking { .. } | Phase::Preparing { .. }) => {
+                let ballot = self.next_ballot();
+                self.prepare(ballot, post);
+            }
+            (None, _) if !self.is_nominated => {}
+            (None, _) if self.knows_of_holder => self.ask(post),
+            (None, _) => {
+                let ballot = self.next_ballot();
+                self.prepare(ballot, post);
+            }
+        }
+    }
+
+    fn next_ballot(&mut self) -> Ballot {
+        self.highest = self.highest.saturating_add(1);
+        Ballot {
+            counter: self.highest,
+            owner: self.incarnation,
+        }
+    }
+
+    /// Rule 7: disturbs nobody.
+    fn ask(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        let ballot = self.next_ballot();
+        let poll = Poll::default();
+        self.enter(Phase::Asking { ballot, poll }, post);
+        post.to_voters(Message::Ask { ballot });
+    }
+
+    fn prepare(&mut self, ballot: Ballot, post: &mut Post<'_, impl Io<Tenure>>) {
+        let poll = Poll::default();
+        self.enter(Phase::Preparing { ballot, poll }, post);
+        post.to_voters(Message::Prepare { ballot });
+    }
+
+    /// Rule 2. The clock is read before anything is sent: whatever time an answer takes is the
+    /// holder's loss.
+    fn propose(&mut self, ballot: Ballot, post: &mut Post<'_, impl Io<Tenure>>) {
+        let read_at = post.io.now();
+        let ttl = post.io.config().ttl;
+        self.proposals += 1;
+        self.proposed = Some(ballot);
+        let number = self.proposals;
+        let proposal = Proposal {
+            number,
+            read_at,
+            ttl,
+        };
+        let poll = Poll::default();
+        let phase = Phase::Proposing {
+            ballot,
+            proposal,
+            poll,
+        };
+        self.enter(phase, post);
+        post.to_voters(Message::Propose {
+            ballot,
+            number,
+            ttl,
+        });
+    }
+
+    /// Rule 3. Tenure that it holds goes on, with its fence; else one begins.
+    fn win(&mut self, ballot: Ballot, proposal: Proposal, post: &mut Post<'_, impl Io<Tenure>>) {
+        let Proposal { read_at, ttl, .. } = proposal;
+        let until = read_at + post.io.config().usable(ttl);
+        if until <= post.io.now() {
+            return; // granted too late
+        }
+        let fence = match self.tenure {
+            Some(held) => held.fence,
+            None => {
+                let fence = Fence(ballot.counter);
+                post.io.report(Outcome::TenureGained { fence });
+                fence
+            }
+        };
+        self.tenure = Some(Held { fence, until });
+        self.knows_of_holder = false;
+        let renew_at = read_at + Duration(ttl.0 / RENEWALS_IN_A_TTL);
+        post.io.disarm(Timer::Answer);
+        post.io.arm(Timer::Renew, renew_at - post.io.now());
+        self.watch_the_end(post);
+    }
+
+    fn watch_the_end(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        if let Some(held) = self.tenure {
+            post.io.arm(Timer::End, held.until - post.io.now());
+        }
+    }
+
+    /// Too many refused what it asks, or too few answered.
+    fn fail(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        match self.phase {
+            Phase::Resting => {} // it was answered, or given up
+            Phase::Proposing { poll, .. } if self.tenure.is_some() => {
+                // Its ballot can no longer win if somebody refuses it and the others do not answer:
+                // then a greater one is due. If nobody refuses it, the same once more.
+                if poll.refused().is_some() {
+                    self.phase = Phase::Resting;
+                }
+                self.go_on(post);
+            }
+            Phase::Asking { poll, .. } | Phase::Preparing { poll, .. } => self.pause(poll, post),
+            Phase::Proposing { poll, .. } => self.pause(poll, post),
+        }
+    }
+
+    /// Waits until nobody else holds for all it knows, and a little longer, so that of two that waited
+    /// one is first.
+    fn pause(&mut self, poll: Poll, post: &mut Post<'_, impl Io<Tenure>>) {
+        let refused = poll.refused();
+        if let Some(refused) = refused
+            && self.tenure.is_none()
+        {
+            post.io.report(Outcome::TenureRefused(refused));
+        }
+        let lasts = match refused {
+            Some(Refused::Held { lasts, .. } | Refused::Quarantined { lasts }) => lasts,
+            Some(Refused::Outrun | Refused::TtlTooLong { .. } | Refused::Uninitialised) | None => {
+                Duration::ZERO
+            }
+        };
+        self.knows_of_holder = matches!(refused, Some(Refused::Held { .. }));
+        self.enter(Phase::Resting, post);
+        let longest = post.io.config().back_off;
+        let chance = Duration(post.io.rng().next_u64() % longest.0.saturating_add(1).max(1));
+        post.io.arm(Timer::Attempt, lasts + chance);
+    }
+
+    /// Rule 4: its time is over.
+    fn lapse(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        self.retire(post);
+        if self.may_campaign() {
+            self.pause(Poll::default(), post);
+        }
+    }
+
+    /// Rule 5: it stops first, then tells. Returns what it told, if voters may have granted anything.
+    fn release(&mut self, post: &mut Post<'_, impl Io<Tenure>>) -> Option<Ballot> {
+        let proposed = self.retire(post);
+        if let Some(ballot) = proposed {
+            post.to_voters(Message::Release { ballot });
+        }
+        proposed
+    }
+
+    /// Holds nothing, and never again counts an answer to any ballot it has used. Returns the highest
+    /// that it has proposed.
+    pub(super) fn retire(&mut self, post: &mut Post<'_, impl Io<Tenure>>) -> Option<Ballot> {
+        if let Some(Held { fence, .. }) = self.tenure.take() {
+            post.io.report(Outcome::TenureLost { fence });
+        }
+        self.enter(Phase::Resting, post);
+        post.io.disarm(Timer::End);
+        self.proposed.take()
+    }
+
+    fn transfer(&mut self, to: MemberId, post: &mut Post<'_, impl Io<Tenure>>) {
+        if self.tenure.is_none() {
+            return; // there is nothing to hand over
+        }
+        self.is_nominated = false;
+        if let Some(released) = self.release(post) {
+            post.to(to, Message::Handover { released });
+        }
+    }
+
+    /// Asks something else, or nothing.
+    fn enter(&mut self, phase: Phase, post: &mut Post<'_, impl Io<Tenure>>) {
+        self.phase = phase;
+        post.io.disarm(Timer::Attempt);
+        post.io.disarm(Timer::Renew);
+        match phase {
+            Phase::Resting => post.io.disarm(Timer::Answer),
+            Phase::Asking { .. } | Phase::Preparing { .. } | Phase::Proposing { .. } => {
+                post.io.arm(Timer::Answer, post.io.config().answer_within);
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How a member sends: also to itself, where it is both nominee and voter.
+
+use std::collections::VecDeque;
+
+use super::{Message, Tenure};
+use crate::{Io, MemberId};
+
+/// What a member does during one step goes out through it. No network brings a member its own
+/// messages, so these are laid aside and heard at the end of the step, like any others.
+pub(super) struct Post<'a, I> {
+    pub(super) io: &'a mut I,
+    to_self: VecDeque<Message>,
+}
+
+impl<'a, I: Io<Tenure>> Post<'a, I> {
+    pub(super) fn new(io: &'a mut I) -> Self {
+        let to_self = VecDeque::new();
+        Self { io, to_self }
+    }
+
+    pub(super) fn to(&mut self, member: MemberId, message: Message) {
+        match member == self.io.me().id {
+            true => self.to_self.push_back(message),
+            false => self.io.unicast(member, message),
+        }
+    }
+
+    pub(super) fn to_voters(&mut self, message: Message) {
+        for place in 0..self.io.config().voters.len() {
+            let voter = self.io.config().voters[place];
+            self.to(voter, message);
+        }
+    }
+
+    /// The next message to itself.
+    pub(super) fn next(&mut self) -> Option<Message> {
+        self.to_self.pop_front()
+    }
+}
