@@ -11,8 +11,9 @@
 //!           where clocks break the bound: two may hold at one instant, of which the resource refuses
 //!           the one with the lower fence
 //!           likely, not certain: while f+1 voters answer within `answer_within`, a nominee gets tenure
-//!           in two round trips and one write to each voter's disk, and renews it in one round trip
-//!           and none. After the holder died: once its grants have run out, and three round trips
+//!           in two round trips (three if it has not heard of any counter yet) and one write to each
+//!           voter's disk, and renews it in one round trip and none. After the holder died: once its
+//!           grants have run out, a random wait, and three round trips
 //! Messages  ask and would, prepare and promise, propose and grant (a nominee and each voter);
 //!           refusal (to the nominee); release (to each voter); handover (to the next holder)
 //!
@@ -147,7 +148,7 @@ impl Tenure {
         if let Some(voter) = &mut self.voter
             && let Some(answer) = voter.hear(message, post.io)
         {
-            post.to(from, answer);
+            post.send(from, answer);
         }
         self.stand(|it| it.hear(from, message, post));
     }

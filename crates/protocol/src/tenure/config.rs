@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(usable(200_000, 3), 2);
         assert_eq!(usable(200_000, 4), 2);
         assert_eq!(usable(200, 2_000_000_000), 1_999_200_159);
-        assert_eq!(usable(200, u64::MAX), 18_439_366_858_336_091_936);
+        assert_eq!(usable(200, u64::MAX), 18_439_366_851_524_504_803);
     }
 
     #[test]

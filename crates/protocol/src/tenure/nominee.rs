@@ -9,6 +9,8 @@ use crate::{Duration, Instant, Io, MemberId, Outcome};
 
 /// Renewal begins when this part of the ttl is over: two more tries fit in before the end.
 const RENEWALS_IN_A_TTL: u64 = 3;
+/// The counter of who has not heard of any: a guess.
+const GUESS: u64 = 1;
 
 /// One life of a nominee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -190,7 +192,7 @@ impl Nominee {
         self.highest = self.highest.max(released.counter);
         self.knows_of_holder = false;
         self.is_nominated = true;
-        post.to_voters(Message::Release { ballot: released });
+        post.send_to_voters(Message::Release { ballot: released });
         if self.tenure.is_none() {
             self.go_on(post);
         }
@@ -283,13 +285,13 @@ impl Nominee {
         let ballot = self.next_ballot();
         let poll = Poll::default();
         self.enter(Phase::Asking { ballot, poll }, post);
-        post.to_voters(Message::Ask { ballot });
+        post.send_to_voters(Message::Ask { ballot });
     }
 
     fn prepare(&mut self, ballot: Ballot, post: &mut Post<'_, impl Io<Tenure>>) {
         let poll = Poll::default();
         self.enter(Phase::Preparing { ballot, poll }, post);
-        post.to_voters(Message::Prepare { ballot });
+        post.send_to_voters(Message::Prepare { ballot });
     }
 
     /// Rule 2. The clock is read before anything is sent: whatever time an answer takes is the
@@ -312,7 +314,7 @@ impl Nominee {
             poll,
         };
         self.enter(phase, post);
-        post.to_voters(Message::Propose {
+        post.send_to_voters(Message::Propose {
             ballot,
             number,
             ttl,
@@ -360,6 +362,11 @@ impl Nominee {
                 }
                 self.go_on(post);
             }
+            Phase::Preparing { ballot, poll }
+                if ballot.counter == GUESS && poll.refused() == Some(Refused::Outrun) =>
+            {
+                self.go_on(post); // now it knows better
+            }
             Phase::Asking { poll, .. } | Phase::Preparing { poll, .. } => self.pause(poll, post),
             Phase::Proposing { poll, .. } => self.pause(poll, post),
         }
@@ -399,7 +406,7 @@ impl Nominee {
     fn release(&mut self, post: &mut Post<'_, impl Io<Tenure>>) -> Option<Ballot> {
         let proposed = self.retire(post);
         if let Some(ballot) = proposed {
-            post.to_voters(Message::Release { ballot });
+            post.send_to_voters(Message::Release { ballot });
         }
         proposed
     }
@@ -421,7 +428,7 @@ impl Nominee {
         }
         self.is_nominated = false;
         if let Some(released) = self.release(post) {
-            post.to(to, Message::Handover { released });
+            post.send(to, Message::Handover { released });
         }
     }
 

@@ -18,17 +18,17 @@ impl<'a, I: Io<Tenure>> Post<'a, I> {
         Self { io, to_self }
     }
 
-    pub(super) fn to(&mut self, member: MemberId, message: Message) {
+    pub(super) fn send(&mut self, member: MemberId, message: Message) {
         match member == self.io.me().id {
             true => self.to_self.push_back(message),
             false => self.io.unicast(member, message),
         }
     }
 
-    pub(super) fn to_voters(&mut self, message: Message) {
+    pub(super) fn send_to_voters(&mut self, message: Message) {
         for place in 0..self.io.config().voters.len() {
             let voter = self.io.config().voters[place];
-            self.to(voter, message);
+            self.send(voter, message);
         }
     }
 

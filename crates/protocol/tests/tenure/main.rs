@@ -1,0 +1,23 @@
+//! Tenure's promises but for safety in every case, which the model checks: what it costs, who is refused
+//! and why, and that time, disks and health count as they should.
+
+mod cost;
+mod ending;
+mod hall;
+mod refusal;
+mod restart;
+mod storm;
+
+use hall::millis;
+use hustings_protocol::MemberId;
+use hustings_protocol::tenure::{Config, Durable, Saved};
+
+const FOUNDING: Saved = Saved::Initialised(Durable::FOUNDING);
+
+/// Three voters, ttl 300 ms, answers within 10 ms.
+fn config() -> Config {
+    let voters = (1..=3).map(MemberId).collect();
+    let config = Config::field(voters, millis(300), millis(10));
+    config.check().expect("it can work");
+    config
+}
