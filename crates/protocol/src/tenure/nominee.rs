@@ -41,12 +41,14 @@ enum Phase {
     Asking { ballot: Ballot, poll: Poll },
     /// To promise.
     Preparing { ballot: Ballot, poll: Poll },
-    /// A majority has promised: to grant. Once they have, until it is time to renew, nothing.
+    /// A majority has promised: to grant.
     Proposing {
         ballot: Ballot,
         proposal: Proposal,
         poll: Poll,
     },
+    /// A majority has granted: nothing, until it is time to renew.
+    Granted { ballot: Ballot },
 }
 
 /// One proposal.
@@ -131,13 +133,12 @@ impl Nominee {
         let Some((poll, place)) = self.current(ballot, question).zip(config.place(from)) else {
             return; // to what it asks no longer, or from somebody who has no vote
         };
-        let was_carried = poll.is_carried(config);
         poll.agree(place);
-        if was_carried || !poll.is_carried(config) {
+        if !poll.is_carried(config) {
             return;
         }
         match self.phase {
-            Phase::Resting => {}
+            Phase::Resting | Phase::Granted { .. } => {} // it asks nothing
             Phase::Asking { ballot, .. } => self.prepare(ballot, post),
             Phase::Preparing { ballot, .. } => self.propose(ballot, post),
             Phase::Proposing {
@@ -167,7 +168,7 @@ impl Nominee {
     /// The answers to this very question, if it is what it asks now.
     fn current(&mut self, ballot: Ballot, question: Question) -> Option<&mut Poll> {
         let (asked, about, poll) = match &mut self.phase {
-            Phase::Resting => return None,
+            Phase::Resting | Phase::Granted { .. } => return None,
             Phase::Asking { ballot, poll } => (*ballot, Question::Ask, poll),
             Phase::Preparing { ballot, poll } => (*ballot, Question::Prepare, poll),
             Phase::Proposing {
@@ -258,7 +259,9 @@ impl Nominee {
             return; // what it holds runs out
         }
         match (self.tenure, self.phase) {
-            (Some(_), Phase::Proposing { ballot, .. }) => self.propose(ballot, post),
+            (Some(_), Phase::Proposing { ballot, .. } | Phase::Granted { ballot }) => {
+                self.propose(ballot, post);
+            }
             (Some(_), Phase::Resting | Phase::Asking { .. } | Phase::Preparing { .. }) => {
                 let ballot = self.next_ballot();
                 self.prepare(ballot, post);
@@ -326,7 +329,8 @@ impl Nominee {
         let Proposal { read_at, ttl, .. } = proposal;
         let until = read_at + post.io.config().usable(ttl);
         if until <= post.io.now() {
-            return; // granted too late
+            self.fail(post); // granted too late
+            return;
         }
         let fence = match self.tenure {
             Some(held) => held.fence,
@@ -339,7 +343,7 @@ impl Nominee {
         self.tenure = Some(Held { fence, until });
         self.knows_of_holder = false;
         let renew_at = read_at + Duration(ttl.0 / RENEWALS_IN_A_TTL);
-        post.io.disarm(Timer::Answer);
+        self.enter(Phase::Granted { ballot }, post);
         post.io.arm(Timer::Renew, renew_at - post.io.now());
         self.watch_the_end(post);
     }
@@ -353,7 +357,7 @@ impl Nominee {
     /// Too many refused what it asks, or too few answered.
     fn fail(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         match self.phase {
-            Phase::Resting => {} // it was answered, or given up
+            Phase::Resting | Phase::Granted { .. } => {} // it asks nothing
             Phase::Proposing { poll, .. } if self.tenure.is_some() => {
                 // Its ballot can no longer win if somebody refuses it and the others do not answer:
                 // then a greater one is due. If nobody refuses it, the same once more.
@@ -438,7 +442,7 @@ impl Nominee {
         post.io.disarm(Timer::Attempt);
         post.io.disarm(Timer::Renew);
         match phase {
-            Phase::Resting => post.io.disarm(Timer::Answer),
+            Phase::Resting | Phase::Granted { .. } => post.io.disarm(Timer::Answer),
             Phase::Asking { .. } | Phase::Preparing { .. } | Phase::Proposing { .. } => {
                 post.io.arm(Timer::Answer, post.io.config().answer_within);
             }
