@@ -1,0 +1,86 @@
+//! All that was ever said.
+
+use hustings_protocol::tenure::{Message, Refused};
+use hustings_protocol::{Duration, MemberId};
+
+use crate::registry::Registry;
+
+const WORDS: usize = 4;
+
+/// A question to a voter, or an answer of one; or a handover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Letter {
+    /// Who asks, or is answered; who takes over.
+    pub(crate) other: MemberId,
+    pub(crate) message: Message,
+}
+
+/// A set of letters. Whatever is in it may arrive, again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct Mail([u64; WORDS]);
+
+/// What a voter ever heard, and what it said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct Correspondence {
+    pub(crate) heard: Mail,
+    pub(crate) said: Mail,
+}
+
+impl Mail {
+    pub(crate) fn add(&mut self, number: u32) {
+        self.0[number as usize / 64] |= 1 << (number % 64);
+    }
+
+    pub(crate) fn contains(self, number: u32) -> bool {
+        self.0[number as usize / 64] & 1 << (number % 64) != 0
+    }
+
+    /// All that is in one of them.
+    pub(crate) fn all_of(mails: &[Self]) -> Self {
+        let mut all = Self::default();
+        for mail in mails {
+            for (sum, word) in all.0.iter_mut().zip(mail.0) {
+                *sum |= word;
+            }
+        }
+        all
+    }
+
+    /// In the order of their numbers.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = u32> {
+        let words = (0..).step_by(64).zip(self.0);
+        words.flat_map(|(first, mut word)| {
+            std::iter::from_fn(move || {
+                let next = (word != 0).then(|| first + word.trailing_zeros());
+                word &= word.wrapping_sub(1);
+                next
+            })
+        })
+    }
+}
+
+impl Letter {
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.message, Message::Refusal { .. })
+    }
+}
+
+impl Registry<Letter> {
+    pub(crate) fn number_of(&self, letter: Letter) -> u32 {
+        let number = self.number(timeless(letter));
+        let fits = (number as usize) < WORDS * 64;
+        assert!(fits, "so many different letters need a larger set");
+        number
+    }
+}
+
+/// A refusal says when to try again. As timers ring at any time that makes no difference here, but for
+/// the number of different letters.
+fn timeless(mut letter: Letter) -> Letter {
+    if let Message::Refusal { refused, .. } = &mut letter.message
+        && let Refused::Held { lasts, .. } | Refused::Quarantined { lasts } = refused
+    {
+        *lasts = Duration::ZERO;
+    }
+    letter
+}

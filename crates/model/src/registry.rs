@@ -1,0 +1,53 @@
+//! Numbers instead of things: a state of numbers is small, and quick to compare.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "what is in it is looked up, never listed"
+)]
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{PoisonError, RwLock};
+
+/// Gives each different thing a number. Which one depends on the order in which threads ask, so numbers mean
+/// nothing beyond one search.
+#[derive(Debug)]
+pub(crate) struct Registry<T> {
+    known: RwLock<Known<T>>,
+}
+
+#[derive(Debug)]
+struct Known<T> {
+    things: Vec<T>,
+    numbers: HashMap<T, u32>,
+}
+
+impl<T: Copy + Eq + Hash> Registry<T> {
+    pub(crate) fn new() -> Self {
+        let known = RwLock::new(Known {
+            things: Vec::new(),
+            numbers: HashMap::new(),
+        });
+        Self { known }
+    }
+
+    pub(crate) fn get(&self, number: u32) -> T {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.things[number as usize]
+    }
+
+    pub(crate) fn number(&self, thing: T) -> u32 {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = known.numbers.get(&thing) {
+            return *number;
+        }
+        drop(known);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let next = known.things.len() as u32;
+        let number = *known.numbers.entry(thing).or_insert(next);
+        if number == next {
+            known.things.push(thing);
+        }
+        number
+    }
+}

@@ -1,0 +1,211 @@
+//! One member, and the `Io` through which it acts.
+
+use hustings_protocol::tenure::{
+    Ballot, Config, Durable, Held, Incarnation, Message, Question, Refused, Request, Role, Saved,
+    Timer,
+};
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Roster, Timer as _, View,
+};
+use rand_core::Rng;
+
+use crate::Subject;
+use crate::setting::Stage;
+use crate::starts::Starts;
+
+/// A member, its disk, and what runs for it. Who it is depends on where it sits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Seat<S> {
+    pub(crate) member: S,
+    /// What is on its disk, if it votes.
+    disk: Option<Saved>,
+    /// Which timers are armed: a bit each.
+    armed: u8,
+    starts: u8,
+    /// Whether it was asked to acquire, in this life.
+    pub(crate) is_asked: bool,
+    /// Whether it asks for the shorter ttl.
+    pub(crate) asks_for_less: bool,
+    /// What it held when last seen, in this life.
+    pub(crate) held: Option<Held>,
+}
+
+/// What a member sent in one step.
+pub(crate) type Sent = Vec<(MemberId, Message)>;
+
+impl<S: Subject> Seat<S> {
+    pub(crate) fn new(id: MemberId, stage: &Stage) -> Self {
+        let founding = Saved::Initialised(Durable::FOUNDING);
+        Self {
+            member: S::new(Role::default()),
+            disk: stage.setting.votes(id).then_some(founding),
+            armed: 0,
+            starts: 0,
+            is_asked: false,
+            asks_for_less: false,
+            held: None,
+        }
+    }
+
+    /// Comes up with what is on its disk; who may hold tenure wants it.
+    pub(crate) fn start(&mut self, me: MemberId, tick: u8, stage: &Stage) -> Sent {
+        self.starts += 1;
+        self.armed = 0;
+        self.held = None;
+        self.member = S::new(Role {
+            votes: self.disk,
+            stands: stage.setting.stands(me),
+        });
+        self.is_asked = false;
+        let mut sent = self.step(me, Input::Start, tick, stage);
+        if stage.setting.knows(me) > 0 {
+            let told = refusal(me, self.starts, stage.setting.knows(me));
+            sent.extend(self.step(me, told, tick, stage));
+        }
+        if stage.setting.may_begin(me, tick) {
+            sent.extend(self.acquire(me, tick, stage));
+        }
+        sent
+    }
+
+    /// It is nominated.
+    pub(crate) fn acquire(&mut self, me: MemberId, tick: u8, stage: &Stage) -> Sent {
+        self.is_asked = true;
+        self.step(me, Input::Request(Request::Acquire), tick, stage)
+    }
+
+    /// It releases or hands over, and may be nominated once more.
+    pub(crate) fn give_up(
+        &mut self,
+        me: MemberId,
+        request: Request,
+        tick: u8,
+        stage: &Stage,
+    ) -> Sent {
+        self.is_asked = false;
+        self.step(me, Input::Request(request), tick, stage)
+    }
+
+    /// Loses its disk and is initialised on purpose, with what others tell.
+    pub(crate) fn lose_disk(&mut self, highest: u64, stage: &Stage) {
+        let max_ttl = Duration(stage.setting.max_ttl);
+        self.disk = Some(Saved::Initialised((stage.setting.replacing)(
+            highest, max_ttl,
+        )));
+    }
+
+    /// The counter that it has on its disk.
+    pub(crate) fn promised(&self) -> Option<u64> {
+        match self.disk {
+            Some(Saved::Initialised(durable)) => Some(durable.counter),
+            Some(Saved::Missing) | None => None,
+        }
+    }
+
+    pub(crate) fn rings(&self) -> impl Iterator<Item = Timer> {
+        let armed = self.armed;
+        let all = Timer::ALL.iter().copied();
+        all.filter(move |timer| armed & bit(*timer) != 0)
+    }
+
+    pub(crate) fn ring(&mut self, me: MemberId, timer: Timer, tick: u8, stage: &Stage) -> Sent {
+        self.armed &= !bit(timer);
+        self.step(me, Input::Timer(timer), tick, stage)
+    }
+
+    pub(crate) fn step(&mut self, me: MemberId, input: Input<S>, tick: u8, stage: &Stage) -> Sent {
+        let mut port = Port {
+            me: Candidate::new(me.0, 0),
+            config: stage.config(self.asks_for_less, self.starts > 1),
+            now: clock(me, tick, stage),
+            chance: Starts(self.starts),
+            disk: &mut self.disk,
+            armed: &mut self.armed,
+            sent: Vec::new(),
+        };
+        self.member.step(input, &mut port);
+        port.sent
+    }
+}
+
+/// A voter tells how high counters are.
+fn refusal<S: Subject>(me: MemberId, starts: u8, promised: u64) -> Input<S> {
+    let number = starts.into();
+    let owner = Incarnation { id: me, number };
+    Input::Message {
+        from: MemberId(0),
+        message: Message::Refusal {
+            ballot: Ballot { counter: 0, owner },
+            question: Question::Ask,
+            promised,
+            refused: Refused::Outrun,
+        },
+    }
+}
+
+/// What a member's clock says.
+pub(crate) fn clock(me: MemberId, tick: u8, stage: &Stage) -> Instant {
+    let rate = match stage.setting.stands(me) {
+        true => stage.setting.nominee_rate,
+        false => stage.setting.voter_rate,
+    };
+    Instant(u64::from(tick) * rate.units / rate.ticks)
+}
+
+fn bit(timer: Timer) -> u8 {
+    1 << timer.index()
+}
+
+struct Port<'a> {
+    me: Candidate,
+    config: &'a Config,
+    now: Instant,
+    chance: Starts,
+    disk: &'a mut Option<Saved>,
+    armed: &'a mut u8,
+    sent: Sent,
+}
+
+impl<S: Subject> Io<S> for Port<'_> {
+    fn me(&self) -> Candidate {
+        self.me
+    }
+
+    fn config(&self) -> &Config {
+        self.config
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn rng(&mut self) -> &mut impl Rng {
+        &mut self.chance
+    }
+
+    fn view(&self) -> impl View {
+        Roster::alone(self.me)
+    }
+
+    fn unicast(&mut self, to: MemberId, message: Message) {
+        self.sent.push((to, message));
+    }
+
+    fn multicast(&mut self, _: Message) {
+        unreachable!("tenure speaks to voters and nominees, never to all");
+    }
+
+    fn arm(&mut self, timer: Timer, _: Duration) {
+        *self.armed |= bit(timer);
+    }
+
+    fn disarm(&mut self, timer: Timer) {
+        *self.armed &= !bit(timer);
+    }
+
+    fn save(&mut self, state: Durable) {
+        *self.disk = Some(Saved::Initialised(state));
+    }
+
+    fn report(&mut self, _: Outcome) {}
+}

@@ -1,0 +1,583 @@
+//! The world of a setting: its states, what can happen in each, and what must hold in all.
+
+use std::fmt::{self, Debug};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use hustings_protocol::tenure::{Ballot, Message, Request, Timer};
+use hustings_protocol::{Fence, Input, MemberId};
+use stateright::{Model, Property};
+
+use crate::mail::{Correspondence, Letter, Mail};
+use crate::memory::Memory;
+use crate::registry::Registry;
+use crate::seat::{Seat, Sent, clock};
+use crate::setting::Stage;
+use crate::{Answers, Clocks, Faults, Setting, Sight, Subject};
+
+/// All members of a group at one instant, each by its number in a registry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    /// The seats of all members; voters come first.
+    seats: Vec<u32>,
+    /// What each voter ever heard and said.
+    mail: Vec<Correspondence>,
+    /// What was ever handed over, and to whom.
+    handovers: Mail,
+    tick: u8,
+    /// What may still happen.
+    left: Faults,
+    /// The tenure that began last.
+    last: Option<Tenancy>,
+    /// The fences with which tenures began: a bit each.
+    begun: u64,
+    /// How many hold.
+    holders: u8,
+    fences: Fences,
+}
+
+/// A tenure that began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Tenancy {
+    fence: Fence,
+    holder: MemberId,
+}
+
+/// What fences did so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Fences {
+    Rose,
+    /// Two tenures began with the same.
+    Repeated,
+    /// A later tenure began with a lower one.
+    Fell,
+}
+
+/// What can happen next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Time passes.
+    Tick,
+    /// A question arrives at a voter; it may do so again.
+    Ask {
+        /// The voter's place.
+        voter: usize,
+        /// The message's number.
+        letter: u32,
+    },
+    /// An answer arrives from a voter; it may do so again.
+    Answer {
+        /// The voter's place.
+        voter: usize,
+        /// The message's number.
+        letter: u32,
+    },
+    /// The same answer arrives from a majority of voters.
+    Carry {
+        /// The voters: a bit each.
+        voters: u64,
+        /// The message's number.
+        letter: u32,
+    },
+    /// A handover arrives.
+    HandOver(u32),
+    /// A timer rings.
+    Ring(MemberId, Timer),
+    /// A member restarts.
+    Restart(MemberId),
+    /// A voter loses its disk, is initialised on purpose, and restarts.
+    LoseDisk(MemberId),
+    /// A nominee is asked to acquire.
+    Acquire(MemberId),
+    /// A holder releases.
+    Release(MemberId),
+    /// A holder hands over.
+    Transfer(MemberId, MemberId),
+    /// A nominee asks for less from now on.
+    AskForLess(MemberId),
+}
+
+/// What a voter that sits there hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Heard {
+    seat: u32,
+    tick: u8,
+    letter: u32,
+}
+
+/// How it sits then, and what it says.
+#[derive(Debug, Clone, Copy)]
+struct Voted {
+    seat: u32,
+    said: Option<u32>,
+}
+
+/// The world of one setting.
+pub struct World<S> {
+    stage: Stage,
+    seats: Registry<Seat<S>>,
+    letters: Registry<Letter>,
+    voted: Memory<Heard, Voted>,
+    seen: AtomicU16,
+}
+
+impl<S: Subject> World<S> {
+    /// Where nothing has happened yet.
+    pub fn new(setting: Setting) -> Self {
+        Self {
+            stage: Stage::new(setting),
+            seats: Registry::new(),
+            letters: Registry::new(),
+            voted: Memory::new(),
+            seen: AtomicU16::new(0),
+        }
+    }
+
+    /// Whether this was seen in some run.
+    pub fn has_seen(&self, sight: Sight) -> bool {
+        self.seen.load(Ordering::Relaxed) & sight.bit() != 0
+    }
+
+    fn note(&self, sight: Sight) {
+        self.seen.fetch_or(sight.bit(), Ordering::Relaxed);
+    }
+
+    fn seat(&self, state: &State, id: MemberId) -> Seat<S> {
+        self.seats.get(state.seats[place(id)])
+    }
+
+    /// Lets one member act; none if that leads out of the bounds.
+    fn act(
+        &self,
+        state: &mut State,
+        id: MemberId,
+        act: impl FnOnce(&mut Seat<S>) -> Sent,
+    ) -> Option<()> {
+        let mut seat = self.seat(state, id);
+        for (to, message) in act(&mut seat) {
+            if !self.is_within_bounds(&message) {
+                return None;
+            }
+            self.post(state, id, to, message);
+        }
+        state.seats[place(id)] = self.seats.number(seat);
+        Some(())
+    }
+
+    fn is_within_bounds(&self, message: &Message) -> bool {
+        let Setting {
+            counters,
+            proposals,
+            ..
+        } = self.stage.setting;
+        // A voter that lost its disk begins far above: what counts is how far beyond that.
+        let is_low = |ballot: &Ballot| ballot.counter & u64::from(u32::MAX) <= counters;
+        match message {
+            Message::Ask { ballot } | Message::Prepare { ballot } => is_low(ballot),
+            Message::Propose { number, .. } => *number <= proposals,
+            Message::Would { .. } | Message::Promise { .. } | Message::Grant { .. } => true,
+            Message::Refusal { .. } | Message::Release { .. } | Message::Handover { .. } => true,
+        }
+    }
+
+    fn post(&self, state: &mut State, from: MemberId, to: MemberId, message: Message) {
+        let (mail, other) = match message {
+            Message::Ask { .. } | Message::Prepare { .. } | Message::Propose { .. } => {
+                (&mut state.mail[place(to)].heard, from)
+            }
+            Message::Release { .. } => (&mut state.mail[place(to)].heard, from),
+            Message::Would { .. } | Message::Promise { .. } | Message::Grant { .. } => {
+                (&mut state.mail[place(from)].said, to)
+            }
+            Message::Refusal { .. } if self.loses_refusals() => return,
+            Message::Refusal { .. } => (&mut state.mail[place(from)].said, to),
+            Message::Handover { .. } => (&mut state.handovers, to),
+        };
+        mail.add(self.letters.number_of(Letter { other, message }));
+    }
+
+    fn loses_refusals(&self) -> bool {
+        match self.stage.setting.answers {
+            Answers::OneByOne => false,
+            Answers::NoRefusals | Answers::Together => true,
+        }
+    }
+
+    fn hear(
+        &self,
+        state: &mut State,
+        from: MemberId,
+        to: MemberId,
+        message: Message,
+    ) -> Option<()> {
+        let (tick, stage) = (state.tick, &self.stage);
+        let input = Input::Message { from, message };
+        self.act(state, to, |seat| seat.step(to, input, tick, stage))
+    }
+
+    /// A nominee hears an answer.
+    fn answer(&self, state: &mut State, voter: usize, letter: u32) -> Option<()> {
+        let Letter { other, message } = self.letters.get(letter);
+        self.hear(state, MemberId(voter as u64), other, message)
+    }
+
+    /// A voter hears a question: what most steps are, and most of them again. So what came of it is
+    /// remembered, if the voter is nothing else.
+    fn ask(&self, state: &mut State, voter: usize, letter: u32) -> Option<()> {
+        let Letter { other, message } = self.letters.get(letter);
+        let id = MemberId(voter as u64);
+        if self.stage.setting.stands(id) {
+            return self.hear(state, other, id, message);
+        }
+        let voted = self.vote(state, voter, letter);
+        state.seats[voter] = voted.seat;
+        if let Some(said) = voted.said {
+            state.mail[voter].said.add(said);
+        }
+        Some(())
+    }
+
+    fn vote(&self, state: &State, voter: usize, letter: u32) -> Voted {
+        let heard = Heard {
+            seat: state.seats[voter],
+            tick: state.tick,
+            letter,
+        };
+        self.voted.recall(heard, || {
+            let mut seat = self.seats.get(heard.seat);
+            let from = self.letters.get(letter);
+            let input = Input::Message {
+                from: from.other,
+                message: from.message,
+            };
+            let id = MemberId(voter as u64);
+            let said = seat.step(id, input, heard.tick, &self.stage);
+            let said = said
+                .into_iter()
+                .map(|(other, message)| Letter { other, message });
+            let mut said = said.filter(|it| !(self.loses_refusals() && it.is_refusal()));
+            Voted {
+                seat: self.seats.number(seat),
+                said: said.next().map(|it| self.letters.number_of(it)),
+            }
+        })
+    }
+
+    /// Whether a voter that hears this says and does nothing new.
+    fn is_old(&self, state: &State, voter: usize, letter: u32) -> bool {
+        if self.stage.setting.stands(MemberId(voter as u64)) {
+            return false;
+        }
+        let Voted { seat, said } = self.vote(state, voter, letter);
+        let was_said = |letter| state.mail[voter].said.contains(letter);
+        seat == state.seats[voter] && said.is_none_or(was_said)
+    }
+
+    fn hand_over(&self, state: &mut State, letter: u32) -> Option<()> {
+        let Letter { other, message } = self.letters.get(letter);
+        let Message::Handover { released } = message else {
+            unreachable!("nothing else is among the handovers");
+        };
+        self.hear(state, released.owner.id, other, message)
+    }
+
+    /// The highest counter that a majority of the voters tells, this one's own disk being lost: that
+    /// of the majority which knows least.
+    fn told_without(&self, state: &State, lost: MemberId) -> Option<u64> {
+        let setting = &self.stage.setting;
+        let others = setting.members().filter(|id| *id != lost);
+        let told = others.filter_map(|id| self.seat(state, id).promised());
+        let mut told: Vec<u64> = told.collect();
+        told.sort_unstable();
+        told.get(setting.majority() - 1).copied()
+    }
+
+    /// Takes down who begins and ends tenure.
+    fn observe(&self, state: &mut State, action: Action) {
+        for id in self.nominees() {
+            let mut seat = self.seat(state, id);
+            let holds = seat.member.holds(clock(id, state.tick, &self.stage));
+            if holds == seat.held {
+                continue;
+            }
+            let before = seat.held.map(|held| held.fence);
+            match holds.map(|holds| holds.fence) {
+                Some(fence) if before == Some(fence) => self.note_renewal(fence, action),
+                Some(fence) => self.begin(state, Tenancy { fence, holder: id }),
+                None => {}
+            }
+            state.holders += u8::from(holds.is_some());
+            state.holders -= u8::from(before.is_some());
+            seat.held = holds;
+            state.seats[place(id)] = self.seats.number(seat);
+        }
+    }
+
+    fn begin(&self, state: &mut State, tenancy: Tenancy) {
+        self.note(Sight::Gained);
+        let begun = state.begun | fence_bit(tenancy.fence);
+        let is_new = std::mem::replace(&mut state.begun, begun) != begun;
+        let Some(last) = state.last.replace(tenancy) else {
+            return;
+        };
+        if !is_new {
+            state.fences = Fences::Repeated;
+        } else if tenancy.fence < last.fence {
+            state.fences = Fences::Fell;
+        }
+        let is_same = tenancy.holder == last.holder;
+        let (left, all) = (state.left, self.stage.setting.faults);
+        for (sight, is_seen) in [
+            (Sight::Again, is_same),
+            (Sight::TakenOver, !is_same),
+            (
+                Sight::AfterCrash,
+                left.nominee_restarts < all.nominee_restarts,
+            ),
+            (
+                Sight::AfterVotersRestart,
+                left.voter_restarts < all.voter_restarts,
+            ),
+            (
+                Sight::HandedOver,
+                !is_same && left.transfers < all.transfers,
+            ),
+        ] {
+            if is_seen {
+                self.note(sight);
+            }
+        }
+    }
+
+    fn note_renewal(&self, fence: Fence, action: Action) {
+        self.note(Sight::Renewed);
+        if let Action::Answer { letter, .. } | Action::Carry { letter, .. } = action
+            && let Message::Grant { ballot, .. } = self.letters.get(letter).message
+            && ballot.counter > fence.0
+        {
+            self.note(Sight::Prolonged);
+        }
+    }
+
+    /// Where it makes no difference which voter is which, the same ones in the same order.
+    fn sort_voters(&self, state: &mut State) {
+        let voters = state.mail.len();
+        let seats = state.seats[..voters].iter().copied();
+        let mut booths: Vec<(u32, Correspondence)> =
+            seats.zip(state.mail.iter().copied()).collect();
+        booths.sort_unstable();
+        for (at, (seat, mail)) in booths.into_iter().enumerate() {
+            state.seats[at] = seat;
+            state.mail[at] = mail;
+        }
+    }
+
+    fn nominees(&self) -> impl Iterator<Item = MemberId> {
+        let members = self.stage.setting.members();
+        members.filter(|id| self.stage.setting.stands(*id))
+    }
+
+    fn arrivals(&self, state: &State, actions: &mut Vec<Action>) {
+        for (voter, mail) in state.mail.iter().enumerate() {
+            let new = mail.heard.numbers();
+            let new = new.filter(|letter| !self.is_old(state, voter, *letter));
+            actions.extend(new.map(|letter| Action::Ask { voter, letter }));
+        }
+        match self.stage.setting.answers {
+            Answers::OneByOne | Answers::NoRefusals => {
+                for (voter, mail) in state.mail.iter().enumerate() {
+                    let said = mail.said.numbers();
+                    actions.extend(said.map(|letter| Action::Answer { voter, letter }));
+                }
+            }
+            Answers::Together => {
+                let said: Vec<Mail> = state.mail.iter().map(|mail| mail.said).collect();
+                for letter in Mail::all_of(&said).numbers() {
+                    let voters = (0..).zip(&said);
+                    let voters = voters.filter(|(_, mail)| mail.contains(letter));
+                    let voters: Vec<usize> = voters.map(|(voter, _)| voter).collect();
+                    if let Some(majority) = voters.get(..self.stage.setting.majority()) {
+                        let voters = majority.iter().map(|voter| 1 << voter).sum();
+                        actions.push(Action::Carry { voters, letter });
+                    }
+                }
+            }
+        }
+        actions.extend(state.handovers.numbers().map(Action::HandOver));
+    }
+
+    fn happen(&self, state: &mut State, action: Action) -> Option<()> {
+        let (tick, stage) = (state.tick, &self.stage);
+        match action {
+            Action::Tick => {
+                state.tick += 1;
+                Some(())
+            }
+            Action::Ask { voter, letter } => self.ask(state, voter, letter),
+            Action::Answer { voter, letter } => self.answer(state, voter, letter),
+            Action::Carry { voters, letter } => {
+                let mut voters = (0..state.mail.len()).filter(|at| voters & 1 << at != 0);
+                voters.try_for_each(|voter| self.answer(state, voter, letter))
+            }
+            Action::HandOver(letter) => self.hand_over(state, letter),
+            Action::Ring(id, timer) => self.act(state, id, |it| it.ring(id, timer, tick, stage)),
+            Action::Restart(id) => {
+                let restarts = match stage.setting.votes(id) {
+                    true => &mut state.left.voter_restarts,
+                    false => &mut state.left.nominee_restarts,
+                };
+                *restarts -= 1;
+                self.restart(state, id, |_| {})
+            }
+            Action::LoseDisk(id) => {
+                state.left.lost_disks -= 1;
+                let highest = self.told_without(state, id)?;
+                self.restart(state, id, |seat| seat.lose_disk(highest, stage))
+            }
+            Action::Acquire(id) => self.act(state, id, |seat| seat.acquire(id, tick, stage)),
+            Action::Release(id) => {
+                state.left.releases -= 1;
+                self.act(state, id, |it| {
+                    it.give_up(id, Request::Release, tick, stage)
+                })
+            }
+            Action::Transfer(id, to) => {
+                state.left.transfers -= 1;
+                let request = Request::Transfer { to };
+                self.act(state, id, |it| it.give_up(id, request, tick, stage))
+            }
+            Action::AskForLess(id) => self.act(state, id, |seat| {
+                seat.asks_for_less = true;
+                Sent::new()
+            }),
+        }
+    }
+
+    fn restart(
+        &self,
+        state: &mut State,
+        id: MemberId,
+        meanwhile: impl FnOnce(&mut Seat<S>),
+    ) -> Option<()> {
+        let (tick, stage) = (state.tick, &self.stage);
+        state.holders -= u8::from(self.seat(state, id).held.is_some());
+        self.act(state, id, |seat| {
+            meanwhile(seat);
+            seat.start(id, tick, stage)
+        })
+    }
+}
+
+impl<S: Subject> Model for World<S> {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let setting = &self.stage.setting;
+        let seat = |id| self.seats.number(Seat::new(id, &self.stage));
+        let mut state = State {
+            seats: setting.members().map(seat).collect(),
+            mail: vec![Correspondence::default(); setting.voters as usize],
+            handovers: Mail::default(),
+            tick: 0,
+            left: setting.faults,
+            last: None,
+            begun: 0,
+            holders: 0,
+            fences: Fences::Rose,
+        };
+        for id in setting.members() {
+            let started = self.restart(&mut state, id, |_| {});
+            started.expect("the first counter is within the bounds");
+        }
+        vec![state]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let setting = &self.stage.setting;
+        if state.tick < setting.ticks {
+            actions.push(Action::Tick);
+        }
+        self.arrivals(state, actions);
+        let left = state.left;
+        for id in setting.members() {
+            let seat = self.seat(state, id);
+            actions.extend(seat.rings().map(|timer| Action::Ring(id, timer)));
+            let restarts = match setting.votes(id) {
+                true => left.voter_restarts,
+                false => left.nominee_restarts,
+            };
+            if restarts > 0 {
+                actions.push(Action::Restart(id));
+            }
+            if left.lost_disks > 0 && setting.votes(id) {
+                actions.push(Action::LoseDisk(id));
+            }
+            if !seat.is_asked && setting.may_begin(id, state.tick) {
+                actions.push(Action::Acquire(id));
+            }
+            if setting.stands(id) && setting.shorter_ttl.is_some() && !seat.asks_for_less {
+                actions.push(Action::AskForLess(id));
+            }
+            if seat.held.is_some() && left.releases > 0 {
+                actions.push(Action::Release(id));
+            }
+            if seat.held.is_some() && left.transfers > 0 {
+                let heirs = self.nominees().filter(|heir| *heir != id);
+                actions.extend(heirs.map(|heir| Action::Transfer(id, heir)));
+            }
+        }
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        self.happen(&mut state, action)?;
+        self.observe(&mut state, action);
+        if self.stage.setting.is_symmetric() {
+            self.sort_voters(&mut state);
+        }
+        (state != *before).then_some(state)
+    }
+
+    fn format_action(&self, action: &Action) -> String {
+        match action {
+            Action::Ask { letter, .. }
+            | Action::Answer { letter, .. }
+            | Action::Carry { letter, .. } => {
+                format!("{action:?}: {:?}", self.letters.get(*letter))
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let one_fence = Property::always("no fence twice", |_, state: &State| {
+            state.fences != Fences::Repeated
+        });
+        let one_holder = Property::always("one holder at a time", |_, state: &State| {
+            state.holders <= 1
+        });
+        let rise = Property::always("fences rise", |_, state: &State| {
+            state.fences != Fences::Fell
+        });
+        match self.stage.setting.clocks {
+            Clocks::WithinTheBound => vec![one_fence, one_holder, rise],
+            Clocks::BeyondTheBound => vec![one_fence],
+        }
+    }
+}
+
+impl<S> Debug for World<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the world of {}", self.stage.setting.name)
+    }
+}
+
+/// A bit for each fence: those that begin far above, after a disk was lost, have a range of their own.
+fn fence_bit(Fence(counter): Fence) -> u64 {
+    1 << ((counter >> 32) * 16 + counter % (1 << 32)) % 64
+}
+
+/// Voters come first.
+fn place(id: MemberId) -> usize {
+    id.0 as usize
+}

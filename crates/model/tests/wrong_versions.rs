@@ -1,0 +1,322 @@
+//! Each wrong version breaks a promise, and the checker finds a run in which it does.
+
+use hustings_model::{Answers, Faults, Others, Rate, Search, Setting, Subject, wrong};
+use hustings_protocol::Duration;
+use hustings_protocol::tenure::{Durable, Tenure};
+
+/// More than any of these needs.
+const MOST_STEPS: usize = 30_000_000;
+
+/// Searches until a property is broken. The settings are no larger than that needs, and the honest
+/// version survives them.
+#[track_caller]
+fn caught<S: Subject>(setting: &Setting) {
+    let honest = Search::of::<Tenure>(setting, 1, MOST_STEPS);
+    assert!(honest.found.is_none(), "{:#?}", honest.found);
+    let search = Search::of::<S>(setting, 1, MOST_STEPS);
+    let found = search.found.expect("the wrong version is caught");
+    println!(
+        "honest {} states, exhaustive {}; wrong {} states, {} steps: {}",
+        honest.states,
+        honest.is_exhaustive,
+        search.states,
+        found.steps.len(),
+        found.property,
+    );
+}
+
+const NONE: Faults = Setting::small().faults;
+
+/// Two units a tick, of which three are granted: what was granted in one tick lasts for the next, and
+/// not for the one after it.
+const COARSE: Setting = Setting {
+    ttl: 3,
+    max_ttl: 3,
+    voter_rate: Rate { units: 2, ticks: 1 },
+    nominee_rate: Rate { units: 2, ticks: 1 },
+    ticks: 1,
+    others: Others {
+        from: 1,
+        knowing: 1,
+    },
+    ..Setting::small()
+};
+
+/// Nothing takes any time.
+const INSTANT: Setting = Setting {
+    ticks: 0,
+    others: Others {
+        from: 0,
+        knowing: 1,
+    },
+    ..Setting::small()
+};
+
+/// Half as slow and half as fast again as real time.
+const DRIFTING: Setting = Setting {
+    ttl: 3,
+    max_ttl: 3,
+    voter_rate: Rate { units: 3, ticks: 2 },
+    nominee_rate: Rate { units: 1, ticks: 2 },
+    drift_ppm: 500_000,
+    ticks: 3,
+    others: Others {
+        from: 3,
+        knowing: 1,
+    },
+    ..Setting::small()
+};
+
+#[test]
+fn promise_not_durable() {
+    let setting = Setting {
+        faults: Faults {
+            voter_restarts: 1,
+            ..NONE
+        },
+        others: INSTANT.others,
+        ..Setting::small()
+    };
+    caught::<wrong::promise_not_durable::Tenure>(&setting);
+}
+
+#[test]
+fn no_quarantine() {
+    let setting = Setting {
+        faults: Faults {
+            voter_restarts: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::no_quarantine::Tenure>(&setting);
+}
+
+#[test]
+fn clock_started_at_the_reply() {
+    let setting = Setting {
+        ticks: 2,
+        others: Others {
+            from: 2,
+            knowing: 1,
+        },
+        ..COARSE
+    };
+    caught::<wrong::clock_started_at_the_reply::Tenure>(&setting);
+}
+
+#[test]
+fn proposals_mixed() {
+    let setting = Setting {
+        ticks: 2,
+        proposals: 2,
+        others: Others {
+            from: 2,
+            knowing: 1,
+        },
+        answers: Answers::NoRefusals,
+        ..COARSE
+    };
+    caught::<wrong::proposals_mixed::Tenure>(&setting);
+}
+
+#[test]
+fn grant_shortened() {
+    let setting = Setting {
+        shorter_ttl: Some(1),
+        proposals: 2,
+        ..COARSE
+    };
+    caught::<wrong::grant_shortened::Tenure>(&setting);
+}
+
+#[test]
+fn no_incarnation() {
+    let setting = Setting {
+        nominees: 1,
+        faults: Faults {
+            nominee_restarts: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::no_incarnation::Tenure>(&setting);
+}
+
+#[test]
+fn release_not_checked() {
+    let setting = Setting {
+        nominees: 3,
+        counters: 3,
+        faults: Faults {
+            releases: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::release_not_checked::Tenure>(&setting);
+}
+
+#[test]
+fn grant_below_the_promise() {
+    caught::<wrong::grant_below_the_promise::Tenure>(&INSTANT);
+}
+
+#[test]
+fn no_drift_factor() {
+    caught::<wrong::no_drift_factor::Tenure>(&DRIFTING);
+}
+
+#[test]
+fn live_grant_does_not_refuse() {
+    caught::<wrong::live_grant_does_not_refuse::Tenure>(&INSTANT);
+}
+
+#[test]
+fn no_majority_of_promises() {
+    let setting = Setting {
+        answers: Answers::NoRefusals,
+        ..INSTANT
+    };
+    caught::<wrong::no_majority_of_promises::Tenure>(&setting);
+}
+
+#[test]
+fn deadline_inclusive() {
+    caught::<wrong::deadline_inclusive::Tenure>(&DRIFTING);
+}
+
+#[test]
+fn max_ttl_lowered() {
+    let setting = Setting {
+        shorter_ttl: Some(1),
+        lower_max_ttl: Some(1),
+        faults: Faults {
+            voter_restarts: 1,
+            ..NONE
+        },
+        ..COARSE
+    };
+    caught::<wrong::max_ttl_lowered::Tenure>(&setting);
+}
+
+#[test]
+fn promise_not_raised_by_a_grant() {
+    let setting = Setting {
+        counters: 3,
+        proposals: 2,
+        ..INSTANT
+    };
+    caught::<wrong::promise_not_raised_by_a_grant::Tenure>(&setting);
+}
+
+#[test]
+fn holding_after_release() {
+    let setting = Setting {
+        faults: Faults {
+            releases: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::holding_after_release::Tenure>(&setting);
+}
+
+#[test]
+fn lost_disk_initialised_with_just_what_others_know() {
+    let setting = Setting {
+        faults: Faults {
+            lost_disks: 1,
+            ..NONE
+        },
+        others: INSTANT.others,
+        ..Setting::small()
+    };
+    let search = Search::of::<Tenure>(&setting, 1, MOST_STEPS);
+    assert!(search.found.is_none(), "{:#?}", search.found);
+    let just_the_highest = |highest, max_ttl: Duration| Durable {
+        counter: highest,
+        ..Durable::replacing(highest, max_ttl)
+    };
+    let setting = Setting {
+        replacing: just_the_highest,
+        ..setting
+    };
+    let search = Search::of::<Tenure>(&setting, 1, MOST_STEPS);
+    let found = search.found.expect("the wrong operator is caught");
+    println!(
+        "{} states, {} steps: {}",
+        search.states,
+        found.steps.len(),
+        found.property
+    );
+}
+
+#[test]
+fn owner_breaks_ties() {
+    let setting = Setting {
+        counters: 1,
+        others: Others {
+            from: 0,
+            knowing: 0,
+        },
+        faults: Faults {
+            releases: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::owner_breaks_ties::Tenure>(&setting);
+}
+
+#[test]
+fn equal_counter_accepted() {
+    let setting = Setting {
+        counters: 1,
+        others: Others {
+            from: 0,
+            knowing: 0,
+        },
+        faults: Faults {
+            releases: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::equal_counter_accepted::Tenure>(&setting);
+}
+
+#[test]
+fn fence_kept_after_a_lapse() {
+    let setting = Setting {
+        nominees: 1,
+        proposals: 2,
+        ..Setting::small()
+    };
+    caught::<wrong::fence_kept_after_a_lapse::Tenure>(&setting);
+}
+
+#[test]
+fn ballot_goes_on_after_a_lapse() {
+    let setting = Setting {
+        nominees: 1,
+        ticks: 2,
+        proposals: 2,
+        ..COARSE
+    };
+    caught::<wrong::ballot_goes_on_after_a_lapse::Tenure>(&setting);
+}
+
+#[test]
+fn release_retires_one_ballot() {
+    let setting = Setting {
+        nominees: 1,
+        proposals: 2,
+        faults: Faults {
+            releases: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::release_retires_one_ballot::Tenure>(&setting);
+}
