@@ -11,6 +11,7 @@
 mod bench;
 mod deny;
 mod field;
+mod model;
 mod packages;
 mod shell;
 mod steps;
@@ -42,6 +43,8 @@ enum Chore {
     Bench,
     /// Try real agents on five hosts (network namespaces), and print how fast they are
     Field(field::Options),
+    /// Search every run of tenure that fits in a model, and print how many states there were
+    Model(model::Options),
     /// Throw wrong packets at an agent: a part of the field tests
     #[command(hide = true)]
     Barrage(field::barrage::Options),
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Chore::Test(options) => test_command::run(&options),
         Chore::Bench => bench::run(),
         Chore::Field(options) => field::run(&options),
+        Chore::Model(options) => model::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
         Chore::Bare(options) => field::bare::run(&options),
     };

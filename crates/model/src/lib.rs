@@ -32,6 +32,7 @@ mod starts;
 mod subject;
 mod world;
 
+pub mod settings;
 pub mod wrong;
 
 pub use search::{Found, Search};

@@ -35,17 +35,6 @@ impl Mail {
         self.0[number as usize / 64] & 1 << (number % 64) != 0
     }
 
-    /// All that is in one of them.
-    pub(crate) fn all_of(mails: &[Self]) -> Self {
-        let mut all = Self::default();
-        for mail in mails {
-            for (sum, word) in all.0.iter_mut().zip(mail.0) {
-                *sum |= word;
-            }
-        }
-        all
-    }
-
     /// In the order of their numbers.
     pub(crate) fn numbers(self) -> impl Iterator<Item = u32> {
         let words = (0..).step_by(64).zip(self.0);

@@ -9,9 +9,9 @@ use hustings_protocol::{
 };
 use rand_core::Rng;
 
-use crate::Subject;
 use crate::setting::Stage;
 use crate::starts::Starts;
+use crate::{Setting, Subject};
 
 /// A member, its disk, and what runs for it. Who it is depends on where it sits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub(crate) struct Seat<S> {
     /// Which timers are armed: a bit each.
     armed: u8,
     starts: u8,
+    /// How many ballots it prepared in this life, if that has a bound.
+    ballots: u8,
     /// Whether it was asked to acquire, in this life.
     pub(crate) is_asked: bool,
     /// Whether it asks for the shorter ttl.
@@ -35,12 +37,19 @@ pub(crate) type Sent = Vec<(MemberId, Message)>;
 
 impl<S: Subject> Seat<S> {
     pub(crate) fn new(id: MemberId, stage: &Stage) -> Self {
-        let founding = Saved::Initialised(Durable::FOUNDING);
+        let founding = Saved::Initialised(Durable {
+            counter: match id {
+                MemberId(0) => stage.setting.first_promised,
+                MemberId(_) => 0,
+            },
+            ..Durable::FOUNDING
+        });
         Self {
             member: S::new(Role::default()),
             disk: stage.setting.votes(id).then_some(founding),
             armed: 0,
             starts: 0,
+            ballots: 0,
             is_asked: false,
             asks_for_less: false,
             held: None,
@@ -57,6 +66,7 @@ impl<S: Subject> Seat<S> {
             stands: stage.setting.stands(me),
         });
         self.is_asked = false;
+        self.ballots = 0;
         let mut sent = self.step(me, Input::Start, tick, stage);
         if stage.setting.knows(me) > 0 {
             let told = refusal(me, self.starts, stage.setting.knows(me));
@@ -102,6 +112,10 @@ impl<S: Subject> Seat<S> {
         }
     }
 
+    pub(crate) fn is_within_bounds(&self, setting: &Setting) -> bool {
+        setting.ballots.is_none_or(|most| self.ballots <= most)
+    }
+
     pub(crate) fn rings(&self) -> impl Iterator<Item = Timer> {
         let armed = self.armed;
         let all = Timer::ALL.iter().copied();
@@ -124,7 +138,12 @@ impl<S: Subject> Seat<S> {
             sent: Vec::new(),
         };
         self.member.step(input, &mut port);
-        port.sent
+        let sent = port.sent;
+        let is_prepare = |(_, message): &(_, _)| matches!(message, Message::Prepare { .. });
+        if stage.setting.ballots.is_some() && sent.iter().any(is_prepare) {
+            self.ballots += 1;
+        }
+        sent
     }
 }
 

@@ -30,10 +30,14 @@ pub struct Setting {
     pub lower_max_ttl: Option<u64>,
     /// When nominees but the first begin, and what they know by then.
     pub others: Others,
+    /// The counter that the first voter has promised before it all begins.
+    pub first_promised: u64,
     /// How long it lasts.
     pub ticks: u8,
     /// The highest counter of any ballot.
     pub counters: u64,
+    /// The most ballots of one incarnation, if that has a bound of its own.
+    pub ballots: Option<u8>,
     /// The most proposals of one incarnation.
     pub proposals: u64,
     /// What clocks are taken for.
@@ -96,10 +100,12 @@ pub enum Answers {
     OneByOne,
     /// As they like, but for refusals, which never arrive.
     NoRefusals,
-    /// Those that make a majority arrive together, and no others: of an answer that decides nothing the
-    /// nominee keeps no more than that it came, so it may as well come just before the one that
-    /// decides. Refusals never arrive. No nominee then knows one voter from another: states that
-    /// differ in which voter is which are one.
+    /// Refusals one by one, and of the others those that make a majority together, as of an answer that
+    /// decides nothing the nominee keeps no more than that it came: it may as well come just before the
+    /// one that decides.
+    Majorities,
+    /// Those that make a majority together, and no refusals. No nominee then knows one voter from
+    /// another: states that differ in which voter is which are one.
     Together,
 }
 
@@ -134,8 +140,10 @@ impl Setting {
             max_ttl: 1,
             lower_max_ttl: None,
             others: Others::AT_ONCE,
+            first_promised: 0,
             ticks: 2,
             counters: 2,
+            ballots: None,
             proposals: 1,
             clocks: Clocks::WithinTheBound,
             answers: Answers::Together,

@@ -159,8 +159,9 @@ impl<S: Subject> World<S> {
             }
             self.post(state, id, to, message);
         }
+        let is_within = seat.is_within_bounds(&self.stage.setting);
         state.seats[place(id)] = self.seats.number(seat);
-        Some(())
+        is_within.then_some(())
     }
 
     fn is_within_bounds(&self, message: &Message) -> bool {
@@ -197,7 +198,7 @@ impl<S: Subject> World<S> {
 
     fn loses_refusals(&self) -> bool {
         match self.stage.setting.answers {
-            Answers::OneByOne => false,
+            Answers::OneByOne | Answers::Majorities => false,
             Answers::NoRefusals | Answers::Together => true,
         }
     }
@@ -382,24 +383,26 @@ impl<S: Subject> World<S> {
             let new = new.filter(|letter| !self.is_old(state, voter, *letter));
             actions.extend(new.map(|letter| Action::Ask { voter, letter }));
         }
-        match self.stage.setting.answers {
-            Answers::OneByOne | Answers::NoRefusals => {
-                for (voter, mail) in state.mail.iter().enumerate() {
-                    let said = mail.said.numbers();
-                    actions.extend(said.map(|letter| Action::Answer { voter, letter }));
+        let together = match self.stage.setting.answers {
+            Answers::OneByOne | Answers::NoRefusals => false,
+            Answers::Majorities | Answers::Together => true,
+        };
+        let mut said = Mail::default();
+        for (voter, mail) in state.mail.iter().enumerate() {
+            for letter in mail.said.numbers() {
+                match together && !self.letters.get(letter).is_refusal() {
+                    true => said.add(letter),
+                    false => actions.push(Action::Answer { voter, letter }),
                 }
             }
-            Answers::Together => {
-                let said: Vec<Mail> = state.mail.iter().map(|mail| mail.said).collect();
-                for letter in Mail::all_of(&said).numbers() {
-                    let voters = (0..).zip(&said);
-                    let voters = voters.filter(|(_, mail)| mail.contains(letter));
-                    let voters: Vec<usize> = voters.map(|(voter, _)| voter).collect();
-                    if let Some(majority) = voters.get(..self.stage.setting.majority()) {
-                        let voters = majority.iter().map(|voter| 1 << voter).sum();
-                        actions.push(Action::Carry { voters, letter });
-                    }
-                }
+        }
+        for letter in said.numbers() {
+            let voters = (0..).zip(&state.mail);
+            let voters = voters.filter(|(_, mail)| mail.said.contains(letter));
+            let voters: Vec<usize> = voters.map(|(voter, _)| voter).collect();
+            if let Some(majority) = voters.get(..self.stage.setting.majority()) {
+                let voters = majority.iter().map(|voter| 1 << voter).sum();
+                actions.push(Action::Carry { voters, letter });
             }
         }
         actions.extend(state.handovers.numbers().map(Action::HandOver));

@@ -1,11 +1,99 @@
-//! x
-use hustings_model::{Search, Setting, Sight};
+//! Tenure keeps its promises in every run of every setting, and not because nothing ever happens there.
+
+use hustings_model::{Answers, Clocks, Faults, Others, Rate, Search, Setting, Sight, settings};
 use hustings_protocol::tenure::Tenure;
+
+/// More than any of these needs.
+const MOST_STEPS: usize = 30_000_000;
+
+/// Searches a setting to its end.
+#[track_caller]
+fn exhaust(setting: &Setting) -> Search {
+    let search = Search::of::<Tenure>(setting, 1, MOST_STEPS);
+    let name = setting.name;
+    assert!(search.found.is_none(), "{name}: {:#?}", search.found);
+    assert!(search.is_exhaustive, "{name} is too large");
+    search
+}
+
 #[test]
-fn small() {
-    let s = Search::of::<Tenure>(&Setting::small(), 2, 20_000_000);
-    println!("{} {} {} {:?}", s.states, s.depth, s.is_exhaustive, s.found);
-    for x in Sight::ALL {
-        println!("{x:?} {}", s.has_seen(x));
+fn no_run_of_a_quick_setting_breaks_a_promise_and_all_kinds_of_tenure_occur() {
+    let searches: Vec<Search> = settings::quick().iter().map(exhaust).collect();
+    for sight in Sight::ALL {
+        let is_seen = searches.iter().any(|search| search.has_seen(sight));
+        // Only in a setting that takes minutes.
+        assert_eq!(is_seen, sight != Sight::Prolonged, "{sight:?}");
     }
+}
+
+/// What stands still at a rate that is half as fast again as nominees take it for.
+const TOO_FAST: Setting = Setting {
+    name: "too fast",
+    ttl: 3,
+    max_ttl: 3,
+    voter_rate: Rate { units: 3, ticks: 2 },
+    nominee_rate: Rate { units: 1, ticks: 2 },
+    drift_ppm: 200_000,
+    ticks: 3,
+    others: Others {
+        from: 3,
+        knowing: 1,
+    },
+    ..Setting::small()
+};
+
+#[test]
+fn clocks_beyond_the_bound_let_two_hold_at_once_but_never_with_one_fence() {
+    let search = Search::of::<Tenure>(&TOO_FAST, 1, MOST_STEPS);
+    assert!(search.found.is_some(), "two may hold at once");
+    exhaust(&Setting {
+        clocks: Clocks::BeyondTheBound,
+        ..TOO_FAST
+    });
+    exhaust(&Setting {
+        drift_ppm: 500_000,
+        ..TOO_FAST
+    });
+}
+
+/// The reduction: what is found with answers that come together is found with those that come one by one.
+#[test]
+fn answers_may_as_well_come_together() {
+    let setting = Setting {
+        ticks: 1,
+        ballots: Some(1),
+        others: Others {
+            from: 0,
+            knowing: 1,
+        },
+        ..Setting::small()
+    };
+    let together = exhaust(&setting);
+    let one_by_one = exhaust(&Setting {
+        answers: Answers::NoRefusals,
+        ..setting
+    });
+    assert!(one_by_one.states > together.states);
+    for sight in Sight::ALL {
+        assert_eq!(
+            one_by_one.has_seen(sight),
+            together.has_seen(sight),
+            "{sight:?}"
+        );
+    }
+}
+
+#[test]
+fn a_restarted_nominee_is_someone_else_and_gets_a_tenure_of_its_own() {
+    let search = exhaust(&Setting {
+        name: "restart",
+        nominees: 1,
+        ticks: 0,
+        faults: Faults {
+            nominee_restarts: 1,
+            ..Setting::small().faults
+        },
+        ..Setting::small()
+    });
+    assert!(search.has_seen(Sight::Again));
 }

@@ -74,6 +74,7 @@ fn promise_not_durable() {
             voter_restarts: 1,
             ..NONE
         },
+        ballots: Some(1),
         others: INSTANT.others,
         ..Setting::small()
     };
@@ -109,6 +110,7 @@ fn clock_started_at_the_reply() {
 fn proposals_mixed() {
     let setting = Setting {
         ticks: 2,
+        ballots: Some(1),
         proposals: 2,
         others: Others {
             from: 2,
@@ -124,6 +126,7 @@ fn proposals_mixed() {
 fn grant_shortened() {
     let setting = Setting {
         shorter_ttl: Some(1),
+        ballots: Some(1),
         proposals: 2,
         ..COARSE
     };
@@ -148,6 +151,7 @@ fn release_not_checked() {
     let setting = Setting {
         nominees: 3,
         counters: 3,
+        ballots: Some(1),
         faults: Faults {
             releases: 1,
             ..NONE
@@ -191,6 +195,7 @@ fn max_ttl_lowered() {
     let setting = Setting {
         shorter_ttl: Some(1),
         lower_max_ttl: Some(1),
+        ballots: Some(1),
         faults: Faults {
             voter_restarts: 1,
             ..NONE
@@ -229,6 +234,7 @@ fn lost_disk_initialised_with_just_what_others_know() {
             lost_disks: 1,
             ..NONE
         },
+        ballots: Some(1),
         others: INSTANT.others,
         ..Setting::small()
     };

@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hustings-agent",
         ],
     ),
+    ("hustings-model", &["hustings-protocol"]),
     ("hustings-benches", &["hustings-protocol", "hustings-sim"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,58 @@
+//! Searches tenure in every setting, and prints what there was: `cargo xtask model`.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a person wants to know how long it takes"
+)]
+
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use hustings_model::{Search, Setting, Sight, settings};
+use hustings_protocol::tenure::Tenure;
+
+/// Where a setting is larger than this the search ends, and says so.
+const MOST_STEPS: usize = 60_000_000;
+
+fn main() -> ExitCode {
+    let threads = available_parallelism().map_or(1, usize::from);
+    let name = std::env::args().nth(1).unwrap_or_default();
+    println!(
+        "{:<30} {:>12} {:>6} {:>11} {:>8}",
+        "setting", "states", "depth", "", "seconds"
+    );
+    let all = settings::quick().into_iter().chain(settings::thorough());
+    for setting in all.filter(|setting| setting.name.contains(&name)) {
+        if !is_safe(&setting, threads) {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn is_safe(setting: &Setting, threads: usize) -> bool {
+    let began = Instant::now();
+    let search = Search::of::<Tenure>(setting, threads, MOST_STEPS);
+    println!(
+        "{:<30} {:>12} {:>6} {:>11} {:>8.1}",
+        setting.name,
+        search.states,
+        search.depth,
+        match search.is_exhaustive {
+            true => "exhausted",
+            false => "not ended",
+        },
+        began.elapsed().as_secs_f64(),
+    );
+    let seen = Sight::ALL.iter().filter(|sight| search.has_seen(**sight));
+    println!("    seen: {:?}", seen.collect::<Vec<_>>());
+    if let Some(found) = &search.found {
+        println!("broken: {}", found.property);
+        for step in &found.steps {
+            println!("  {step}");
+        }
+    }
+    search.found.is_none()
+}

@@ -1,0 +1,266 @@
+//! The settings in which tenure is searched.
+
+use crate::{Answers, Clocks, Faults, Others, Rate, Setting};
+
+const SMALL: Setting = Setting::small();
+const NONE: Faults = SMALL.faults;
+
+/// Nothing takes any time: all that order and loss can do.
+const INSTANT: Setting = Setting { ticks: 0, ..SMALL };
+
+/// Clocks half as slow and half as fast again as real time, as far as the bound allows.
+const DRIFT: Setting = Setting {
+    ttl: 3,
+    max_ttl: 3,
+    voter_rate: Rate { units: 3, ticks: 2 },
+    nominee_rate: Rate { units: 1, ticks: 2 },
+    drift_ppm: 500_000,
+    ticks: 3,
+    ..SMALL
+};
+
+/// Those that take seconds: a part of every test run.
+pub fn quick() -> Vec<Setting> {
+    vec![
+        Setting {
+            name: "two nominees",
+            ..SMALL
+        },
+        Setting {
+            name: "release",
+            faults: Faults {
+                releases: 1,
+                ..NONE
+            },
+            ticks: 1,
+            ..SMALL
+        },
+        Setting {
+            name: "transfer",
+            faults: Faults {
+                transfers: 1,
+                ..NONE
+            },
+            ticks: 1,
+            ..SMALL
+        },
+        Setting {
+            name: "renewal",
+            nominees: 1,
+            ttl: 2,
+            max_ttl: 2,
+            ticks: 3,
+            proposals: 2,
+            ..SMALL
+        },
+        Setting {
+            name: "nominee restarts",
+            nominees: 1,
+            faults: Faults {
+                nominee_restarts: 1,
+                ..NONE
+            },
+            ..SMALL
+        },
+        Setting {
+            name: "voter restarts",
+            ballots: Some(1),
+            others: Others {
+                from: 0,
+                knowing: 1,
+            },
+            faults: Faults {
+                voter_restarts: 1,
+                ..NONE
+            },
+            ..SMALL
+        },
+        Setting {
+            name: "voter loses its disk",
+            ballots: Some(1),
+            others: Others {
+                from: 0,
+                knowing: 1,
+            },
+            faults: Faults {
+                lost_disks: 1,
+                ..NONE
+            },
+            ..SMALL
+        },
+        Setting {
+            name: "drift",
+            others: Others {
+                from: 2,
+                knowing: 1,
+            },
+            ..DRIFT
+        },
+        Setting {
+            name: "refusals",
+            answers: Answers::Majorities,
+            ..INSTANT
+        },
+        Setting {
+            name: "voters that stand",
+            nominees: 0,
+            standing_voters: 2,
+            answers: Answers::NoRefusals,
+            ticks: 1,
+            ..SMALL
+        },
+        Setting {
+            name: "three nominees",
+            nominees: 3,
+            ..INSTANT
+        },
+        Setting {
+            name: "five voters",
+            voters: 5,
+            ..INSTANT
+        },
+        Setting {
+            name: "clocks beyond the bound",
+            clocks: Clocks::BeyondTheBound,
+            drift_ppm: 200_000,
+            others: Others {
+                from: 2,
+                knowing: 1,
+            },
+            ..DRIFT
+        },
+    ]
+}
+
+/// Those that take minutes.
+pub fn thorough() -> Vec<Setting> {
+    vec![
+        Setting {
+            name: "two nominees, one by one",
+            answers: Answers::NoRefusals,
+            ..SMALL
+        },
+        Setting {
+            name: "refusals, one by one",
+            ballots: Some(1),
+            others: Others {
+                from: 0,
+                knowing: 1,
+            },
+            answers: Answers::OneByOne,
+            ..INSTANT
+        },
+        Setting {
+            name: "refusals, a tick",
+            answers: Answers::Majorities,
+            ticks: 1,
+            ..SMALL
+        },
+        Setting {
+            name: "three counters",
+            counters: 3,
+            ..SMALL
+        },
+        Setting {
+            name: "refusals, three counters",
+            counters: 3,
+            ballots: Some(2),
+            answers: Answers::Majorities,
+            ..INSTANT
+        },
+        Setting {
+            name: "renewal by two",
+            ttl: 2,
+            max_ttl: 2,
+            ticks: 3,
+            proposals: 2,
+            ..SMALL
+        },
+        Setting {
+            name: "renewal by a greater ballot",
+            nominees: 1,
+            counters: 3,
+            ballots: Some(2),
+            proposals: 3,
+            ttl: 2,
+            max_ttl: 2,
+            ticks: 1,
+            first_promised: 2,
+            answers: Answers::Majorities,
+            ..SMALL
+        },
+        Setting {
+            name: "any member restarts",
+            faults: Faults {
+                voter_restarts: 1,
+                nominee_restarts: 1,
+                ..NONE
+            },
+            ..SMALL
+        },
+        Setting {
+            name: "release and transfer",
+            counters: 3,
+            faults: Faults {
+                releases: 1,
+                transfers: 1,
+                ..NONE
+            },
+            ticks: 1,
+            ..SMALL
+        },
+        Setting {
+            name: "two disks lost",
+            faults: Faults {
+                lost_disks: 2,
+                ..NONE
+            },
+            ..SMALL
+        },
+        Setting {
+            name: "two ttls, drift",
+            shorter_ttl: Some(2),
+            proposals: 2,
+            others: Others {
+                from: 1,
+                knowing: 1,
+            },
+            ..DRIFT
+        },
+        Setting {
+            name: "drift and restarts",
+            faults: Faults {
+                voter_restarts: 1,
+                ..NONE
+            },
+            others: Others {
+                from: 1,
+                knowing: 1,
+            },
+            ..DRIFT
+        },
+        Setting {
+            name: "voters that stand, and restart",
+            nominees: 0,
+            standing_voters: 3,
+            faults: Faults {
+                voter_restarts: 1,
+                ..NONE
+            },
+            answers: Answers::NoRefusals,
+            ticks: 2,
+            ..SMALL
+        },
+        Setting {
+            name: "three nominees, two ticks",
+            nominees: 3,
+            ..SMALL
+        },
+        Setting {
+            name: "five voters, a tick",
+            voters: 5,
+            ticks: 1,
+            ..SMALL
+        },
+    ]
+}
