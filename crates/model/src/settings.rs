@@ -98,6 +98,11 @@ pub fn quick() -> Vec<Setting> {
         },
         Setting {
             name: "refusals",
+            ballots: Some(1),
+            others: Others {
+                from: 0,
+                knowing: 1,
+            },
             answers: Answers::Majorities,
             ..INSTANT
         },
@@ -151,10 +156,9 @@ pub fn thorough() -> Vec<Setting> {
             ..INSTANT
         },
         Setting {
-            name: "refusals, a tick",
+            name: "refusals, two counters",
             answers: Answers::Majorities,
-            ticks: 1,
-            ..SMALL
+            ..INSTANT
         },
         Setting {
             name: "three counters",
@@ -162,11 +166,15 @@ pub fn thorough() -> Vec<Setting> {
             ..SMALL
         },
         Setting {
-            name: "refusals, three counters",
-            counters: 3,
-            ballots: Some(2),
+            name: "refusals, a tick",
+            ballots: Some(1),
+            others: Others {
+                from: 0,
+                knowing: 1,
+            },
             answers: Answers::Majorities,
-            ..INSTANT
+            ticks: 1,
+            ..SMALL
         },
         Setting {
             name: "renewal by two",

@@ -1,18 +1,24 @@
 //! The world of a setting: its states, what can happen in each, and what must hold in all.
 
+mod history;
+mod talk;
+
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use hustings_protocol::MemberId;
 use hustings_protocol::tenure::{Ballot, Message, Request, Timer};
-use hustings_protocol::{Fence, Input, MemberId};
 use stateright::{Model, Property};
 
 use crate::mail::{Correspondence, Letter, Mail};
 use crate::memory::Memory;
 use crate::registry::Registry;
-use crate::seat::{Seat, Sent, clock};
+use crate::seat::{Seat, Sent};
 use crate::setting::Stage;
-use crate::{Answers, Clocks, Faults, Setting, Sight, Subject};
+use crate::{Clocks, Faults, Setting, Sight, Subject};
+
+use history::{Fences, Tenancy};
+use talk::{Heard, Voted};
 
 /// All members of a group at one instant, each by its number in a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,23 +39,6 @@ pub struct State {
     /// How many hold.
     holders: u8,
     fences: Fences,
-}
-
-/// A tenure that began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Tenancy {
-    fence: Fence,
-    holder: MemberId,
-}
-
-/// What fences did so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Fences {
-    Rose,
-    /// Two tenures began with the same.
-    Repeated,
-    /// A later tenure began with a lower one.
-    Fell,
 }
 
 /// What can happen next.
@@ -96,21 +85,6 @@ pub enum Action {
     AskForLess(MemberId),
 }
 
-/// What a voter that sits there hears.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Heard {
-    seat: u32,
-    tick: u8,
-    letter: u32,
-}
-
-/// How it sits then, and what it says.
-#[derive(Debug, Clone, Copy)]
-struct Voted {
-    seat: u32,
-    said: Option<u32>,
-}
-
 /// The world of one setting.
 pub struct World<S> {
     stage: Stage,
@@ -135,10 +109,6 @@ impl<S: Subject> World<S> {
     /// Whether this was seen in some run.
     pub fn has_seen(&self, sight: Sight) -> bool {
         self.seen.load(Ordering::Relaxed) & sight.bit() != 0
-    }
-
-    fn note(&self, sight: Sight) {
-        self.seen.fetch_or(sight.bit(), Ordering::Relaxed);
     }
 
     fn seat(&self, state: &State, id: MemberId) -> Seat<S> {
@@ -180,107 +150,6 @@ impl<S: Subject> World<S> {
         }
     }
 
-    fn post(&self, state: &mut State, from: MemberId, to: MemberId, message: Message) {
-        let (mail, other) = match message {
-            Message::Ask { .. } | Message::Prepare { .. } | Message::Propose { .. } => {
-                (&mut state.mail[place(to)].heard, from)
-            }
-            Message::Release { .. } => (&mut state.mail[place(to)].heard, from),
-            Message::Would { .. } | Message::Promise { .. } | Message::Grant { .. } => {
-                (&mut state.mail[place(from)].said, to)
-            }
-            Message::Refusal { .. } if self.loses_refusals() => return,
-            Message::Refusal { .. } => (&mut state.mail[place(from)].said, to),
-            Message::Handover { .. } => (&mut state.handovers, to),
-        };
-        mail.add(self.letters.number_of(Letter { other, message }));
-    }
-
-    fn loses_refusals(&self) -> bool {
-        match self.stage.setting.answers {
-            Answers::OneByOne | Answers::Majorities => false,
-            Answers::NoRefusals | Answers::Together => true,
-        }
-    }
-
-    fn hear(
-        &self,
-        state: &mut State,
-        from: MemberId,
-        to: MemberId,
-        message: Message,
-    ) -> Option<()> {
-        let (tick, stage) = (state.tick, &self.stage);
-        let input = Input::Message { from, message };
-        self.act(state, to, |seat| seat.step(to, input, tick, stage))
-    }
-
-    /// A nominee hears an answer.
-    fn answer(&self, state: &mut State, voter: usize, letter: u32) -> Option<()> {
-        let Letter { other, message } = self.letters.get(letter);
-        self.hear(state, MemberId(voter as u64), other, message)
-    }
-
-    /// A voter hears a question: what most steps are, and most of them again. So what came of it is
-    /// remembered, if the voter is nothing else.
-    fn ask(&self, state: &mut State, voter: usize, letter: u32) -> Option<()> {
-        let Letter { other, message } = self.letters.get(letter);
-        let id = MemberId(voter as u64);
-        if self.stage.setting.stands(id) {
-            return self.hear(state, other, id, message);
-        }
-        let voted = self.vote(state, voter, letter);
-        state.seats[voter] = voted.seat;
-        if let Some(said) = voted.said {
-            state.mail[voter].said.add(said);
-        }
-        Some(())
-    }
-
-    fn vote(&self, state: &State, voter: usize, letter: u32) -> Voted {
-        let heard = Heard {
-            seat: state.seats[voter],
-            tick: state.tick,
-            letter,
-        };
-        self.voted.recall(heard, || {
-            let mut seat = self.seats.get(heard.seat);
-            let from = self.letters.get(letter);
-            let input = Input::Message {
-                from: from.other,
-                message: from.message,
-            };
-            let id = MemberId(voter as u64);
-            let said = seat.step(id, input, heard.tick, &self.stage);
-            let said = said
-                .into_iter()
-                .map(|(other, message)| Letter { other, message });
-            let mut said = said.filter(|it| !(self.loses_refusals() && it.is_refusal()));
-            Voted {
-                seat: self.seats.number(seat),
-                said: said.next().map(|it| self.letters.number_of(it)),
-            }
-        })
-    }
-
-    /// Whether a voter that hears this says and does nothing new.
-    fn is_old(&self, state: &State, voter: usize, letter: u32) -> bool {
-        if self.stage.setting.stands(MemberId(voter as u64)) {
-            return false;
-        }
-        let Voted { seat, said } = self.vote(state, voter, letter);
-        let was_said = |letter| state.mail[voter].said.contains(letter);
-        seat == state.seats[voter] && said.is_none_or(was_said)
-    }
-
-    fn hand_over(&self, state: &mut State, letter: u32) -> Option<()> {
-        let Letter { other, message } = self.letters.get(letter);
-        let Message::Handover { released } = message else {
-            unreachable!("nothing else is among the handovers");
-        };
-        self.hear(state, released.owner.id, other, message)
-    }
-
     /// The highest counter that a majority of the voters tells, this one's own disk being lost: that
     /// of the majority which knows least.
     fn told_without(&self, state: &State, lost: MemberId) -> Option<u64> {
@@ -290,73 +159,6 @@ impl<S: Subject> World<S> {
         let mut told: Vec<u64> = told.collect();
         told.sort_unstable();
         told.get(setting.majority() - 1).copied()
-    }
-
-    /// Takes down who begins and ends tenure.
-    fn observe(&self, state: &mut State, action: Action) {
-        for id in self.nominees() {
-            let mut seat = self.seat(state, id);
-            let holds = seat.member.holds(clock(id, state.tick, &self.stage));
-            if holds == seat.held {
-                continue;
-            }
-            let before = seat.held.map(|held| held.fence);
-            match holds.map(|holds| holds.fence) {
-                Some(fence) if before == Some(fence) => self.note_renewal(fence, action),
-                Some(fence) => self.begin(state, Tenancy { fence, holder: id }),
-                None => {}
-            }
-            state.holders += u8::from(holds.is_some());
-            state.holders -= u8::from(before.is_some());
-            seat.held = holds;
-            state.seats[place(id)] = self.seats.number(seat);
-        }
-    }
-
-    fn begin(&self, state: &mut State, tenancy: Tenancy) {
-        self.note(Sight::Gained);
-        let begun = state.begun | fence_bit(tenancy.fence);
-        let is_new = std::mem::replace(&mut state.begun, begun) != begun;
-        let Some(last) = state.last.replace(tenancy) else {
-            return;
-        };
-        if !is_new {
-            state.fences = Fences::Repeated;
-        } else if tenancy.fence < last.fence {
-            state.fences = Fences::Fell;
-        }
-        let is_same = tenancy.holder == last.holder;
-        let (left, all) = (state.left, self.stage.setting.faults);
-        for (sight, is_seen) in [
-            (Sight::Again, is_same),
-            (Sight::TakenOver, !is_same),
-            (
-                Sight::AfterCrash,
-                left.nominee_restarts < all.nominee_restarts,
-            ),
-            (
-                Sight::AfterVotersRestart,
-                left.voter_restarts < all.voter_restarts,
-            ),
-            (
-                Sight::HandedOver,
-                !is_same && left.transfers < all.transfers,
-            ),
-        ] {
-            if is_seen {
-                self.note(sight);
-            }
-        }
-    }
-
-    fn note_renewal(&self, fence: Fence, action: Action) {
-        self.note(Sight::Renewed);
-        if let Action::Answer { letter, .. } | Action::Carry { letter, .. } = action
-            && let Message::Grant { ballot, .. } = self.letters.get(letter).message
-            && ballot.counter > fence.0
-        {
-            self.note(Sight::Prolonged);
-        }
     }
 
     /// Where it makes no difference which voter is which, the same ones in the same order.
@@ -375,37 +177,6 @@ impl<S: Subject> World<S> {
     fn nominees(&self) -> impl Iterator<Item = MemberId> {
         let members = self.stage.setting.members();
         members.filter(|id| self.stage.setting.stands(*id))
-    }
-
-    fn arrivals(&self, state: &State, actions: &mut Vec<Action>) {
-        for (voter, mail) in state.mail.iter().enumerate() {
-            let new = mail.heard.numbers();
-            let new = new.filter(|letter| !self.is_old(state, voter, *letter));
-            actions.extend(new.map(|letter| Action::Ask { voter, letter }));
-        }
-        let together = match self.stage.setting.answers {
-            Answers::OneByOne | Answers::NoRefusals => false,
-            Answers::Majorities | Answers::Together => true,
-        };
-        let mut said = Mail::default();
-        for (voter, mail) in state.mail.iter().enumerate() {
-            for letter in mail.said.numbers() {
-                match together && !self.letters.get(letter).is_refusal() {
-                    true => said.add(letter),
-                    false => actions.push(Action::Answer { voter, letter }),
-                }
-            }
-        }
-        for letter in said.numbers() {
-            let voters = (0..).zip(&state.mail);
-            let voters = voters.filter(|(_, mail)| mail.said.contains(letter));
-            let voters: Vec<usize> = voters.map(|(voter, _)| voter).collect();
-            if let Some(majority) = voters.get(..self.stage.setting.majority()) {
-                let voters = majority.iter().map(|voter| 1 << voter).sum();
-                actions.push(Action::Carry { voters, letter });
-            }
-        }
-        actions.extend(state.handovers.numbers().map(Action::HandOver));
     }
 
     fn happen(&self, state: &mut State, action: Action) -> Option<()> {
@@ -573,11 +344,6 @@ impl<S> Debug for World<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the world of {}", self.stage.setting.name)
     }
-}
-
-/// A bit for each fence: those that begin far above, after a disk was lost, have a range of their own.
-fn fence_bit(Fence(counter): Fence) -> u64 {
-    1 << ((counter >> 32) * 16 + counter % (1 << 32)) % 64
 }
 
 /// Voters come first.

@@ -1,6 +1,6 @@
 //! Tenure keeps its promises in every run of every setting, and not because nothing ever happens there.
 
-use hustings_model::{Answers, Clocks, Faults, Others, Rate, Search, Setting, Sight, settings};
+use hustings_model::{Answers, Clocks, Others, Rate, Search, Setting, Sight, settings};
 use hustings_protocol::tenure::Tenure;
 
 /// More than any of these needs.
@@ -26,7 +26,7 @@ fn no_run_of_a_quick_setting_breaks_a_promise_and_all_kinds_of_tenure_occur() {
     }
 }
 
-/// What stands still at a rate that is half as fast again as nominees take it for.
+/// Clocks of voters faster, and clocks of nominees slower, than nominees take them for.
 const TOO_FAST: Setting = Setting {
     name: "too fast",
     ttl: 3,
@@ -81,19 +81,4 @@ fn answers_may_as_well_come_together() {
             "{sight:?}"
         );
     }
-}
-
-#[test]
-fn a_restarted_nominee_is_someone_else_and_gets_a_tenure_of_its_own() {
-    let search = exhaust(&Setting {
-        name: "restart",
-        nominees: 1,
-        ticks: 0,
-        faults: Faults {
-            nominee_restarts: 1,
-            ..Setting::small().faults
-        },
-        ..Setting::small()
-    });
-    assert!(search.has_seen(Sight::Again));
 }

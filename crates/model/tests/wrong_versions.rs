@@ -326,3 +326,21 @@ fn release_retires_one_ballot() {
     };
     caught::<wrong::release_retires_one_ballot::Tenure>(&setting);
 }
+
+#[test]
+fn every_wrong_version_has_its_test() {
+    let home = concat!(env!("CARGO_MANIFEST_DIR"), "/wrong");
+    let mut versions = 0;
+    for entry in std::fs::read_dir(home).expect("there are wrong versions") {
+        let path = entry.expect("directories are readable").path();
+        let name = path.file_stem().expect("a version has a name");
+        let name = name.to_string_lossy().replace('-', "_");
+        let test = format!("caught::<wrong::{name}::Tenure>");
+        assert!(include_str!("wrong_versions.rs").contains(&test), "{name}");
+        versions += 1;
+    }
+    assert_eq!(
+        versions, 20,
+        "with the wrong operator, as many as the rules name"
+    );
+}
