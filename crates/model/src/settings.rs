@@ -250,7 +250,9 @@ pub fn thorough() -> Vec<Setting> {
         Setting {
             name: "voters that stand, and restart",
             nominees: 0,
-            standing_voters: 3,
+            standing_voters: 2,
+            counters: 3,
+            ballots: Some(2),
             faults: Faults {
                 voter_restarts: 1,
                 ..NONE
@@ -265,9 +267,8 @@ pub fn thorough() -> Vec<Setting> {
             ..SMALL
         },
         Setting {
-            name: "five voters, a tick",
+            name: "five voters, two ticks",
             voters: 5,
-            ticks: 1,
             ..SMALL
         },
     ]
