@@ -1,8 +1,8 @@
 //! A program that runs a command while it is told that it leads. The tests of `hustings_agent::workload` are
 //! what it is for.
 //!
-//! `supervised SOCKET AT_END GRACE_MILLIS COMMAND...` connects to the abstract SOCKET and reads lines from it:
-//! "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign".
+//! `supervised SOCKET AT_END SETTLE_MILLIS GRACE_MILLIS COMMAND...` connects to the abstract SOCKET and reads lines
+//! from it: "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign".
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -27,9 +27,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut socket =
         UnixStream::connect_addr(&SocketAddr::from_abstract_name(next()?.as_bytes())?)?;
     let at_end = at_end(&next()?)?;
+    let settle = next()?.to_string_lossy().parse()?;
     let grace = next()?.to_string_lossy().parse()?;
     let workload = Workload {
         command: arguments.collect(),
+        settle: Duration::from_millis(settle),
         grace: Duration::from_millis(grace),
         at_end,
     };

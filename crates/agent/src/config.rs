@@ -36,6 +36,9 @@ pub const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 74
 /// The failure detector may miss a member that has not run for so long.
 const DETECTED_WITHIN: Duration = Duration::from_millis(500);
 
+/// How long a leader of a protocol without announcements may be contradicted by messages under way.
+const CONTRADICTED_WITHIN: Duration = Duration::from_millis(100);
+
 /// An agent: one process, a member of one or several groups.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
@@ -152,6 +155,15 @@ impl ProtocolConfig {
         match self {
             Self::Announce(config) => config.listen_interval(0.0),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => Some(DETECTED_WITHIN),
+        }
+    }
+
+    /// How long a member should have led before it acts on it. A leader of the announce family is established by
+    /// then: of several that took the floor at once the others have heard it, and no better newcomer unseats it.
+    pub fn settles_within(&self) -> Duration {
+        match self {
+            Self::Announce(config) => config.announce + config.suppress,
+            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => CONTRADICTED_WITHIN,
         }
     }
 

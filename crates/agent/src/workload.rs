@@ -47,6 +47,9 @@ pub struct Workload {
     /// The program, by path or by a name that `PATH` has, and its arguments. It must stay in the foreground:
     /// when this process ends, the command has ended, and what it left behind is stopped.
     pub command: Vec<OsString>,
+    /// How long this member must have led without a break before the command is started: who has only just taken
+    /// itself for the leader may be told better in a moment.
+    pub settle: Duration,
     /// How long the command may take to end after it was asked to. Then it is killed.
     pub grace: Duration,
     /// What to do when the command ends by itself.

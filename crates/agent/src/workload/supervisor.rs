@@ -2,6 +2,8 @@
 
 use std::ffi::OsStr;
 use std::future::Future;
+use std::ops::ControlFlow;
+use std::time::Duration;
 
 use hustings_protocol::Instant as BootTime;
 use rustix::process::Signal;
@@ -17,8 +19,9 @@ use super::signals::Signals;
 use super::{AtEnd, Error, Workload};
 use crate::{Leadership, StepDown};
 
-/// Runs the command whenever `leadership` says that this member leads, and stops it when it no longer does.
-/// Returns the code that the program should exit with.
+/// Runs the command whenever `leadership` says that this member leads, and has done so for
+/// [`settle`](Workload::settle); stops it when it no longer does. Returns the code that the program should exit
+/// with.
 ///
 /// The command finds the group's name in `HUSTINGS_GROUP`, the leader's in `HUSTINGS_LEADER` and the fence, if
 /// there is one, in `HUSTINGS_FENCE`. Its standard streams are this process's own. It has a process group of
@@ -54,6 +57,7 @@ use crate::{Leadership, StepDown};
 ///
 /// let workload = Workload {
 ///     command: vec!["backup".into(), "--hourly".into()],
+///     settle: Duration::from_millis(105),
 ///     grace: Duration::from_secs(10),
 ///     at_end: AtEnd::Restart,
 /// };
@@ -162,7 +166,12 @@ impl<R: FnMut()> Supervisor<R> {
     /// Runs the command through one tenure. The code to exit with, if the supervision ends with it.
     async fn serve(&mut self, leadership: &Leadership) -> Result<Option<u8>, Error> {
         let mut back_off = BackOff::new();
+        // A tenure that has lasted so long once need not do so again for a command that is restarted.
+        let mut wait = self.workload.settle;
         loop {
+            if let ControlFlow::Break(code) = self.wait(leadership, wait).await {
+                return Ok(code);
+            }
             let started = Instant::now();
             let (cause, ending) = self.run_once(leadership).await?;
             let code = ending.code();
@@ -182,25 +191,31 @@ impl<R: FnMut()> Supervisor<R> {
                 (Cause::Itself, AtEnd::Restart) => {}
             }
 
-            let pause = back_off.pause_after(started.elapsed());
-            info!(?pause, "the command will be started again");
-            let tenure_over = tenure_over(&mut self.leadership, leadership);
-            let pause_over = async {
-                tokio::select! {
-                    () = sleep(pause) => false,
-                    // If nobody says who leads, the wait for the next tenure ends with the error.
-                    _ = tenure_over => true,
-                }
-            };
-            let pause_over = unless_stepping_down(&mut self.step_downs, pause_over);
-            match unless_asked(&mut self.signals, pause_over).await {
-                None => return Ok(Some(0)),
-                Some(Ok(true)) => return Ok(None),
-                Some(Ok(false)) => {}
-                Some(Err(step_down)) => {
-                    step_down.carry_out().await;
-                    return Ok(None);
-                }
+            wait = back_off.pause_after(started.elapsed());
+            info!(pause = ?wait, "the command will be started again");
+        }
+    }
+
+    /// Waits before the command is started. Breaks off when it is not to be started in this tenure: with the code
+    /// to exit with, if the supervision ends.
+    async fn wait(&mut self, leadership: &Leadership, span: Duration) -> ControlFlow<Option<u8>> {
+        let tenure_over = tenure_over(&mut self.leadership, leadership);
+        let may_start = async {
+            tokio::select! {
+                biased; // what is lost by the time that the wait is over starts nothing
+                // If nobody says who leads, the wait for the next tenure ends with the error.
+                _ = tenure_over => false,
+                () = sleep(span) => true,
+            }
+        };
+        let may_start = unless_stepping_down(&mut self.step_downs, may_start);
+        match unless_asked(&mut self.signals, may_start).await {
+            None => ControlFlow::Break(Some(0)),
+            Some(Ok(true)) => ControlFlow::Continue(()),
+            Some(Ok(false)) => ControlFlow::Break(None),
+            Some(Err(step_down)) => {
+                step_down.carry_out().await;
+                ControlFlow::Break(None)
             }
         }
     }
@@ -309,7 +324,8 @@ async fn unless_asked<T>(signals: &mut Signals, event: impl Future<Output = T>) 
         }
     };
     tokio::select! {
-        event = event => Some(event),
+        biased; // whoever is about to end starts nothing
         () = asked => None,
+        event = event => Some(event),
     }
 }

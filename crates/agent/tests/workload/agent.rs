@@ -12,9 +12,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A grace that no test sees the end of.
+/// A span that no test sees the end of.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
-/// A grace to be waited for.
+/// A span to be waited for.
 pub(crate) const SHORT: Duration = Duration::from_millis(100);
 /// Whoever waits longer waits in vain.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,9 +50,27 @@ impl Agent {
     }
 
     /// An agent that is started by a certain command line.
-    pub(crate) fn start_by(
+    pub(crate) fn start_by(line: Command, at_end: &str, grace: Duration, command: &[&str]) -> Self {
+        Self::run(line, at_end, Duration::ZERO, grace, command)
+    }
+
+    /// An agent that leads, and whose command is a shell script that starts when that has lasted for `settle`.
+    pub(crate) fn settling(at_end: &str, settle: Duration, script: &str) -> Self {
+        let mut agent = Self::run(
+            line(&program()),
+            at_end,
+            settle,
+            LONG,
+            &["sh", "-c", script],
+        );
+        agent.tell("lead");
+        agent
+    }
+
+    fn run(
         mut line: Command,
         at_end: &str,
+        settle: Duration,
         grace: Duration,
         command: &[&str],
     ) -> Self {
@@ -63,7 +81,8 @@ impl Agent {
         let listener = UnixListener::bind_addr(&address).expect("the name is free");
 
         let mut process = line
-            .args([&name, at_end, &grace.as_millis().to_string()])
+            .args([&name, at_end])
+            .args([settle, grace].map(|span| span.as_millis().to_string()))
             .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -118,6 +137,12 @@ impl Agent {
     /// The next line on standard output.
     pub(crate) fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("another line")
+    }
+
+    /// No line on standard output for so long.
+    pub(crate) fn is_silent(&self, span: Duration) {
+        let line = self.lines.recv_timeout(span);
+        assert_eq!(line, Err(RecvTimeoutError::Timeout));
     }
 
     /// The next lines on standard output, as process ids.

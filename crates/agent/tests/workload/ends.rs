@@ -107,6 +107,7 @@ fn a_command_that_cannot_be_run_ends_the_agent_with_a_remedy() {
 fn a_workload_without_a_command_is_refused() {
     let workload = Workload {
         command: Vec::new(),
+        settle: SHORT,
         grace: SHORT,
         at_end: AtEnd::Exit,
     };

@@ -10,4 +10,5 @@ mod agent;
 mod ends;
 mod leads;
 mod orphans;
+mod settles;
 mod signals;

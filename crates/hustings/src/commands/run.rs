@@ -20,6 +20,11 @@ pub(crate) struct Run {
     #[command(flatten)]
     options: AgentOptions,
 
+    /// How long this member must have led before the command is started. Default: until a leader is
+    /// established, which takes --announce and the suppress interval, so 105ms; bully and rings: 100ms
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    settle: Option<hustings_protocol::Duration>,
+
     /// How long the command may take to end when it is told to, before it is killed
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     grace: hustings_protocol::Duration,
@@ -47,9 +52,9 @@ enum Then {
 }
 
 const AFTER_HELP: &str = "\
-The command is started when this member leads, with HUSTINGS_GROUP and HUSTINGS_LEADER in
-its environment, and told to stop (TERM, then KILL) when it no longer does. TERM and INT go
-to the command, and end `hustings run` with its exit code. At these, and at `hustings
+The command is started when this member has led for --settle, with HUSTINGS_GROUP and
+HUSTINGS_LEADER in its environment, and told to stop (TERM, then KILL) when it no longer
+leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these, and at `hustings
 step-down`, the command has ended before another member leads. Nothing that the command has
 started outlives it, or outlives a killed `hustings run`.
 
@@ -69,8 +74,8 @@ impl Run {
         let mut config = self.options.config()?;
         // One host may run many commands: only those that are asked to listen for HTTP.
         config.http = config.http.filter(|_| self.options.names_http());
-        let group = match &config.groups[..] {
-            [group] => group.name.clone(),
+        let (group, established) = match &config.groups[..] {
+            [group] => (group.name.clone(), group.protocol.settles_within()),
             _ => {
                 return Err(Failure::Usage(
                     "a command runs for one group: choose it with --group".to_owned(),
@@ -79,6 +84,7 @@ impl Run {
         };
         let workload = Workload {
             command: self.command,
+            settle: Duration::from_nanos(self.settle.unwrap_or(established).0),
             grace: Duration::from_nanos(self.grace.0),
             at_end: match self.at_end {
                 Then::Exit => AtEnd::Exit,

@@ -98,3 +98,13 @@ fn a_command_that_does_not_end_is_killed_before_its_member_steps_down() {
     );
     assert_eq!(first.stop(), Some(0), "it runs none");
 }
+
+#[test]
+fn a_member_that_steps_down_before_it_has_settled_starts_nothing() {
+    let (group, notes) = (process::group("unsettled"), notes("unsettled"));
+    let (mut member, http) = run(&group, "first", "--settle 1h", &notes, SLOW);
+    member.until_said_containing("first leads (this member)");
+    step_down(&http, &group, "1h");
+    assert_eq!(member.stop(), Some(0), "no command, no code of its own");
+    assert_eq!(read(&notes), [""; 0]);
+}
