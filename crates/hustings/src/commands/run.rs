@@ -54,9 +54,9 @@ enum Then {
 const AFTER_HELP: &str = "\
 The command is started when this member has led for --settle, with HUSTINGS_GROUP and
 HUSTINGS_LEADER in its environment, and told to stop (TERM, then KILL) when it no longer
-leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these, and at `hustings
-step-down`, the command has ended before another member leads. Nothing that the command has
-started outlives it, or outlives a killed `hustings run`.
+leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these,
+and at `hustings step-down`, the command has ended before another member leads. Nothing that
+the command has started outlives it, or outlives a killed `hustings run`.
 
 Leadership is advisory: for a while two hosts may both run the command. Use it for what two
 may do at once without harm.

@@ -86,7 +86,7 @@ pub(crate) struct Overrides {
     listen: Option<ListenFor>,
 
     /// Where `hustings status`, `watch` and `step-down` find this agent, or off; port 0: any that is
-    /// free. Default: 127.0.0.1:7480
+    /// free. Default: 127.0.0.1:7480; of `hustings run`, off
     #[arg(long, value_name = "ADDRESS:PORT|off", env = "HUSTINGS_HTTP", value_parser = agent_values::http)]
     http: Option<OrOff<SocketAddr>>,
 
