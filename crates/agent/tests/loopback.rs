@@ -10,9 +10,12 @@
 mod support;
 
 use hustings_protocol::{Duration, bully, chang_roberts, modified_ring};
-use support::{Members, announce};
+use support::{Members, announce, member_of, status_when};
 
 use hustings_agent::ProtocolConfig;
+use hustings_agent::frame::{Body, Frame, Sender};
+use hustings_agent::identity::{Life, group_id, member_id};
+use hustings_agent::seal::{Key, Keyring};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -100,4 +103,55 @@ async fn members_with_another_key_are_strangers() {
     strangers.agree().await;
     members.agree().await;
     assert!(members.unknown_keys().await > 0, "heard, and counted");
+}
+
+/// Whoever has the key of one of an agent's groups is not thereby a member of the others.
+#[tokio::test]
+async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
+    let keys = [(); 2].map(|()| Key::generate().unwrap());
+    let agent = member_of(&[("vault", &keys[0]), ("lobby", &keys[1])]).await;
+    let alone = status_when(&agent, |status| {
+        status.groups.iter().all(|group| group.leadership.leads)
+    });
+    let alone = alone.await;
+
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let mut content = Vec::new();
+    let hello = Frame {
+        group: group_id("vault"),
+        sender: Sender::new(
+            "visitor",
+            member_id("visitor"),
+            Life::begin(),
+            socket.local_addr().unwrap().port(),
+        ),
+        number: 0,
+        to_all: false,
+        body: Body::Hello,
+    };
+    hello.encode(&mut content);
+    let say_under = async |key: &Key| {
+        let mut frame = Vec::new();
+        Keyring::new(key, &[]).seal(&content, &mut frame).unwrap();
+        let address = agent.handle().address();
+        socket.send_to(&frame, address).await.unwrap();
+    };
+
+    say_under(&keys[1]).await;
+    let told = |status: &hustings_agent::AgentStatus| {
+        let counted = status.groups.iter().map(|it| it.counters);
+        counted.map(|it| it.other_group + it.heard).sum::<u64>() > 0
+    };
+    let status = status_when(&agent, told).await;
+    let [vault, lobby] = &status.groups[..] else {
+        panic!("{status:#?}");
+    };
+    assert_eq!((vault.counters.heard, lobby.counters.other_group), (0, 1));
+    assert_eq!(vault.peers, []);
+    assert_eq!(vault.leadership, alone.groups[0].leadership);
+
+    // Nothing else was wrong with it.
+    say_under(&keys[0]).await;
+    let status = status_when(&agent, |status| status.groups[0].counters.heard == 1).await;
+    assert_eq!(status.groups[0].peers[0].name, "visitor");
 }

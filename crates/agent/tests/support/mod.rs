@@ -5,7 +5,7 @@ use std::time::Duration as StdDuration;
 
 use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST, ProtocolConfig};
 use hustings_agent::seal::Key;
-use hustings_agent::{Agent, Leadership};
+use hustings_agent::{Agent, AgentStatus, Leadership};
 use hustings_protocol::announce::{self, Takeover};
 use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;
@@ -143,6 +143,35 @@ impl Members {
             unknown += status.groups[0].counters.unknown_key;
         }
         unknown
+    }
+}
+
+/// A member of several groups, each with a key of its own, that has nobody to talk to.
+pub(crate) async fn member_of(groups: &[(&str, &Key)]) -> Agent {
+    let mut config = template(announce(), "", None);
+    config.name = name(0);
+    let of = |&(group, key): &(&str, &Key)| GroupConfig {
+        name: group.to_owned(),
+        keys: vec![key.clone()],
+        ..config.groups[0].clone()
+    };
+    config.groups = groups.iter().map(of).collect();
+    Agent::start(config).await.unwrap()
+}
+
+/// Waits until the status of an agent is as expected.
+pub(crate) async fn status_when(
+    agent: &Agent,
+    is_so: impl Fn(&AgentStatus) -> bool,
+) -> AgentStatus {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let status = agent.handle().status().await.unwrap();
+        if is_so(&status) {
+            return status;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{status:#?}");
+        tokio::time::sleep(POLL).await;
     }
 }
 
