@@ -253,6 +253,9 @@ impl AgentConfig {
         if !address.ip().is_multicast() {
             return Err(Unfit::NotMulticast(address));
         }
+        if needs_zone(address.ip()) {
+            return Err(Unfit::MulticastNeedsZone(address));
+        }
         if address.is_ipv4() != bind.is_ipv4() {
             let what = format!("multicast {address}");
             return Err(Unfit::TwoVersions { what, bind });
@@ -268,6 +271,15 @@ impl AgentConfig {
     fn stays_on_this_host(&self, group: &GroupConfig) -> bool {
         let multicasts_stay = group.multicast.is_none() || self.interface.is_loopback();
         self.bind.ip().is_loopback() && multicasts_stay
+    }
+}
+
+/// Whether a multicast address means nothing without a zone, which every host numbers in its own way: an
+/// interface-local or link-local one of IPv6.
+fn needs_zone(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(address) => address.is_multicast() && matches!(address.octets()[1] & 0xf, 1 | 2),
     }
 }
 
@@ -328,6 +340,12 @@ pub enum Unfit {
     /// Not where multicasts can go.
     #[error("multicast {0} is not a multicast address: 239.0.0.0 to 239.255.255.255, or ff00::/8")]
     NotMulticast(SocketAddr),
+    /// Every host would mean another one.
+    #[error(
+        "multicast {0} is of one host or one link alone, which cannot be told without a zone: \
+         choose a site-local one such as {MULTICAST_V6}"
+    )]
+    MulticastNeedsZone(SocketAddr),
     /// What is sent by one is not heard by the other.
     #[error("{what} and bind {bind} are of different IP versions: choose both of one")]
     TwoVersions {

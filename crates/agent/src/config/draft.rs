@@ -246,7 +246,7 @@ impl Draft {
             }
             Unfit::HttpBeyondHost(_) => self.http.as_ref().map(|it| it.place),
             Unfit::TwoVersions { .. } | Unfit::WhichInterface(_) => place(&self.bind),
-            Unfit::NoGroup | Unfit::NotMulticast(_) => None,
+            Unfit::NoGroup | Unfit::NotMulticast(_) | Unfit::MulticastNeedsZone(_) => None,
         };
         // The complaint names options by itself.
         let place =

@@ -9,6 +9,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 
 use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, WAIT_BOUNDS};
+use super::{MULTICAST_V6, needs_zone};
 
 /// A name of the configuration language: the reader is told what is allowed instead.
 pub type Refusal = String;
@@ -177,6 +178,9 @@ pub fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
         (_, Ok(address)) if !address.ip().is_multicast() => {
             Err(refused("not a multicast address: choose one".to_owned()))
         }
+        (_, Ok(address)) if needs_zone(address.ip()) => Err(format!(
+            "of one host or one link alone, which cannot be told without a zone: choose a site-local one such as {MULTICAST_V6}, or off"
+        )),
         (_, Ok(address)) if address.port() == 0 => {
             Err(refused("port 0 is none: choose one".to_owned()))
         }
@@ -312,5 +316,20 @@ mod tests {
         assert!(address("off").is_err());
         assert!(multicast("10.0.0.1:7401").is_err());
         assert!(multicast("239.255.72.85:0").is_err());
+    }
+
+    #[test]
+    fn a_multicast_address_is_the_same_on_every_host() {
+        for good in [
+            "239.255.72.85:1",
+            "[ff05::1]:1",
+            "[ff18::1]:1",
+            "[ff0e::1]:1",
+        ] {
+            assert!(multicast(good).is_ok(), "{good}");
+        }
+        for local in ["[ff01::1]:1", "[ff02::1]:1", "[ff12::1]:1", "[ff02::1%2]:1"] {
+            assert!(multicast(local).is_err(), "{local}");
+        }
     }
 }

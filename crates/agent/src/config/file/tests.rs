@@ -351,6 +351,10 @@ fn what_is_wrong_with_a_group_is_told_as_well() {
             "multicast = \"10.0.0.1:7401\"",
             "multicast = \"10.0.0.1:7401\": not a multicast address: choose one, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off",
         ),
+        (
+            "multicast = \"[ff02::4855]:7401\"",
+            "multicast = \"[ff02::4855]:7401\": of one host or one link alone, which cannot be told without a zone: choose a site-local one such as [ff05::4855]:7401, or off",
+        ),
         ("trace = \"\"", "trace = \"\": name a file"),
         (
             "join = [\"10.0.0.2\"]",
@@ -429,6 +433,18 @@ fn intervals_that_no_member_can_keep_are_refused_wherever_they_come_from() {
     assert_eq!(
         check(ProtocolConfig::Announce(Config { listen, ..usual })),
         "group `web`: listen 100000s: too long: choose from 1ms to 24h"
+    );
+}
+
+/// Every host would take it for another one.
+#[test]
+fn a_multicast_address_without_its_zone_is_refused_wherever_it_comes_from() {
+    let mut config = settle(&group("")).unwrap();
+    config.groups[0].multicast = Some("[ff12::1]:1".parse().unwrap());
+    assert_eq!(
+        config.check().unwrap_err().to_string(),
+        "multicast [ff12::1]:1 is of one host or one link alone, which cannot be told without a zone: \
+         choose a site-local one such as [ff05::4855]:7401"
     );
 }
 
