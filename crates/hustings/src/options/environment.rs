@@ -1,6 +1,8 @@
 //! Variables that stand for options: which they are, and which of the two a value came by.
 
-use clap::error::{ContextKind, ContextValue};
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hustings_agent::config::values::nearest;
 
 const PREFIX: &str = "HUSTINGS_";
@@ -26,6 +28,9 @@ const VARIABLES: [(&str, &str); 17] = [
     ("HUSTINGS_LOG", "--log"),
 ];
 
+/// Those that may be any bytes, as files are named, or are read without clap.
+const ANY_BYTES: [&str; 3] = ["HUSTINGS_CONFIG", "HUSTINGS_KEY", "HUSTINGS_KEY_FILE"];
+
 /// What a command finds in its environment besides the group: it may be `hustings` again.
 const HANDED_ON: [&str; 2] = ["HUSTINGS_LEADER", "HUSTINGS_FENCE"];
 
@@ -44,14 +49,24 @@ fn is_on_command_line(option: &str) -> bool {
         let rest = argument.strip_prefix(option);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
     };
-    // What comes after `--` is another program's.
-    let ours = std::env::args_os().take_while(|argument| argument != "--");
-    ours.map(|argument| argument.to_string_lossy().into_owned())
+    command_line()
+        .map(|argument| argument.to_string_lossy().into_owned())
         .any(|argument| is_it(&argument))
+}
+
+fn command_line() -> impl Iterator<Item = OsString> {
+    // What comes after `--` is another program's.
+    std::env::args_os().take_while(|argument| argument != "--")
 }
 
 /// The complaint names the option in any case: where a variable is to blame, now that.
 pub(crate) fn name_variable(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::InvalidUtf8
+        && let Some(variable) = not_text()
+    {
+        let what = format!("{variable} is not text in UTF-8: write it anew\n");
+        return clap::Error::raw(ErrorKind::InvalidUtf8, what);
+    }
     if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) {
         let end = argument.find([' ', '[']).unwrap_or(argument.len());
         let option = &argument[..end];
@@ -62,6 +77,18 @@ pub(crate) fn name_variable(mut error: clap::Error) -> clap::Error {
         }
     }
     error
+}
+
+/// The variable that is to blame if something is not text: clap does not say what.
+fn not_text() -> Option<&'static str> {
+    if command_line().any(|argument| argument.to_str().is_none()) {
+        return None;
+    }
+    let mut variables = VARIABLES.iter().filter(|(variable, option)| {
+        let is_text = std::env::var_os(variable).is_none_or(|value| value.to_str().is_some());
+        !is_text && !ANY_BYTES.contains(variable) && !is_on_command_line(option)
+    });
+    variables.next().map(|(variable, _)| *variable)
 }
 
 /// What to say of variables that look like ours and are not: whoever set one expects something of it.

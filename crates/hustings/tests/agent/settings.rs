@@ -1,6 +1,8 @@
 //! What an agent is told, and by what.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
@@ -211,4 +213,20 @@ fn a_misspelt_variable_is_warned_of() {
         assert_eq!(outcome.said.lines().next(), Some(warning));
         assert_eq!(outcome.said.matches("warning: ").count(), 1);
     }
+}
+
+#[test]
+fn a_variable_that_is_not_text_is_named() {
+    let nonsense = OsStr::from_bytes(b"\xff");
+    let mut line = command("agent --group web");
+    // A file may be called so.
+    line.env("HUSTINGS_KEY_FILE", nonsense);
+    let outcome = finish(line.env("HUSTINGS_BIND", nonsense));
+    refused(
+        &outcome,
+        2,
+        "error: HUSTINGS_BIND is not text in UTF-8: write it anew\n",
+    );
+    let outcome = finish(line.args(["--bind", "127.0.0.1:0", "--name"]).arg(nonsense));
+    refused(&outcome, 2, "one or more arguments");
 }
