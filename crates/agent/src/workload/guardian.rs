@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as BlockingStream;
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -47,8 +50,12 @@ enum Phase {
 pub(super) async fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
     let mut child_ended = signal(SignalKind::child())?;
     let (agent, input) = handover::receive()?;
+    let called_off = called_off(&agent)?;
     agent.set_nonblocking(true)?;
     let mut agent = BufReader::new(UnixStream::from_std(agent)?);
+    if let Some(ending) = called_off {
+        return report(&mut agent, Report::Ended(ending)).await;
+    }
     let command = match start(input, command)? {
         Ok(command) => command,
         Err(errno) => return report(&mut agent, Report::Refused { errno }).await,
@@ -74,6 +81,24 @@ pub(super) async fn guard(grace: Duration, command: &[OsString]) -> io::Result<(
     }
     let ending = guardian.ending.ok_or(io::ErrorKind::NotFound)?;
     report(orders.get_mut(), Report::Ended(ending)).await
+}
+
+/// How a command ends that need not be started: leadership may be lost, or the agent end, while the processes come
+/// up that watch over it. Orders are left where they are.
+fn called_off(agent: &BlockingStream) -> io::Result<Option<Ending>> {
+    let mut bytes = [0; 256];
+    let length = match recv(agent, &mut bytes[..], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((0, _)) => return Ok(Some(Ending::killed_by(Signal::KILL))),
+        Ok((length, _)) => length,
+        Err(Errno::AGAIN) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let orders = String::from_utf8_lossy(&bytes[..length]);
+    let mut stops = orders.lines().filter_map(|line| match line.parse() {
+        Ok(Order::Stop(signal)) => Some(Ending::killed_by(signal)),
+        Ok(Order::Pass(_)) | Err(_) => None,
+    });
+    Ok(stops.next())
 }
 
 /// Starts the command, and waits until it runs: a signal for it must not hit the process that is about to
@@ -208,5 +233,32 @@ impl Guardian {
             // An error says that all of the group have ended: reaping shows it.
             let _ = kill_process_group(self.command, signal);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::{Ending, called_off};
+
+    #[test]
+    fn a_command_that_is_stopped_before_it_has_started_need_not_be() {
+        let (mut agent, guardian) = UnixStream::pair().expect("sockets can be had");
+        let expect = |ending| assert_eq!(called_off(&guardian).ok(), Some(ending));
+        expect(None);
+        agent.write_all(b"pass 10\n").expect("it is open");
+        expect(None);
+        agent.write_all(b"stop 15\n").expect("it is open");
+        expect(Some(Ending::Killed(15)));
+        expect(Some(Ending::Killed(15)));
+    }
+
+    #[test]
+    fn nor_one_whose_agent_has_ended() {
+        let (agent, guardian) = UnixStream::pair().expect("sockets can be had");
+        drop(agent);
+        assert_eq!(called_off(&guardian).ok(), Some(Some(Ending::Killed(9))));
     }
 }

@@ -14,7 +14,8 @@ pub(super) enum Order {
     Pass(Signal),
 }
 
-/// What the guardian tells the agent: one of the first two, then one ending.
+/// What the guardian tells the agent: one of the first two, then one ending; of a command that was stopped before it
+/// was started, the ending alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     /// The command runs, as this process.
@@ -39,6 +40,11 @@ impl Ending {
     pub(super) fn of(status: WaitStatus) -> Option<Self> {
         let exited = status.exit_status().map(low_byte).map(Self::Exited);
         exited.or_else(|| status.terminating_signal().map(low_byte).map(Self::Killed))
+    }
+
+    /// How a process ends that this signal ends.
+    pub(super) fn killed_by(signal: Signal) -> Self {
+        Self::Killed(low_byte(signal.as_raw()))
     }
 
     /// The exit code that a shell would give it.

@@ -238,7 +238,7 @@ impl<R: FnMut()> Supervisor<R> {
                     Some(Report::Ended(ending)) => break Ok((cause, ending)),
                     None if started => {
                         warn!("the command's guardian was killed, and the command with it");
-                        break Ok((cause, Ending::Killed(KILL)));
+                        break Ok((cause, Ending::killed_by(Signal::KILL)));
                     }
                     None => break Err(Error::Guardian(std::io::ErrorKind::UnexpectedEof.into())),
                 },
@@ -271,9 +271,6 @@ impl<R: FnMut()> Supervisor<R> {
         &self.workload.command[0]
     }
 }
-
-/// The number of the signal that nobody survives.
-const KILL: u8 = 9;
 
 /// The next tenure of this member that is not the one already served.
 async fn next_tenure(
