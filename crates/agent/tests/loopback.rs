@@ -127,7 +127,7 @@ async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
         ),
         number: 0,
         to_all: false,
-        body: Body::Hello,
+        body: Body::Hello { alone: true },
     };
     hello.encode(&mut content);
     let say_under = async |key: &Key| {
