@@ -37,7 +37,7 @@ pub const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 74
 const DETECTED_WITHIN: Duration = Duration::from_millis(500);
 
 /// How long a leader of a protocol without announcements may be contradicted by messages under way.
-const CONTRADICTED_WITHIN: Duration = Duration::from_millis(100);
+const CONTRADICTED_WITHIN: Duration = Duration::from_millis(300);
 
 /// An agent: one process, a member of one or several groups.
 #[derive(Debug, Clone)]

@@ -39,6 +39,7 @@ pub struct Sender<'a> {
     /// Its identity.
     pub id: MemberId,
     life: u64,
+    born: u64,
     /// Where it receives unicasts and links: the port, on the address that the frame comes from.
     pub port: u16,
 }
@@ -50,13 +51,27 @@ impl<'a> Sender<'a> {
             name,
             id,
             life: life.0,
+            born: life.0,
             port,
+        }
+    }
+
+    /// The same member, whose process began with the life `born`.
+    pub fn born_in(self, born: Life) -> Self {
+        Self {
+            born: born.0,
+            ..self
         }
     }
 
     /// Which of its lives this is.
     pub fn life(&self) -> Life {
         Life(self.life)
+    }
+
+    /// The first life of its process. Of two that go by one name the earlier was here first.
+    pub fn born(&self) -> Life {
+        Life(self.born)
     }
 }
 
@@ -72,6 +87,8 @@ pub enum Body<'a> {
     },
     /// A message of the failure detector.
     Membership(&'a [u8]),
+    /// I have come up. Not to be answered, but by whoever goes by the same name.
+    Up,
     /// I am here. To be answered by the failure detector.
     Hello {
         /// Whether nobody has answered yet: else only whoever does not know the sender need answer.

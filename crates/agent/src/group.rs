@@ -56,6 +56,8 @@ pub(crate) struct Group {
     me: Candidate,
     port: u16,
     life: Life,
+    /// The first life of this process.
+    born: Life,
     /// How many frames it has sent in this life.
     number: u64,
     keyring: Keyring,
@@ -133,6 +135,7 @@ impl Group {
             me,
             port,
             life,
+            born: life,
             number: 0,
             keyring: Keyring::new(&keys[0], &keys[1..]),
             replays: Replays::default(),
@@ -264,6 +267,7 @@ impl Group {
             Body::Obituary { .. } => {} // the loop sees to it
             Body::Knock => self.on_knock(address, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
+            Body::Up => {}              // now it is known
             Body::Namesake { .. } => {} // not of our name
         }
         self.act(now, out);
@@ -289,9 +293,10 @@ impl Group {
         known.is_some_and(|peer| peer.address == address && peer.life == sender.life())
     }
 
-    /// Somebody goes by our name: we ourselves, looped back or in an earlier life, or somebody else. Whoever
+    /// Somebody goes by our name: we ourselves, looped back or before a restart, or somebody else. Whoever
     /// was here first says so, and names the other's present life: what was said in an earlier one, and is
-    /// replayed, cannot drive anybody out.
+    /// replayed, cannot drive anybody out. And it begins a later life than the other's: to those who have heard
+    /// the other its own had become the past.
     fn hear_namesake(
         &mut self,
         now: Instant,
@@ -308,7 +313,7 @@ impl Group {
             self.counters.namesakes += 1;
             self.standing = Standing::Refused(from);
             self.publish(now, None);
-        } else if life > self.life {
+        } else if frame.sender.born() > self.born {
             self.counters.namesakes += 1;
             if self.counters.namesakes.is_power_of_two() {
                 tracing::error!(
@@ -316,6 +321,9 @@ impl Group {
                 );
             }
             let address = SocketAddr::new(from.ip(), frame.sender.port);
+            if life > self.life {
+                self.begin_life_after(life);
+            }
             let life = life.0;
             self.send(Route::To(address), &Body::Namesake { life }, out);
         } // else our own past, or somebody who will say more once it hears us
@@ -380,7 +388,11 @@ impl Group {
     }
 
     fn begin_life(&mut self) {
-        self.life = Life::begin();
+        self.begin_life_after(self.life);
+    }
+
+    fn begin_life_after(&mut self, other: Life) {
+        self.life = Life::begin_after(other);
         self.number = 0;
         if let Some(membership) = &mut self.membership {
             let sender = Sender::new(&self.member, self.me.id, self.life, self.port);

@@ -41,6 +41,11 @@ impl Life {
         Self(since.saturating_sub(EPOCH_SECS * 1_000_000_000))
     }
 
+    /// The life that begins now, after `other`, whatever the calendar says.
+    pub fn begin_after(other: Self) -> Self {
+        Self::begin().max(Self(other.0.saturating_add(1)))
+    }
+
     /// The number of incarnations before this life, as protocols count them: quarters of a second.
     /// Enough for 34 years.
     pub fn incarnations_before(self) -> u32 {
@@ -62,6 +67,9 @@ mod tests {
     fn a_later_life_is_greater() {
         let first = Life::begin();
         assert!(first <= Life::begin());
+        let ahead = Life(first.0 + 1_000_000_000_000);
+        assert!(Life::begin_after(ahead) > ahead);
+        assert!(Life::begin_after(Life(0)) >= first);
         assert!(Life(300_000_000).incarnations_before() > Life(0).incarnations_before());
     }
 }

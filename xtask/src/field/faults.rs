@@ -69,6 +69,7 @@ const FAULTS: &[Fault] = &[
     fault("a group over IPv6", 30, ipv6::group),
     fault("restart storm", 25, group::restart_storm),
     fault("a second group on the same port", 15, group::second_group),
+    fault("a namesake of the leader", 15, group::namesake),
     fault("a member with another key", 15, group::wrong_key),
     fault("a barrage of wrong packets", 180, packets::barrage),
     fault(

@@ -79,14 +79,27 @@ impl<'g> Members<'g> {
 
     /// Starts agent `index`.
     pub(crate) fn start(&mut self, index: usize) -> Result<()> {
-        let mut command = self.command(index);
+        let mut command = self.command(index, index);
         command.args(&self.options);
         self.spawn(index, command)
     }
 
+    /// Starts agent `index` under the name of agent `other`.
+    pub(crate) fn start_as(&mut self, index: usize, other: usize) -> Result<()> {
+        let mut command = self.command(index, other);
+        command.args(&self.options).stderr(Stdio::null()); // it complains
+        self.spawn(index, command)
+    }
+
+    /// Waits for agent `index` to end by itself. Returns its exit code, if it has one.
+    pub(crate) fn exit_code(&mut self, index: usize) -> Result<Option<i32>> {
+        let agent = self.agents[index].as_mut().ok_or("it does not run")?;
+        Ok(agent.process.wait()?.code())
+    }
+
     /// Starts agent `index` as a member of the same group, but with `options` alone.
     pub(crate) fn start_with(&mut self, index: usize, options: &[&str]) -> Result<()> {
-        let mut command = self.command(index);
+        let mut command = self.command(index, index);
         // The first two are --group and its name.
         command.args(&self.options[..2]).args(options);
         self.spawn(index, command)
@@ -108,7 +121,8 @@ impl<'g> Members<'g> {
         Ok(())
     }
 
-    fn command(&self, index: usize) -> Command {
+    /// For agent `index`, under the name of agent `called`.
+    fn command(&self, index: usize, called: usize) -> Command {
         let (host, port, http) = match self.homes {
             Homes::OneEach { port } => (index, port, http(port)),
             Homes::Shared => (0, 0, "off".to_owned()),
@@ -117,7 +131,7 @@ impl<'g> Members<'g> {
         let mut command = self.ground.command(host);
         command
             .args(["agent", "--events", "--die-with-parent", "--log", "error"])
-            .args(["--name", &name(index)])
+            .args(["--name", &name(called)])
             .args(["--bind", &place.to_string()])
             .args(["--interface", &place.ip().to_string(), "--http", &http]);
         command

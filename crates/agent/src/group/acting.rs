@@ -119,7 +119,7 @@ impl Group {
     fn seal(&mut self, body: &Body<'_>, to_all: bool) -> Option<Vec<u8>> {
         let frame = Frame {
             group: self.id,
-            sender: Sender::new(&self.member, self.me.id, self.life, self.port),
+            sender: Sender::new(&self.member, self.me.id, self.life, self.port).born_in(self.born),
             number: self.number,
             to_all,
             body: *body,

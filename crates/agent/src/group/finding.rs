@@ -73,17 +73,18 @@ impl Group {
     /// Comes up.
     pub(crate) fn start(&mut self, now: Instant, out: &mut Outbox) {
         let was_told_of_others = !self.config.join.is_empty();
-        let needs_view = self.config.protocol.needs_view();
-        if needs_view || was_told_of_others || !self.reach.has_multicast() {
+        if self.config.protocol.needs_view() || was_told_of_others || !self.reach.has_multicast() {
             self.begin_membership(now, out);
+        } else {
+            self.broadcast(now, &Body::Up, out);
         }
         if !was_told_of_others && self.reach.has_multicast() {
             self.finding.lonely_at = Some(now + LONELY_AFTER);
         }
-        if was_told_of_others && !needs_view {
-            self.finding.partakes_at = Some(now + RESOLVED_WITHIN);
-        } else {
-            self.seat.start(now);
+        match (was_told_of_others, self.membership.is_some()) {
+            (true, _) => self.finding.partakes_at = Some(now + RESOLVED_WITHIN),
+            (false, true) => self.finding.partakes_at = Some(now + ANSWERED_WITHIN),
+            (false, false) => self.seat.start(now),
         }
         self.act(now, out);
     }

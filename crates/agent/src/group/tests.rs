@@ -68,6 +68,18 @@ impl Field {
 
     /// A member comes up on `side` that was told of `others`.
     fn enter(&mut self, protocol: ProtocolConfig, merit: u64, others: &[usize], side: u8) {
+        let name = name(self.members.len());
+        self.enter_as(&name, protocol, merit, others, side);
+    }
+
+    fn enter_as(
+        &mut self,
+        name: &str,
+        protocol: ProtocolConfig,
+        merit: u64,
+        others: &[usize],
+        side: u8,
+    ) {
         let index = self.members.len();
         let config = GroupConfig {
             name: "test".to_owned(),
@@ -78,7 +90,7 @@ impl Field {
             join: others.iter().map(|&it| address(it).to_string()).collect(),
             trace: None,
         };
-        let mut member = Group::new(config, &name(index), address(index).port(), self.now, None);
+        let mut member = Group::new(config, name, address(index).port(), self.now, None);
         let mut out = Outbox::new();
         member.start(self.now, &mut out);
         let seeds: Vec<SocketAddr> = others.iter().map(|&it| address(it)).collect();
@@ -355,4 +367,41 @@ fn members_with_addresses_outlive_multicasts() {
         (field.agreed(&ALL), field.changes(&ALL)),
         (Some(leader), before)
     );
+}
+
+#[test]
+fn a_namesake_is_refused_and_the_first_is_still_heard() {
+    let bully = ProtocolConfig::Bully(bully::Config::field(DELAY * 10, Duration::from_secs(1)));
+    for (protocol, others) in [
+        (announcing(Takeover::Never), &[][..]),
+        (announcing(Takeover::Never), &[0, 1]),
+        (bully, &[]),
+    ] {
+        for copied in 0..3 {
+            let mut field = Field::empty();
+            for _ in 0..3 {
+                field.enter(protocol, 0, others, 0);
+            }
+            field.run(Duration::from_secs(5));
+            let leader = field.agreed(&ALL[..3]).expect("they agree");
+            let before = field.changes(&ALL[..3]);
+            field.enter_as(&name(copied), protocol, 0, others, 0);
+            field.run(Duration::from_secs(10));
+            assert!(field.members[3].is_refused().is_some());
+            assert_eq!(
+                field.agreed(&ALL[..3]),
+                Some(leader),
+                "{copied} of {leader}"
+            );
+            // To a failure detector a later life is a restart: a bully that leads is elected anew.
+            if !protocol.needs_view() {
+                assert_eq!(field.changes(&ALL[..3]), before, "{copied} of {leader}");
+            }
+            // What it says is still heard.
+            field.sides[leader] = 9;
+            field.run(Duration::from_secs(10));
+            let rest: Vec<usize> = (0..3).filter(|it| *it != leader).collect();
+            assert!(field.agreed(&rest).is_some(), "without {leader}");
+        }
+    }
 }

@@ -93,6 +93,31 @@ pub(super) fn second_group(trial: &Trial<'_>) -> Result<String> {
     Ok("neither noticed".to_owned())
 }
 
+/// Who goes by the leader's name ends with an error, and nobody else notices.
+pub(super) fn namesake(trial: &Trial<'_>) -> Result<String> {
+    let homes = Homes::OneEach { port: PORT };
+    let mut members = trial.ground.members(homes, STRANGER + 1, OPTIONS);
+    let five: Vec<usize> = (0..MEMBERS).collect();
+    for &member in &five {
+        members.start(member)?;
+    }
+    let (leader, _) = members.agree(&five, &five, AGREE_WITHIN)?;
+    members.listen_for(Duration::from_millis(500));
+    let before = members.said(&five);
+    members.start_as(STRANGER, leader)?;
+    let code = members.exit_code(STRANGER)?;
+    require(code == Some(1), || {
+        format!("the namesake ended with {code:?}")
+    })?;
+    // Longer than anybody would listen in vain for one that was silenced.
+    members.listen_for(Duration::from_secs(2));
+    members.agree(&five, &[leader], Duration::ZERO)?;
+    require(members.said(&five) == before, || {
+        "members changed their minds when a namesake of their leader came up".to_owned()
+    })?;
+    Ok("it ended, and nobody changed".to_owned())
+}
+
 /// Who has another key never joins, and is counted.
 pub(super) fn wrong_key(trial: &Trial<'_>) -> Result<String> {
     let options = |key| [OPTIONS, &["--key", key]].concat();
