@@ -9,7 +9,7 @@ use crate::Result;
 use crate::field::chance::Chance;
 use crate::field::ground::{MEMBERS, PORT};
 use crate::field::measure::{milliseconds, now_ns};
-use crate::field::members::Homes;
+use crate::field::members::{Homes, Members};
 
 const AGREE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -93,16 +93,25 @@ pub(super) fn second_group(trial: &Trial<'_>) -> Result<String> {
     Ok("neither noticed".to_owned())
 }
 
-/// Who goes by the leader's name ends with an error, and nobody else notices.
-pub(super) fn namesake(trial: &Trial<'_>) -> Result<String> {
+/// Five members that have settled, who they are and who leads; and a host for whoever comes besides.
+fn five_and_a_strangers_place<'a>(
+    trial: &Trial<'a>,
+    options: &[&str],
+) -> Result<(Members<'a>, Vec<usize>, usize)> {
     let homes = Homes::OneEach { port: PORT };
-    let mut members = trial.ground.members(homes, STRANGER + 1, OPTIONS);
+    let mut members = trial.ground.members(homes, STRANGER + 1, options);
     let five: Vec<usize> = (0..MEMBERS).collect();
     for &member in &five {
         members.start(member)?;
     }
     let (leader, _) = members.agree(&five, &five, AGREE_WITHIN)?;
     members.listen_for(Duration::from_millis(500));
+    Ok((members, five, leader))
+}
+
+/// Who goes by the leader's name ends with an error, and nobody else notices.
+pub(super) fn namesake(trial: &Trial<'_>) -> Result<String> {
+    let (mut members, five, leader) = five_and_a_strangers_place(trial, OPTIONS)?;
     let before = members.said(&five);
     members.start_as(STRANGER, leader)?;
     let code = members.exit_code(STRANGER)?;
@@ -121,14 +130,7 @@ pub(super) fn namesake(trial: &Trial<'_>) -> Result<String> {
 /// Who has another key never joins, and is counted.
 pub(super) fn wrong_key(trial: &Trial<'_>) -> Result<String> {
     let options = |key| [OPTIONS, &["--key", key]].concat();
-    let homes = Homes::OneEach { port: PORT };
-    let mut members = trial.ground.members(homes, STRANGER + 1, &options(KEY));
-    let five: Vec<usize> = (0..MEMBERS).collect();
-    for &member in &five {
-        members.start(member)?;
-    }
-    let (leader, _) = members.agree(&five, &five, AGREE_WITHIN)?;
-    members.listen_for(Duration::from_millis(500));
+    let (mut members, five, leader) = five_and_a_strangers_place(trial, &options(KEY))?;
     let before = members.said(&five);
     members.start_with(STRANGER, &options(OTHER_KEY))?;
     // It knows of nobody, so it leads a group of one.
