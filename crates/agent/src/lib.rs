@@ -7,6 +7,7 @@
 )]
 
 pub mod agent;
+pub mod authority;
 pub mod clock;
 pub mod config;
 pub mod counters;

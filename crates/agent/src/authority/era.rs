@@ -1,0 +1,40 @@
+//! Eras: the high bits of a fence.
+//!
+//! An authority counts tenures by itself: ballots, revisions of a store, a counter in a row. When what it
+//! counted is lost for good, as with a majority of the voters' disks or a store that is restored from
+//! an old copy, its count begins again below what resources have seen. Then a person raises the era, and
+//! every fence of the new era is above all of the old one. It stays one number that a resource can
+//! compare, and one that fits a signed 64-bit column.
+
+use hustings_protocol::tenure::Fence;
+
+/// How many bits of a fence an authority counts in: 281 million million tenures.
+const COUNT_BITS: u32 = 48;
+
+/// The last era.
+pub const LAST: u16 = (1 << (63 - COUNT_BITS)) - 1;
+
+/// The first counter of an era.
+pub const fn begin(era: u16) -> u64 {
+    (era as u64) << COUNT_BITS
+}
+
+/// The fence of an authority's `count` in `era`; none if it has counted too far, or the era is beyond the last.
+pub fn fence(era: u16, count: u64) -> Option<Fence> {
+    (era <= LAST && count < begin(1)).then(|| Fence(begin(era) + count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LAST, begin, fence};
+    use hustings_protocol::tenure::Fence;
+
+    #[test]
+    fn a_later_era_is_above_all_of_an_earlier_one() {
+        assert_eq!(fence(0, 7), Some(Fence(7)));
+        assert!(fence(1, 0) > fence(0, begin(1) - 1));
+        assert_eq!(fence(0, begin(1)), None);
+        assert_eq!(fence(LAST + 1, 0), None);
+        assert!(fence(LAST, begin(1) - 1).is_some_and(|it| i64::try_from(it.0).is_ok()));
+    }
+}

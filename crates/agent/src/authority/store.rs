@@ -1,0 +1,49 @@
+//! A store that the user runs anyway, as an authority.
+
+use std::future::Future;
+use std::time::Duration;
+
+/// A store's side of one group's tenure, for one member. Each call is one request to the store, and is given up
+/// by dropping it: what was given up may still be carried out later, once, and must do no harm then.
+pub trait Store: Send + 'static {
+    /// Asks for tenure. If it is granted, it lasts for the `ttl` of [`Grant`] at least, counted from when the
+    /// store heard of it, and nobody else is granted any before that time is over or it was released.
+    fn acquire(&mut self) -> impl Future<Output = Result<Grant, Denied>> + Send;
+
+    /// Asks for as much once more, for the tenure that was granted last.
+    fn renew(&mut self) -> impl Future<Output = Result<Duration, Denied>> + Send;
+
+    /// Gives up whatever this member may have been granted, the answer to which may not have arrived.
+    fn release(&mut self) -> impl Future<Output = Result<(), Denied>> + Send;
+
+    /// Waits until tenure may have become free, as far as the store can tell; for ever if it cannot.
+    fn freed(&mut self) -> impl Future<Output = Result<(), Denied>> + Send;
+}
+
+/// What a store granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// Greater than that of any tenure that the store granted this group before.
+    pub count: u64,
+    /// For how long, by the store's clock.
+    pub ttl: Duration,
+}
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// Somebody else holds tenure.
+    #[error("`{holder}` holds tenure")]
+    Held {
+        /// Its name.
+        holder: String,
+        /// For how long yet, if the store tells.
+        lasts: Option<Duration>,
+    },
+    /// What was to be renewed is no longer there: it ran out, or was taken away.
+    #[error("the store no longer knows of this member's tenure")]
+    Gone,
+    /// The store could not be asked, or did not answer in time: what, where, and what to do.
+    #[error("{0}")]
+    Unavailable(String),
+}
