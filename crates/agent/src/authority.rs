@@ -6,6 +6,7 @@
 //! whether a member holds is for the reader of that cell to compute each time it matters.
 
 pub mod era;
+pub mod last_words;
 pub mod store;
 
 pub use hustings_protocol::tenure::{Fence, Held, Request};
