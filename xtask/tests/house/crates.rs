@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hustings-theory", &["hustings-protocol"]),
     ("hustings-sim", &["hustings-protocol", "hustings-theory"]),
     ("hustings-agent", &["hustings-protocol", "hustings-theory"]),
+    ("hustings-fence", &["hustings-protocol"]),
     (
         "hustings",
         &[
@@ -18,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hustings-theory",
             "hustings-sim",
             "hustings-agent",
+            "hustings-fence",
         ],
     ),
     ("hustings-model", &["hustings-protocol"]),

@@ -1,0 +1,106 @@
+//! A slot file's dealings with the file system.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::error::OpenError;
+use super::image::{FILE_BYTES, Image};
+
+/// Opens the file at `path`, locked until it is closed.
+pub(super) fn open_locked(path: &Path) -> Result<File, OpenError> {
+    loop {
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let file = opened.map_err(OpenError::opening(path))?;
+        lock(path, &file)?;
+        // Whoever replaced the file meanwhile has locked another one.
+        let there = fs::metadata(path).map_err(OpenError::opening(path))?;
+        let here = file.metadata().map_err(OpenError::io(path))?;
+        if (there.dev(), there.ino()) == (here.dev(), here.ino()) {
+            return Ok(file);
+        }
+    }
+}
+
+fn lock(path: &Path, file: &File) -> Result<(), OpenError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => OpenError::InUse {
+            path: path.to_owned(),
+        },
+        TryLockError::Error(error) => OpenError::io(path)(error),
+    })
+}
+
+/// What a file says.
+pub(super) fn read(path: &Path, file: &File) -> Result<Image, OpenError> {
+    let metadata = file.metadata().map_err(OpenError::io(path))?;
+    if !metadata.is_file() {
+        // A device or a pipe, whose end might never come.
+        let path = path.to_owned();
+        return Err(OpenError::NotOurs { path });
+    }
+    let mut bytes = Vec::with_capacity(FILE_BYTES);
+    let mut beginning = file.take(FILE_BYTES as u64);
+    beginning
+        .read_to_end(&mut bytes)
+        .map_err(OpenError::io(path))?;
+    let length = metadata.len();
+    Ok(Image { length, bytes })
+}
+
+/// Creates a locked file at `path` that says `bytes`, wholly or not at all.
+pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, OpenError> {
+    let (beside, file) = new_file_beside(path).map_err(OpenError::io(path))?;
+    let written = file
+        .write_all_at(bytes, 0)
+        .and_then(|()| file.sync_all())
+        .map_err(OpenError::io(path))
+        .and_then(|()| lock(path, &file))
+        // Unlike a rename this leaves alone what is there.
+        .and_then(|()| fs::hard_link(&beside, path).map_err(OpenError::creating(path)));
+    let removed = fs::remove_file(&beside).map_err(OpenError::io(path));
+    written.and(removed)?;
+    sync_directory(path).map_err(OpenError::io(path))?;
+    Ok(file)
+}
+
+/// A new file in the same directory, under a name that nobody has.
+fn new_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut number = 0_u32;
+    loop {
+        let mut beside = OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".new-{number}"));
+        let beside = path.with_file_name(beside);
+        let mut options = OpenOptions::new();
+        match options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&beside)
+        {
+            // Being made by another process, or left behind by one that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            opened => return opened.map(|file| (beside, file)),
+        }
+    }
+}
+
+/// Makes a file say `bytes`. Until all is done it has not the length of a slot file, or an empty slot: nobody takes
+/// what it said before for what it says.
+pub(super) fn overwrite(path: &Path, file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.set_len(0)?;
+    file.write_all_at(bytes, 0)?;
+    file.sync_all()?;
+    sync_directory(path)
+}
+
+/// Makes sure that a file which is at `path` will be there after a crash.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    let path = path.canonicalize()?;
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    File::open(directory)?.sync_all()
+}
