@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use hustings_agent::workload::{self, AtEnd, Workload, stage_main, supervise};
-use hustings_agent::{Leadership, Peer};
+use hustings_agent::{Leadership, Mode, Peer};
 use hustings_protocol::{Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
@@ -36,7 +36,12 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         at_end,
     };
 
-    let (tell, leadership) = watch::channel(Leadership::unknown("choir", "alto", Instant(0)));
+    let (tell, leadership) = watch::channel(Leadership::unknown(
+        "choir",
+        "alto",
+        Mode::Advisory,
+        Instant(0),
+    ));
     let lines = BufReader::new(socket.try_clone()?).lines();
     std::thread::spawn(move || {
         for (count, line) in (1..).zip(lines.map_while(Result::ok)) {
@@ -84,7 +89,7 @@ fn at_end(word: &OsString) -> Result<AtEnd, String> {
 
 /// What the leadership is from line number `count` on.
 fn told(line: &str, count: u64) -> Leadership {
-    let mut leadership = Leadership::unknown("choir", "alto", Instant(count));
+    let mut leadership = Leadership::unknown("choir", "alto", Mode::Advisory, Instant(count));
     leadership.changes = count;
     if let Some(fence) = line.strip_prefix("lead") {
         leadership.leads = true;

@@ -1,6 +1,7 @@
 //! An agent: one process that is a member of one or several groups, and its loop.
 
 mod exchange;
+mod offices;
 mod run;
 mod step_down;
 
@@ -14,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::authority::last_words::LastWords;
+use crate::authority::occupancy::Occupancy;
+use crate::authority::{Cell, Occupation, Request};
 use crate::clock;
 use crate::config::{AgentConfig, GroupConfig, Unfit};
 use crate::group::{Group, GroupStatus};
@@ -21,6 +25,7 @@ use crate::identity::member_id;
 use crate::leadership::Leadership;
 use crate::record::{Recorder, Recording};
 use exchange::Exchange;
+use offices::Offices;
 use step_down::Desk;
 pub use step_down::StepDown;
 
@@ -42,6 +47,10 @@ pub struct Handle {
 struct Outside {
     leadership: watch::Receiver<Leadership>,
     desk: Desk,
+    /// None in advisory mode.
+    cell: Option<Cell>,
+    occupancy: Occupancy,
+    last_words: watch::Sender<LastWords>,
 }
 
 /// What an agent can be asked for.
@@ -53,7 +62,26 @@ enum Control {
         span: Duration,
         done: oneshot::Sender<()>,
     },
+    /// Asks a group's authority for something.
+    Ask {
+        group: String,
+        request: Request,
+    },
+    /// Asks a group's voters which counter they have promised.
+    Survey {
+        group: String,
+        answers: mpsc::UnboundedSender<Told>,
+    },
     Stop,
+}
+
+/// What a voter told when it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Its name.
+    pub voter: String,
+    /// The highest counter that it has promised; none if it was never initialised.
+    pub promised: Option<u64>,
 }
 
 /// What an agent tells of itself on request.
@@ -143,9 +171,13 @@ impl Agent {
         let now = clock::now();
         let port = address.port();
         let (mut groups, mut recordings) = (Vec::new(), Vec::new());
-        for group in &config.groups {
+        let (offices, office_doors) = Offices::open();
+        for (number, group) in config.groups.iter().enumerate() {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
-            let group = Group::new(group.clone(), &config.name, port, now, recorder);
+            let authority = offices.authority(number, group, &config.name);
+            let occupancy = offices.occupancy();
+            let granted = (authority, occupancy);
+            let group = Group::new(group.clone(), &config.name, port, now, recorder, granted);
             groups.push(group);
             recordings.extend(recording);
         }
@@ -155,7 +187,7 @@ impl Agent {
             groups: groups.iter().map(Outside::of).collect(),
             address,
         };
-        let running = run::run(config, exchange, listener, groups, asked);
+        let running = run::run(config, exchange, listener, groups, asked, office_doors);
         let task = tokio::spawn(async {
             let ended = running.await; // with it the groups are gone, and their recorders
             for recording in recordings {
@@ -223,6 +255,9 @@ impl Outside {
         Self {
             leadership: group.watch(),
             desk: Desk::default(),
+            cell: group.cell(),
+            occupancy: group.occupancy(),
+            last_words: group.last_words(),
         }
     }
 }
@@ -275,6 +310,59 @@ impl Handle {
         outside.desk.hand_in(wish).await;
         // Not carried out: the agent is about to end, and leads nothing then.
         let _ = is_done.await;
+        Ok(())
+    }
+
+    /// What this member holds of `group`'s tenure. None in advisory mode, or if there is no such group.
+    pub fn cell(&self, group: &str) -> Option<Cell> {
+        self.outside(group)?.cell.clone()
+    }
+
+    /// From now on, and until what this returns is dropped, work goes on under tenure of `group`: it is not given up
+    /// meanwhile, only lost. Begin it before you look whether the member holds.
+    pub fn occupy(&self, group: &str) -> Option<Occupation> {
+        self.outside(group).map(|it| it.occupancy.begin())
+    }
+
+    /// What may be said for this member of `group` when it is dead. Only for a process that sees it die.
+    pub fn last_words(&self, group: &str) -> Option<watch::Receiver<LastWords>> {
+        self.outside(group).map(|it| it.last_words.subscribe())
+    }
+
+    /// Whether this member can do its work. While it cannot, it neither tries to get tenure of `group` nor renews it.
+    ///
+    /// # Errors
+    /// If the agent is no member of it.
+    pub async fn set_healthy(&self, group: &str, is_healthy: bool) -> Result<(), NoSuchGroup> {
+        self.ask(group, Request::Healthy(is_healthy)).await
+    }
+
+    async fn ask(&self, group: &str, request: Request) -> Result<(), NoSuchGroup> {
+        let Some(_) = self.outside(group) else {
+            return Err(NoSuchGroup(group.to_owned()));
+        };
+        let group = group.to_owned();
+        // An agent that has ended holds nothing.
+        let _ = self.control.send(Control::Ask { group, request }).await;
+        Ok(())
+    }
+
+    /// Asks the other voters of `group` what they have promised. What they tell arrives as it comes; ask again for
+    /// what was lost.
+    ///
+    /// # Errors
+    /// If the agent is no member of it.
+    pub async fn survey(
+        &self,
+        group: &str,
+        answers: &mpsc::UnboundedSender<Told>,
+    ) -> Result<(), NoSuchGroup> {
+        let Some(_) = self.outside(group) else {
+            return Err(NoSuchGroup(group.to_owned()));
+        };
+        let (group, answers) = (group.to_owned(), answers.clone());
+        // An agent that has ended asks nobody.
+        let _ = self.control.send(Control::Survey { group, answers }).await;
         Ok(())
     }
 

@@ -7,12 +7,21 @@
 
 pub mod era;
 pub mod last_words;
+pub(crate) mod occupancy;
+pub(crate) mod quorum;
 pub mod store;
+pub mod voter_file;
 
-pub use hustings_protocol::tenure::{Fence, Held, Request};
+use hustings_protocol::tenure::Message;
+use hustings_protocol::{Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
+pub use hustings_protocol::tenure::{Fence, Held, Request};
+pub use occupancy::Occupation;
+
 use crate::clock;
+use crate::identity::member_id;
+use quorum::{Act, Quorum};
 
 /// What an authority tells of itself when it happens. What is held at any time is in the cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,4 +43,96 @@ pub type Cell = watch::Receiver<Option<Held>>;
 /// What the cell's content is worth now.
 pub fn holds(cell: &Cell) -> Option<Held> {
     cell.borrow().filter(|held| clock::now() < held.until)
+}
+
+/// Who grants a group's tenure, from its member's point of view.
+pub(crate) enum Authority {
+    /// Nobody: the nomination is all there is.
+    Nobody,
+    /// The group's voters.
+    Quorum(Box<Quorum>),
+}
+
+impl Authority {
+    /// What people call it; none if there is none.
+    pub(crate) fn name(&self) -> Option<String> {
+        match self {
+            Self::Nobody => None,
+            Self::Quorum(quorum) => Some(format!("quorum of {}", quorum.voters().len())),
+        }
+    }
+
+    /// Those who vote, if there are any.
+    pub(crate) fn voters(&self) -> impl Iterator<Item = (&String, MemberId)> {
+        let names = match self {
+            Self::Quorum(quorum) => quorum.voters(),
+            Self::Nobody => &[],
+        };
+        names.iter().map(|name| (name, member_id(name)))
+    }
+
+    pub(crate) fn cell(&self) -> Option<Cell> {
+        match self {
+            Self::Nobody => None,
+            Self::Quorum(quorum) => Some(quorum.cell()),
+        }
+    }
+
+    pub(crate) fn holds(&self, now: Instant) -> Option<Held> {
+        match self {
+            Self::Nobody => None,
+            Self::Quorum(quorum) => quorum.shown(now),
+        }
+    }
+
+    pub(crate) fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Nobody => None,
+            Self::Quorum(quorum) => quorum.due(),
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Instant) -> Vec<Act> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Quorum(quorum) => quorum.start(now),
+        }
+    }
+
+    pub(crate) fn request(&mut self, now: Instant, request: Request) -> Vec<Act> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Quorum(quorum) => quorum.request(now, request),
+        }
+    }
+
+    pub(crate) fn pass(&mut self, now: Instant) -> Vec<Act> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Quorum(quorum) => quorum.pass(now),
+        }
+    }
+
+    pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>) -> Vec<Act> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Quorum(quorum) => quorum.on_saved(now, done),
+        }
+    }
+
+    /// Whether its disk refuses to keep what it should promise.
+    pub(crate) fn is_stuck(&self) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Quorum(quorum) => quorum.is_stuck(),
+        }
+    }
+
+    /// What may be said for this member when it is dead.
+    pub(crate) fn last_word(&self) -> Option<Message> {
+        match self {
+            Self::Nobody => None,
+            Self::Quorum(quorum) => quorum.last_word(),
+        }
+    }
 }

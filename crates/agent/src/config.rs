@@ -1,5 +1,6 @@
 //! What an agent is told: who it is, where it listens, which groups it is a member of.
 
+pub mod authority;
 pub mod draft;
 pub mod file;
 pub mod presets;
@@ -15,6 +16,7 @@ use hustings_protocol::{Duration, Merit, announce, bully, chang_roberts, modifie
 use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
 use crate::sockets;
+pub use authority::{AuthorityConfig, QuorumConfig};
 use presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS};
 
 /// Where groups meet on a LAN, unless told otherwise: an address of the organisation-local range.
@@ -65,8 +67,12 @@ pub struct GroupConfig {
     pub keys: Vec<Key>,
     /// How this member compares with others; the greater leads.
     pub merit: Merit,
+    /// Whether this member may lead. One that may not can still vote, and follows whoever leads.
+    pub campaigns: bool,
     /// How the leader is elected.
     pub protocol: ProtocolConfig,
+    /// Who grants tenure to whom the election names.
+    pub authority: AuthorityConfig,
     /// Where multicasts go; none if the network has none.
     pub multicast: Option<SocketAddr>,
     /// Addresses, or names with ports, at which other members may be found.
@@ -127,6 +133,11 @@ impl ProtocolConfig {
             Self::ChangRoberts(_) => 3,
             Self::ModifiedRing(_) => 4,
         }
+    }
+
+    /// Whether nobody can only listen: who is seen is a candidate.
+    pub fn elects_all(&self) -> bool {
+        self.needs_view()
     }
 
     /// Whether members must know each other beforehand.
@@ -237,6 +248,14 @@ impl AgentConfig {
                 source,
             };
             group.protocol.check().map_err(unfit)?;
+            group.authority.check().map_err(unfit)?;
+            self.check_voter(group)?;
+            if !group.campaigns && group.protocol.elects_all() {
+                return Err(Unfit::CannotListen {
+                    group: group.name.clone(),
+                    protocol: group.protocol.name(),
+                });
+            }
             let unfit = |(interval, what)| Unfit::Interval {
                 group: group.name.clone(),
                 interval,
@@ -245,6 +264,23 @@ impl AgentConfig {
             group.protocol.check_intervals().map_err(unfit)?;
         }
         Ok(())
+    }
+
+    /// A voter must have a disk to keep its promises on.
+    fn check_voter(&self, group: &GroupConfig) -> Result<(), Unfit> {
+        let AuthorityConfig::Quorum(quorum) = &group.authority else {
+            return Ok(());
+        };
+        for voter in &quorum.voters {
+            check_name("voter", voter)?;
+        }
+        match quorum.is_voter(&self.name) && quorum.state.is_none() {
+            true => Err(Unfit::VoterWithoutState {
+                group: group.name.clone(),
+                member: self.name.clone(),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Multicasts leave by the socket that is bound, so that all three are of one version.
@@ -379,6 +415,28 @@ pub enum Unfit {
         group: String,
         /// The reason.
         source: ConfigError,
+    },
+    /// Its members count everybody in.
+    #[error(
+        "group `{group}`: campaign false means nothing to protocol {protocol}, which elects among all \
+         members: choose announce, suppress or earliest"
+    )]
+    CannotListen {
+        /// Which group.
+        group: String,
+        /// By which protocol.
+        protocol: &'static str,
+    },
+    /// What it promised would be gone with its process.
+    #[error(
+        "group `{group}`: this member, `{member}`, is one of its voters, and must keep what it promises: \
+         name a directory on a disk with --state, or state = \"/var/lib/hustings\""
+    )]
+    VoterWithoutState {
+        /// Which group.
+        group: String,
+        /// The voter.
+        member: String,
     },
     /// Too short or too long for members that run for real.
     #[error("group `{group}`: {interval} {what}")]

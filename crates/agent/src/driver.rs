@@ -34,6 +34,8 @@ pub enum Effect {
         /// The message.
         message: Vec<u8>,
     },
+    /// Make it durable before anything later is done.
+    Save(Vec<u8>),
     /// Tell the user.
     Report(Outcome),
 }
@@ -86,6 +88,7 @@ impl<P> Driver<P>
 where
     P: Protocol,
     P::Message: Serialize,
+    P::Durable: Serialize,
 {
     /// The member `me`, which runs `protocol`.
     pub fn new(
@@ -114,6 +117,16 @@ where
         self.world.now = now;
         self.protocol.step(input, &mut self.world);
     }
+
+    /// Asks something of the protocol.
+    pub(crate) fn request(&mut self, now: Instant, request: P::Request) {
+        self.step(now, Input::Request(request));
+    }
+
+    /// The protocol's state.
+    pub(crate) fn protocol(&self) -> &P {
+        &self.protocol
+    }
 }
 
 impl<P> Seat for Driver<P>
@@ -121,6 +134,7 @@ where
     P: Protocol + Send,
     P::Config: Send,
     P::Message: Serialize + DeserializeOwned,
+    P::Durable: Serialize,
     P::Timer: Debug,
 {
     fn start(&mut self, now: Instant) {
@@ -193,11 +207,6 @@ impl<P: Protocol> World<P>
 where
     P::Message: Serialize,
 {
-    fn encode(message: &P::Message) -> Vec<u8> {
-        // Writing plain types of our own to memory cannot fail.
-        postcard::to_allocvec(message).unwrap_or_default()
-    }
-
     /// Tells the recorder. Without one the line is not even made.
     fn record<'a>(&self, line: impl FnOnce(MemberId) -> Line<&'a P::Message>)
     where
@@ -209,9 +218,16 @@ where
     }
 }
 
+/// A value as frames and disks have it.
+pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
+    // Writing plain types of our own to memory cannot fail.
+    postcard::to_allocvec(value).unwrap_or_default()
+}
+
 impl<P: Protocol> Io<P> for World<P>
 where
     P::Message: Serialize,
+    P::Durable: Serialize,
 {
     fn me(&self) -> Candidate {
         self.me
@@ -235,13 +251,13 @@ where
 
     fn unicast(&mut self, to: MemberId, message: P::Message) {
         self.record(|me| Line::send(self.now, me, to, &message));
-        let message = Self::encode(&message);
+        let message = encode(&message);
         self.effects.push(Effect::Unicast { to, message });
     }
 
     fn multicast(&mut self, message: P::Message) {
         self.record(|me| Line::multicast(self.now, me, &message));
-        let message = Self::encode(&message);
+        let message = encode(&message);
         self.effects.push(Effect::Multicast { message });
     }
 
@@ -253,9 +269,9 @@ where
         self.timers[timer.index()] = None;
     }
 
-    /// What elections save is the number of their life, and the calendar tells that: see
-    /// [`crate::identity::Life`].
-    fn save(&mut self, _: P::Durable) {}
+    fn save(&mut self, state: P::Durable) {
+        self.effects.push(Effect::Save(encode(&state)));
+    }
 
     fn report(&mut self, outcome: Outcome) {
         self.record(|me| Line::outcome(self.now, me, outcome));

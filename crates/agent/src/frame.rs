@@ -85,6 +85,20 @@ pub enum Body<'a> {
         /// The message.
         message: &'a [u8],
     },
+    /// A message of tenure.
+    Tenure {
+        /// For whom. It may be said to all where nobody knows where that one is.
+        to: MemberId,
+        /// The message.
+        message: &'a [u8],
+    },
+    /// I hold tenure. For people to see: nobody acts on it.
+    Holds {
+        /// Its number.
+        fence: u64,
+        /// For how long this may be believed; zero: I no longer do.
+        lasts_ns: u64,
+    },
     /// A message of the failure detector.
     Membership(&'a [u8]),
     /// I have come up. Not to be answered, but by whoever goes by the same name.

@@ -5,7 +5,9 @@
 mod acting;
 mod finding;
 mod muster;
+mod survey;
 mod suspicion;
+mod tenancy;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +19,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::authority::occupancy::Occupancy;
+use crate::authority::{Authority, Cell};
+use crate::clock;
 use crate::config::GroupConfig;
 use crate::counters::Counters;
 use crate::driver::Seat;
@@ -32,7 +37,10 @@ use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
 use finding::Finding;
 use muster::Muster;
+use survey::Survey;
 use suspicion::Suspicion;
+use tenancy::Tenancy;
+pub use tenancy::{Refusal, TenureStatus, VoterStatus};
 
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +77,10 @@ pub(crate) struct Group {
     peers: Peers,
     reach: Reach,
     leadership: watch::Sender<Leadership>,
+    /// Whom the election names.
+    nominee: Option<MemberId>,
+    tenancy: Tenancy,
+    survey: Option<Survey>,
     /// None where leaders are not told apart by who follows them.
     muster: Option<Muster>,
     /// Of the leader.
@@ -94,6 +106,8 @@ enum Standing {
 pub struct GroupStatus {
     /// Who leads.
     pub leadership: Leadership,
+    /// What its authority tells; none in advisory mode.
+    pub tenure: Option<TenureStatus>,
     /// By which protocol.
     pub protocol: String,
     /// How all members are reached.
@@ -114,6 +128,7 @@ impl Group {
         port: u16,
         now: Instant,
         recorder: Option<Recorder>,
+        (authority, occupancy): (Authority, Occupancy),
     ) -> Self {
         let me = Candidate {
             merit: config.merit,
@@ -127,8 +142,10 @@ impl Group {
             false => &config.keys,
         };
         let lives_before = life.incarnations_before();
-        let seat = election::seat(config.protocol, me, rng, lives_before, recorder.clone());
+        let seat = seat(&config, me, rng, lives_before, recorder.clone());
         let reach = Reach::new(config.multicast, !config.join.is_empty());
+        let tenancy = Tenancy::new(authority, occupancy);
+        let unknown = Leadership::unknown(&config.name, member, tenancy.mode(), now);
         Self {
             id: group_id(&config.name),
             member: member.to_owned(),
@@ -145,7 +162,10 @@ impl Group {
             finding: Finding::default(),
             peers: Peers::default(),
             reach,
-            leadership: watch::Sender::new(Leadership::unknown(&config.name, member, now)),
+            leadership: watch::Sender::new(unknown),
+            nominee: None,
+            tenancy,
+            survey: None,
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
             abstains_until: None,
@@ -180,6 +200,7 @@ impl Group {
     pub(crate) fn status(&self) -> GroupStatus {
         GroupStatus {
             leadership: self.leadership.borrow().clone(),
+            tenure: self.tenure_status(clock::now()),
             protocol: self.config.protocol.name().to_owned(),
             reach: self.reach.to_string(),
             peers: self
@@ -200,15 +221,38 @@ impl Group {
         }
     }
 
-    /// The leader, if it is another member: who it is, and where its links are.
+    /// Whom the election names, if it is another member: who it is, and where its links are.
     pub(crate) fn leader_elsewhere(&self) -> Option<(MemberId, SocketAddr)> {
-        let leadership = self.leadership.borrow();
-        let leader = leadership.leader.as_ref()?;
-        match leadership.leads {
-            true => None,
-            false => Some((leader.id, leader.address?)),
-        }
+        let nominee = self.nominee.filter(|_| !self.is_nominee())?;
+        Some((nominee, self.address_of(nominee)?))
     }
+
+    /// Whether the election names this member.
+    fn is_nominee(&self) -> bool {
+        self.nominee == Some(self.me.id)
+    }
+
+    /// What it holds, if somebody grants tenure here.
+    pub(crate) fn cell(&self) -> Option<Cell> {
+        self.tenancy.authority.cell()
+    }
+}
+
+/// The seat of a member; of one that may not lead, among those who listen.
+fn seat(
+    config: &GroupConfig,
+    me: Candidate,
+    rng: Xoshiro256PlusPlus,
+    lives_before: u32,
+    recorder: Option<Recorder>,
+) -> Box<dyn Seat> {
+    let protocol = config.protocol;
+    let listens = !config.campaigns;
+    let onlooker = listens
+        .then(|| election::onlooker(protocol, Duration(u64::MAX), rng.clone(), recorder.clone()));
+    onlooker
+        .flatten()
+        .unwrap_or_else(|| election::seat(protocol, me, rng, lives_before, recorder))
 }
 
 /// A member's own source of chance in one of its lives.
@@ -257,6 +301,10 @@ impl Group {
                 self.hear_other_protocol(sender, address);
             }
             Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
+            Body::Tenure { to, message } => self.on_tenure(now, sender, to, message, out),
+            Body::Holds { fence, lasts_ns } => {
+                self.on_holds(now, sender.id, fence, Duration(lasts_ns));
+            }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello { alone } => self.on_hello(now, sender, address, alone, out),
             Body::Muster { within_ns } => {
@@ -312,7 +360,7 @@ impl Group {
             );
             self.counters.namesakes += 1;
             self.standing = Standing::Refused(from);
-            self.publish(now, None);
+            self.publish(now, None, out);
         } else if frame.sender.born() > self.born {
             self.counters.namesakes += 1;
             if self.counters.namesakes.is_power_of_two() {
@@ -344,6 +392,7 @@ impl Group {
         }
         self.pass_muster(now, out);
         self.pass_suspicion(now, out);
+        self.pass_tenure(now, out);
         self.seat.pass(now);
         self.act(now, out);
     }
@@ -360,6 +409,7 @@ impl Group {
                     membership,
                     self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),
+                    self.tenancy.due(),
                 ];
                 times.into_iter().flatten().min()
             }
@@ -377,7 +427,7 @@ impl Group {
         );
         self.begin_life();
         self.abstains_until = None;
-        self.publish(now, None);
+        self.publish(now, None, out);
         self.sit_down(now);
         self.act(now, out);
     }
@@ -404,7 +454,7 @@ impl Group {
     fn sit_down(&mut self, now: Instant) {
         let lives_before = self.life.incarnations_before();
         let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
-        self.seat = election::seat(self.config.protocol, self.me, rng, lives_before, recorder);
+        self.seat = seat(&self.config, self.me, rng, lives_before, recorder);
         for candidate in self.membership.iter().flat_map(Membership::candidates) {
             self.seat.view_changed(now, ViewChange::Joined(candidate));
         }
@@ -445,6 +495,7 @@ impl Group {
                 membership.leave();
             }
             self.act(now, out);
+            self.nominate(now, false, out);
             self.standing = Standing::Gone;
         }
     }

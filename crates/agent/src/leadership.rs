@@ -12,13 +12,14 @@ pub struct Leadership {
     pub group: String,
     /// This member's name.
     pub member: String,
-    /// The leader, if there is one.
+    /// The leader, if there is one. In fenced mode, who holds tenure; while nobody does, whom the election names.
     pub leader: Option<Peer>,
-    /// Whether this member is the leader.
+    /// Whether this member is the leader. In fenced mode, whether it held tenure when this was written: ask what
+    /// it holds each time that it matters.
     pub leads: bool,
     /// What being the leader is worth.
     pub mode: Mode,
-    /// The number that a resource checks. None in advisory mode.
+    /// The number that a resource checks: of the leader's tenure. None while it has none, and in advisory mode.
     pub fence: Option<u64>,
     /// Since when it is so, in nanoseconds on this host's boot clock.
     pub since: Instant,
@@ -32,6 +33,8 @@ pub struct Leadership {
 pub enum Mode {
     /// A nomination alone: for a while two members may both take themselves for the leader.
     Advisory,
+    /// An authority grants tenure: at most one member leads, and each tenure has a higher fence.
+    Fenced,
 }
 
 /// Another member, or this one.
@@ -47,13 +50,13 @@ pub struct Peer {
 
 impl Leadership {
     /// What a member knows that has just come up: nothing.
-    pub fn unknown(group: &str, member: &str, now: Instant) -> Self {
+    pub fn unknown(group: &str, member: &str, mode: Mode, now: Instant) -> Self {
         Self {
             group: group.to_owned(),
             member: member.to_owned(),
             leader: None,
             leads: false,
-            mode: Mode::Advisory,
+            mode,
             fence: None,
             since: now,
             changes: 0,

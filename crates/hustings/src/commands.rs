@@ -11,6 +11,7 @@ mod status;
 mod step_down;
 mod theory;
 mod trace;
+mod voter;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -39,6 +40,7 @@ enum Command {
     Status(status::Status),
     Watch(watch::Watch),
     StepDown(step_down::StepDown),
+    Voter(voter::Voter),
     Trace(trace::Trace),
     Config(config::Config),
     Keys(keys::Keys),
@@ -60,6 +62,7 @@ impl Arguments {
             Command::Status(status) => status.run(),
             Command::Watch(watch) => watch.run(),
             Command::StepDown(step_down) => step_down.run(),
+            Command::Voter(voter) => voter.run(),
             Command::Trace(trace) => trace.run(),
             Command::Config(config) => config.run(),
             Command::Keys(keys) => keys.run(),

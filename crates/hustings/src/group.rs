@@ -1,15 +1,19 @@
 //! To be a member of a group: join, campaign, watch, resign.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use hustings_agent::config::{
-    AgentConfig, GroupConfig, ProtocolConfig, Unfit, default_interface, default_multicast,
+    AgentConfig, AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig, Unfit,
+    default_interface, default_multicast,
 };
 use hustings_agent::seal::Key;
 use hustings_agent::{Agent, Ended, Leadership, StartError};
 use hustings_protocol::{self as protocol, Merit};
 use tokio::sync::watch;
+
+use crate::tenure::{NoTenure, Tenure};
 
 /// How often a leader announces itself unless told otherwise.
 const ANNOUNCE: protocol::Duration = protocol::Duration::from_millis(100);
@@ -27,6 +31,8 @@ pub struct Joining {
     pub priority: u64,
     /// How the leader is elected.
     pub protocol: ProtocolConfig,
+    /// Who grants tenure to whom the election names. Nobody: leadership is advisory.
+    pub authority: AuthorityConfig,
     /// Where to receive. Port 0: any that is free.
     pub bind: SocketAddr,
     /// Addresses, or names with ports, at which others may be found where multicasts do not reach.
@@ -42,6 +48,7 @@ impl Joining {
             key: None,
             priority: 0,
             protocol: ProtocolConfig::announce_field(ANNOUNCE),
+            authority: AuthorityConfig::Nobody,
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             join: Vec::new(),
         }
@@ -56,6 +63,20 @@ impl Joining {
         }
     }
 
+    /// Where a majority of `voters`, members of the group, grants tenure for `ttl` at a time. Those of them who are
+    /// this member keep what they promise in the directory `state`; each was initialised once, with
+    /// `hustings voter init` or [`found_voter`](crate::agent::authority::voter_file::VoterFile::create).
+    #[must_use]
+    pub fn fenced_by(mut self, voters: &[&str], ttl: Duration, state: &Path) -> Self {
+        let nanos = u64::try_from(ttl.as_nanos()).unwrap_or(u64::MAX);
+        self.authority = AuthorityConfig::Quorum(QuorumConfig {
+            voters: voters.iter().map(|name| (*name).to_owned()).collect(),
+            ttl: protocol::Duration(nanos),
+            state: Some(state.to_owned()),
+        });
+        self
+    }
+
     fn config(self) -> Result<AgentConfig, Unfit> {
         Ok(AgentConfig {
             name: self.member,
@@ -67,7 +88,9 @@ impl Joining {
                 name: self.group,
                 keys: self.key.into_iter().collect(),
                 merit: Merit(self.priority),
+                campaigns: true,
                 protocol: self.protocol,
+                authority: self.authority,
                 multicast: Some(default_multicast(self.bind.ip())),
                 join: self.join,
                 trace: None,
@@ -123,6 +146,42 @@ impl Group {
             ended = self.agent.ended() => ended?,
         }
         Err(Ended::Broken("it was stopped".to_owned()))
+    }
+
+    /// Waits until this member holds tenure: the election has named it, and its authority agreed.
+    ///
+    /// # Errors
+    /// If nobody grants tenure in this group, or the member ended before, with the reason.
+    pub async fn tenure(&mut self) -> Result<Tenure, NoTenure> {
+        let handle = self.agent.handle().clone();
+        let cell = handle.cell(&self.name).ok_or(NoTenure::Advisory)?;
+        loop {
+            // Work begins before the look: what is held then is not given up meanwhile.
+            let occupation = handle.occupy(&self.name).ok_or(NoTenure::Advisory)?;
+            if let Some(tenure) = Tenure::begin(&cell, &self.leadership, occupation) {
+                return Ok(tenure);
+            }
+            let mut leadership = self.leadership.clone();
+            tokio::select! {
+                changed = leadership.changed() => if changed.is_err() {
+                    let why = "it was stopped".to_owned();
+                    return Err(NoTenure::Ended(Ended::Broken(why)));
+                },
+                ended = self.agent.ended() => ended.map_err(NoTenure::Ended)?,
+            }
+        }
+    }
+
+    /// Says whether this member can do its work. While it cannot, it neither tries to get tenure nor renews it.
+    pub async fn set_healthy(&self, is_healthy: bool) {
+        // The agent is a member of this group for as long as it runs, and holds nothing later.
+        let handle = self.agent.handle();
+        let _ = handle.set_healthy(&self.name, is_healthy).await;
+    }
+
+    /// The agent behind this member.
+    pub fn agent(&self) -> &hustings_agent::Handle {
+        self.agent.handle()
     }
 
     /// Gives up leadership and takes no part in the election for `span`, so that another one leads.

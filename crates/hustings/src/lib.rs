@@ -46,9 +46,12 @@
 //! ```
 
 mod group;
+mod tenure;
 
 pub use group::{Group, Joining, Nomination};
 pub use hustings_agent as agent;
+pub use hustings_fence as fence;
 pub use hustings_protocol as protocol;
 pub use hustings_sim as sim;
 pub use hustings_theory as theory;
+pub use tenure::{Lost, NoTenure, Tenure};

@@ -95,6 +95,13 @@ impl Tenure {
     pub fn holds(&self, now: Instant) -> Option<Held> {
         self.nominee.and_then(|nominee| nominee.holds(now))
     }
+
+    /// What this member would tell the voters if it had to stop now; none if they cannot have granted it
+    /// anything. Only once it has stopped for good may anybody say so in its place.
+    pub fn last_word(&self) -> Option<Message> {
+        let ballot = self.nominee?.proposed()?;
+        Some(Message::Release { ballot })
+    }
 }
 
 impl Protocol for Tenure {

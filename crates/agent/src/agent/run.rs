@@ -9,7 +9,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::exchange::Exchange;
+use super::offices::Doors;
 use super::{AgentStatus, Control, Ended};
+use crate::authority::Word;
 use crate::clock;
 use crate::config::AgentConfig;
 use crate::frame::{Body, Frame};
@@ -37,6 +39,12 @@ enum Event {
     Refusal(Refusal),
     /// Where members of the group of this number may be found.
     Seeds(usize, Vec<SocketAddr>),
+    /// The disk of a voter of the group of this number has done its work, or not.
+    Saved(usize, Result<(), String>),
+    /// The authority of the group of this number said something.
+    Word(usize, Word),
+    /// Somebody's work under tenure has stopped.
+    WorkStopped,
     Due,
 }
 
@@ -60,6 +68,7 @@ pub(super) async fn run(
     listener: TcpListener,
     groups: Vec<Group>,
     mut asked: mpsc::Receiver<Control>,
+    mut doors: Doors,
 ) -> Result<(), Ended> {
     let (heard, mut links_heard) = mpsc::channel(1024);
     let (refusals, mut told) = mpsc::channel(64);
@@ -88,6 +97,9 @@ pub(super) async fn run(
             control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
             Some(refusal) = told.recv() => Event::Refusal(refusal),
             datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
+            Some((group, done)) = doors.saved.recv() => Event::Saved(group, done),
+            Some((group, word)) = doors.words.recv() => Event::Word(group, word),
+            () = doors.stopped.notified() => Event::WorkStopped,
             Some((from, frame)) = links_heard.recv() => Event::Link(from, frame),
             Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
             () = sleep_until(due) => Event::Due,
@@ -108,6 +120,17 @@ pub(super) async fn run(
             Event::Refusal(refusal) => agent.suspect(now, refusal),
             Event::Seeds(group, addresses) => {
                 agent.groups[group].join(now, &addresses, &mut agent.outbox);
+            }
+            Event::Saved(group, done) => {
+                agent.groups[group].on_saved(now, done, &mut agent.outbox);
+            }
+            Event::Word(group, word) => {
+                agent.groups[group].on_word(now, word, &mut agent.outbox);
+            }
+            Event::WorkStopped => {
+                for group in &mut agent.groups {
+                    group.leave_tenure(now, &mut agent.outbox);
+                }
             }
             Event::Due => {}
         }
@@ -235,6 +258,16 @@ impl Loop {
                 }
                 self.flush();
                 let _ = done.send(());
+            }
+            Control::Ask { group, request } => {
+                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
+                    group.ask_authority(now, request, &mut self.outbox);
+                }
+            }
+            Control::Survey { group, answers } => {
+                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
+                    group.survey(now, answers, &mut self.outbox);
+                }
             }
             Control::Stop => {} // the loop sees to it
         }

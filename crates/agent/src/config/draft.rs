@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use hustings_protocol::announce::{self, Criterion, Joining, Listen, Takeover};
 use hustings_protocol::{Duration, Merit};
 
-use super::presets::{ANNOUNCE, BOUND, PATIENCE, announce_family};
+use super::presets::{ANNOUNCE, BOUND, PATIENCE, TTL, announce_family};
 use super::values::{ListenFor, OrOff, ProtocolName};
 use super::{
-    AgentConfig, GroupConfig, HTTP, PORT, ProtocolConfig, Unfit, default_interface,
-    default_multicast,
+    AgentConfig, AuthorityConfig, GroupConfig, HTTP, PORT, ProtocolConfig, QuorumConfig, Unfit,
+    default_interface, default_multicast,
 };
 use crate::seal::Key;
 
@@ -62,6 +62,8 @@ pub struct Draft {
     pub http: Maybe<OrOff<SocketAddr>>,
     /// [`AgentConfig::insecure`]
     pub insecure: Maybe<bool>,
+    /// [`super::QuorumConfig::state`], of all groups.
+    pub state: Maybe<PathBuf>,
     /// [`AgentConfig::groups`]
     pub groups: Vec<GroupDraft>,
     /// What could be used, but should not be left so.
@@ -77,6 +79,8 @@ pub struct GroupDraft {
     pub keys: Maybe<Vec<Key>>,
     /// [`GroupConfig::merit`]
     pub priority: Maybe<u64>,
+    /// [`GroupConfig::campaigns`]
+    pub campaign: Maybe<bool>,
     /// Which protocol.
     pub protocol: Maybe<ProtocolName>,
     /// [`announce::Config::announce`]
@@ -95,6 +99,10 @@ pub struct GroupDraft {
     pub patience: Maybe<Duration>,
     /// [`hustings_protocol::bully::Config::field`]
     pub bound: Maybe<Duration>,
+    /// [`super::QuorumConfig::voters`]
+    pub voters: Maybe<Vec<String>>,
+    /// [`super::QuorumConfig::ttl`]
+    pub ttl: Maybe<Duration>,
     /// [`GroupConfig::multicast`]
     pub multicast: Maybe<OrOff<SocketAddr>>,
     /// [`GroupConfig::join`]
@@ -134,6 +142,7 @@ impl GroupDraft {
             name,
             keys: None,
             priority: None,
+            campaign: None,
             protocol: None,
             announce: None,
             suppress: None,
@@ -143,6 +152,8 @@ impl GroupDraft {
             takeover: None,
             patience: None,
             bound: None,
+            voters: None,
+            ttl: None,
             multicast: None,
             join: None,
             trace: None,
@@ -218,13 +229,31 @@ impl Draft {
             name: group.name.value.clone(),
             keys: value(&group.keys).unwrap_or_default(),
             merit: Merit(value(&group.priority).unwrap_or(0)),
+            campaigns: value(&group.campaign).unwrap_or(true),
             protocol: group.protocol().map_err(complain)?,
+            authority: self.authority(group).map_err(complain)?,
             multicast: value(&group.multicast)
                 .unwrap_or(OrOff::On(default_multicast(any)))
                 .on(),
             join: value(&group.join).unwrap_or_default(),
             trace: value(&group.trace),
         })
+    }
+
+    fn authority(&self, group: &GroupDraft) -> Result<AuthorityConfig, Misfit> {
+        let Some(voters) = value(&group.voters) else {
+            let stray = group.ttl.as_ref().map(|ttl| Misfit {
+                place: ttl.place,
+                what: "ttl means nothing where nobody grants tenure: name the voters too"
+                    .to_owned(),
+            });
+            return stray.map_or(Ok(AuthorityConfig::Nobody), Err);
+        };
+        Ok(AuthorityConfig::Quorum(QuorumConfig {
+            voters,
+            ttl: value(&group.ttl).unwrap_or(TTL),
+            state: value(&self.state),
+        }))
     }
 
     fn complaint(&self, place: Option<Place>, what: String) -> Complaint {
@@ -240,6 +269,8 @@ impl Draft {
             | Unfit::SameGroupTwice(group)
             | Unfit::NoKey { group, .. }
             | Unfit::Protocol { group, .. }
+            | Unfit::VoterWithoutState { group, .. }
+            | Unfit::CannotListen { group, .. }
             | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
             Unfit::SameTraceTwice { groups, .. } => {
                 named(&groups[1]).and_then(|group| place(&group.trace))

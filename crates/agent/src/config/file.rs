@@ -76,6 +76,9 @@ pub fn parse(path: &Path, text: &str) -> Result<Draft, Complaint> {
         interface: table.text("interface", values::interface)?,
         http: table.text("http", values::http)?,
         insecure: table.flag("insecure")?,
+        state: table.text("state", |name| {
+            values::file(name).map(|name| beside(path).join(name))
+        })?,
         ..Draft::default()
     };
     for (group, span) in groups(&table)? {
@@ -139,6 +142,7 @@ fn read_group(
     Ok(GroupDraft {
         keys: read_group_keys(path, table, warnings)?,
         priority: table.whole("priority")?,
+        campaign: table.flag("campaign")?,
         protocol: table.text("protocol", str::parse)?,
         announce: table.text("announce", values::announce)?,
         suppress: table.text("suppress", values::suppress)?,
@@ -152,6 +156,8 @@ fn read_group(
         takeover: table.text("takeover", values::takeover)?,
         patience: table.text("patience", values::wait)?,
         bound: table.text("bound", values::wait)?,
+        voters: table.texts("voters", values::voter)?,
+        ttl: table.text("ttl", values::ttl)?,
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,
         trace: table.text("trace", |name| {

@@ -32,6 +32,25 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 /// Most messages take less than this, between busy hosts too. Only elections with dead members wait for it.
 pub const BOUND: Duration = Duration::from_millis(100);
 
+/// How long tenure is granted at a time. It is renewed three times as often, by one small datagram to each voter and
+/// back; when a host is lost, nobody leads for so long.
+pub const TTL: Duration = Duration::from_secs(2);
+
+/// Of a ttl, how long a nominee waits for a voter: a renewal may fail twice before tenure ends.
+pub const ANSWERS_IN_A_TTL: u64 = 6;
+
+/// Of a ttl, the most that a nominee waits at random before it tries again: it is on the way of whoever is elected
+/// after a host was lost, and two that collide are rare.
+pub const BACK_OFFS_IN_A_TTL: u64 = 30;
+
+/// Of a ttl. Shorter ones would end in the ordinary pauses of a busy host; in a longer one nobody leads for an hour
+/// after a host was lost.
+pub const TTL_BOUNDS: Bounds = Bounds {
+    shortest: Duration::from_millis(100),
+    longest: Duration::from_secs(3600),
+    in_words: "100ms to 1h",
+};
+
 /// What an interval may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -139,11 +158,11 @@ impl ProtocolConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS};
+    use super::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS};
 
     #[test]
     fn bounds_are_as_their_words_say() {
-        for bounds in [ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS] {
+        for bounds in [ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS] {
             let (shortest, longest) = bounds.in_words.split_once(" to ").unwrap();
             assert_eq!(shortest.parse(), Ok(bounds.shortest));
             assert_eq!(longest.parse(), Ok(bounds.longest));

@@ -2,11 +2,15 @@
 
 use hustings_protocol::announce::{Joining, Listen, Takeover};
 
-use super::{AgentConfig, GroupConfig, ProtocolConfig};
+use super::{AgentConfig, AuthorityConfig, GroupConfig, ProtocolConfig};
 
 /// What being the leader is worth without an authority.
 pub const ADVISORY: &str =
     "leadership is advisory: for a while two members may both take themselves for the leader";
+
+/// What it is worth with one.
+pub const FENCED: &str =
+    "leadership is fenced: at most one member leads, and each tenure has a higher fence";
 
 impl AgentConfig {
     /// Who it is and where it listens.
@@ -42,12 +46,38 @@ impl GroupConfig {
         };
         let trace = self.trace.as_ref();
         let trace = trace.map_or_else(String::new, |path| format!("; trace {}", path.display()));
+        let merit = match self.campaigns {
+            true => format!("priority {}", self.merit.0),
+            false => "never leads".to_owned(),
+        };
         format!(
-            "group {}: {}, priority {}; {keys}; {ways}{trace}",
+            "group {}: {}, {merit}; {}; {keys}; {ways}{trace}",
             self.name,
             self.protocol.sentence(),
-            self.merit.0
+            self.authority.sentence(),
         )
+    }
+}
+
+impl AuthorityConfig {
+    /// Who grants tenure, and for how long at a time.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Nobody => "advisory".to_owned(),
+            Self::Quorum(quorum) => format!(
+                "fenced by voters {}, ttl {}",
+                quorum.voters.join(" "),
+                quorum.ttl
+            ),
+        }
+    }
+
+    /// What being the leader is worth.
+    pub fn worth(&self) -> &'static str {
+        match self {
+            Self::Nobody => ADVISORY,
+            Self::Quorum(_) => FENCED,
+        }
     }
 }
 

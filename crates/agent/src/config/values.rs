@@ -8,7 +8,7 @@ use std::str::FromStr;
 use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 
-use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, WAIT_BOUNDS};
+use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
 use super::{MULTICAST_V6, needs_zone};
 
 /// A name of the configuration language: the reader is told what is allowed instead.
@@ -116,6 +116,19 @@ pub fn suppress(text: &str) -> Result<Duration, Refusal> {
 /// How long somebody waits.
 pub fn wait(text: &str) -> Result<Duration, Refusal> {
     WAIT_BOUNDS.check(duration(text)?)
+}
+
+/// How long tenure is granted at a time.
+pub fn ttl(text: &str) -> Result<Duration, Refusal> {
+    TTL_BOUNDS.check(duration(text)?)
+}
+
+/// The name of a voter.
+pub fn voter(text: &str) -> Result<String, Refusal> {
+    match text.is_empty() {
+        true => Err("name a member".to_owned()),
+        false => Ok(text.to_owned()),
+    }
 }
 
 /// What a better newcomer does to a leader that works.

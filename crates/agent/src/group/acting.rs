@@ -7,7 +7,7 @@ use hustings_protocol::{Instant, MemberId, Outcome, ViewChange};
 use super::{Group, Outbox, Route};
 use crate::driver::Effect;
 use crate::frame::{Body, Frame, Sender};
-use crate::leadership::Peer;
+use crate::leadership::{Mode, Peer};
 use crate::membership::{Membership, MembershipEffect};
 
 impl Group {
@@ -59,14 +59,20 @@ impl Group {
                 self.broadcast(now, &body, out);
                 self.note_own_word(&message);
             }
-            Effect::Report(Outcome::Nominee(nominee)) => self.publish(now, Some(nominee.id)),
-            Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => self.publish(now, None),
+            // What elections save is the number of their life, and the calendar tells that.
+            Effect::Save(_) => {}
+            Effect::Report(Outcome::Nominee(nominee)) => {
+                self.publish(now, Some(nominee.id), out);
+            }
+            Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => {
+                self.publish(now, None, out);
+            }
             Effect::Report(Outcome::Standing { .. }) => {}
             Effect::Report(
                 Outcome::TenureGained { .. }
                 | Outcome::TenureLost { .. }
                 | Outcome::TenureRefused(_),
-            ) => {} // no authority is asked yet
+            ) => {} // elections have none
         }
     }
 
@@ -85,7 +91,7 @@ impl Group {
         }
     }
 
-    fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
+    pub(super) fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
         let heard = self.peers.get(id).map(|peer| peer.address);
         heard.or_else(|| self.membership.as_ref()?.address_of(id))
     }
@@ -95,7 +101,7 @@ impl Group {
         let members = self.membership.iter().flat_map(Membership::addresses);
         // Who has just come up may be known to nobody yet, but wants an answer.
         let newcomers = self.peers.reached_by_unicast(now);
-        let is_rare = !self.leadership.borrow().leads;
+        let is_rare = !self.is_nominee();
         let routes = self.reach.routes(members.chain(newcomers), is_rare);
         let Some((first, others)) = routes.split_first() else {
             return;
@@ -116,7 +122,7 @@ impl Group {
         }
     }
 
-    fn seal(&mut self, body: &Body<'_>, to_all: bool) -> Option<Vec<u8>> {
+    pub(super) fn seal(&mut self, body: &Body<'_>, to_all: bool) -> Option<Vec<u8>> {
         let frame = Frame {
             group: self.id,
             sender: Sender::new(&self.member, self.me.id, self.life, self.port).born_in(self.born),
@@ -137,9 +143,38 @@ impl Group {
         }
     }
 
-    /// Tells the user who leads.
-    pub(super) fn publish(&mut self, now: Instant, leader: Option<MemberId>) {
+    /// The election names somebody, or nobody.
+    pub(super) fn publish(&mut self, now: Instant, nominee: Option<MemberId>, out: &mut Outbox) {
+        if nominee == self.nominee {
+            return;
+        }
+        let was_named = self.is_nominee();
+        self.nominee = nominee;
+        self.end_contest();
+        self.tell(now);
+        if self.is_nominee() != was_named {
+            self.nominate(now, self.is_nominee(), out);
+        }
+    }
+
+    /// Tells the user who leads, if that is news.
+    pub(super) fn tell(&mut self, now: Instant) {
         let me = self.me.id;
+        let own = self.tenancy.fence().map(|fence| (me, fence));
+        let holder = own.or_else(|| self.tenancy.holder());
+        let leader = holder.map(|(id, _)| id).or(self.nominee);
+        let fence = holder.map(|(_, fence)| fence.0);
+        let leads = match self.tenancy.mode() {
+            Mode::Advisory => leader == Some(me),
+            Mode::Fenced => own.is_some(),
+        };
+        {
+            let known = self.leadership.borrow();
+            let known_leader = known.leader.as_ref().map(|it| it.id);
+            if (known_leader, known.leads, known.fence) == (leader, leads, fence) {
+                return;
+            }
+        }
         let leader = leader.map(|id| match id == me {
             true => Peer {
                 name: self.member.clone(),
@@ -148,23 +183,16 @@ impl Group {
             },
             false => self.describe(id),
         });
-        let is_news = self.leadership.send_if_modified(|known| {
-            let is_same = known.leader.as_ref().map(|it| it.id) == leader.as_ref().map(|it| it.id);
-            if is_same {
-                return false;
-            }
-            known.leads = leader.as_ref().is_some_and(|leader| leader.id == me);
+        self.leadership.send_modify(|known| {
+            known.leads = leads;
             known.leader = leader;
+            known.fence = fence;
             known.since = now;
             known.changes += 1;
-            true
         });
-        if is_news {
-            self.end_contest();
-        }
     }
 
-    fn describe(&self, id: MemberId) -> Peer {
+    pub(super) fn describe(&self, id: MemberId) -> Peer {
         let known = self.peers.describe(id);
         match &self.membership {
             Some(membership) if known.address.is_none() => membership.describe(id).unwrap_or(known),

@@ -86,6 +86,7 @@ impl Group {
             (false, true) => self.finding.partakes_at = Some(now + ANSWERED_WITHIN),
             (false, false) => self.seat.start(now),
         }
+        self.start_tenure(now, out);
         self.act(now, out);
     }
 

@@ -118,7 +118,7 @@ impl Group {
 
     /// Of the word of a leader that is not ours, where both are established, how many are behind it.
     fn rivals_backing(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Option<u16> {
-        let leader = self.leadership.borrow().leader.as_ref().map(|it| it.id)?;
+        let leader = self.nominee?;
         let muster = self.muster.as_mut()?;
         let backing = self.seat.backing(message);
         if leader == from {
@@ -132,7 +132,7 @@ impl Group {
     /// This member said something to all.
     pub(super) fn note_own_word(&mut self, message: &[u8]) {
         if let Some(muster) = &mut self.muster
-            && self.leadership.borrow().leads
+            && self.nominee == Some(self.me.id)
         {
             muster.backing = self.seat.backing(message);
         }
@@ -168,7 +168,7 @@ impl Group {
     }
 
     fn begin_contest(&mut self, now: Instant, rival: MemberId, out: &mut Outbox) {
-        let leads = self.leadership.borrow().leads;
+        let leads = self.is_nominee();
         let call = leads.then_some(self.number);
         let Some(muster) = &mut self.muster else {
             return;

@@ -1,12 +1,15 @@
 //! Members in a network that is only told of: no socket, no clock.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use hustings_protocol::announce::{self, Takeover};
 use hustings_protocol::{Duration, Instant, MemberId, Merit, bully};
 
 use super::{Group, Outbox, Route};
-use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
+use crate::authority::Authority;
+use crate::authority::occupancy::Occupancy;
+use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
 use crate::frame::Frame;
 use crate::identity::member_id;
 use crate::peers::Way;
@@ -85,12 +88,16 @@ impl Field {
             name: "test".to_owned(),
             keys: Vec::new(),
             merit: Merit(merit),
+            campaigns: true,
             protocol,
+            authority: AuthorityConfig::Nobody,
             multicast: Some(MULTICAST),
             join: others.iter().map(|&it| address(it).to_string()).collect(),
             trace: None,
         };
-        let mut member = Group::new(config, name, address(index).port(), self.now, None);
+        let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
+        let port = address(index).port();
+        let mut member = Group::new(config, name, port, self.now, None, nobody);
         let mut out = Outbox::new();
         member.start(self.now, &mut out);
         let seeds: Vec<SocketAddr> = others.iter().map(|&it| address(it)).collect();

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration as StdDuration;
 
-use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use hustings_agent::config::{
+    AgentConfig, AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig,
+};
 use hustings_agent::seal::Key;
 use hustings_agent::{Agent, AgentStatus, Leadership};
 use hustings_protocol::announce::{self, Takeover};
@@ -190,7 +192,9 @@ fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>
             name: group.to_owned(),
             keys: vec![Key::generate().unwrap()],
             merit: Merit(0),
+            campaigns: true,
             protocol,
+            authority: AuthorityConfig::Nobody,
             multicast,
             join: Vec::new(),
             trace: None,

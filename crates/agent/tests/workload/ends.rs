@@ -3,8 +3,8 @@
 use std::fs;
 use std::pin::Pin;
 
-use hustings_agent::Leadership;
 use hustings_agent::workload::{AtEnd, Workload, supervise};
+use hustings_agent::{Leadership, Mode};
 use hustings_protocol::Instant;
 use rustix::process::Signal;
 use tokio::sync::{mpsc, watch};
@@ -111,7 +111,7 @@ fn a_workload_without_a_command_is_refused() {
         grace: SHORT,
         at_end: AtEnd::Exit,
     };
-    let nobody = Leadership::unknown("choir", "alto", Instant(0));
+    let nobody = Leadership::unknown("choir", "alto", Mode::Advisory, Instant(0));
     let (_tell, leadership) = watch::channel(nobody);
     let (_ask, step_downs) = mpsc::channel(1);
     let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -7,7 +7,6 @@ pub(super) mod log;
 use std::net::SocketAddr;
 
 use clap::Args;
-use hustings_agent::config::summary::ADVISORY;
 use hustings_agent::http::{self, Door};
 use hustings_agent::{Agent, AgentConfig, Handle, StartError};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -48,8 +47,8 @@ On TERM or INT the agent says goodbye, so that the others elect at once, and exi
 with code 0; on a second one it ends without a word.
 
 --events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\"} at first, then
-{\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"changes\"}; times
-are nanoseconds on this host's boot clock.
+{\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"fence\": N or
+null, \"changes\"}; times are nanoseconds on this host's boot clock.
 
 --trace records every message, timer, change of view and outcome, in the format of
 `hustings sim --trace` but with identities for numbers; `hustings trace` merges the files
@@ -159,6 +158,7 @@ fn announce(config: &AgentConfig, handle: &Handle, http: Option<SocketAddr>) {
     tracing::info!("member {} is up at {at}, {http}", config.name);
     for group in &config.groups {
         tracing::info!("{}", group.sentence());
+        tracing::info!("group {}: {}", group.name, group.authority.worth());
         if group.keys.is_empty() && !at.ip().is_loopback() {
             tracing::warn!(
                 "group {}: no key: whoever can send to {at} can take part",
@@ -166,7 +166,6 @@ fn announce(config: &AgentConfig, handle: &Handle, http: Option<SocketAddr>) {
             );
         }
     }
-    tracing::info!("{ADVISORY}");
 }
 
 /// Reports every change of leaders until the agent has ended.

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
+use hustings_agent::group::{TenureStatus, VoterStatus};
 use hustings_agent::{AgentStatus, GroupStatus, clock};
+use hustings_protocol::Duration;
 
 use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
 use crate::failure::Failure;
@@ -74,10 +76,59 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         counters.heard,
         counters.rejected(),
     );
+    if let Some(tenure) = &group.tenure {
+        text += &tenure_in_words(tenure, shares_clock);
+    }
     if let Some(address) = group.namesake {
         text += &format!(
             "  warning   another member called {} is at {address}: this one takes no part; rename one of them\n",
             leadership.member
+        );
+    }
+    text
+}
+
+/// Voters that were heard so recently can be reached.
+const REACHED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Who grants tenure, who holds it, and what came of this member's own attempts.
+fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
+    let holder = match (&tenure.holder, tenure.fence) {
+        (Some(holder), Some(fence)) => format!("{holder}, fence {fence}"),
+        _ => "nobody, as far as this member knows".to_owned(),
+    };
+    let remaining = tenure.remaining.map_or_else(String::new, |left| {
+        format!(", {:.1} s left unless renewed", left.as_secs_f64())
+    });
+    let mut text = format!(
+        "  authority {}\n  holder    {holder}{remaining}\n",
+        tenure.authority
+    );
+    if shares_clock && !tenure.voters.is_empty() {
+        let now = clock::now();
+        let is_heard =
+            |voter: &&VoterStatus| voter.heard.is_some_and(|at| now - at < REACHED_WITHIN);
+        let heard: Vec<&str> = tenure
+            .voters
+            .iter()
+            .filter(is_heard)
+            .map(|it| &*it.name)
+            .collect();
+        text += &format!(
+            "  voters    {} of {} heard in the last {REACHED_WITHIN}: {}\n",
+            heard.len(),
+            tenure.voters.len(),
+            heard.join(", ")
+        );
+    }
+    for refusal in tenure.refusals.iter().rev().take(3) {
+        let ago = match shares_clock {
+            true => format!("{:.1} s ago", (clock::now() - refusal.at).as_secs_f64()),
+            false => format!("at {} ns", refusal.at.0),
+        };
+        text += &format!(
+            "  refused   {ago}, {} in a row: {}\n",
+            refusal.times, refusal.why
         );
     }
     text

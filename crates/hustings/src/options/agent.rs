@@ -77,6 +77,20 @@ pub(crate) struct Overrides {
           value_parser = values::whole(0..=i64::MAX as u64))]
     priority: Option<u64>,
 
+    /// The members that grant tenure, an odd number, the same on every member; several with commas, or again.
+    /// Default: nobody, and leadership is advisory
+    #[arg(long, value_name = "NAME", env = "HUSTINGS_VOTERS", value_delimiter = ',',
+          value_parser = agent_values::voter)]
+    voters: Vec<String>,
+
+    /// How long tenure is granted at a time: when a host is lost, nobody leads for so long. Default: 2s
+    #[arg(long, value_name = "DURATION", env = "HUSTINGS_TTL", value_parser = agent_values::ttl)]
+    ttl: Option<Duration>,
+
+    /// The directory, on a disk, in which a voter keeps what it promised: see `hustings voter init`
+    #[arg(long, value_name = "DIR", env = "HUSTINGS_STATE", value_parser = agent_values::file)]
+    state: Option<PathBuf>,
+
     /// How often a leader says that it is there. Default: 100ms
     #[arg(long, value_name = "DURATION", env = "HUSTINGS_ANNOUNCE", value_parser = agent_values::announce)]
     announce: Option<Duration>,
@@ -148,9 +162,11 @@ impl Overrides {
         lay("--interface", &self.interface, &mut draft.interface);
         lay("--http", &self.http, &mut draft.http);
         lay("--insecure", &self.insecure, &mut draft.insecure);
+        lay("--state", &self.state, &mut draft.state);
         self.choose_group(&mut draft)?;
         let keys = self.keys(&mut draft.warnings)?;
         let join = (!self.join.is_empty()).then(|| self.join.clone());
+        let voters = (!self.voters.is_empty()).then(|| self.voters.clone());
         for group in &mut draft.groups {
             lay("--key", &keys, &mut group.keys);
             lay("--priority", &self.priority, &mut group.priority);
@@ -159,6 +175,8 @@ impl Overrides {
             lay("--listen", &self.listen, &mut group.listen);
             lay("--multicast", &self.multicast, &mut group.multicast);
             lay("--join", &join, &mut group.join);
+            lay("--voters", &voters, &mut group.voters);
+            lay("--ttl", &self.ttl, &mut group.ttl);
             lay("--trace", &self.trace, &mut group.trace);
         }
         Ok(draft)

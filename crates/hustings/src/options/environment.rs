@@ -8,7 +8,7 @@ use hustings_agent::config::values::nearest;
 const PREFIX: &str = "HUSTINGS_";
 
 /// Every variable, and the option that it stands for.
-const VARIABLES: [(&str, &str); 17] = [
+const VARIABLES: [(&str, &str); 20] = [
     ("HUSTINGS_CONFIG", "--config"),
     ("HUSTINGS_GROUP", "--group"),
     ("HUSTINGS_NAME", "--name"),
@@ -20,6 +20,9 @@ const VARIABLES: [(&str, &str); 17] = [
     ("HUSTINGS_MULTICAST", "--multicast"),
     ("HUSTINGS_PROTOCOL", "--protocol"),
     ("HUSTINGS_PRIORITY", "--priority"),
+    ("HUSTINGS_VOTERS", "--voters"),
+    ("HUSTINGS_TTL", "--ttl"),
+    ("HUSTINGS_STATE", "--state"),
     ("HUSTINGS_ANNOUNCE", "--announce"),
     ("HUSTINGS_LISTEN", "--listen"),
     ("HUSTINGS_HTTP", "--http"),

@@ -81,6 +81,11 @@ impl Nominee {
         self.tenure.filter(|held| now < held.until)
     }
 
+    /// The highest ballot for which voters may have granted it tenure that it has not retired.
+    pub(super) fn proposed(&self) -> Option<Ballot> {
+        self.proposed
+    }
+
     fn may_campaign(&self) -> bool {
         self.is_nominated && self.is_healthy
     }

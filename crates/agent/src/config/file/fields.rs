@@ -26,6 +26,7 @@ pub const AGENT_FIELDS: &[Field] = &[
     field("interface", "the first that leads away", "\"10.0.0.1\""),
     field("http", "127.0.0.1:7480", "\"127.0.0.1:7480\""),
     field("insecure", "false", "true"),
+    field("state", "nowhere", "\"/var/lib/hustings\""),
     field("group", "needed", "[[group]]"),
 ];
 
@@ -36,6 +37,7 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("keys", "none", "[\"64 hexadecimal digits\"]"),
     field("key-file", "none", "\"web.key\""),
     field("priority", "0", "10"),
+    field("campaign", "true", "false"),
     field("protocol", "suppress", "\"suppress\""),
     field("announce", "100ms", "\"100ms\""),
     field("suppress", "5ms", "\"5ms\""),
@@ -45,6 +47,8 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("takeover", "never", "\"never\""),
     field("patience", "5ms, or 1s", "\"1s\""),
     field("bound", "100ms", "\"100ms\""),
+    field("voters", "none", "[\"alpha\", \"beta\", \"gamma\"]"),
+    field("ttl", "2s", "\"2s\""),
     field("multicast", "239.255.72.85:7401", "\"239.255.72.85:7401\""),
     field("join", "nowhere", "[\"10.0.0.2:7400\"]"),
     field("trace", "nowhere", "\"web.jsonl\""),

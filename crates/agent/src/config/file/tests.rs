@@ -212,7 +212,7 @@ fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
         ),
         (
             "colour = 1",
-            "h.toml:1: colour: no such field here: choose name, bind, interface, http, insecure or group",
+            "h.toml:1: colour: no such field here: choose name, bind, interface, http, insecure, state or group",
         ),
         (
             "priority = 1",
@@ -512,8 +512,10 @@ fn is_default(line: &str) -> bool {
     let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
     fields.any(|field| {
         let mut defaults = field.default.split(", or ");
-        // `bound` is of another protocol than the default one.
-        field.name == name && name != "bound" && defaults.any(|default| default == value)
+        // `bound` is of another protocol than the default one, `ttl` of an authority.
+        field.name == name
+            && !["bound", "ttl"].contains(&name)
+            && defaults.any(|default| default == value)
     })
 }
 

@@ -168,14 +168,28 @@ pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
         leader,
         leads,
         member,
+        mode,
+        fence,
         ..
     } = leadership;
+    let tenure = match (mode, fence) {
+        (Mode::Fenced, Some(fence)) => format!(", fence {fence}"),
+        (Mode::Fenced, None) | (Mode::Advisory, _) => String::new(),
+    };
+    // Whom the election names without tenure may not act yet.
+    let verb = match (mode, fence) {
+        (Mode::Fenced, None) => "is named, and has no tenure yet",
+        (Mode::Fenced, Some(_)) | (Mode::Advisory, _) => "leads",
+    };
     match (leader, leads) {
         (None, _) => format!("group {group}: nobody leads"),
-        (Some(_), true) => format!("group {group}: {member} leads (this member)"),
+        (Some(_), true) => format!("group {group}: {member} leads (this member){tenure}"),
         (Some(leader), false) => match leader.address {
-            Some(address) => format!("group {group}: {} leads, at {address}", leader.name),
-            None => format!("group {group}: {} leads", leader.name),
+            Some(address) => format!(
+                "group {group}: {} {verb}, at {address}{tenure}",
+                leader.name
+            ),
+            None => format!("group {group}: {} {verb}{tenure}", leader.name),
         },
     }
 }
@@ -186,5 +200,6 @@ pub(in crate::commands) fn mode_in_words(mode: Mode) -> &'static str {
         Mode::Advisory => {
             "advisory: for a while two members may both take themselves for the leader"
         }
+        Mode::Fenced => "fenced: at most one member leads, and each tenure has a higher fence",
     }
 }

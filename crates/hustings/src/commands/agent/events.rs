@@ -32,6 +32,7 @@ struct Changed<'a> {
     group: &'a str,
     leader: Option<&'a str>,
     leads: bool,
+    fence: Option<u64>,
     changes: u64,
 }
 
@@ -98,6 +99,7 @@ impl Printer {
                 .as_ref()
                 .map(|leader| leader.name.as_str()),
             leads: leadership.leads,
+            fence: leadership.fence,
             changes: leadership.changes,
         });
     }

@@ -1,0 +1,42 @@
+//! Whether work goes on that is done under tenure: tenure is not given up before it has stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+/// Counts the work that goes on in one group.
+#[derive(Debug, Clone)]
+pub(crate) struct Occupancy {
+    count: Arc<AtomicUsize>,
+    /// Told when work stops.
+    stopped: Arc<Notify>,
+}
+
+/// Work goes on until this is dropped.
+#[derive(Debug)]
+pub struct Occupation(Occupancy);
+
+impl Occupancy {
+    pub(crate) fn new(stopped: Arc<Notify>) -> Self {
+        let count = Arc::default();
+        Self { count, stopped }
+    }
+
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Work begins.
+    pub(crate) fn begin(&self) -> Occupation {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        Occupation(self.clone())
+    }
+}
+
+impl Drop for Occupation {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::SeqCst);
+        self.0.stopped.notify_one();
+    }
+}

@@ -1,0 +1,159 @@
+//! What a voter must never forget, on its disk.
+//!
+//! One small file for each group, beside each other in the agent's state directory. A voter whose file is missing
+//! or damaged does not vote until it is initialised on purpose (`hustings voter init`): an empty disk is not
+//! a promise of nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use hustings_fence::slots::{OpenError, SlotFile};
+use hustings_protocol::tenure::{Durable, Saved};
+use serde::{Deserialize, Serialize};
+
+use super::quorum::Disk;
+
+/// What the file says. A promise is its member's own: nobody else may take it over.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Content<'a> {
+    member: &'a str,
+    durable: Durable,
+}
+
+/// Where the voter of `group` keeps its promise.
+pub fn path(state: &Path, group: &str) -> PathBuf {
+    state.join(format!("{group}.voter"))
+}
+
+/// Why a voter does not vote.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VoterError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] OpenError),
+    /// It is somebody else's.
+    #[error(
+        "{}: it is what `{found}` promised, not `{member}`: give this member its own file, or its old name", .path.display()
+    )]
+    Another {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        found: String,
+        /// Whose it should be.
+        member: String,
+    },
+    /// It was written by another release, or by nobody.
+    #[error(
+        "{}: what it says cannot be understood: was it written by a later release?", .0.display()
+    )]
+    Unreadable(PathBuf),
+}
+
+/// A voter's file, open. Nobody else on this host can open it meanwhile.
+#[derive(Debug)]
+pub struct VoterFile {
+    member: String,
+    slots: SlotFile,
+}
+
+impl VoterFile {
+    /// Opens the file of `member`, a voter of `group`, and tells what it promised.
+    ///
+    /// # Errors
+    /// If there is none, or it is not what it should be.
+    pub fn open(state: &Path, group: &str, member: &str) -> Result<(Self, Durable), VoterError> {
+        let path = path(state, group);
+        let (slots, bytes) = SlotFile::open(&path, &tag(group))?;
+        let Ok(content) = postcard::from_bytes::<Content<'_>>(&bytes) else {
+            return Err(VoterError::Unreadable(path));
+        };
+        if content.member != member {
+            return Err(VoterError::Another {
+                path,
+                found: content.member.to_owned(),
+                member: member.to_owned(),
+            });
+        }
+        let durable = content.durable;
+        let member = member.to_owned();
+        Ok((Self { member, slots }, durable))
+    }
+
+    /// Initialises it, where there is none.
+    ///
+    /// # Errors
+    /// If there is one, or it cannot be written.
+    pub fn create(
+        state: &Path,
+        group: &str,
+        member: &str,
+        durable: Durable,
+    ) -> Result<(), VoterError> {
+        let bytes = encode(member, durable);
+        SlotFile::create(&path(state, group), &tag(group), &bytes)?;
+        Ok(())
+    }
+
+    /// Initialises it, whatever it said before.
+    ///
+    /// # Errors
+    /// If it is in use, or cannot be written.
+    pub fn reset(
+        state: &Path,
+        group: &str,
+        member: &str,
+        durable: Durable,
+    ) -> Result<(), VoterError> {
+        let bytes = encode(member, durable);
+        SlotFile::reset(&path(state, group), &tag(group), &bytes)?;
+        Ok(())
+    }
+
+    /// From now on keeps what it is given, in a thread of its own, and says so each time.
+    pub(crate) fn serve(
+        mut self,
+        mut done: impl FnMut(Result<(), String>) + Send + 'static,
+    ) -> Disk {
+        let (disk, given) = mpsc::channel::<Vec<u8>>();
+        let serving = move || {
+            for bytes in given {
+                done(self.keep(&bytes));
+            }
+        };
+        // Without a thread nothing is ever kept, and the voter never answers.
+        let started = thread::Builder::new()
+            .name("voter's disk".to_owned())
+            .spawn(serving);
+        if let Err(error) = started {
+            tracing::error!("a voter cannot work: no thread for its disk: {error}");
+        }
+        disk
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let Ok(durable) = postcard::from_bytes(bytes) else {
+            return Err("a voter's promise cannot be written down".to_owned());
+        };
+        let bytes = encode(&self.member, durable);
+        self.slots.store(&bytes).map_err(|error| error.to_string())
+    }
+}
+
+/// What is found where a voter's file should be.
+pub(crate) fn found(opened: &Result<(VoterFile, Durable), VoterError>) -> Saved {
+    match opened {
+        Ok((_, durable)) => Saved::Initialised(*durable),
+        Err(_) => Saved::Missing,
+    }
+}
+
+fn tag(group: &str) -> Vec<u8> {
+    format!("voter of {group}").into_bytes()
+}
+
+fn encode(member: &str, durable: Durable) -> Vec<u8> {
+    crate::driver::encode(&Content { member, durable })
+}

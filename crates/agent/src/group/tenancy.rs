@@ -1,0 +1,462 @@
+//! From nomination to tenure: whom the election names asks the authority, and leads only while that has
+//! granted it tenure.
+//!
+//! Who is named no longer stops first: its user is told that it does not lead, and when the user's work has
+//! stopped, tenure is given up. Until then it lasts, or another would begin too early.
+
+use std::collections::VecDeque;
+
+use hustings_protocol::tenure::{Fence, Refused, Request};
+use hustings_protocol::{Duration, Instant, MemberId};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use super::{Group, Outbox, Route, Standing};
+use crate::authority::last_words::LastWords;
+use crate::authority::occupancy::Occupancy;
+use crate::authority::quorum::Act;
+use crate::authority::{Authority, Word};
+use crate::frame::{Body, Sender};
+use crate::leadership::Mode;
+use crate::seal::Rejected;
+
+/// How often a holder says so, and for how long that counts.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+const TOLD_FOR: Duration = Duration::from_secs(3);
+
+/// A voter that was never heard is called by multicast, but no more often than this.
+const CALL_VOTER_EVERY: Duration = Duration::from_millis(100);
+
+/// How many refusals are kept to be shown.
+const MOST_REFUSALS: usize = 8;
+
+/// How long a nominee whose disk refuses leaves the floor to others.
+const STAND_ASIDE_FOR: Duration = Duration::from_secs(10);
+
+/// The number of a member's last frame. None of its life comes after it.
+const LAST_NUMBER: u64 = u64::MAX - 1;
+
+/// A member's way to tenure.
+pub(super) struct Tenancy {
+    pub(super) authority: Authority,
+    occupancy: Occupancy,
+    /// Named no longer while it held: when its work has stopped, it gives tenure up.
+    is_leaving: bool,
+    /// What its user was told that it holds.
+    fence: Option<Fence>,
+    /// Who said last that it holds.
+    holder: Option<Holder>,
+    tell_at: Option<Instant>,
+    voters: Vec<Voter>,
+    refusals: VecDeque<Refusal>,
+    last_words: watch::Sender<LastWords>,
+    /// What the last words are made of: they are made anew when it changes.
+    worded: Option<(u64, hustings_protocol::tenure::Message)>,
+}
+
+/// Another member that says it holds tenure.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    id: MemberId,
+    fence: Fence,
+    until: Instant,
+}
+
+#[derive(Debug, Clone)]
+struct Voter {
+    name: String,
+    id: MemberId,
+    heard: Option<Instant>,
+    called: Option<Instant>,
+}
+
+/// An attempt at tenure that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// When, in nanoseconds on this host's boot clock.
+    pub at: Instant,
+    /// Why.
+    pub why: String,
+    /// How often in a row.
+    pub times: u64,
+}
+
+/// What a member tells of its group's tenure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenureStatus {
+    /// Who grants it.
+    pub authority: String,
+    /// Who holds it, as far as this member knows.
+    pub holder: Option<String>,
+    /// Its fence.
+    pub fence: Option<u64>,
+    /// How long it lasts yet, of this member's own, unless it is renewed.
+    pub remaining: Option<Duration>,
+    /// Those who grant it: each voter, or the store.
+    pub voters: Vec<VoterStatus>,
+    /// The latest attempts of this member that failed.
+    pub refusals: Vec<Refusal>,
+}
+
+/// One of those who grant tenure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoterStatus {
+    /// Its name.
+    pub name: String,
+    /// When it was last heard; this member itself, always now.
+    pub heard: Option<Instant>,
+}
+
+impl Tenancy {
+    pub(super) fn new(authority: Authority, occupancy: Occupancy) -> Self {
+        let voter = |(name, id): (&String, MemberId)| Voter {
+            name: name.clone(),
+            id,
+            heard: None,
+            called: None,
+        };
+        Self {
+            voters: authority.voters().map(voter).collect(),
+            authority,
+            occupancy,
+            is_leaving: false,
+            fence: None,
+            holder: None,
+            tell_at: None,
+            refusals: VecDeque::new(),
+            last_words: watch::Sender::default(),
+            worded: None,
+        }
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        match self.authority {
+            Authority::Nobody => Mode::Advisory,
+            _ => Mode::Fenced,
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        let holder = self.holder.map(|it| it.until);
+        let times = [self.authority.due(), self.tell_at, holder];
+        times.into_iter().flatten().min()
+    }
+
+    /// Who else holds, with which fence, as far as it was told.
+    pub(super) fn holder(&self) -> Option<(MemberId, Fence)> {
+        self.holder.map(|it| (it.id, it.fence))
+    }
+
+    /// Who votes.
+    pub(super) fn voters(&self) -> impl Iterator<Item = MemberId> {
+        self.voters.iter().map(|it| it.id)
+    }
+
+    /// What this member may act under.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.fence
+    }
+
+    fn note_refusal(&mut self, at: Instant, why: String) -> bool {
+        match self.refusals.back_mut() {
+            Some(last) if last.why == why => {
+                last.at = at;
+                last.times += 1;
+                false
+            }
+            Some(_) | None => {
+                if self.refusals.len() >= MOST_REFUSALS {
+                    self.refusals.pop_front();
+                }
+                let times = 1;
+                self.refusals.push_back(Refusal { at, why, times });
+                true
+            }
+        }
+    }
+}
+
+// What happens.
+impl Group {
+    pub(super) fn start_tenure(&mut self, now: Instant, out: &mut Outbox) {
+        let acts = self.tenancy.authority.start(now);
+        self.act_on_tenure(now, acts, out);
+    }
+
+    /// The election names this member, or names it no longer.
+    pub(super) fn nominate(&mut self, now: Instant, is_named: bool, out: &mut Outbox) {
+        let request = match is_named {
+            true => Request::Acquire,
+            false => Request::Withdraw,
+        };
+        self.tenancy.is_leaving = !is_named;
+        self.ask_authority(now, request, out);
+        self.leave_tenure(now, out);
+    }
+
+    /// Whoever runs this member wants something of its authority.
+    pub(crate) fn ask_authority(&mut self, now: Instant, request: Request, out: &mut Outbox) {
+        let acts = self.tenancy.authority.request(now, request);
+        self.act_on_tenure(now, acts, out);
+    }
+
+    /// Gives tenure up, if it is to and the work has stopped.
+    pub(crate) fn leave_tenure(&mut self, now: Instant, out: &mut Outbox) {
+        if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
+            self.tenancy.is_leaving = false;
+            self.ask_authority(now, Request::Release, out);
+        }
+    }
+
+    pub(super) fn on_tenure(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        to: MemberId,
+        message: &[u8],
+        out: &mut Outbox,
+    ) {
+        if to != self.me.id {
+            return;
+        }
+        let mut voters = self.tenancy.voters.iter_mut();
+        if let Some(voter) = voters.find(|it| it.id == sender.id) {
+            voter.heard = Some(now);
+        }
+        if self.answers_survey(sender.id, message) {
+            return;
+        }
+        match self.tenancy.authority.hear(now, sender.id, message) {
+            Ok(acts) => self.act_on_tenure(now, acts, out),
+            Err(why) => self.counters.reject(why),
+        }
+    }
+
+    /// Another member holds tenure, or no longer does.
+    pub(super) fn on_holds(&mut self, now: Instant, from: MemberId, fence: u64, lasts: Duration) {
+        let fence = Fence(fence);
+        let known = self.tenancy.holder;
+        if known.is_some_and(|it| it.fence > fence) {
+            return; // overtaken
+        }
+        self.tenancy.holder = (lasts > Duration::ZERO).then_some(Holder {
+            id: from,
+            fence,
+            until: now + lasts.min(TOLD_FOR),
+        });
+        self.tell(now);
+    }
+
+    /// The disk of a voter has kept what it was given, or could not.
+    pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
+        if let Err(error) = &done
+            && self.tenancy.note_refusal(now, error.clone())
+        {
+            tracing::error!("group `{}`: {error}", self.config.name);
+        }
+        let acts = self.tenancy.authority.on_saved(now, done);
+        self.act_on_tenure(now, acts, out);
+        if self.tenancy.authority.is_stuck() && self.is_nominee() && self.tenancy.fence.is_none() {
+            // It cannot get tenure, and whoever can would not try while this one is named.
+            self.step_down(now, STAND_ASIDE_FOR, out);
+        }
+    }
+
+    /// An authority beside the loop said something.
+    pub(crate) fn on_word(&mut self, now: Instant, word: Word, out: &mut Outbox) {
+        if let Word::Refused(why) = word {
+            self.note_refusal(now, why);
+        }
+        self.look_at_tenure(now, out);
+    }
+
+    pub(super) fn pass_tenure(&mut self, now: Instant, out: &mut Outbox) {
+        if self.tenancy.holder.is_some_and(|it| it.until <= now) {
+            self.tenancy.holder = None;
+            self.tell(now);
+        }
+        let acts = self.tenancy.authority.pass(now);
+        self.act_on_tenure(now, acts, out);
+        if self.tenancy.tell_at.is_some_and(|at| at <= now) {
+            self.tell_all(now, out);
+        }
+    }
+}
+
+// What it does about it.
+impl Group {
+    fn act_on_tenure(&mut self, now: Instant, acts: Vec<Act>, out: &mut Outbox) {
+        if !matches!(self.standing, Standing::Partaking) {
+            return; // two who go by one name must not both be heard
+        }
+        for act in acts {
+            match act {
+                Act::Send { to, message } => self.send_tenure(now, to, &message, out),
+                Act::Refused(refused) => {
+                    let why = self.in_words(refused);
+                    self.note_refusal(now, why);
+                }
+            }
+        }
+        self.look_at_tenure(now, out);
+    }
+
+    pub(super) fn send_tenure(
+        &mut self,
+        now: Instant,
+        to: MemberId,
+        message: &[u8],
+        out: &mut Outbox,
+    ) {
+        let body = Body::Tenure { to, message };
+        if let Some(address) = self.address_of(to) {
+            self.send(Route::To(address), &body, out);
+            return;
+        }
+        let mut voters = self.tenancy.voters.iter_mut();
+        let Some(voter) = voters.find(|it| it.id == to) else {
+            self.counters.unsent += 1;
+            return;
+        };
+        let is_time = |at: Instant| now - at >= CALL_VOTER_EVERY;
+        if voter.called.is_none_or(is_time) {
+            voter.called = Some(now);
+            self.broadcast(now, &body, out);
+        }
+    }
+
+    /// Tells the user, and the others, what has become of tenure.
+    fn look_at_tenure(&mut self, now: Instant, out: &mut Outbox) {
+        self.word_last_words();
+        let held = self.tenancy.authority.holds(now).map(|held| held.fence);
+        // Who is leaving still holds, but may begin nothing.
+        let fence = held.filter(|_| !self.tenancy.is_leaving);
+        if fence == self.tenancy.fence {
+            return;
+        }
+        let before = std::mem::replace(&mut self.tenancy.fence, fence);
+        self.tell(now);
+        match (before, fence) {
+            (_, Some(_)) => self.tell_all(now, out),
+            (Some(fence), None) => {
+                self.tenancy.tell_at = None;
+                let body = Body::Holds {
+                    fence: fence.0,
+                    lasts_ns: 0,
+                };
+                self.broadcast(now, &body, out);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Tells all others that this member holds.
+    fn tell_all(&mut self, now: Instant, out: &mut Outbox) {
+        self.tenancy.tell_at = None;
+        if let Some(Fence(fence)) = self.tenancy.fence {
+            self.tenancy.tell_at = Some(now + TELL_EVERY);
+            let lasts_ns = TOLD_FOR.0;
+            self.broadcast(now, &Body::Holds { fence, lasts_ns }, out);
+        }
+    }
+
+    fn note_refusal(&mut self, now: Instant, why: String) {
+        let group = &self.config.name;
+        if self.tenancy.note_refusal(now, why.clone()) {
+            tracing::info!("group `{group}`: no tenure yet: {why}");
+        }
+    }
+
+    fn in_words(&self, refused: Refused) -> String {
+        match refused {
+            Refused::Held { holder, .. } => format!("`{}` holds it", self.describe(holder).name),
+            Refused::Quarantined { .. } => {
+                "voters have restarted, and what they granted before may last yet".to_owned()
+            }
+            Refused::Outrun => "another member tried at the same time".to_owned(),
+            Refused::TtlTooLong { max_ttl } => {
+                format!("voters grant {max_ttl} at most: give all members the same ttl")
+            }
+            Refused::Uninitialised => {
+                "voters have nothing on their disks: run `hustings voter init` on each, once"
+                    .to_owned()
+            }
+        }
+    }
+
+    /// What a keeper says when this member is dead. Sealed under a number that no other frame of this life has.
+    fn word_last_words(&mut self) {
+        if self.tenancy.last_words.receiver_count() == 0 {
+            return;
+        }
+        let worded = self
+            .tenancy
+            .authority
+            .last_word()
+            .map(|it| (self.life.0, it));
+        if worded == self.tenancy.worded {
+            return;
+        }
+        self.tenancy.worded = worded;
+        let Some((_, message)) = worded else {
+            self.tenancy.last_words.send_replace(LastWords::default());
+            return;
+        };
+        let message = crate::driver::encode(&message);
+        let voters: Vec<MemberId> = self.tenancy.voters().collect();
+        let number = std::mem::replace(&mut self.number, LAST_NUMBER);
+        let words = voters.into_iter().filter_map(|to| {
+            let address = self.address_of(to)?;
+            let message = &message[..];
+            let frame = self.seal(&Body::Tenure { to, message }, false)?;
+            self.number = LAST_NUMBER;
+            Some((address, frame))
+        });
+        let words = LastWords(words.collect());
+        self.number = number;
+        self.tenancy.last_words.send_replace(words);
+    }
+
+    /// Where what is to be said when this member is dead can be seen.
+    pub(crate) fn last_words(&self) -> watch::Sender<LastWords> {
+        self.tenancy.last_words.clone()
+    }
+
+    pub(crate) fn occupancy(&self) -> Occupancy {
+        self.tenancy.occupancy.clone()
+    }
+
+    pub(super) fn tenure_status(&self, now: Instant) -> Option<TenureStatus> {
+        let authority = self.tenancy.authority.name()?;
+        let own = self.tenancy.authority.holds(now);
+        let own = own.map(|held| (self.member.clone(), held.fence));
+        let other = self.tenancy.holder();
+        let holder = own.or_else(|| other.map(|(id, fence)| (self.describe(id).name, fence)));
+        let heard = |voter: &Voter| match voter.id == self.me.id {
+            true => Some(now),
+            false => voter.heard,
+        };
+        let voters = self.tenancy.voters.iter().map(|voter| VoterStatus {
+            name: voter.name.clone(),
+            heard: heard(voter),
+        });
+        Some(TenureStatus {
+            authority,
+            fence: holder.as_ref().map(|(_, fence)| fence.0),
+            holder: holder.map(|(name, _)| name),
+            remaining: self.tenancy.authority.holds(now).map(|it| it.until - now),
+            voters: voters.collect(),
+            refusals: self.tenancy.refusals.iter().cloned().collect(),
+        })
+    }
+}
+
+impl Authority {
+    /// What a member heard that is for its authority.
+    fn hear(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Result<Vec<Act>, Rejected> {
+        match self {
+            Self::Quorum(quorum) => quorum.hear(now, from, message),
+            Self::Nobody => Ok(Vec::new()), // of another mind about who grants tenure
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! `hustings voter`: what a voter keeps on its disk.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use hustings_agent::agent::Told;
+use hustings_agent::authority::era;
+use hustings_agent::authority::voter_file::{self, VoterError, VoterFile};
+use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
+use hustings_agent::{Agent, AgentConfig};
+use hustings_fence::slots::OpenError;
+use hustings_protocol::tenure::Durable;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::agent::runtime;
+use crate::failure::{Failure, say};
+use crate::options::agent::AgentOptions;
+use crate::options::values;
+
+/// Initialise this host's voter, or look at what it has promised
+#[derive(Debug, Args)]
+pub(crate) struct Voter {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Init(Box<Init>),
+    Show(Box<Show>),
+}
+
+/// Make this member a voter of its group, once, before it votes for the first time
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+struct Init {
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// The group is new: none of its voters has ever voted. Run it once on each of them
+    #[arg(long, conflicts_with = "era")]
+    new: bool,
+
+    /// A majority of the voters has lost its disks for good: begin this era, higher than the one before, on
+    /// every voter, once no member of the group runs any more
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=u64::from(era::LAST)))]
+    era: Option<u64>,
+
+    /// How long to wait for the other voters
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration)]
+    within: hustings_protocol::Duration,
+}
+
+/// Print what this host's voter has promised. Its agent must not run
+#[derive(Debug, Args)]
+struct Show {
+    #[command(flatten)]
+    options: AgentOptions,
+}
+
+const AFTER_HELP: &str = "\
+A voter promises on its disk, so that it keeps its word when it restarts. An empty disk is not a
+promise of nothing: what this voter promised may be lost. So a voter without its file does not
+vote until somebody says what happened:
+
+  --new         nothing was lost: this group has never had a leader
+  (no option)   this voter's disk was lost, or is damaged: it asks the others what they have
+                promised, a majority of all voters must answer, and it begins far above that
+  --era N       a majority of the disks was lost for good. Stop every member of the group, run
+                this on every voter, then start them. Fences go on above all of earlier eras,
+                but what the lost voters had granted is forgotten: make sure that nobody works
+                under an old tenure before you start
+
+The agent of this member must not run meanwhile.
+
+Examples:
+  hustings voter init --config hustings.toml --new
+  hustings voter init --config hustings.toml
+  hustings voter init --config hustings.toml --era 2";
+
+impl Voter {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self.what {
+            What::Init(init) => init.run(),
+            What::Show(show) => show.run(),
+        }
+    }
+}
+
+/// A voter of one group, and where it keeps its promise.
+struct Seat<'a> {
+    group: &'a GroupConfig,
+    quorum: &'a QuorumConfig,
+    state: &'a Path,
+    member: &'a str,
+}
+
+impl<'a> Seat<'a> {
+    fn of(config: &'a AgentConfig) -> Result<Self, Failure> {
+        let [group] = &config.groups[..] else {
+            let what = "the file has several groups: choose one with --group";
+            return Err(Failure::Usage(what.to_owned()));
+        };
+        let AuthorityConfig::Quorum(quorum) = &group.authority else {
+            let what = format!(
+                "group `{}` has no voters: name them with --voters, or voters = [..]",
+                group.name
+            );
+            return Err(Failure::Usage(what));
+        };
+        let member = config.name.as_str();
+        match &quorum.state {
+            Some(state) if quorum.is_voter(member) => Ok(Self {
+                group,
+                quorum,
+                state,
+                member,
+            }),
+            _ => Err(Failure::Usage(format!(
+                "this member, `{member}`, is no voter of group `{}`: its voters are {}",
+                group.name,
+                quorum.voters.join(", ")
+            ))),
+        }
+    }
+
+    fn open(&self) -> Result<Durable, VoterError> {
+        let (_, durable) = VoterFile::open(self.state, &self.group.name, self.member)?;
+        Ok(durable)
+    }
+
+    fn reset(&self, durable: Durable) -> Result<(), Failure> {
+        let kept = std::fs::create_dir_all(self.state)
+            .map_err(|error| format!("{}: {error}", self.state.display()))
+            .and_then(|()| {
+                VoterFile::reset(self.state, &self.group.name, self.member, durable)
+                    .map_err(|error| error.to_string())
+            });
+        kept.map_err(Failure::Failed)?;
+        let path = voter_file::path(self.state, &self.group.name);
+        print(&format!(
+            "{}: voter `{}` of group `{}` begins at counter {}",
+            path.display(),
+            self.member,
+            self.group.name,
+            durable.counter
+        ))
+    }
+}
+
+impl Init {
+    fn run(self) -> Result<(), Failure> {
+        let config = self.options.config()?;
+        let seat = Seat::of(&config)?;
+        match seat.open() {
+            Ok(durable) if self.era.is_none_or(|era| durable.counter >= begin(era)) => {
+                return Err(Failure::Failed(format!(
+                    "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
+                    seat.member, seat.group.name, durable.counter
+                )));
+            }
+            Ok(_) => {}
+            Err(VoterError::File(error @ OpenError::InUse { .. })) => {
+                return Err(Failure::Failed(error.to_string()));
+            }
+            Err(error) => say(&format!("found: {error}")),
+        }
+        let durable = match self.era {
+            Some(era) => Durable {
+                counter: begin(era),
+                owner: None,
+                longest_ttl: seat.quorum.ttl,
+            },
+            None => {
+                let within = Duration::from_nanos(self.within.0);
+                let told = runtime()?.block_on(survey(&config, &seat, within, self.new))?;
+                self.judge(&seat, &told)?
+            }
+        };
+        seat.reset(durable)
+    }
+
+    /// What this voter may begin with, for all that the others told.
+    fn judge(
+        &self,
+        seat: &Seat<'_>,
+        told: &BTreeMap<String, Option<u64>>,
+    ) -> Result<Durable, Failure> {
+        let promised: Vec<(&String, u64)> = told
+            .iter()
+            .filter_map(|(voter, promised)| Some((voter, (*promised)?)))
+            .collect();
+        if self.new {
+            let voted = promised.iter().find(|(_, counter)| *counter > 0);
+            return match voted {
+                None => Ok(Durable::FOUNDING),
+                Some((voter, counter)) => Err(Failure::Failed(format!(
+                    "group `{}` is not new: voter `{voter}` has promised counter {counter}: run this without --new",
+                    seat.group.name
+                ))),
+            };
+        }
+        let majority = seat.quorum.terms().majority() as usize;
+        if promised.len() < majority {
+            let names: Vec<&str> = promised.iter().map(|(voter, _)| voter.as_str()).collect();
+            return Err(Failure::Failed(format!(
+                "{} of the {majority} voters that are needed answered within {} ({}): start the others' agents and \
+                 try again; --new if this group has never had a leader, --era if their disks are lost for good",
+                promised.len(),
+                self.within,
+                match names.is_empty() {
+                    true => "nobody".to_owned(),
+                    false => names.join(", "),
+                }
+            )));
+        }
+        let highest = promised
+            .iter()
+            .map(|(_, counter)| *counter)
+            .max()
+            .unwrap_or(0);
+        Ok(Durable::replacing(highest, seat.quorum.ttl))
+    }
+}
+
+fn begin(era: u64) -> u64 {
+    // The option's range is that of eras.
+    u16::try_from(era).map_or(u64::MAX, era::begin)
+}
+
+/// How often the others are asked.
+const ASK_EVERY: Duration = Duration::from_millis(200);
+
+/// Of a new group nobody is expected to answer: whoever does, does so within this.
+const NEW_WITHIN: Duration = Duration::from_secs(1);
+
+/// What the other voters tell, by name.
+async fn survey(
+    config: &AgentConfig,
+    seat: &Seat<'_>,
+    within: Duration,
+    is_new: bool,
+) -> Result<BTreeMap<String, Option<u64>>, Failure> {
+    let mut config = config.clone();
+    config.http = None;
+    for group in &mut config.groups {
+        group.campaigns = group.protocol.elects_all(); // it only asks, where that can be
+        group.trace = None;
+    }
+    let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
+    let agent = Agent::start(config).await.map_err(|error| failed(&error))?;
+    let (answers, mut arriving) = mpsc::unbounded_channel();
+    let within = match is_new {
+        true => within.min(NEW_WITHIN),
+        false => within,
+    };
+    let deadline = Instant::now() + within;
+    let others = seat.quorum.voters.len() - 1;
+    let mut told = BTreeMap::new();
+    while told.len() < others && Instant::now() < deadline {
+        let asked = agent.handle().survey(&seat.group.name, &answers).await;
+        asked.map_err(|error| failed(&error))?;
+        while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await {
+            told.insert(voter, promised);
+            if told.len() == others {
+                break;
+            }
+        }
+    }
+    agent.abort().await; // it was no member: there is nobody to say goodbye to
+    Ok(told)
+}
+
+impl Show {
+    fn run(self) -> Result<(), Failure> {
+        let config = self.options.config()?;
+        let seat = Seat::of(&config)?;
+        let durable = seat
+            .open()
+            .map_err(|error| Failure::Failed(error.to_string()))?;
+        print(&format!(
+            "voter `{}` of group `{}`: promised counter {}, granted {} at most",
+            seat.member, seat.group.name, durable.counter, durable.longest_ttl
+        ))
+    }
+}
+
+fn print(line: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "{line}").map_err(|error| Failure::output(&error))
+}
