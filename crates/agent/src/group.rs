@@ -306,7 +306,10 @@ impl Group {
                 self.on_holds(now, sender.id, fence, Duration(lasts_ns));
             }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
-            Body::Hello { alone } => self.on_hello(now, sender, address, alone, out),
+            Body::Hello { alone } => {
+                self.on_hello(now, sender, address, alone, out);
+                self.tell_newcomer(address, out);
+            }
             Body::Muster { within_ns } => {
                 self.on_muster(now, sender.id, frame.number, Duration(within_ns));
             }
@@ -315,7 +318,7 @@ impl Group {
             Body::Obituary { .. } => {} // the loop sees to it
             Body::Knock => self.on_knock(address, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
-            Body::Up => {}              // now it is known
+            Body::Up => self.tell_newcomer(address, out),
             Body::Namesake { .. } => {} // not of our name
         }
         self.act(now, out);

@@ -101,6 +101,12 @@ impl Exchange {
         })
     }
 
+    /// Waits until datagrams can be sent. Until the runtime has looked at the socket once it refuses all.
+    pub(super) async fn ready(&self) {
+        // An error here is one of each datagram later, and told there.
+        let _ = self.own.writable().await;
+    }
+
     /// Sends a datagram, now or never: the kernel's buffer is full only if the network is, and then
     /// the datagram is lost like any other.
     pub(super) fn send(&self, to: SocketAddr, frame: &[u8]) -> io::Result<()> {

@@ -84,6 +84,7 @@ pub(super) async fn run(
         refusals,
     };
     let mut buffer = [0; BUFFER_BYTES];
+    agent.exchange.ready().await;
     agent.start();
     loop {
         agent.flush();

@@ -149,7 +149,9 @@ impl Group {
             return;
         }
         let was_named = self.is_nominee();
-        self.nominee = nominee;
+        if let Some(former) = std::mem::replace(&mut self.nominee, nominee) {
+            self.forget_holder(former);
+        }
         self.end_contest();
         self.tell(now);
         if self.is_nominee() != was_named {

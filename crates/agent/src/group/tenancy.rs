@@ -5,6 +5,7 @@
 //! stopped, tenure is given up. Until then it lasts, or another would begin too early.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use hustings_protocol::tenure::{Fence, Refused, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
@@ -24,8 +25,9 @@ use crate::seal::Rejected;
 const TELL_EVERY: Duration = Duration::from_secs(1);
 const TOLD_FOR: Duration = Duration::from_secs(3);
 
-/// A voter that was never heard is called by multicast, but no more often than this.
-const CALL_VOTER_EVERY: Duration = Duration::from_millis(100);
+/// A voter that was never heard is called by multicast, but no more often than this: an attempt, and what ends it.
+const CALLS: u32 = 8;
+const CALLS_IN: Duration = Duration::from_millis(200);
 
 /// How many refusals are kept to be shown.
 const MOST_REFUSALS: usize = 8;
@@ -67,7 +69,8 @@ struct Voter {
     name: String,
     id: MemberId,
     heard: Option<Instant>,
-    called: Option<Instant>,
+    /// When it was first called of late, and how often since.
+    called: Option<(Instant, u32)>,
 }
 
 /// An attempt at tenure that failed.
@@ -247,6 +250,19 @@ impl Group {
         self.tell(now);
     }
 
+    /// The election names another one than `former`: what that one said of itself is past.
+    pub(super) fn forget_holder(&mut self, former: MemberId) {
+        self.tenancy.holder.take_if(|it| it.id == former);
+    }
+
+    /// Somebody has come up, and should know who holds.
+    pub(super) fn tell_newcomer(&mut self, address: SocketAddr, out: &mut Outbox) {
+        if let Some(Fence(fence)) = self.tenancy.fence {
+            let lasts_ns = TOLD_FOR.0;
+            self.send(Route::To(address), &Body::Holds { fence, lasts_ns }, out);
+        }
+    }
+
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
         if let Err(error) = &done
@@ -318,9 +334,12 @@ impl Group {
             self.counters.unsent += 1;
             return;
         };
-        let is_time = |at: Instant| now - at >= CALL_VOTER_EVERY;
-        if voter.called.is_none_or(is_time) {
-            voter.called = Some(now);
+        let (since, times) = match voter.called {
+            Some((since, times)) if now - since < CALLS_IN => (since, times),
+            Some(_) | None => (now, 0),
+        };
+        if times < CALLS {
+            voter.called = Some((since, times + 1));
             self.broadcast(now, &body, out);
         }
     }

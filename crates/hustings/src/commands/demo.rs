@@ -17,14 +17,20 @@ use troupe::{Player, Troupe};
 
 /// Five real agents on loopback: elect, kill the leader, watch the next one.
 ///
-/// Starts five agent processes that find each other by multicast on this host's loopback, lets them
-/// elect a leader, kills it with SIGKILL, shows who takes over and how fast, starts the dead one
-/// again, and asks the new leader to leave. Ends by itself in a few seconds.
+/// Starts five agent processes that find each other by multicast on this host's loopback. They elect a
+/// leader, and three of them, the voters, grant it tenure: a lease with a fence, a number that only
+/// rises. Then the leader is killed with SIGKILL: another is named within milliseconds, but gets
+/// tenure only when the dead one's must have ended. The dead one is started again, and the new leader
+/// is asked to leave. Ends by itself in a few seconds.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// How often a leader announces itself: 1ms to 1s
     #[arg(long, value_name = "DURATION", default_value_t = ANNOUNCE, value_parser = announce)]
     announce: protocol::Duration,
+
+    /// How long tenure is granted at a time: 100ms to 5s
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = ttl)]
+    ttl: protocol::Duration,
 }
 
 /// As long as agents may take, but a leader announces itself between two acts.
@@ -36,6 +42,17 @@ const ANNOUNCE_BOUNDS: Bounds = Bounds {
 
 fn announce(text: &str) -> Result<protocol::Duration, String> {
     ANNOUNCE_BOUNDS.check(values::duration(text)?)
+}
+
+/// As short as agents may have it, but the next leader should not be long in coming.
+const TTL_BOUNDS: Bounds = Bounds {
+    longest: protocol::Duration::from_secs(5),
+    in_words: "100ms to 5s",
+    ..presets::TTL_BOUNDS
+};
+
+fn ttl(text: &str) -> Result<protocol::Duration, String> {
+    TTL_BOUNDS.check(values::duration(text)?)
 }
 
 const NAMES: [&str; 5] = ["alpha", "bravo", "charlie", "delta", "echo"];
@@ -54,94 +71,125 @@ impl Demo {
             colours: io::stdout().is_terminal(),
         };
         stage.say(format_args!(
-            "Five agents on this host, each a process of its own. They have never heard of each other."
+            "Five agents on this host, each a process of its own. They have never heard of each other.\n\
+             Who is elected leads only while it holds tenure: a lease of {}, granted by two of three voters.",
+            self.ttl
         ))?;
-        let mut troupe = Troupe::enter(&NAMES, self.announce)?;
+        let mut troupe = Troupe::enter(&NAMES, self.announce, self.ttl)?;
 
         let up = troupe.wait_all_up(PATIENCE)?;
-        let (leader, known) = troupe.wait_agreed(None, PATIENCE)?;
-        let elected = Span::between(up, known);
+        let first = troupe.wait_tenure(None, PATIENCE)?;
+        let elected = Span::between(up, first.known);
         stage.tell(
-            known,
+            first.known,
             format_args!(
-                "all five name {} their leader, {elected} after the last of them came up",
-                stage.leader(leader)
+                "{} leads with fence {}: all five know, {elected} after the last of them came up",
+                stage.leader(first.leader),
+                first.fence
             ),
         )?;
 
         troupe.rest(REST);
-        let pid = troupe.pid(leader);
-        let killed = troupe.kill(leader)?;
+        let settled = troupe.wait_tenure(None, PATIENCE)?;
+        if settled.fence != first.fence {
+            stage.tell(
+                settled.known,
+                format_args!(
+                    "{} leads with fence {}: of two who spoke up at once the better one",
+                    stage.leader(settled.leader),
+                    settled.fence
+                ),
+            )?;
+        }
+        let first = settled;
+        let pid = troupe.pid(first.leader);
+        let killed = troupe.kill(first.leader)?;
         stage.tell(
             killed,
             format_args!(
                 "kill -9 {pid}: {} is gone without a word",
-                stage.victim(leader)
+                stage.victim(first.leader)
             ),
         )?;
-        let (second, known) = troupe.wait_agreed(Some(leader), PATIENCE)?;
-        let crash = Span::between(killed, known);
+        let (named, known) = troupe.wait_named(Some(first.leader), PATIENCE)?;
+        let noticed = Span::between(killed, known);
         stage.tell(
             known,
             format_args!(
-                "the four others all name {}: {crash} after the kill",
-                stage.leader(second)
+                "the four others all name {}, {noticed} after the kill; it has to wait until the dead one's \
+                 tenure must have ended",
+                stage.name(named)
+            ),
+        )?;
+        let second = troupe.wait_tenure(Some(first.leader), PATIENCE)?;
+        let crash = Span::between(killed, second.known);
+        stage.tell(
+            second.known,
+            format_args!(
+                "{} leads with fence {}: {crash} after the kill",
+                stage.leader(second.leader),
+                second.fence
             ),
         )?;
 
         troupe.rest(REST);
-        let again = troupe.restart(leader)?;
+        let again = troupe.restart(first.leader)?;
         stage.tell(
             again,
-            format_args!("{} is started again", stage.name(leader)),
+            format_args!("{} is started again", stage.name(first.leader)),
         )?;
-        let (still, known) = troupe.wait_agreed(None, PATIENCE)?;
-        let back = Span::between(again, known);
-        let remark = match still == second {
+        let still = troupe.wait_tenure(None, PATIENCE)?;
+        let back = Span::between(again, still.known);
+        let remark = match still.fence == second.fence {
             true => "it follows: a leader that works is not unseated",
             false => "it leads again",
         };
         stage.tell(
-            known,
+            still.known,
             format_args!(
-                "all five name {}, {back} later; {remark}",
-                stage.leader(still)
+                "all five name {}, with fence {}, {back} later; {remark}",
+                stage.leader(still.leader),
+                still.fence
             ),
         )?;
 
         troupe.rest(REST);
-        let asked = troupe.terminate(still)?;
+        let asked = troupe.terminate(still.leader)?;
         stage.tell(
             asked,
             format_args!(
-                "{} is asked to stop (SIGTERM), and says goodbye",
-                stage.victim(still)
+                "{} is asked to stop (SIGTERM): it gives its tenure up, and says goodbye",
+                stage.victim(still.leader)
             ),
         )?;
-        let (third, known) = troupe.wait_agreed(Some(still), PATIENCE)?;
-        let leave = Span::between(asked, known);
+        let third = troupe.wait_tenure(Some(still.leader), PATIENCE)?;
+        let leave = Span::between(asked, third.known);
         stage.tell(
-            known,
+            third.known,
             format_args!(
-                "the four others all name {}: {leave} after the signal",
-                stage.leader(third)
+                "{} leads with fence {}: {leave} after the signal",
+                stage.leader(third.leader),
+                third.fence
             ),
         )?;
 
         troupe.rest(REST);
         troupe.exit()?;
-        stage.say(format_args!("\nNew leader known to every survivor"))?;
         stage.say(format_args!(
-            "  first election, from nothing     {elected:>10}"
+            "\nNew leader, with tenure, known to every survivor"
         ))?;
+        let rows = [
+            ("first election, from nothing", elected),
+            ("after the leader was killed", crash),
+            ("  of that, until it was noticed", noticed),
+            ("after the leader left", leave),
+        ];
+        for (what, span) in rows {
+            stage.say(format_args!("  {what:<32} {span:>10}"))?;
+        }
         stage.say(format_args!(
-            "  after the leader was killed      {crash:>10}"
-        ))?;
-        stage.say(format_args!(
-            "  after the leader left            {leave:>10}"
-        ))?;
-        stage.say(format_args!(
-            "Leadership here is advisory: for a moment two members may both take themselves for the leader."
+            "Fences {}, {}, {}: no two leaders ever had the same, and no two led at once.",
+            first.fence, second.fence, third.fence
         ))
     }
 }

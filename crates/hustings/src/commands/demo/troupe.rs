@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use hustings_agent::authority::voter_file::VoterFile;
 use hustings_agent::clock;
 use hustings_protocol::Instant;
+use hustings_protocol::tenure::Durable;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
@@ -25,9 +28,15 @@ impl fmt::Display for Player {
     }
 }
 
+/// How many of them grant tenure.
+const VOTERS: usize = 3;
+
 /// All of them.
 pub(super) struct Troupe {
     announce: hustings_protocol::Duration,
+    ttl: hustings_protocol::Duration,
+    /// Where the voters keep what they promise, each in a directory of its own.
+    state: PathBuf,
     /// A group of this run's own, so that two demos at once do not meet.
     group: String,
     agents: Vec<Agent>,
@@ -41,7 +50,25 @@ struct Agent {
     off: bool,
     up: Option<Instant>,
     /// Whom it names, and since when.
-    names: Option<(String, Instant)>,
+    names: Option<Named>,
+}
+
+/// Whom an agent names.
+#[derive(Debug, Clone)]
+struct Named {
+    leader: String,
+    /// Of its tenure, if it has one.
+    fence: Option<u64>,
+    since: Instant,
+}
+
+/// What all agree on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Agreed {
+    pub(super) leader: Player,
+    pub(super) fence: u64,
+    /// When the last of them knew.
+    pub(super) known: Instant,
 }
 
 /// What an agent prints with `--events`.
@@ -52,6 +79,8 @@ struct Line {
     up: bool,
     #[serde(default)]
     leader: Option<String>,
+    #[serde(default)]
+    fence: Option<u64>,
 }
 
 impl Troupe {
@@ -59,20 +88,38 @@ impl Troupe {
     pub(super) fn enter(
         names: &[&str],
         announce: hustings_protocol::Duration,
+        ttl: hustings_protocol::Duration,
     ) -> Result<Self, Failure> {
         let (voice, heard) = mpsc::channel();
+        let group = format!("demo-{}", std::process::id());
         let mut troupe = Self {
             announce,
-            group: format!("demo-{}", std::process::id()),
+            ttl,
+            state: std::env::temp_dir().join(format!("hustings-{group}")),
+            group,
             agents: Vec::new(),
             heard,
             voice,
         };
+        for voter in &names[..VOTERS] {
+            troupe.found(voter)?;
+        }
         for index in 0..names.len() {
             let agent = troupe.start(index)?;
             troupe.agents.push(agent);
         }
         Ok(troupe)
+    }
+
+    /// Makes a voter of a group that is new.
+    fn found(&self, voter: &str) -> Result<(), Failure> {
+        let state = self.state.join(voter);
+        let made = std::fs::create_dir_all(&state).map_err(|error| error.to_string());
+        let made = made.and_then(|()| {
+            VoterFile::create(&state, &self.group, voter, Durable::FOUNDING)
+                .map_err(|error| error.to_string())
+        });
+        made.map_err(|error| Failure::Failed(format!("cannot make voter {voter}: {error}")))
     }
 
     fn start(&self, index: usize) -> Result<Agent, Failure> {
@@ -84,6 +131,9 @@ impl Troupe {
             .args(["--name", NAMES[index], "--group", &self.group])
             .args(["--bind", "127.0.0.1:0", "--interface", "127.0.0.1"])
             .args(["--http", "off", "--announce", &self.announce.to_string()])
+            .args(["--voters", &NAMES[..VOTERS].join(",")])
+            .args(["--ttl", &self.ttl.to_string(), "--state"])
+            .arg(self.state.join(NAMES[index]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         // The demo shows what it shows, whatever is set for agents of this host.
@@ -151,21 +201,30 @@ impl Troupe {
 
     /// Waits until all who are there name the same leader, and not `former`. Returns who it is, and
     /// when the last of them knew.
-    pub(super) fn wait_agreed(
+    pub(super) fn wait_named(
         &mut self,
         former: Option<Player>,
         patience: Duration,
     ) -> Result<(Player, Instant), Failure> {
         self.wait("agree on a leader", patience, |agents| {
-            let present = || agents.iter().filter(|agent| !agent.off);
-            let named: Option<Vec<_>> = present().map(|agent| agent.names.as_ref()).collect();
-            let named = named?;
-            let (leader, _) = named.first()?;
-            let index = NAMES.iter().position(|name| name == leader)?;
-            let agree = named.iter().all(|(name, _)| name == leader);
-            let is_there = !agents[index].off && former != Some(Player(index));
-            let last = named.iter().map(|(_, since)| *since).max()?;
-            (agree && is_there).then_some((Player(index), last))
+            named_by_all(agents, former).map(|(leader, _, known)| (leader, known))
+        })
+    }
+
+    /// Waits until all who are there know that the leader, and not `former`, holds tenure.
+    pub(super) fn wait_tenure(
+        &mut self,
+        former: Option<Player>,
+        patience: Duration,
+    ) -> Result<Agreed, Failure> {
+        self.wait("grant a tenure", patience, |agents| {
+            let (leader, fence, known) = named_by_all(agents, former)?;
+            let fence = fence?;
+            Some(Agreed {
+                leader,
+                fence,
+                known,
+            })
         })
     }
 
@@ -213,7 +272,14 @@ impl Troupe {
         let at = Instant(line.time_ns);
         match line.up {
             true => agent.up = Some(at),
-            false => agent.names = line.leader.map(|leader| (leader, at)),
+            false => {
+                let fence = line.fence;
+                agent.names = line.leader.map(|leader| Named {
+                    leader,
+                    fence,
+                    since: at,
+                });
+            }
         }
     }
 
@@ -242,7 +308,26 @@ impl Drop for Troupe {
             let _ = agent.process.kill();
             let _ = agent.process.wait();
         }
+        // What the voters promised is of no use to anybody else.
+        let _ = std::fs::remove_dir_all(&self.state);
     }
+}
+
+/// Whom all who are there name, unless it is `former`: who it is, its fence if all know of the same, and since when.
+fn named_by_all(
+    agents: &[Agent],
+    former: Option<Player>,
+) -> Option<(Player, Option<u64>, Instant)> {
+    let present = agents.iter().filter(|agent| !agent.off);
+    let named: Option<Vec<&Named>> = present.map(|agent| agent.names.as_ref()).collect();
+    let named = named?;
+    let Named { leader, fence, .. } = *named.first()?;
+    let index = NAMES.iter().position(|name| name == leader)?;
+    let agree = named.iter().all(|it| it.leader == *leader);
+    let is_there = !agents[index].off && former != Some(Player(index));
+    let fence = fence.filter(|fence| named.iter().all(|it| it.fence == Some(*fence)));
+    let since = named.iter().map(|it| it.since).max()?;
+    (agree && is_there).then_some((Player(index), fence, since))
 }
 
 fn listen(index: usize, pid: u32, output: ChildStdout, voice: &Sender<(usize, u32, Line)>) {
