@@ -59,7 +59,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         };
         tokio::select! {
             biased;
-            code = supervise(workload, leadership, step_downs, resign) => code,
+            code = supervise(workload, leadership, step_downs, None, resign) => code,
             never = ready => never,
         }
     });

@@ -115,7 +115,7 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
         let _ = resigns.try_send(());
     };
     let outcome = tokio::select! {
-        outcome = workload::supervise(workload, leadership, step_downs, resign) => outcome,
+        outcome = workload::supervise(workload, leadership, step_downs, None, resign) => outcome,
         ended = agent.ended() => {
             // The command went with the future that watched over it.
             return ended.map_err(|error| Failure::Failed(error.to_string()));
