@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::back_off::BackOff;
-use super::fencing::Change;
+use super::fencing::{Change, Tenures};
 use super::guard::Guard;
 use super::lines::{Order, Report};
 use super::signals::Signals;
@@ -98,7 +98,7 @@ pub async fn supervise(
         workload,
         leadership,
         step_downs,
-        fencing,
+        tenures: fencing.map(Tenures::new),
         resign,
     };
     supervisor.run().await
@@ -108,7 +108,7 @@ struct Supervisor<R> {
     workload: Workload,
     leadership: watch::Receiver<Leadership>,
     step_downs: mpsc::Receiver<StepDown>,
-    fencing: Option<Fencing>,
+    tenures: Option<Tenures>,
     resign: R,
     signals: Signals,
 }
@@ -227,8 +227,8 @@ impl<R: FnMut()> Supervisor<R> {
         let grace = span_of(self.workload.grace);
         let granted = async {
             sleep(span).await;
-            match &mut self.fencing {
-                Some(fencing) => Some(fencing.granted(leadership.fence, grace).await),
+            match &mut self.tenures {
+                Some(tenures) => Some(tenures.granted(leadership.fence, grace).await),
                 None => None,
             }
         };
@@ -288,7 +288,7 @@ impl<R: FnMut()> Supervisor<R> {
                     cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
                     guard.order(Order::Stop(Signal::TERM)).await;
                 }
-                change = changed(&mut self.fencing, held) => match change {
+                change = changed(&mut self.tenures, held) => match change {
                     Change::Until(until) => guard.order(Order::Until(until)).await,
                     Change::LastWords(words) => guard.order(Order::LastWords(words)).await,
                     Change::Over if runs_on => {
@@ -350,9 +350,9 @@ async fn tenure_over(
 }
 
 /// What happens next to the tenure that is held. Nothing does where there is none.
-async fn changed(fencing: &mut Option<Fencing>, held: Option<Held>) -> Change {
-    match (fencing, held) {
-        (Some(fencing), Some(held)) => fencing.changed(held.fence).await,
+async fn changed(tenures: &mut Option<Tenures>, held: Option<Held>) -> Change {
+    match (tenures, held) {
+        (Some(tenures), Some(held)) => tenures.changed(held.fence).await,
         (None, _) | (_, None) => pending().await,
     }
 }

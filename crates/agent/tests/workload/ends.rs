@@ -9,7 +9,8 @@ use hustings_protocol::Instant;
 use rustix::process::Signal;
 use tokio::sync::{mpsc, watch};
 
-use crate::agent::{Agent, LONG, SHORT, assert_gone, eventually, scratch};
+use crate::agent::{Agent, LONG, scratch};
+use crate::processes::{SHORT, assert_gone, eventually};
 
 #[test]
 fn the_agent_ends_with_the_commands_exit_code() {
