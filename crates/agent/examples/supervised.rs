@@ -1,8 +1,11 @@
 //! A program that runs a command while it is told that it leads. The tests of `hustings_agent::workload` are
 //! what it is for.
 //!
-//! `supervised SOCKET AT_END SETTLE_MILLIS GRACE_MILLIS COMMAND...` connects to the abstract SOCKET and reads lines
-//! from it: "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign".
+//! `supervised SOCKET MODE AT_END SETTLE_MILLIS GRACE_MILLIS COMMAND...` connects to the abstract SOCKET and reads
+//! lines from it: "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign".
+//! The MODE is "advisory" or "fenced"; in the latter it also reads "hold FENCE NANOS" (until when, on the boot
+//! clock) and "lose", "words ADDRESS TEXT" and "words" for last words, and "drop": then it supervises no more,
+//! and lives on.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -13,7 +16,9 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use hustings_agent::workload::{self, AtEnd, Workload, stage_main, supervise};
+use hustings_agent::authority::last_words::LastWords;
+use hustings_agent::authority::{Fence, Held, Occupancy};
+use hustings_agent::workload::{self, AtEnd, Fencing, Workload, stage_main, supervise};
 use hustings_agent::{Leadership, Mode, Peer};
 use hustings_protocol::{Instant, MemberId};
 use tokio::sync::{mpsc, watch};
@@ -26,6 +31,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut next = || arguments.next().ok_or("too few arguments");
     let mut socket =
         UnixStream::connect_addr(&SocketAddr::from_abstract_name(next()?.as_bytes())?)?;
+    let is_fenced = next()? == "fenced";
     let at_end = at_end(&next()?)?;
     let settle = next()?.to_string_lossy().parse()?;
     let grace = next()?.to_string_lossy().parse()?;
@@ -36,17 +42,27 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         at_end,
     };
 
-    let (tell, leadership) = watch::channel(Leadership::unknown(
-        "choir",
-        "alto",
-        Mode::Advisory,
-        Instant(0),
-    ));
+    let nobody = Leadership::unknown("choir", "alto", Mode::Advisory, Instant(0));
+    let (tell, leadership) = watch::channel(nobody);
+    let (authority, tenure) = watch::channel(None);
+    let (sealer, last_words) = watch::channel(LastWords::default());
+    let (drop_it, mut dropped) = mpsc::channel(1);
     let lines = BufReader::new(socket.try_clone()?).lines();
     std::thread::spawn(move || {
         for (count, line) in (1..).zip(lines.map_while(Result::ok)) {
-            tell.send_replace(told(&line, count));
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["hold", fence, until] => drop(authority.send_replace(held(fence, until))),
+                ["lose"] => drop(authority.send_replace(None)),
+                ["words", ref words @ ..] => drop(sealer.send_replace(last(words))),
+                ["drop"] => drop(drop_it.try_send(())),
+                _ => drop(tell.send_replace(told(&line, count))),
+            }
         }
+    });
+    let fencing = is_fenced.then_some(Fencing {
+        tenure,
+        last_words,
+        work: Occupancy::default(),
     });
     let resign = {
         let mut socket = socket.try_clone()?;
@@ -64,11 +80,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         };
         tokio::select! {
             biased;
-            code = supervise(workload, leadership, step_downs, resign) => code,
+            code = supervise(workload, leadership, step_downs, fencing, resign) => Some(code),
             never = ready => never,
+            Some(()) = dropped.recv() => None,
         }
     });
-    Ok(ExitCode::from(code(supervised)))
+    match supervised {
+        Some(supervised) => Ok(ExitCode::from(code(supervised))),
+        None => loop {
+            std::thread::park();
+        },
+    }
 }
 
 fn code(supervised: Result<u8, workload::Error>) -> u8 {
@@ -85,6 +107,19 @@ fn at_end(word: &OsString) -> Result<AtEnd, String> {
         "restart" => Ok(AtEnd::Restart),
         other => Err(format!("what is {other} at the end?")),
     }
+}
+
+fn held(fence: &str, until: &str) -> Option<Held> {
+    Some(Held {
+        fence: Fence(fence.parse().ok()?),
+        until: Instant(until.parse().ok()?),
+    })
+}
+
+fn last(words: &[&str]) -> LastWords {
+    let pairs = words.chunks_exact(2);
+    let words = pairs.filter_map(|pair| Some((pair[0].parse().ok()?, pair[1].into())));
+    LastWords(words.collect())
 }
 
 /// What the leadership is from line number `count` on.

@@ -16,14 +16,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::authority::last_words::LastWords;
-use crate::authority::occupancy::Occupancy;
-use crate::authority::{Cell, Occupation, Request};
+use crate::authority::{Cell, Occupancy, Request};
 use crate::clock;
 use crate::config::{AgentConfig, GroupConfig, Unfit};
 use crate::group::{Group, GroupStatus};
 use crate::identity::member_id;
 use crate::leadership::Leadership;
 use crate::record::{Recorder, Recording};
+use crate::workload::Fencing;
 use exchange::Exchange;
 use offices::Offices;
 use step_down::Desk;
@@ -313,20 +313,14 @@ impl Handle {
         Ok(())
     }
 
-    /// What this member holds of `group`'s tenure. None in advisory mode, or if there is no such group.
-    pub fn cell(&self, group: &str) -> Option<Cell> {
-        self.outside(group)?.cell.clone()
-    }
-
-    /// From now on, and until what this returns is dropped, work goes on under tenure of `group`: it is not given up
-    /// meanwhile, only lost. Begin it before you look whether the member holds.
-    pub fn occupy(&self, group: &str) -> Option<Occupation> {
-        self.outside(group).map(|it| it.occupancy.begin())
-    }
-
-    /// What may be said for this member of `group` when it is dead. Only for a process that sees it die.
-    pub fn last_words(&self, group: &str) -> Option<watch::Receiver<LastWords>> {
-        self.outside(group).map(|it| it.last_words.subscribe())
+    /// What a command needs that runs under `group`'s tenure. None in advisory mode.
+    pub fn fencing(&self, group: &str) -> Option<Fencing> {
+        let outside = self.outside(group)?;
+        Some(Fencing {
+            tenure: outside.cell.clone()?,
+            last_words: outside.last_words.subscribe(),
+            work: outside.occupancy.clone(),
+        })
     }
 
     /// Whether this member can do its work. While it cannot, it neither tries to get tenure of `group` nor renews it.

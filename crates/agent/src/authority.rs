@@ -17,7 +17,7 @@ use hustings_protocol::{Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
 pub use hustings_protocol::tenure::{Fence, Held, Request};
-pub use occupancy::Occupation;
+pub use occupancy::{Occupancy, Occupation};
 
 use crate::clock;
 use crate::identity::member_id;

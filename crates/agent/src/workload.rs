@@ -24,20 +24,23 @@
 //! power to kill.
 
 mod back_off;
+mod deadline;
 mod error;
+mod fencing;
 mod guard;
 mod guardian;
-mod handover;
+mod launch;
 mod lines;
-mod processes;
-mod signals;
+pub(crate) mod signals;
 mod stages;
 mod supervisor;
+mod terms;
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 pub use error::Error;
+pub use fencing::Fencing;
 pub use stages::stage_main;
 pub use supervisor::supervise;
 

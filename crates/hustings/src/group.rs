@@ -153,12 +153,12 @@ impl Group {
     /// # Errors
     /// If nobody grants tenure in this group, or the member ended before, with the reason.
     pub async fn tenure(&mut self) -> Result<Tenure, NoTenure> {
-        let handle = self.agent.handle().clone();
-        let cell = handle.cell(&self.name).ok_or(NoTenure::Advisory)?;
+        let fencing = self.agent.handle().fencing(&self.name);
+        let fencing = fencing.ok_or(NoTenure::Advisory)?;
         loop {
             // Work begins before the look: what is held then is not given up meanwhile.
-            let occupation = handle.occupy(&self.name).ok_or(NoTenure::Advisory)?;
-            if let Some(tenure) = Tenure::begin(&cell, &self.leadership, occupation) {
+            let work = fencing.work.begin();
+            if let Some(tenure) = Tenure::begin(&fencing.tenure, &self.leadership, work) {
                 return Ok(tenure);
             }
             let mut leadership = self.leadership.clone();

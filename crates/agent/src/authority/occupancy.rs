@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 /// Counts the work that goes on in one group.
-#[derive(Debug, Clone)]
-pub(crate) struct Occupancy {
+#[derive(Debug, Clone, Default)]
+pub struct Occupancy {
     count: Arc<AtomicUsize>,
     /// Told when work stops.
     stopped: Arc<Notify>,
@@ -23,12 +23,13 @@ impl Occupancy {
         Self { count, stopped }
     }
 
-    pub(crate) fn is_occupied(&self) -> bool {
+    /// Whether work goes on.
+    pub fn is_occupied(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Work begins.
-    pub(crate) fn begin(&self) -> Occupation {
+    /// Work begins, and goes on until what this returns is dropped.
+    pub fn begin(&self) -> Occupation {
         self.count.fetch_add(1, Ordering::SeqCst);
         Occupation(self.clone())
     }

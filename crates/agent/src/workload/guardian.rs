@@ -1,32 +1,45 @@
 //! The guardian: the process that has the command for a child, adopts its orphans, and outlives none of them.
+//!
+//! Assumes   that the machine gives it a turn within the margin of [`Deadline`], and that nobody
+//!           stops (STOP) it
+//! Promises  nothing of the command is left when its tenure ends, whether or not the agent can say so;
+//!           the agent's last words are sent only when nothing of the command is left and the agent is dead
+//!
+//! A machine that was suspended wakes up all its processes at once: the guardian kills a command whose tenure
+//! ended meanwhile as soon as it has its turn, and the command may have had one before. What the command says then
+//! bears an old fence, by which the resource knows it.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream as BlockingStream;
-use std::os::unix::process::CommandExt;
-use std::time::Duration;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
-use rustix::process::{Pid, Signal, getpid, kill_process_group};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
+use hustings_protocol::{Duration, Instant};
+use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::handover;
-use super::lines::{Ending, Order, Report};
-use super::processes::{SWEEP_EVERY, descendants, kill_descendants, reap, send};
-use super::stages::Stage;
+use super::deadline::Deadline;
+use super::launch::launch;
+use super::lines::{Order, Report};
+use super::signals::meant_for_the_command;
+use super::terms::{Early, Terms};
+use crate::authority::last_words::LastWords;
+use crate::handover::Handed;
+use crate::inbox::Inbox;
+use crate::processes::{Ending, SWEEP_EVERY, Sweep, descendants, has_ended, reap, send};
+use crate::vigil::Vigil;
+use crate::{clock, handover, obituary};
 
-/// Processes that live on so long after they were killed are worth a complaint.
-const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
+/// What the guardian listens to.
+struct Ears {
+    vigil: Vigil,
+    agent: Inbox<UnixStream>,
+}
 
 struct Guardian {
     /// The command's first process, which leads its process group.
     command: Pid,
     grace: Duration,
+    terms: Terms,
     phase: Phase,
     /// Whether the process group was sent TERM. Others it may ignore, as shells make background jobs ignore INT.
     group_was_sent_term: bool,
@@ -37,99 +50,131 @@ struct Guardian {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// All have been asked to end. A time too far off to be told is None.
+    /// All have been asked to end.
     Stopping {
-        kill_at: Option<Instant>,
+        kill_at: Instant,
     },
-    Killing {
-        complain_at: Option<Instant>,
-    },
+    Killing(Sweep),
 }
 
 /// Runs the command, obeys the agent, and returns when neither the command nor any descendant of it is left.
-pub(super) async fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
-    let mut child_ended = signal(SignalKind::child())?;
-    let (agent, input) = handover::receive()?;
-    let called_off = called_off(&agent)?;
-    agent.set_nonblocking(true)?;
-    let mut agent = BufReader::new(UnixStream::from_std(agent)?);
-    if let Some(ending) = called_off {
-        return report(&mut agent, Report::Ended(ending)).await;
-    }
-    let command = match start(input, command)? {
-        Ok(command) => command,
-        Err(errno) => return report(&mut agent, Report::Refused { errno }).await,
-    };
-    let pid = command.as_raw_nonzero().get();
-    report(&mut agent, Report::Started { pid }).await?;
+pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
+    // Signals that reach this process are the command's and the agent's affair.
+    let vigil = Vigil::begin(meant_for_the_command()?)?;
+    let Handed {
+        socket,
+        input,
+        witness,
+    } = handover::receive()?;
+    let agent = Inbox::new(socket);
+    let mut ears = Ears { vigil, agent };
+    let Early {
+        terms,
+        passed,
+        called_off,
+    } = Early::listen(&mut ears.agent, clock::now());
 
-    let mut guardian = Guardian {
-        command,
-        grace,
-        phase: Phase::Running,
-        group_was_sent_term: false,
-        ending: None,
+    let launched = match called_off {
+        Some(ending) => Err(vec![Report::Ended(ending)]),
+        None => launch(input, command, terms.stop_at(grace))?,
     };
-    let mut orders = agent.lines();
-    while guardian.reap()? {
-        let wake_at = guardian.wake_at();
-        tokio::select! {
-            _ = child_ended.recv() => {}
-            line = orders.next_line(), if !guardian.is_killing() => guardian.on_line(line.ok().flatten()),
-            () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => guardian.kill(),
+    let (terms, reports) = match launched {
+        Ok(command) => {
+            let pid = command.as_raw_nonzero().get();
+            ears.report(Report::Started { pid })?;
+            for signal in passed {
+                send(command, signal);
+            }
+            let guardian = Guardian {
+                command,
+                grace,
+                terms,
+                phase: Phase::Running,
+                group_was_sent_term: false,
+                ending: None,
+            };
+            let (terms, ending) = guardian.watch(&mut ears)?;
+            (terms, vec![Report::Ended(ending)])
         }
-    }
-    let ending = guardian.ending.ok_or(io::ErrorKind::NotFound)?;
-    report(orders.get_mut(), Report::Ended(ending)).await
-}
-
-/// How a command ends that need not be started: leadership may be lost, or the agent end, while the processes come
-/// up that watch over it. Orders are left where they are.
-fn called_off(agent: &BlockingStream) -> io::Result<Option<Ending>> {
-    let mut bytes = [0; 256];
-    let length = match recv(agent, &mut bytes[..], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-        Ok((0, _)) => return Ok(Some(Ending::killed_by(Signal::KILL))),
-        Ok((length, _)) => length,
-        Err(Errno::AGAIN) => return Ok(None),
-        Err(error) => return Err(error.into()),
+        Err(reports) => (terms, reports),
     };
-    let orders = String::from_utf8_lossy(&bytes[..length]);
-    let mut stops = orders.lines().filter_map(|line| match line.parse() {
-        Ok(Order::Stop(signal)) => Some(Ending::killed_by(signal)),
-        Ok(Order::Pass(_)) | Err(_) => None,
-    });
-    Ok(stops.next())
+    for report in reports {
+        ears.report(report)?;
+    }
+    speak_for_the_dead(&mut ears, witness, terms)
 }
 
-/// Starts the command, and waits until it runs: a signal for it must not hit the process that is about to
-/// become it. Inside is the error number, if the system refuses.
-fn start(input: OwnedFd, command: &[OsString]) -> io::Result<Result<Pid, i32>> {
-    let (mut socket, theirs) = handover::pair(input.as_fd())?;
-    drop(input);
-    let guardian = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
-    let child = Stage::Exec
-        .command(guardian, command)
-        .stdin(theirs)
-        .process_group(0)
-        .spawn()?;
-    let mut errno = String::new();
-    socket.read_to_string(&mut errno)?;
-    Ok(match errno.parse() {
-        Ok(errno) => Err(errno),
-        Err(_) => Ok(Pid::from_child(&child)),
-    })
+/// Sends the agent's last words if it is dead. Nothing is left of the command by now.
+///
+/// That its socket has ended is no proof: an agent may close it and live. The witness is, which tells of the end of
+/// that very process, whoever may have its number now. It is waited for until the tenure is over, and nothing is
+/// left to be said.
+fn speak_for_the_dead(
+    ears: &mut Ears,
+    witness: Option<OwnedFd>,
+    mut terms: Terms,
+) -> io::Result<()> {
+    for line in ears.agent.arrived() {
+        terms.last_words = match line.parse() {
+            Ok(Order::LastWords(words)) => words,
+            Ok(Order::Stop(_) | Order::Pass(_) | Order::Until(_)) => continue,
+            Err(_) => LastWords::default(),
+        };
+    }
+    let (true, Some(witness)) = (ears.agent.has_ended, witness) else {
+        return Ok(());
+    };
+    let until = terms.deadline.map_or(Instant::START, Deadline::until);
+    while !has_ended(&witness)? {
+        if terms.last_words.0.is_empty() || until <= clock::now() {
+            return Ok(());
+        }
+        ears.vigil.wait(&[witness.as_fd()], Some(until))?;
+        ears.vigil.sent();
+    }
+    obituary::send(&terms.last_words);
+    Ok(())
 }
 
-/// Tells the agent. If it has ended, reading from it will say so.
-async fn report(agent: &mut BufReader<UnixStream>, report: Report) -> io::Result<()> {
-    match agent.write_all(format!("{report}\n").as_bytes()).await {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done,
+impl Ears {
+    /// Waits until there is something to hear, or to do.
+    fn wait(&mut self, moment: Option<Instant>) -> io::Result<()> {
+        let agent = Some(self.agent.socket.as_fd()).filter(|_| !self.agent.has_ended);
+        let files: Vec<BorrowedFd<'_>> = agent.into_iter().collect();
+        self.vigil.wait(&files, moment)?;
+        self.vigil.sent();
+        Ok(())
+    }
+
+    /// Tells the agent. If it has ended, reading from it will say so.
+    fn report(&mut self, report: Report) -> io::Result<()> {
+        match writeln!(self.agent.socket, "{report}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            done => done,
+        }
     }
 }
 
 // What happens: decides.
 impl Guardian {
+    /// Returns when nothing is left of the command.
+    fn watch(mut self, ears: &mut Ears) -> io::Result<(Terms, Ending)> {
+        while self.reap()? {
+            ears.wait(self.wake_at())?;
+            for line in ears.agent.arrived() {
+                self.on_line(&line);
+            }
+            if ears.agent.has_ended {
+                self.kill();
+            }
+            if self.on_time(clock::now()) {
+                ears.report(Report::Expired)?;
+            }
+        }
+        let ending = self.ending.ok_or(io::ErrorKind::NotFound)?;
+        Ok((self.terms, ending))
+    }
+
     /// Takes note of who has ended. False if nobody is left.
     fn reap(&mut self) -> io::Result<bool> {
         let reaped = reap()?;
@@ -139,33 +184,61 @@ impl Guardian {
                 self.stop_the_rest()?;
             }
         }
-        if self.is_killing() && reaped.others {
-            self.sweep()?;
+        if let Phase::Killing(sweep) = &mut self.phase
+            && reaped.others
+        {
+            sweep.go()?;
         }
         Ok(reaped.others)
     }
 
-    /// None: the agent has ended.
-    fn on_line(&mut self, line: Option<String>) {
-        match line.map(|line| line.parse()) {
-            Some(Ok(Order::Stop(signal))) => self.stop(signal),
-            Some(Ok(Order::Pass(signal))) if self.ending.is_none() => send(self.command, signal),
-            Some(Ok(Order::Pass(_))) => {}
-            // Without an agent that can be understood nobody knows who leads.
-            Some(Err(_)) | None => self.kill(),
+    fn on_line(&mut self, line: &str) {
+        match line.parse() {
+            Ok(Order::Stop(signal)) => self.stop(signal),
+            Ok(Order::Pass(signal)) if self.ending.is_none() => send(self.command, signal),
+            Ok(Order::Pass(_)) => {}
+            Ok(Order::Until(until)) => self.terms.end_at(until, clock::now()),
+            Ok(Order::LastWords(words)) => self.terms.last_words = words,
+            // Without an agent that can be understood nobody knows who leads, nor what it has taken back.
+            Err(_) => {
+                self.terms.last_words = LastWords::default();
+                self.kill();
+            }
         }
     }
 
     fn wake_at(&self) -> Option<Instant> {
+        let deadline = self.terms.deadline;
         match self.phase {
-            Phase::Running => None,
-            Phase::Stopping { kill_at } => kill_at,
-            Phase::Killing { .. } => Some(Instant::now() + SWEEP_EVERY),
+            Phase::Running => self.terms.stop_at(self.grace),
+            Phase::Stopping { kill_at } => {
+                let enforced = deadline.map_or(kill_at, Deadline::kill_at);
+                Some(kill_at.min(enforced))
+            }
+            Phase::Killing(_) => Some(clock::now() + SWEEP_EVERY),
         }
     }
 
+    /// Something may be due. Whether the command is told to stop because its tenure is about to end: a renewal that
+    /// comes later does not take that back, it only leaves the command more of its grace.
+    fn on_time(&mut self, now: Instant) -> bool {
+        if self.wake_at().is_none_or(|time| now < time) {
+            return false;
+        }
+        match self.phase {
+            Phase::Running => {
+                self.stop(Signal::TERM);
+                return true;
+            }
+            Phase::Stopping { .. } => self.kill(),
+            // Reaping sweeps.
+            Phase::Killing(_) => {}
+        }
+        false
+    }
+
     fn is_killing(&self) -> bool {
-        matches!(self.phase, Phase::Killing { .. })
+        matches!(self.phase, Phase::Killing(_))
     }
 }
 
@@ -194,37 +267,16 @@ impl Guardian {
 
     fn begin_grace(&mut self) {
         if self.phase == Phase::Running {
-            let kill_at = Instant::now().checked_add(self.grace);
+            let kill_at = clock::now() + self.grace;
             self.phase = Phase::Stopping { kill_at };
         }
     }
 
     fn kill(&mut self) {
         if !self.is_killing() {
-            let complain_at = Some(Instant::now() + COMPLAIN_AFTER);
-            self.phase = Phase::Killing { complain_at };
+            self.phase = Phase::Killing(Sweep::begin());
             self.send_to_group(Signal::KILL);
         }
-    }
-
-    /// Kills whoever is left. Those that start others meanwhile are caught by the next sweep.
-    fn sweep(&mut self) -> io::Result<()> {
-        let left = kill_descendants()?;
-        if let Phase::Killing {
-            complain_at: Some(time),
-        } = self.phase
-            && time <= Instant::now()
-        {
-            self.phase = Phase::Killing { complain_at: None };
-            let pids: Vec<_> = left.iter().map(|process| process.pid.to_string()).collect();
-            // If nobody listens there, there is nobody to tell.
-            let _ = writeln!(
-                io::stderr(),
-                "warning: killed processes of the command have not ended: see what holds {}",
-                pids.join(" ")
-            );
-        }
-        Ok(())
     }
 
     /// While the first process has not been reaped, no other group can have its number.
@@ -233,32 +285,5 @@ impl Guardian {
             // An error says that all of the group have ended: reaping shows it.
             let _ = kill_process_group(self.command, signal);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::os::unix::net::UnixStream;
-
-    use super::{Ending, called_off};
-
-    #[test]
-    fn a_command_that_is_stopped_before_it_has_started_need_not_be() {
-        let (mut agent, guardian) = UnixStream::pair().expect("sockets can be had");
-        let expect = |ending| assert_eq!(called_off(&guardian).ok(), Some(ending));
-        expect(None);
-        agent.write_all(b"pass 10\n").expect("it is open");
-        expect(None);
-        agent.write_all(b"stop 15\n").expect("it is open");
-        expect(Some(Ending::Killed(15)));
-        expect(Some(Ending::Killed(15)));
-    }
-
-    #[test]
-    fn nor_one_whose_agent_has_ended() {
-        let (agent, guardian) = UnixStream::pair().expect("sockets can be had");
-        drop(agent);
-        assert_eq!(called_off(&guardian).ok(), Some(Some(Ending::Killed(9))));
     }
 }

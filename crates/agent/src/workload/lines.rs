@@ -3,62 +3,38 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rustix::process::{Signal, WaitStatus};
+use hustings_protocol::Instant;
+use rustix::process::Signal;
+
+use crate::authority::last_words::LastWords;
+use crate::obituary;
+use crate::processes::Ending;
 
 /// What the agent tells the guardian.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Order {
     /// End the command: this signal for its process group, and after the grace nobody may be left.
     Stop(Signal),
     /// Hand a signal to the command's first process.
     Pass(Signal),
+    /// The tenure under which the command runs ends at this moment on the boot clock, if no other word comes.
+    Until(Instant),
+    /// What to say when both the agent and the command are dead. The last that was given counts.
+    LastWords(LastWords),
 }
 
 /// What the guardian tells the agent: one of the first two, then one ending; of a command that was stopped before it
-/// was started, the ending alone.
+/// was started, the ending alone. Before the ending, it may say that the tenure was about to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     /// The command runs, as this process.
     Started { pid: i32 },
     /// The system refused to run the command, with this error number.
     Refused { errno: i32 },
+    /// The tenure is about to end: the command is being stopped, whatever comes.
+    Expired,
     /// The command has ended, and all its descendants have.
     Ended(Ending),
-}
-
-/// How the command's first process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
-    /// It exited with this code.
-    Exited(u8),
-    /// It died by this signal.
-    Killed(u8),
-}
-
-impl Ending {
-    /// How a process ended of which the system says this. None if it has not ended.
-    pub(super) fn of(status: WaitStatus) -> Option<Self> {
-        let exited = status.exit_status().map(low_byte).map(Self::Exited);
-        exited.or_else(|| status.terminating_signal().map(low_byte).map(Self::Killed))
-    }
-
-    /// How a process ends that this signal ends.
-    pub(super) fn killed_by(signal: Signal) -> Self {
-        Self::Killed(low_byte(signal.as_raw()))
-    }
-
-    /// The exit code that a shell would give it.
-    pub(super) fn code(self) -> u8 {
-        match self {
-            Self::Exited(code) => code,
-            Self::Killed(signal) => signal.saturating_add(128),
-        }
-    }
-}
-
-/// The system keeps exit codes and signal numbers in eight bits.
-fn low_byte(number: i32) -> u8 {
-    number.to_le_bytes()[0]
 }
 
 impl fmt::Display for Order {
@@ -66,6 +42,8 @@ impl fmt::Display for Order {
         match self {
             Self::Stop(signal) => write!(f, "stop {}", signal.as_raw()),
             Self::Pass(signal) => write!(f, "pass {}", signal.as_raw()),
+            Self::Until(moment) => write!(f, "until {}", moment.0),
+            Self::LastWords(words) => write!(f, "words {}", obituary::to_line(words)),
         }
     }
 }
@@ -74,13 +52,16 @@ impl FromStr for Order {
     type Err = Unreadable;
 
     fn from_str(line: &str) -> Result<Self, Unreadable> {
-        let (word, number) = split(line)?;
-        let signal = Signal::from_named_raw(number).ok_or(Unreadable)?;
-        match word {
-            "stop" => Ok(Self::Stop(signal)),
-            "pass" => Ok(Self::Pass(signal)),
-            _ => Err(Unreadable),
-        }
+        let (word, rest) = line.split_once(' ').ok_or(Unreadable)?;
+        let signal = || Signal::from_named_raw(rest.parse().ok()?);
+        let order = match word {
+            "stop" => signal().map(Self::Stop),
+            "pass" => signal().map(Self::Pass),
+            "until" => rest.parse().ok().map(|nanos| Self::Until(Instant(nanos))),
+            "words" => obituary::from_line(rest).map(Self::LastWords),
+            _ => None,
+        };
+        order.ok_or(Unreadable)
     }
 }
 
@@ -89,6 +70,7 @@ impl fmt::Display for Report {
         match self {
             Self::Started { pid } => write!(f, "started {pid}"),
             Self::Refused { errno } => write!(f, "refused {errno}"),
+            Self::Expired => write!(f, "expired"),
             Self::Ended(Ending::Exited(code)) => write!(f, "exited {code}"),
             Self::Ended(Ending::Killed(signal)) => write!(f, "killed {signal}"),
         }
@@ -99,7 +81,11 @@ impl FromStr for Report {
     type Err = Unreadable;
 
     fn from_str(line: &str) -> Result<Self, Unreadable> {
-        let (word, number) = split(line)?;
+        if line == "expired" {
+            return Ok(Self::Expired);
+        }
+        let (word, number) = line.split_once(' ').ok_or(Unreadable)?;
+        let number: i32 = number.parse().map_err(|_| Unreadable)?;
         let byte = || u8::try_from(number).map_err(|_| Unreadable);
         match word {
             "started" => Ok(Self::Started { pid: number }),
@@ -115,23 +101,26 @@ impl FromStr for Report {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-fn split(line: &str) -> Result<(&str, i32), Unreadable> {
-    let (word, number) = line.split_once(' ').ok_or(Unreadable)?;
-    Ok((word, number.parse().map_err(|_| Unreadable)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_written_is_read() {
-        for order in [Order::Stop(Signal::TERM), Order::Pass(Signal::USR1)] {
+        let address = "127.0.0.1:4101".parse().expect("an address");
+        for order in [
+            Order::Stop(Signal::TERM),
+            Order::Pass(Signal::USR1),
+            Order::Until(Instant(u64::MAX)),
+            Order::LastWords(LastWords(vec![(address, b"farewell".to_vec())])),
+            Order::LastWords(LastWords::default()),
+        ] {
             assert_eq!(order.to_string().parse(), Ok(order));
         }
         for report in [
             Report::Started { pid: 4321 },
             Report::Refused { errno: 2 },
+            Report::Expired,
             Report::Ended(Ending::Exited(255)),
             Report::Ended(Ending::Killed(9)),
         ] {
@@ -141,17 +130,28 @@ mod tests {
 
     #[test]
     fn other_lines_are_refused() {
-        for line in ["", "stop", "stop 0", "stop 999", "pass TERM", "end 15"] {
+        for line in [
+            "",
+            "stop",
+            "stop 0",
+            "stop 999",
+            "pass TERM",
+            "end 15",
+            "until -1",
+            "words",
+            "words 127.0.0.1:4101 00",
+        ] {
             assert_eq!(line.parse::<Order>(), Err(Unreadable), "{line}");
         }
-        for line in ["", "started", "exited 256", "killed -1", "died 9"] {
+        for line in [
+            "",
+            "started",
+            "expired 1",
+            "exited 256",
+            "killed -1",
+            "died 9",
+        ] {
             assert_eq!(line.parse::<Report>(), Err(Unreadable), "{line}");
         }
-    }
-
-    #[test]
-    fn codes_are_those_of_a_shell() {
-        assert_eq!(Ending::Exited(3).code(), 3);
-        assert_eq!(Ending::Killed(15).code(), 143);
     }
 }

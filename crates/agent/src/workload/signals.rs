@@ -28,10 +28,7 @@ impl Signals {
     /// Listens from now on, until the process ends. Signals that this process was started to ignore, as by
     /// nohup, it still ignores, and so will the command.
     pub(super) fn listen() -> io::Result<Self> {
-        let ignored = ignored(&fs::read_to_string("/proc/self/status")?);
-        let heard = MEANT_FOR_THE_COMMAND
-            .into_iter()
-            .filter(|signal| ignored & bit(*signal) == 0);
+        let heard = meant_for_the_command()?.into_iter();
         let stream = |kind: Signal| Ok((kind, signal(SignalKind::from_raw(kind.as_raw()))?));
         let streams = heard.map(stream).collect::<io::Result<_>>()?;
         Ok(Self { streams })
@@ -49,6 +46,14 @@ impl Signals {
         })
         .await
     }
+}
+
+/// The signals that are meant for the command, save those that this process was started to ignore.
+pub(crate) fn meant_for_the_command() -> io::Result<Vec<Signal>> {
+    let ignored = ignored(&fs::read_to_string("/proc/self/status")?);
+    let mut heard = MEANT_FOR_THE_COMMAND.to_vec();
+    heard.retain(|signal| ignored & bit(*signal) == 0);
+    Ok(heard)
 }
 
 /// The set of ignored signals from `/proc/PID/status`.

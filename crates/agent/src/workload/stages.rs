@@ -5,19 +5,18 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
+use hustings_protocol::Duration;
 use rustix::process::{
     Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
 };
 use rustix::thread::set_name;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::sleep;
 
 use super::guardian::guard;
-use super::handover;
-use super::processes::{SWEEP_EVERY, kill_descendants, reap};
-use super::signals::Signals;
+use super::signals::meant_for_the_command;
+use crate::processes::{SWEEP_EVERY, Sweep, reap};
+use crate::vigil::Vigil;
+use crate::{clock, handover};
 
 /// A process that the agent's executable can be started as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,10 +96,13 @@ fn parse(number: &OsStr) -> Option<u64> {
 
 fn run(stage: Stage, number: u64, command: &[OsString]) -> io::Result<()> {
     match stage {
-        Stage::Warden => watch(c"hustings-warden", ward(number, command)),
+        Stage::Warden => {
+            adopt_orphans(c"hustings-warden")?;
+            ward(number, command)
+        }
         Stage::Guardian => {
-            let grace = Duration::from_millis(number);
-            watch(c"hustings-guard", guard(grace, command))
+            adopt_orphans(c"hustings-guard")?;
+            guard(Duration::from_millis(number), command)
         }
         Stage::Exec => match become_command(number, command) {
             Ok(never) => match never {},
@@ -109,40 +111,34 @@ fn run(stage: Stage, number: u64, command: &[OsString]) -> io::Result<()> {
     }
 }
 
-/// Watches over descendants: whatever becomes an orphan below this process becomes its child.
-fn watch(name: &CStr, work: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+/// Whatever becomes an orphan below this process becomes its child.
+fn adopt_orphans(name: &CStr) -> io::Result<()> {
     // The executable was started by a path that would make it "exe" in lists of processes.
     set_name(name)?;
-    set_child_subreaper(Some(getpid()))?;
-    // One thread: the command's parent-death signal comes when the thread dies that started it.
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(async {
-            // A signal to all of a service's processes at once is the command's and the agent's affair.
-            let _deaf = Signals::listen()?;
-            work.await
-        })
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// Starts the guardian. If it ends and leaves anyone behind, it was killed: then so are they.
-async fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
-    let mut child_ended = signal(SignalKind::child())?;
+fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
+    // Signals that reach this process are the command's and the agent's affair.
+    let mut vigil = Vigil::begin(meant_for_the_command()?)?;
     let guardian = Stage::Guardian.command(grace_millis, command).spawn()?;
     let guardian = Pid::from_child(&guardian);
-    let mut guarded = true;
+    let mut sweep: Option<Sweep> = None;
     loop {
         let reaped = reap()?;
         if !reaped.others {
             return Ok(());
         }
-        guarded &= !reaped.ended.iter().any(|(pid, _)| *pid == guardian);
-        if guarded {
-            child_ended.recv().await;
-        } else {
-            kill_descendants()?;
-            sleep(SWEEP_EVERY).await;
+        if reaped.ended.iter().any(|(pid, _)| *pid == guardian) {
+            sweep = Some(Sweep::begin());
         }
+        let again_at = sweep.is_some().then(|| clock::now() + SWEEP_EVERY);
+        if let Some(sweep) = &mut sweep {
+            sweep.go()?;
+        }
+        vigil.wait(&[], again_at)?;
+        vigil.sent();
     }
 }
 
@@ -154,7 +150,9 @@ fn become_command(guardian: u64, command: &[OsString]) -> io::Result<Infallible>
     if parent != Some(guardian) {
         return Err(io::Error::other("its guardian has ended"));
     }
-    let (mut socket, input) = handover::receive()?;
+    let handover::Handed {
+        mut socket, input, ..
+    } = handover::receive()?;
     let [program, arguments @ ..] = command else {
         return Err(io::ErrorKind::InvalidInput.into());
     };

@@ -1,11 +1,11 @@
 //! The agent's side: when the command starts, when it stops, and what follows when it ends.
 
 use std::ffi::OsStr;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use hustings_protocol::Instant as BootTime;
+use hustings_protocol::{Duration as BootSpan, Instant as BootTime};
 use rustix::process::Signal;
 use tokio::sync::watch::error::RecvError;
 use tokio::sync::{mpsc, watch};
@@ -13,10 +13,13 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::back_off::BackOff;
+use super::fencing::{Change, Tenures};
 use super::guard::Guard;
-use super::lines::{Ending, Order, Report};
+use super::lines::{Order, Report};
 use super::signals::Signals;
-use super::{AtEnd, Error, Workload};
+use super::{AtEnd, Error, Fencing, Workload};
+use crate::authority::{Held, Occupation};
+use crate::processes::Ending;
 use crate::{Leadership, StepDown};
 
 /// Runs the command whenever `leadership` says that this member leads, and has done so for
@@ -30,6 +33,13 @@ use crate::{Leadership, StepDown};
 /// A command serves one tenure. If this member leads again with another [`fence`](Leadership::fence), or
 /// [`since`](Leadership::since) another time, the command is stopped and started anew. No command starts before
 /// the last descendant of the one before has ended.
+///
+/// With `fencing` the command runs only while tenure is held as well, and gets the fence of what is held. It starts
+/// when enough of the tenure is left. The guardian knows its end, and if that comes near without a renewal the command
+/// is told to stop and then killed, so that nothing of it is left at the end: even if this process is stopped,
+/// or hangs. A renewal that comes after the command was told to stop does not take that back; if the tenure goes
+/// on, the command is started anew. If this process dies, and nothing is left of the command, the guardian sends the
+/// last words that it was given: then the tenure need not run out.
 ///
 /// From its first poll on, and until the process ends, signals are handled like this:
 /// - TERM and INT stop the command and end the supervision, with the command's exit code, or 128 + n if it died
@@ -63,7 +73,7 @@ use crate::{Leadership, StepDown};
 /// };
 /// let leadership = agent.watch("backup")?;
 /// let step_downs = agent.before_stepping_down("backup")?;
-/// let code = match supervise(workload, leadership, step_downs, || ()).await {
+/// let code = match supervise(workload, leadership, step_downs, None, || ()).await {
 ///     Ok(code) => code,
 ///     Err(error) => {
 ///         eprintln!("error: {error}");
@@ -77,6 +87,7 @@ pub async fn supervise(
     workload: Workload,
     leadership: watch::Receiver<Leadership>,
     step_downs: mpsc::Receiver<StepDown>,
+    fencing: Option<Fencing>,
     resign: impl FnMut(),
 ) -> Result<u8, Error> {
     if workload.command.is_empty() {
@@ -87,6 +98,7 @@ pub async fn supervise(
         workload,
         leadership,
         step_downs,
+        tenures: fencing.map(Tenures::new),
         resign,
     };
     supervisor.run().await
@@ -96,6 +108,7 @@ struct Supervisor<R> {
     workload: Workload,
     leadership: watch::Receiver<Leadership>,
     step_downs: mpsc::Receiver<StepDown>,
+    tenures: Option<Tenures>,
     resign: R,
     signals: Signals,
 }
@@ -121,6 +134,8 @@ enum Cause {
     Itself,
     /// Its tenure is over.
     TenureOver,
+    /// Its member leads on, but what it held has ended, or was about to.
+    Expired,
     /// Its member is to step down, which it does when the command has ended.
     SteppingDown(StepDown),
     /// Nobody says any more who leads.
@@ -134,6 +149,7 @@ impl Cause {
         match self {
             Self::Itself => "by itself",
             Self::TenureOver => "its member no longer leads",
+            Self::Expired => "its tenure is not held any longer",
             Self::SteppingDown(_) => "its member steps down",
             Self::LeadershipUnknown => "nobody says who leads",
             Self::Asked => "as asked",
@@ -169,16 +185,22 @@ impl<R: FnMut()> Supervisor<R> {
         // A tenure that has lasted so long once need not do so again for a command that is restarted.
         let mut wait = self.workload.settle;
         loop {
-            if let ControlFlow::Break(code) = self.wait(leadership, wait).await {
-                return Ok(code);
-            }
+            let (held, work) = match self.wait(leadership, wait).await {
+                ControlFlow::Continue(granted) => granted.unzip(),
+                ControlFlow::Break(code) => return Ok(code),
+            };
             let started = Instant::now();
-            let (cause, ending) = self.run_once(leadership).await?;
+            let (cause, ending) = self.run_once(leadership, held).await?;
+            drop(work); // nothing of it is left: now tenure may be given up
             let code = ending.code();
             info!(code, "the command has ended: {}", cause.in_words());
             match (cause, self.workload.at_end) {
                 (Cause::Asked, _) | (Cause::Itself, AtEnd::Exit) => return Ok(Some(code)),
                 (Cause::TenureOver, _) => return Ok(None),
+                (Cause::Expired, _) => {
+                    wait = Duration::ZERO;
+                    continue;
+                }
                 (Cause::SteppingDown(step_down), _) => {
                     step_down.carry_out().await;
                     return Ok(None);
@@ -196,23 +218,34 @@ impl<R: FnMut()> Supervisor<R> {
         }
     }
 
-    /// Waits before the command is started. Breaks off when it is not to be started in this tenure: with the code
-    /// to exit with, if the supervision ends.
-    async fn wait(&mut self, leadership: &Leadership, span: Duration) -> ControlFlow<Option<u8>> {
+    /// Waits before the command is started: for so long, and until tenure is held, if it is needed. Breaks off when
+    /// the command is not to be started in this tenure: with the code to exit with, if the supervision ends.
+    async fn wait(
+        &mut self,
+        leadership: &Leadership,
+        span: Duration,
+    ) -> ControlFlow<Option<u8>, Option<(Held, Occupation)>> {
+        let grace = span_of(self.workload.grace);
+        let granted = async {
+            sleep(span).await;
+            match &mut self.tenures {
+                Some(tenures) => Some(tenures.granted(leadership.fence, grace).await),
+                None => None,
+            }
+        };
         let tenure_over = tenure_over(&mut self.leadership, leadership);
         let may_start = async {
             tokio::select! {
                 biased; // what is lost by the time that the wait is over starts nothing
                 // If nobody says who leads, the wait for the next tenure ends with the error.
-                _ = tenure_over => false,
-                () = sleep(span) => true,
+                _ = tenure_over => ControlFlow::Break(None),
+                granted = granted => ControlFlow::Continue(granted),
             }
         };
         let may_start = unless_stepping_down(&mut self.step_downs, may_start);
         match unless_asked(&mut self.signals, may_start).await {
             None => ControlFlow::Break(Some(0)),
-            Some(Ok(true)) => ControlFlow::Continue(()),
-            Some(Ok(false)) => ControlFlow::Break(None),
+            Some(Ok(may_start)) => may_start,
             Some(Err(step_down)) => {
                 step_down.carry_out().await;
                 ControlFlow::Break(None)
@@ -222,8 +255,13 @@ impl<R: FnMut()> Supervisor<R> {
 
     /// Runs the command until it has ended, with all its descendants: by itself, at the end of the tenure, to
     /// step down, or by a signal.
-    async fn run_once(&mut self, leadership: &Leadership) -> Result<(Cause, Ending), Error> {
-        let mut guard = Guard::start(&self.workload, leadership).map_err(Error::Guardian)?;
+    async fn run_once(
+        &mut self,
+        leadership: &Leadership,
+        held: Option<Held>,
+    ) -> Result<(Cause, Ending), Error> {
+        let guard = Guard::start(&self.workload, leadership, held);
+        let mut guard = guard.map_err(Error::Guardian)?;
         let mut cause = Cause::Itself;
         let mut started = false;
         let ended = loop {
@@ -235,6 +273,11 @@ impl<R: FnMut()> Supervisor<R> {
                         info!(pid, "the command has started");
                     }
                     Some(Report::Refused { errno }) => break Err(Error::refused(self.program(), errno)),
+                    Some(Report::Expired) if runs_on => {
+                        warn!("the tenure is about to end: the command is being stopped");
+                        cause = Cause::Expired;
+                    }
+                    Some(Report::Expired) => {}
                     Some(Report::Ended(ending)) => break Ok((cause, ending)),
                     None if started => {
                         warn!("the command's guardian was killed, and the command with it");
@@ -246,6 +289,15 @@ impl<R: FnMut()> Supervisor<R> {
                     cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
                     guard.order(Order::Stop(Signal::TERM)).await;
                 }
+                change = changed(&mut self.tenures, held) => match change {
+                    Change::Until(until) => guard.order(Order::Until(until)).await,
+                    Change::LastWords(words) => guard.order(Order::LastWords(words)).await,
+                    Change::Over if runs_on => {
+                        cause = Cause::Expired;
+                        guard.order(Order::Stop(Signal::TERM)).await;
+                    }
+                    Change::Over => {}
+                },
                 Some(step_down) = self.step_downs.recv(), if runs_on => {
                     info!("stepping down: the command is stopped first");
                     cause = Cause::SteppingDown(step_down);
@@ -296,6 +348,19 @@ async fn tenure_over(
     let served = Tenure::of(served);
     let over = leadership.wait_for(|now| Tenure::of(now) != served);
     over.await.map(|_| ())
+}
+
+/// What happens next to the tenure that is held. Nothing does where there is none.
+async fn changed(tenures: &mut Option<Tenures>, held: Option<Held>) -> Change {
+    match (tenures, held) {
+        (Some(tenures), Some(held)) => tenures.changed(held.fence).await,
+        (None, _) | (_, None) => pending().await,
+    }
+}
+
+/// A span as the boot clock has it.
+fn span_of(span: Duration) -> BootSpan {
+    BootSpan(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Waits for `event`, unless this member is to step down first, while no command runs.

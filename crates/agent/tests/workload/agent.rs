@@ -1,33 +1,23 @@
-//! An agent as a process of its own, and looking at processes from outside.
+//! An agent as a process of its own.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
+use hustings_agent::clock;
+use hustings_protocol::{Duration as Span, Instant};
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::processes::{PATIENCE, Voter, eventually, example, lines_of, pid};
 
 /// A span that no test sees the end of.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
-/// A span to be waited for.
-pub(crate) const SHORT: Duration = Duration::from_millis(100);
-/// Whoever waits longer waits in vain.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Starts a child and a grandchild in another session whose parent has ended, prints the three process ids, and
-/// waits. (Scripts that set a trap start their children before: a shell's fork may swallow a signal while it
-/// still has the trap.)
-pub(crate) const TREE: &str = r#"
-    sh -c 'echo $$; exec sleep 1000' &
-    setsid sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &
-    echo $$
-    while :; do wait; sleep 1000; done
-"#;
 
 /// A running agent. It is killed when dropped.
 pub(crate) struct Agent {
@@ -51,13 +41,14 @@ impl Agent {
 
     /// An agent that is started by a certain command line.
     pub(crate) fn start_by(line: Command, at_end: &str, grace: Duration, command: &[&str]) -> Self {
-        Self::run(line, at_end, Duration::ZERO, grace, command)
+        Self::run(line, "advisory", at_end, Duration::ZERO, grace, command)
     }
 
     /// An agent that leads, and whose command is a shell script that starts when that has lasted for `settle`.
     pub(crate) fn settling(at_end: &str, settle: Duration, script: &str) -> Self {
         let mut agent = Self::run(
             line(&program()),
+            "advisory",
             at_end,
             settle,
             LONG,
@@ -67,8 +58,22 @@ impl Agent {
         agent
     }
 
+    /// An agent whose command is a shell script, and runs only while tenure is held.
+    pub(crate) fn fenced(at_end: &str, grace: Duration, script: &str) -> Self {
+        let command = ["sh", "-c", script];
+        Self::run(
+            line(&program()),
+            "fenced",
+            at_end,
+            Duration::ZERO,
+            grace,
+            &command,
+        )
+    }
+
     fn run(
         mut line: Command,
+        mode: &str,
         at_end: &str,
         settle: Duration,
         grace: Duration,
@@ -81,7 +86,7 @@ impl Agent {
         let listener = UnixListener::bind_addr(&address).expect("the name is free");
 
         let mut process = line
-            .args([&name, at_end])
+            .args([&name, mode, at_end])
             .args([settle, grace].map(|span| span.as_millis().to_string()))
             .args(command)
             .stdin(Stdio::piped())
@@ -117,6 +122,19 @@ impl Agent {
     /// Tells it who leads.
     pub(crate) fn tell(&mut self, line: &str) {
         writeln!(self.socket.get_mut(), "{line}").expect("the agent lives");
+    }
+
+    /// Tells it that it holds tenure with this fence for so long. Returns when that ends.
+    pub(crate) fn hold(&mut self, fence: u64, span: Duration) -> Instant {
+        let span = Span::from_secs_f64(span.as_secs_f64());
+        let until = clock::now() + span;
+        self.tell(&format!("hold {fence} {}", until.0));
+        until
+    }
+
+    /// Tells it what is to be sent to this voter when it is dead.
+    pub(crate) fn entrust(&mut self, voter: &Voter, words: &str) {
+        self.tell(&format!("words {} {words}", voter.address()));
     }
 
     /// Never again tells it who leads.
@@ -193,28 +211,9 @@ pub(crate) fn line(program: &Path) -> Command {
     line
 }
 
-/// The agent's executable: an example, which cargo builds beside the tests, but not if asked for one test alone.
+/// The agent's executable.
 pub(crate) fn program() -> PathBuf {
-    let test = std::env::current_exe().expect("a test is a file");
-    let profile = test.parent().and_then(Path::parent);
-    let profile = profile.expect("tests lie in a directory of the profile's");
-    let program = profile.join("examples/supervised");
-
-    let remedy = "build it: cargo build -p hustings-agent --examples";
-    let built = modified(&program).expect(remedy);
-    let sources = fs::read_to_string(program.with_extension("d")).expect(remedy);
-    for source in sources
-        .split_whitespace()
-        .filter(|path| path.contains("workload"))
-    {
-        let is_newer = modified(Path::new(source)).is_ok_and(|time| time > built);
-        assert!(!is_newer, "{source} is newer than {program:?}: {remedy}");
-    }
-    program
-}
-
-fn modified(path: &Path) -> io::Result<SystemTime> {
-    fs::metadata(path)?.modified()
+    example("supervised")
 }
 
 /// A path in an empty directory of a test's own.
@@ -224,62 +223,4 @@ pub(crate) fn scratch(test: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&home);
     fs::create_dir_all(&home).expect("directories can be made");
     home.join(test)
-}
-
-fn lines_of(output: impl Read + Send + 'static) -> Receiver<String> {
-    let (sender, lines) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-fn pid(text: &str) -> Pid {
-    let number = text.parse().ok().and_then(Pid::from_raw);
-    number.unwrap_or_else(|| panic!("not a process id: {text}"))
-}
-
-/// Whether a process lives. One that has ended but whose parent has not asked yet does not.
-pub(crate) fn lives(pid: Pid) -> bool {
-    state(pid).is_some_and(|state| state != "Z" && state != "X")
-}
-
-/// The letter that `ps` has for a process's state, if there is such a process.
-pub(crate) fn state(pid: Pid) -> Option<String> {
-    Some(stat(pid)?.swap_remove(0))
-}
-
-/// The parent of a living process.
-pub(crate) fn parent(process: Pid) -> Pid {
-    pid(&stat(process).expect("the process lives")[1])
-}
-
-/// What follows the name in `/proc/PID/stat`.
-fn stat(pid: Pid) -> Option<Vec<String>> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    Some(rest.split_whitespace().map(str::to_owned).collect())
-}
-
-/// Waits until none of these processes lives.
-#[track_caller]
-pub(crate) fn assert_gone(pids: &[Pid]) {
-    eventually(|| (!pids.iter().any(|pid| lives(*pid))).then_some(()));
-}
-
-/// Waits until something is there.
-#[track_caller]
-pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

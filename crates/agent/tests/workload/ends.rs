@@ -9,7 +9,8 @@ use hustings_protocol::Instant;
 use rustix::process::Signal;
 use tokio::sync::{mpsc, watch};
 
-use crate::agent::{Agent, LONG, SHORT, assert_gone, eventually, scratch};
+use crate::agent::{Agent, LONG, scratch};
+use crate::processes::{SHORT, assert_gone, eventually};
 
 #[test]
 fn the_agent_ends_with_the_commands_exit_code() {
@@ -117,7 +118,7 @@ fn a_workload_without_a_command_is_refused() {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     // Boxed as what it may be: any thread may run it.
     let supervision: Pin<Box<dyn Future<Output = _> + Send>> =
-        Box::pin(supervise(workload, leadership, step_downs, || ()));
+        Box::pin(supervise(workload, leadership, step_downs, None, || ()));
     let error = runtime.expect("it can be built").block_on(supervision);
     let error = error.expect_err("there is nothing to run");
     assert_eq!(error.to_string(), "no command to run: give one after --");

@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::process::Command;
 
-use crate::agent::{
-    Agent, LONG, SHORT, TREE, assert_gone, eventually, line, lives, program, scratch, state,
-};
+use crate::agent::{Agent, LONG, line, program, scratch};
+use crate::processes::{SHORT, TREE, assert_gone, eventually, lives, state};
 
 const ENVIRONMENT: &str =
     "echo $HUSTINGS_GROUP $HUSTINGS_LEADER ${HUSTINGS_FENCE-unset}; exec sleep 1000";

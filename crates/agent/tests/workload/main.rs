@@ -8,7 +8,11 @@
 
 mod agent;
 mod ends;
+mod fenced;
+mod last_words;
 mod leads;
 mod orphans;
+#[path = "../processes/mod.rs"]
+mod processes;
 mod settles;
 mod signals;

@@ -2,7 +2,8 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::agent::{Agent, LONG, TREE, assert_gone, lives, parent};
+use crate::agent::{Agent, LONG};
+use crate::processes::{TREE, assert_gone, lives, parent};
 
 /// A command that does not end when asked, its descendants, and those who watch over it.
 struct Scene {

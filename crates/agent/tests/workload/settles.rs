@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::agent::{Agent, LONG, SHORT};
+use crate::agent::{Agent, LONG};
+use crate::processes::SHORT;
 
 const SCRIPT: &str = "echo up; exec sleep 1000";
 

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use rustix::process::{Signal, kill_process};
 
-use crate::agent::{Agent, LONG, SHORT, TREE, assert_gone, parent, program};
+use crate::agent::{Agent, LONG, program};
+use crate::processes::{SHORT, TREE, assert_gone, parent};
 
 /// Says which signals it gets, and that its child gets none.
 const LISTENER: &str = r#"

@@ -20,8 +20,9 @@ pub(crate) struct Run {
     #[command(flatten)]
     options: AgentOptions,
 
-    /// How long this member must have led before the command is started. Default: until a leader is
-    /// established, which takes --announce and the suppress interval, so 105ms; bully and rings: 100ms
+    /// How long this member must have led before the command is started. Default: with --voters, no time;
+    /// else until a leader is established, which takes --announce and the suppress interval, so 105ms; bully and
+    /// rings: 300ms
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     settle: Option<hustings_protocol::Duration>,
 
@@ -58,8 +59,13 @@ leads. TERM and INT go to the command, and end `hustings run` with its exit code
 and at `hustings step-down`, the command has ended before another member leads. Nothing that
 the command has started outlives it, or outlives a killed `hustings run`.
 
-Leadership is advisory: for a while two hosts may both run the command. Use it for what two
-may do at once without harm.
+With --voters leadership is fenced: the command runs only under tenure, is gone before its
+tenure ends, even if `hustings run` is stopped or hangs, and finds its fence in
+HUSTINGS_FENCE: have what it writes to refuse lower ones. If `hustings run` is killed,
+its tenure is given up once nothing of the command is left.
+
+Without, leadership is advisory: for a while two hosts may both run the command. Use it for
+what two may do at once without harm.
 
 Exit codes: the command's own; 128 + n if signal n ended it; 126 if it cannot be executed,
 127 if there is no such command; 125 if it cannot be watched over; 2 for a wrong option.
@@ -75,6 +81,10 @@ impl Run {
         // One host may run many commands: only those that are asked to listen for HTTP.
         config.http = config.http.filter(|_| self.options.names_http());
         let (group, established) = match &config.groups[..] {
+            // Who holds tenure need not wait for others to contradict it.
+            [group] if group.authority.ttl().is_some() => {
+                (group.name.clone(), hustings_protocol::Duration::ZERO)
+            }
             [group] => (group.name.clone(), group.protocol.settles_within()),
             _ => {
                 return Err(Failure::Usage(
@@ -108,6 +118,7 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
     let no_group = || Failure::Failed(format!("no group `{group}`"));
     let leadership = handle.watch(group).ok_or_else(no_group)?;
     let step_downs = handle.before_stepping_down(group).ok_or_else(no_group)?;
+    let fencing = handle.fencing(group);
     let (resigns, resigned) = mpsc::channel(1);
     let resigning = tokio::spawn(resign(handle.clone(), group.to_owned(), resigned));
     let resign = move || {
@@ -115,7 +126,7 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
         let _ = resigns.try_send(());
     };
     let outcome = tokio::select! {
-        outcome = workload::supervise(workload, leadership, step_downs, resign) => outcome,
+        outcome = workload::supervise(workload, leadership, step_downs, fencing, resign) => outcome,
         ended = agent.ended() => {
             // The command went with the future that watched over it.
             return ended.map_err(|error| Failure::Failed(error.to_string()));

@@ -2,33 +2,75 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
-use std::time::Duration;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 
+use hustings_protocol::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
+use crate::clock;
+
 /// How often to look for descendants that started others while they were being killed.
-pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(10);
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_millis(10);
+
+/// Processes that live on so long after they were killed are worth a complaint.
+const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// A process below this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: Pid,
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
     /// Its process group.
-    pub(super) group: Pid,
+    pub(crate) group: Pid,
 }
 
 /// What became of the children of this process.
 #[derive(Debug)]
-pub(super) struct Reaped {
+pub(crate) struct Reaped {
     /// Those that have ended since this was last asked.
-    pub(super) ended: Vec<(Pid, WaitStatus)>,
+    pub(crate) ended: Vec<(Pid, WaitStatus)>,
     /// Whether there are others. If not, nothing lives below this process: it adopts all orphans.
-    pub(super) others: bool,
+    pub(crate) others: bool,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It exited with this code.
+    Exited(u8),
+    /// It died by this signal.
+    Killed(u8),
+}
+
+impl Ending {
+    /// How a process ended of which the system says this. None if it has not ended.
+    pub(crate) fn of(status: WaitStatus) -> Option<Self> {
+        let exited = status.exit_status().map(low_byte).map(Self::Exited);
+        exited.or_else(|| status.terminating_signal().map(low_byte).map(Self::Killed))
+    }
+
+    /// How a process ends that this signal ends.
+    pub(crate) fn killed_by(signal: Signal) -> Self {
+        Self::Killed(low_byte(signal.as_raw()))
+    }
+
+    /// The exit code that a shell would give it.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Killed(signal) => signal.saturating_add(128),
+        }
+    }
+}
+
+/// The system keeps exit codes and signal numbers in eight bits.
+fn low_byte(number: i32) -> u8 {
+    number.to_le_bytes()[0]
 }
 
 /// Takes note of the children that have ended.
-pub(super) fn reap() -> io::Result<Reaped> {
+pub(crate) fn reap() -> io::Result<Reaped> {
     let mut ended = Vec::new();
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -51,9 +93,41 @@ pub(super) fn reap() -> io::Result<Reaped> {
     }
 }
 
+/// The killing of every descendant of this process, which takes more than one go: some start others meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sweep {
+    /// None: somebody has been told that it takes long.
+    complain_at: Option<Instant>,
+}
+
+impl Sweep {
+    pub(crate) fn begin() -> Self {
+        Self {
+            complain_at: Some(clock::now() + COMPLAIN_AFTER),
+        }
+    }
+
+    /// Kills whoever is left. Repeat it every [`SWEEP_EVERY`], and whenever one has ended, until [`reap`] says that
+    /// there is none.
+    pub(crate) fn go(&mut self) -> io::Result<()> {
+        let left = kill_descendants()?;
+        if self.complain_at.is_some_and(|time| time <= clock::now()) {
+            self.complain_at = None;
+            let pids: Vec<_> = left.iter().map(|process| process.pid.to_string()).collect();
+            // If nobody listens there, there is nobody to tell.
+            let _ = writeln!(
+                io::stderr(),
+                "warning: killed processes of the command have not ended: see what holds {}",
+                pids.join(" ")
+            );
+        }
+        Ok(())
+    }
+}
+
 /// Kills every descendant of this process. Others may come into being meanwhile: repeat it until [`reap`] says
 /// that there is none.
-pub(super) fn kill_descendants() -> io::Result<Vec<Process>> {
+pub(crate) fn kill_descendants() -> io::Result<Vec<Process>> {
     let found = descendants()?;
     for process in &found {
         send(process.pid, Signal::KILL);
@@ -62,12 +136,20 @@ pub(super) fn kill_descendants() -> io::Result<Vec<Process>> {
 }
 
 /// Sends a signal to a process that may just have ended, or may not be ours to signal: either shows in [`reap`].
-pub(super) fn send(pid: Pid, signal: Signal) {
+pub(crate) fn send(pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
+/// Whether the process has ended that a pidfd stands for: all of its threads, and its files are closed. Nobody needs to
+/// have asked for its exit code.
+pub(crate) fn has_ended(process: impl AsFd) -> io::Result<bool> {
+    let mut files = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut files, Some(&Timespec::default()))?;
+    Ok(files[0].revents().contains(PollFlags::IN))
+}
+
 /// The descendants of this process.
-pub(super) fn descendants() -> io::Result<Vec<Process>> {
+pub(crate) fn descendants() -> io::Result<Vec<Process>> {
     let mut children: HashMap<Pid, Vec<Process>> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         // What is no process, or ended since, has no status to read.
@@ -124,6 +206,12 @@ mod tests {
         for stat in ["", "1 (init) S 0 1 1", "17 (sleep", "17 sleep S 13 12"] {
             assert_eq!(parse(stat), None, "{stat}");
         }
+    }
+
+    #[test]
+    fn codes_are_those_of_a_shell() {
+        assert_eq!(Ending::Exited(3).code(), 3);
+        assert_eq!(Ending::Killed(15).code(), 143);
     }
 
     #[test]

@@ -1,0 +1,97 @@
+//! When a command must be told to stop, and when it must be killed, so that it is gone when its tenure ends.
+//!
+//! ```text
+//! ───────────────┬─────────── grace ───────────┬── margin ──┐
+//!        told to stop (TERM)             killed (KILL)     the end
+//! ```
+
+use hustings_protocol::{Duration, Instant};
+
+/// Killing takes time: every process below the guardian is looked for in `/proc`, sent a signal, and has to be given
+/// a turn to die. On a host with a core to spare that takes a few milliseconds, on a busy one tens of them. A margin
+/// costs nothing while renewals come, so it is a tenth of the tenure; but no less than one look at `/proc` may take,
+/// and no more than the most that a host is late which still renews in time.
+const LEAST_MARGIN: Duration = Duration::from_millis(5);
+const GREATEST_MARGIN: Duration = Duration::from_millis(200);
+
+/// The end of a tenure, as it was told last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Deadline {
+    until: Instant,
+    /// The longest that was left of the tenure when word of it came: what a renewal is worth.
+    span: Duration,
+}
+
+impl Deadline {
+    /// Word has come that the tenure ends at `until`.
+    pub(super) fn told(before: Option<Self>, until: Instant, now: Instant) -> Self {
+        let span = before.map_or(Duration::ZERO, |before| before.span);
+        Self {
+            until,
+            span: span.max(until - now),
+        }
+    }
+
+    /// The first moment at which the tenure is over.
+    pub(super) fn until(self) -> Instant {
+        self.until
+    }
+
+    /// When a command that wishes for so much grace is told to stop.
+    ///
+    /// It gets no more than a third of the tenure: else a command with a long grace would be told to stop before
+    /// the renewal is due that keeps it alive. Where its end is wished, and not enforced by the clock, it has all
+    /// the grace that renewals allow.
+    pub(super) fn stop_at(self, grace: Duration) -> Instant {
+        let grace = grace.min(Duration(self.span.0 / 3));
+        earlier(self.kill_at(), grace)
+    }
+
+    /// When whatever is left of a command is killed.
+    pub(super) fn kill_at(self) -> Instant {
+        let margin = Duration(self.span.0 / 10).clamp(LEAST_MARGIN, GREATEST_MARGIN);
+        earlier(self.until, margin)
+    }
+}
+
+fn earlier(moment: Instant, span: Duration) -> Instant {
+    Instant(moment.0.saturating_sub(span.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::START + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn grace_and_margin_lie_before_the_end() {
+        for (left, grace, stop, kill) in [
+            (3000, 300, 2500, 2800),
+            (3000, 10_000, 1800, 2800),
+            (300, 50, 220, 270),
+            (30, 0, 25, 25),
+        ] {
+            let deadline = Deadline::told(None, at(1000 + left), at(1000));
+            let stop_at = deadline.stop_at(Duration::from_millis(grace));
+            assert_eq!(stop_at, at(1000 + stop), "{left} {grace}");
+            assert_eq!(deadline.kill_at(), at(1000 + kill), "{left} {grace}");
+        }
+    }
+
+    #[test]
+    fn a_tenure_that_is_all_but_over_leaves_no_time() {
+        let deadline = Deadline::told(None, at(1004), at(1000));
+        assert!(deadline.stop_at(Duration::ZERO) < at(1000));
+    }
+
+    #[test]
+    fn what_a_late_look_finds_left_does_not_make_the_tenure_shorter() {
+        let first = Deadline::told(None, at(3000), at(0));
+        let renewed = Deadline::told(Some(first), at(3100), at(2900));
+        assert_eq!(renewed.kill_at(), at(2900));
+        assert_eq!(renewed.stop_at(Duration::from_secs(10)), at(1900));
+    }
+}

@@ -1,0 +1,170 @@
+//! A tenure that has an end, and how its moves reach the guardian.
+
+use std::future::pending;
+
+use hustings_protocol::{Duration, Instant};
+use tokio::sync::watch;
+
+use super::deadline::Deadline;
+use crate::authority::last_words::LastWords;
+use crate::authority::{Cell, Fence, Held, Occupancy, Occupation};
+use crate::clock;
+
+/// What makes leadership more than advice: a command runs under a tenure alone, and is gone when that ends.
+#[derive(Debug, Clone)]
+pub struct Fencing {
+    /// What this member holds, and until when.
+    pub tenure: Cell,
+    /// What gives it up when the member is dead. Empty: nothing is held that a death would leave behind, or it has
+    /// been given up.
+    pub last_words: watch::Receiver<LastWords>,
+    /// Counts the commands that run: while one does, tenure is not given up.
+    pub work: Occupancy,
+}
+
+/// The tenures of this member, as they come and go.
+#[derive(Debug)]
+pub(super) struct Tenures {
+    fencing: Fencing,
+    /// The one that was looked at last.
+    latest: Option<(Fence, Deadline)>,
+}
+
+/// What has happened to the tenure of a command that runs.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// It ends at another time.
+    Until(Instant),
+    /// It is not held any more.
+    Over,
+    LastWords(LastWords),
+}
+
+impl Tenures {
+    pub(super) fn new(fencing: Fencing) -> Self {
+        Self {
+            fencing,
+            latest: None,
+        }
+    }
+
+    /// Waits until tenure is held, with `fence` if that is known, and leaves time for a command that may take
+    /// `grace` to stop. It is not given up before what comes with it is dropped. May be dropped unfinished.
+    pub(super) async fn granted(
+        &mut self,
+        fence: Option<u64>,
+        grace: Duration,
+    ) -> (Held, Occupation) {
+        loop {
+            // Before the look: what is seen then is not given up until the command has ended.
+            let work = self.fencing.work.begin();
+            let now = clock::now();
+            if let Some((held, deadline)) = self.look(now)
+                && fence.is_none_or(|fence| fence == held.fence.0)
+                && now < deadline.stop_at(grace)
+            {
+                // The guardian of the next command has heard none of them.
+                self.fencing.last_words.mark_changed();
+                return (held, work);
+            }
+            drop(work);
+            if self.fencing.tenure.changed().await.is_err() {
+                // Nothing will be granted. Word of who leads will end too, and the wait with it.
+                return pending().await;
+            }
+        }
+    }
+
+    /// What happens next to the tenure with this fence. May be dropped unfinished.
+    pub(super) async fn changed(&mut self, fence: Fence) -> Change {
+        let Fencing {
+            tenure, last_words, ..
+        } = &mut self.fencing;
+        tokio::select! {
+            Ok(()) = tenure.changed() => {}
+            Ok(()) = last_words.changed() => {
+                return Change::LastWords(last_words.borrow_and_update().clone());
+            }
+            else => return pending().await,
+        }
+        match self.look(clock::now()) {
+            Some((held, _)) if held.fence == fence => Change::Until(held.until),
+            Some(_) | None => Change::Over,
+        }
+    }
+
+    /// What is held, and how it ends.
+    fn look(&mut self, now: Instant) -> Option<(Held, Deadline)> {
+        let held = (*self.fencing.tenure.borrow_and_update())?;
+        let before = self.latest.filter(|(fence, _)| *fence == held.fence);
+        let deadline = Deadline::told(before.map(|(_, deadline)| deadline), held.until, now);
+        self.latest = Some((held.fence, deadline));
+        Some((held, deadline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRACE: Duration = Duration::from_secs(1);
+
+    fn member() -> (watch::Sender<Option<Held>>, Tenures) {
+        let (authority, tenure) = watch::channel(None);
+        let (_, last_words) = watch::channel(LastWords::default());
+        let work = Occupancy::default();
+        let fencing = Fencing {
+            tenure,
+            last_words,
+            work,
+        };
+        (authority, Tenures::new(fencing))
+    }
+
+    fn held(fence: u64, left: Duration) -> Option<Held> {
+        Some(Held {
+            fence: Fence(fence),
+            until: clock::now() + left,
+        })
+    }
+
+    /// Whether a command may be started now.
+    async fn may_start(tenures: &mut Tenures, fence: Option<u64>) -> bool {
+        tokio::select! {
+            biased;
+            _ = tenures.granted(fence, GRACE) => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_command_needs_time_to_stop_and_the_right_fence() {
+        let (authority, mut tenures) = member();
+        assert!(!may_start(&mut tenures, None).await);
+        authority.send_replace(held(7, Duration::from_secs(600)));
+        assert!(may_start(&mut tenures, None).await);
+        assert!(may_start(&mut tenures, Some(7)).await);
+        assert!(!may_start(&mut tenures, Some(6)).await);
+        // Of a tenure of ten minutes half a second is left: too little for a grace of a second.
+        authority.send_replace(held(7, Duration::from_millis(500)));
+        assert!(!may_start(&mut tenures, Some(7)).await);
+        authority.send_replace(held(7, Duration::from_secs(600)));
+        assert!(may_start(&mut tenures, Some(7)).await);
+        authority.send_replace(held(8, Duration::ZERO));
+        assert!(!may_start(&mut tenures, None).await);
+    }
+
+    #[tokio::test]
+    async fn only_its_own_tenure_lets_a_command_run_on() {
+        let (authority, mut tenures) = member();
+        let renewed = held(7, GRACE);
+        authority.send_replace(renewed);
+        let change = tenures.changed(Fence(7)).await;
+        let until = renewed.map(|held| held.until);
+        assert!(matches!(change, Change::Until(moment) if Some(moment) == until));
+        for other in [held(8, GRACE), None] {
+            authority.send_replace(other);
+            assert!(matches!(tenures.changed(Fence(7)).await, Change::Over));
+        }
+    }
+}

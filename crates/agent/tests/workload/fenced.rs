@@ -1,0 +1,163 @@
+//! A command that runs under a tenure is gone when the tenure ends.
+
+use std::time::Duration;
+
+use hustings_agent::clock;
+use hustings_protocol::Instant;
+use rustix::process::{Pid, Signal};
+
+use crate::agent::{Agent, LONG, scratch};
+use crate::processes::{SHORT, TREE, assert_gone, eventually, lives, state};
+
+/// A tenure to be seen the end of.
+const TENURE: Duration = Duration::from_secs(2);
+
+const UP: &str = "echo up $HUSTINGS_FENCE; exec sleep 1000";
+/// Says when it is asked to end, and does.
+const POLITE: &str = "sleep 1000 & trap 'echo asked; exit' TERM; echo up; while :; do wait; done";
+
+/// These live while `until` is far, and are gone before it.
+#[track_caller]
+fn assert_gone_before(until: Instant, pids: &[Pid]) {
+    assert!(pids.iter().all(|pid| lives(*pid)));
+    assert_gone(pids);
+    let late = clock::now() - until;
+    assert_eq!(late.to_string(), "0s", "beyond the end of the tenure");
+}
+
+#[test]
+fn no_command_runs_without_a_tenure_of_its_leaderships_fence() {
+    let mut agent = Agent::fenced("exit", SHORT, UP);
+    agent.tell("lead 7");
+    agent.is_silent(SHORT);
+    agent.hold(6, LONG);
+    agent.is_silent(SHORT);
+    agent.hold(7, Duration::ZERO);
+    agent.is_silent(SHORT);
+    agent.hold(7, LONG);
+    assert_eq!(agent.line(), "up 7");
+}
+
+/// The children of these have left their group and their session.
+#[test]
+fn nothing_is_left_when_a_tenure_ends_that_nobody_renews() {
+    for deaf in ["", "trap '' TERM;"] {
+        let mut agent = Agent::fenced("exit", SHORT, &format!("{deaf} {TREE}"));
+        let until = agent.hold(7, TENURE);
+        agent.tell("lead 7");
+        let pids = agent.pids::<3>();
+        assert_gone_before(until, &pids);
+        assert!(
+            lives(agent.pid()),
+            "the agent goes on, and may be granted more"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_left_when_a_tenure_ends_while_the_agent_is_stopped() {
+    for deaf in ["", "trap '' TERM;"] {
+        let mut agent = Agent::fenced("exit", SHORT, &format!("{deaf} {TREE}"));
+        let until = agent.hold(7, TENURE);
+        agent.tell("lead 7");
+        let pids = agent.pids::<3>();
+        agent.send(Signal::STOP);
+        eventually(|| (state(agent.pid())? == "T").then_some(()));
+        assert_gone_before(until, &pids);
+        agent.send(Signal::CONT);
+        agent.hold(7, LONG);
+        agent.pids::<3>();
+    }
+}
+
+#[test]
+fn renewals_keep_a_command_alive_and_the_last_one_ends_it() {
+    let mut agent = Agent::fenced("exit", SHORT, &format!("trap '' TERM; {TREE}"));
+    let first = agent.hold(7, TENURE);
+    agent.tell("lead 7");
+    let pids = agent.pids::<3>();
+    let mut until = first;
+    while clock::now() < first {
+        until = agent.hold(7, TENURE);
+        agent.is_silent(TENURE / 8);
+    }
+    assert_gone_before(until, &pids);
+}
+
+/// Whatever it was told to do at the command's end, the agent is not to end with it.
+#[test]
+fn a_command_that_the_clock_has_told_to_stop_does_stop_and_is_started_anew_if_the_tenure_goes_on() {
+    let gate = scratch("renewed");
+    let made = std::process::Command::new("mkfifo").arg(&gate).status();
+    assert!(made.expect("mkfifo starts").success());
+    let gate = gate.display();
+    let script = format!(
+        "sleep 1000 &
+         trap 'echo stopping; read line < {gate}; echo stopped; exit' TERM
+         echo started
+         while :; do wait; done"
+    );
+    for at_end in ["exit", "resign"] {
+        let mut agent = Agent::fenced(at_end, LONG, &script);
+        let until = agent.hold(7, TENURE);
+        agent.tell("lead 7");
+        assert_eq!(agent.line(), "started");
+        assert_eq!(agent.line(), "stopping");
+        agent.hold(7, LONG);
+        // The renewal leaves it its grace, beyond the old end.
+        while clock::now() < until {
+            agent.is_silent(SHORT);
+        }
+        std::fs::write(gate.to_string(), "go\n").expect("the command waits at the gate");
+        assert_eq!(agent.line(), "stopped");
+        assert_eq!(agent.line(), "started");
+    }
+}
+
+#[test]
+fn a_command_is_not_started_again_in_what_is_left_of_a_tenure() {
+    let mut agent = Agent::fenced("restart", LONG, POLITE);
+    let until = agent.hold(7, TENURE);
+    agent.tell("lead 7");
+    assert_eq!(agent.line(), "up");
+    assert_eq!(agent.line(), "asked");
+    while clock::now() < until {
+        agent.is_silent(SHORT);
+    }
+    agent.hold(7, LONG);
+    assert_eq!(agent.line(), "up");
+}
+
+#[test]
+fn a_command_whose_tenure_is_lost_is_asked_to_end() {
+    let mut agent = Agent::fenced("exit", LONG, POLITE);
+    for _ in 0..3 {
+        agent.hold(7, LONG);
+        agent.tell("lead 7");
+        assert_eq!(agent.line(), "up");
+        agent.tell("lose");
+        assert_eq!(agent.line(), "asked");
+    }
+}
+
+/// Though it is asked with a grace that nobody lives to see the end of.
+#[test]
+fn a_lost_leadership_leaves_no_command_longer_than_its_tenure() {
+    let mut agent = Agent::fenced("exit", LONG, &format!("trap '' TERM; {TREE}"));
+    let until = agent.hold(7, TENURE);
+    agent.tell("lead 7");
+    let pids = agent.pids::<3>();
+    agent.tell("lose");
+    agent.tell("follow");
+    assert_gone_before(until, &pids);
+}
+
+#[test]
+fn another_tenure_is_for_another_command() {
+    let mut agent = Agent::fenced("exit", LONG, UP);
+    for fence in [7, 8, 9] {
+        agent.hold(fence, LONG);
+        agent.tell(&format!("lead {fence}"));
+        assert_eq!(agent.line(), format!("up {fence}"));
+    }
+}

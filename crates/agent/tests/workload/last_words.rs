@@ -1,0 +1,166 @@
+//! Who speaks for a dead agent, and when.
+
+use std::io::{IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+
+use hustings_agent::clock;
+use hustings_protocol::Duration;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use crate::agent::{Agent, LONG, program};
+use crate::processes::{
+    PATIENCE, SHORT, TREE, Voter, assert_gone, eventually, lines_of, lives, parent, pid, state,
+};
+
+/// What prints its own process id first, then those of [`TREE`], and waits.
+fn tree() -> String {
+    format!("echo $$; {TREE}")
+}
+
+#[test]
+fn an_agent_that_is_killed_is_spoken_for_when_nothing_of_its_command_is_left() {
+    // Whoever kills so many needs a while.
+    let daemon = r#"setsid sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &"#;
+    let daemons = format!("{daemon}\n").repeat(40);
+    let voter = Voter::listen();
+    let mut agent = Agent::fenced("exit", LONG, &format!("trap '' TERM; {daemons} {TREE}"));
+    agent.entrust(&voter, "stale");
+    agent.hold(7, LONG);
+    agent.tell("lead 7");
+    let pids = agent.pids::<43>();
+    assert!(pids.iter().all(|pid| lives(*pid)));
+    agent.entrust(&voter, "farewell");
+    voter.hears_nothing(SHORT);
+    agent.send(Signal::KILL);
+    assert_eq!(voter.hears(), "farewell");
+    assert!(!pids.iter().any(|pid| lives(*pid)));
+    assert!(!lives(agent.pid()));
+    assert_eq!([voter.hears(), voter.hears()], ["farewell", "farewell"]);
+}
+
+#[test]
+fn what_an_agent_has_taken_back_is_not_said() {
+    let voter = Voter::listen();
+    let mut agent = Agent::fenced("exit", LONG, &tree());
+    agent.entrust(&voter, "farewell");
+    agent.hold(7, LONG);
+    agent.tell("lead 7");
+    let [command, ..] = agent.pids::<4>();
+    let guardian = parent(command);
+    agent.tell("words");
+    voter.hears_nothing(SHORT);
+    agent.send(Signal::KILL);
+    assert_gone(&[command, guardian]);
+    voter.hears_nothing(SHORT);
+}
+
+/// Its command is dead, but it might go on to run another.
+#[test]
+fn an_agent_that_lives_is_not_spoken_for() {
+    let voter = Voter::listen();
+    let mut agent = Agent::fenced("exit", LONG, &tree());
+    agent.entrust(&voter, "farewell");
+    agent.hold(7, LONG);
+    agent.tell("lead 7");
+    let pids = agent.pids::<4>();
+    let guardian = parent(pids[0]);
+    agent.tell("drop");
+    assert_gone(&pids);
+    assert_gone(&[guardian]);
+    agent.send(Signal::KILL);
+    voter.hears_nothing(SHORT);
+}
+
+#[test]
+fn an_agent_that_is_stopped_is_not_spoken_for() {
+    let voter = Voter::listen();
+    let mut agent = Agent::fenced("exit", SHORT, TREE);
+    agent.entrust(&voter, "farewell");
+    agent.hold(7, SHORT * 10);
+    agent.tell("lead 7");
+    let pids = agent.pids::<3>();
+    agent.send(Signal::STOP);
+    eventually(|| (state(agent.pid())? == "T").then_some(()));
+    assert_gone(&pids);
+    voter.hears_nothing(SHORT);
+}
+
+/// An agent that talks to its guardian by a socket, and somebody whose life the guardian takes for the agent's.
+struct Scene {
+    agent: UnixStream,
+    stand_in: Child,
+    guardian: Child,
+    command: Vec<Pid>,
+}
+
+impl Scene {
+    fn set(voter: &Voter) -> Self {
+        let stand_in = Command::new("sleep").arg("1000").spawn();
+        let stand_in = stand_in.expect("sleep starts");
+        let witness = pidfd_open(Pid::from_child(&stand_in), PidfdFlags::empty());
+        let (mut agent, theirs) = UnixStream::pair().expect("sockets can be had");
+        hand_over(&agent, &witness.expect("it lives"));
+        let until = clock::now() + Duration::from_secs(3600);
+        let farewell = "6661726577656c6c";
+        writeln!(agent, "until {}", until.0).expect("it is open");
+        writeln!(agent, "words {} {farewell} .", voter.address()).expect("it is open");
+        let mut guardian = Command::new(program())
+            .args(["__guardian", "3600000", "sh", "-c", TREE])
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the guardian starts");
+        let lines = lines_of(guardian.stdout.take().expect("it is piped"));
+        let next = |_| pid(&lines.recv_timeout(PATIENCE).expect("another line"));
+        let command = (0..3).map(next).collect();
+        Self {
+            agent,
+            stand_in,
+            guardian,
+            command,
+        }
+    }
+}
+
+/// As an agent hands its standard input to the guardian, and the file that tells of its end.
+fn hand_over(socket: &UnixStream, witness: &OwnedFd) {
+    let stdin = std::io::stdin();
+    let files = [stdin.as_fd(), witness.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)));
+    let bytes = [IoSlice::new(b"\n")];
+    sendmsg(socket, &bytes, &mut ancillary, SendFlags::empty()).expect("it is open");
+}
+
+/// Neither is an agent proved dead whose socket has ended, nor a command by its agent's death.
+#[test]
+fn a_broken_socket_ends_the_command_but_only_the_agents_death_is_spoken_of() {
+    let voter = Voter::listen();
+    let mut scene = Scene::set(&voter);
+    drop(scene.agent);
+    assert_gone(&scene.command);
+    voter.hears_nothing(SHORT * 5);
+    scene.stand_in.kill().expect("it lives");
+    assert_eq!(voter.hears(), "farewell");
+    scene.guardian.wait().expect("it is our child");
+    scene.stand_in.wait().expect("it is our child");
+}
+
+#[test]
+fn a_socket_that_holds_keeps_the_guardian_silent_whoever_has_died() {
+    let voter = Voter::listen();
+    let mut scene = Scene::set(&voter);
+    scene.stand_in.kill().expect("it lives");
+    scene.stand_in.wait().expect("it is our child");
+    voter.hears_nothing(SHORT * 2);
+    assert!(scene.command.iter().any(|pid| lives(*pid)));
+    drop(scene.agent);
+    assert_eq!(voter.hears(), "farewell");
+    assert!(!scene.command.iter().any(|pid| lives(*pid)));
+    scene.guardian.wait().expect("it is our child");
+}
