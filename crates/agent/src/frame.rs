@@ -92,6 +92,8 @@ pub enum Body<'a> {
         /// The message.
         message: &'a [u8],
     },
+    /// What I had granted to somebody else was given up: ask again, if you wait for it.
+    Freed,
     /// I hold tenure. For people to see: nobody acts on it.
     Holds {
         /// Its number.

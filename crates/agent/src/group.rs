@@ -302,6 +302,7 @@ impl Group {
             }
             Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
             Body::Tenure { to, message } => self.on_tenure(now, sender, to, message, out),
+            Body::Freed => self.on_freed(now, out),
             Body::Holds { fence, lasts_ns } => {
                 self.on_holds(now, sender.id, fence, Duration(lasts_ns));
             }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use hustings_protocol::tenure::{Fence, Refused, Request};
+use hustings_protocol::tenure::{Fence, Message, Refused, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -49,11 +49,13 @@ pub(super) struct Tenancy {
     /// Who said last that it holds.
     holder: Option<Holder>,
     tell_at: Option<Instant>,
+    /// Who asked this voter last, and may wait until somebody else gives tenure up.
+    waits: Option<MemberId>,
     voters: Vec<Voter>,
     refusals: VecDeque<Refusal>,
     last_words: watch::Sender<LastWords>,
     /// What the last words are made of: they are made anew when it changes.
-    worded: Option<(u64, hustings_protocol::tenure::Message)>,
+    worded: Option<(u64, Message)>,
 }
 
 /// Another member that says it holds tenure.
@@ -126,6 +128,7 @@ impl Tenancy {
             fence: None,
             holder: None,
             tell_at: None,
+            waits: None,
             refusals: VecDeque::new(),
             last_words: watch::Sender::default(),
             worded: None,
@@ -232,6 +235,31 @@ impl Group {
         match self.tenancy.authority.hear(now, sender.id, message) {
             Ok(acts) => self.act_on_tenure(now, acts, out),
             Err(why) => self.counters.reject(why),
+        }
+        self.note_who_waits(now, sender.id, message, out);
+    }
+
+    /// A nominee that a voter refused waits until the holder's time is over. If that one gives tenure up before, it
+    /// is told.
+    fn note_who_waits(&mut self, now: Instant, from: MemberId, message: &[u8], out: &mut Outbox) {
+        let Ok(message) = postcard::from_bytes::<Message>(message) else {
+            return;
+        };
+        if message.question().is_some() {
+            self.tenancy.waits = Some(from);
+        } else if matches!(message, Message::Release { .. }) {
+            self.on_freed(now, out);
+            let waits = self.tenancy.waits.take_if(|it| *it != from);
+            if let Some(address) = waits.and_then(|id| self.address_of(id)) {
+                self.send(Route::To(address), &Body::Freed, out);
+            }
+        }
+    }
+
+    /// Somebody gave tenure up: if this member waits for it, it asks again.
+    pub(super) fn on_freed(&mut self, now: Instant, out: &mut Outbox) {
+        if self.is_nominee() && self.tenancy.fence.is_none() {
+            self.ask_authority(now, Request::Acquire, out);
         }
     }
 
