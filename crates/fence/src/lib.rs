@@ -40,6 +40,10 @@
 //! It takes a local disk that keeps what was synced to it, and writes a sector of 512 bytes wholly or not at all. A
 //! database has a better place for the number: a column, compared in the transaction that writes.
 //!
+//! # Over HTTP
+//! With the feature `http` there is `FenceLayer`, a layer for axum and whatever else is made of tower services. It checks
+//! the header `Hustings-Fence`, and serves requests in turns.
+//!
 //! # In async programs
 //! A guard waits for its turn and for the disk, so call it by `spawn_blocking`:
 //!
@@ -54,7 +58,11 @@
 //! ```
 
 pub mod guard;
+#[cfg(feature = "http")]
+pub mod layer;
 pub mod slots;
 
 pub use guard::{FenceGuard, GuardError, Turn, WriteError};
 pub use hustings_protocol::tenure::Fence;
+#[cfg(feature = "http")]
+pub use layer::FenceLayer;

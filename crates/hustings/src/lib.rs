@@ -11,6 +11,7 @@
 //! | [`protocol`] | the elections: Chang and Roberts' ring, the modified ring, the bully |
 //! | [`sim`] | a world in virtual time that drives them from one seed, through loss, delay and crashes |
 //! | [`theory`] | closed forms of what they cost |
+//! | [`fence`] | for resources: refuses whoever writes with a fence below one that it has seen |
 //!
 //! The program `hustings` does the same from the command line: `hustings sim bully --members 5
 //! --crashed-leader`, `hustings theory bully --members 5 --crashed-leader`.

@@ -1,7 +1,7 @@
 //! What is refused, and what it is called.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 
 use hustings_fence::slots::{OpenError, SlotFile};
@@ -23,17 +23,17 @@ fn a_flip_of_any_byte_is_damage_and_never_the_older_value() {
     let path = path_for("flips");
     let whole = write_file(&path);
     assert_eq!(whole.len(), FILE_BYTES);
-    for at in 0..whole.len() {
-        let mut flipped = whole.clone();
-        flipped[at] ^= 1 << (at % 8);
-        fs::write(&path, flipped).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    for (at, byte) in whole.iter().enumerate() {
+        let flipped = byte ^ (1 << (at % 8));
+        file.write_all_at(&[flipped], at as u64).unwrap();
         let page = at / PAGE_BYTES * PAGE_BYTES;
         match read(&path) {
             Err(OpenError::Damaged { offset, .. }) => assert_eq!(offset, page as u64),
             other => panic!("byte {at}: {other:?}"),
         }
+        file.write_all_at(&[*byte], at as u64).unwrap();
     }
-    fs::write(&path, whole).unwrap();
     assert_eq!(read(&path).unwrap(), b"two");
 }
 
@@ -41,8 +41,9 @@ fn a_flip_of_any_byte_is_damage_and_never_the_older_value() {
 fn every_other_length_is_refused() {
     let path = path_for("lengths");
     let whole = write_file(&path);
-    for length in 0..whole.len() {
-        fs::write(&path, &whole[..length]).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    for length in (0..whole.len()).rev() {
+        file.set_len(length as u64).unwrap();
         match read(&path) {
             Err(OpenError::Truncated { found, .. }) => assert_eq!(found, length as u64),
             other => panic!("{length} bytes: {other:?}"),

@@ -1,0 +1,262 @@
+//! A tower layer that lets in only requests whose `Hustings-Fence` is not below the highest seen.
+//!
+//! | The header `Hustings-Fence` | Answer |
+//! |---|---|
+//! | is not below the highest | the inner service's; [`Fence`] is in the request's extensions |
+//! | is below it | 412, `{"error": .., "offered": 7, "highest": 8}` |
+//! | is missing | 428 |
+//! | is there twice, or is not a decimal number of 64 bits | 400 |
+//! | whatever it is, with a body that is too long | 413 |
+//! | whatever it is, with a guard that cannot be read or written | 503, and the reason in the log |
+//!
+//! Errors are `{"error": ..}`. Unless told otherwise, `GET`, `HEAD`, `OPTIONS` and `TRACE` pass unchecked: whoever has
+//! them write something asks for [`FenceLayer::check_reads`].
+//!
+//! # What holds
+//! A request that is let in holds the guard's [`Turn`] until the inner service has answered, with all that the handler
+//! awaited. So of two requests with different fences, through this layer, another one, another process or
+//! [`FenceGuard::write`], if they have guards of one file:
+//! - the lower is refused if the higher was let in before;
+//! - the higher waits until the lower has been answered, if that was let in before.
+//!
+//! Hence requests are served one at a time: put the layer around the routes that write to one resource, not around a
+//! whole server. A handler that hangs holds up all others, so give it a time limit of its own.
+//!
+//! - The handler runs to its end even if the client goes away: a write that was dropped halfway might go on in some
+//!   other thread after its turn. It runs in a task of its own.
+//! - The body is read before the turn begins, or a client that was cut off in the middle would hold up its successor.
+//!   Hence the limit on its length.
+//! - Not part of the turn is what the handler leaves behind when it answers: a task that it spawned and did not await,
+//!   or the rest of a body that is streamed.
+//!
+//! ```
+//! use axum::{Extension, Router, routing::put};
+//! use hustings_fence::{Fence, FenceGuard, FenceLayer};
+//! # let home = std::env::temp_dir().join(format!("hustings-layer-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&home)?;
+//!
+//! async fn set_stock(Extension(fence): Extension<Fence>, stock: String) -> String {
+//!     format!("{stock} in store, says the holder of tenure {fence}\n")
+//! }
+//!
+//! let guard = FenceGuard::open(home.join("fence"))?;
+//! let router: Router = Router::new()
+//!     .route("/stock", put(set_stock))
+//!     .layer(FenceLayer::new(guard));
+//! # std::fs::remove_dir_all(&home)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod refusal;
+
+use std::error::Error;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body::Body;
+use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::{Fence, FenceGuard, GuardError, Turn};
+use refusal::Refusal;
+
+/// The header in which a fence is sent, as a decimal number.
+pub const FENCE_HEADER: &str = "hustings-fence";
+
+/// The longest body, unless told otherwise: 2 MiB, as axum's extractors have it.
+pub const MOST_BODY_BYTES: usize = 2 << 20;
+
+/// Puts services behind a [`FenceGuard`]. [The module](self) says what that does.
+#[derive(Debug, Clone)]
+pub struct FenceLayer {
+    guard: Arc<FenceGuard>,
+    /// Those who wait do so here, one after the other, and not each in a thread of its own.
+    queue: Arc<Mutex<()>>,
+    reads: Reads,
+    most_body_bytes: usize,
+}
+
+/// What becomes of requests that should change nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    Pass,
+    Checked,
+}
+
+/// A service behind a guard.
+#[derive(Debug, Clone)]
+pub struct Fenced<S> {
+    inner: S,
+    layer: FenceLayer,
+}
+
+/// A place at the head of the queue, and the turn that it led to.
+type Admission = (OwnedMutexGuard<()>, Turn);
+
+impl FenceLayer {
+    /// A layer with this guard.
+    pub fn new(guard: impl Into<Arc<FenceGuard>>) -> Self {
+        Self {
+            guard: guard.into(),
+            queue: Arc::default(),
+            reads: Reads::Pass,
+            most_body_bytes: MOST_BODY_BYTES,
+        }
+    }
+
+    /// Checks all requests, whatever their method.
+    #[must_use]
+    pub fn check_reads(self) -> Self {
+        let reads = Reads::Checked;
+        Self { reads, ..self }
+    }
+
+    /// Refuses bodies that are longer, instead of [`MOST_BODY_BYTES`].
+    #[must_use]
+    pub fn limit_body(self, most_body_bytes: usize) -> Self {
+        Self {
+            most_body_bytes,
+            ..self
+        }
+    }
+
+    /// Waits for a turn. Whoever gives up waiting leaves nothing behind: a turn that nobody takes ends.
+    async fn admit(&self, fence: Fence) -> Result<Admission, Refusal> {
+        let place = Arc::clone(&self.queue).lock_owned().await;
+        let guard = Arc::clone(&self.guard);
+        match tokio::task::spawn_blocking(move || guard.admit(fence)).await {
+            Ok(Ok(turn)) => Ok((place, turn)),
+            Ok(Err(GuardError::Refused {
+                offered, highest, ..
+            })) => Err(Refusal::Below { offered, highest }),
+            Ok(Err(error)) => Err(Refusal::broken(&error)),
+            Err(error) => Err(Refusal::broken(&error)), // the runtime ends
+        }
+    }
+
+    /// All of a body, if it is not too long.
+    async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
+    where
+        B: Body,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let limited = Limited::new(body, self.most_body_bytes);
+        let read = limited.collect().await.map_err(|error| {
+            match error.downcast_ref::<LengthLimitError>() {
+                Some(_) => Refusal::TooLong(self.most_body_bytes),
+                None => Refusal::Incomplete,
+            }
+        });
+        read.map(Collected::to_bytes)
+    }
+}
+
+impl<S> Layer<S> for FenceLayer {
+    type Service = Fenced<S>;
+
+    fn layer(&self, inner: S) -> Fenced<S> {
+        let layer = self.clone();
+        Fenced { inner, layer }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Fenced<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+    B: Body + From<Bytes> + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    R: From<String> + Send + 'static,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<R>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The one that is ready is used up; its copy will be asked whether it is.
+        let copy = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, copy);
+        if self.layer.reads == Reads::Pass && request.method().is_safe() {
+            return Box::pin(inner.call(request));
+        }
+        let layer = self.layer.clone();
+        Box::pin(async move {
+            match prepare(&layer, request).await {
+                Ok((admission, request)) => serve(inner, admission, request).await,
+                Err(refusal) => Ok(refusal.into_response()),
+            }
+        })
+    }
+}
+
+/// A turn, and the request for it with all that the handler could wait for.
+async fn prepare<B>(
+    layer: &FenceLayer,
+    request: Request<B>,
+) -> Result<(Admission, Request<B>), Refusal>
+where
+    B: Body + From<Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let fence = fence_of(request.headers())?;
+    let (mut parts, body) = request.into_parts();
+    let body = layer.read(body).await?;
+    let admission = layer.admit(fence).await?;
+    parts.extensions.insert(fence);
+    Ok((admission, Request::from_parts(parts, body.into())))
+}
+
+/// Has a request answered within its turn, whether or not anybody waits for the answer.
+async fn serve<S, B>(
+    mut inner: S,
+    admission: Admission,
+    request: Request<B>,
+) -> Result<S::Response, S::Error>
+where
+    S: Service<Request<B>> + Send + 'static,
+    S::Future: Send,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+    B: Send + 'static,
+{
+    let work = tokio::spawn(async move {
+        let answer = inner.call(request).await;
+        drop(admission);
+        answer
+    });
+    match work.await {
+        Ok(answer) => answer,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime ends, and whoever waits here with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+fn fence_of(headers: &HeaderMap) -> Result<Fence, Refusal> {
+    let mut values = headers.get_all(FENCE_HEADER).iter();
+    let value = values.next().ok_or(Refusal::Missing)?;
+    if values.next().is_some() {
+        return Err(Refusal::Twice);
+    }
+    let text = value.to_str().unwrap_or_default();
+    // Before it is parsed, which would take a sign.
+    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(number) if is_decimal => Ok(Fence(number)),
+        Ok(_) | Err(_) => Err(Refusal::NotANumber),
+    }
+}
