@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 
 use hustings_protocol::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
 use crate::clock;
@@ -144,7 +145,7 @@ pub(crate) fn send(pid: Pid, signal: Signal) {
 /// have asked for its exit code.
 pub(crate) fn has_ended(process: impl AsFd) -> io::Result<bool> {
     let mut files = [PollFd::new(&process, PollFlags::IN)];
-    poll(&mut files, Some(&Timespec::default()))?;
+    retry_on_intr(|| poll(&mut files, Some(&Timespec::default())))?;
     Ok(files[0].revents().contains(PollFlags::IN))
 }
 

@@ -11,6 +11,7 @@
 //! | [`protocol`] | the elections: Chang and Roberts' ring, the modified ring, the bully |
 //! | [`sim`] | a world in virtual time that drives them from one seed, through loss, delay and crashes |
 //! | [`theory`] | closed forms of what they cost |
+//! | [`keeper`] | a tiny parent for a program, which knows when it is dead and gives up for it what it held |
 //!
 //! The program `hustings` does the same from the command line: `hustings sim bully --members 5
 //! --crashed-leader`, `hustings theory bully --members 5 --crashed-leader`.
@@ -49,6 +50,7 @@ mod group;
 
 pub use group::{Group, Joining, Nomination};
 pub use hustings_agent as agent;
+pub use hustings_agent::keeper;
 pub use hustings_protocol as protocol;
 pub use hustings_sim as sim;
 pub use hustings_theory as theory;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use hustings_agent::clock;
 use hustings_protocol::Duration;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::agent::{Agent, LONG, program};
 use crate::processes::{
@@ -87,6 +87,33 @@ fn an_agent_that_is_stopped_is_not_spoken_for() {
     eventually(|| (state(agent.pid())? == "T").then_some(()));
     assert_gone(&pids);
     voter.hears_nothing(SHORT);
+}
+
+/// What the first command had started lives on.
+#[test]
+fn an_agent_whose_guardian_and_warden_were_killed_is_not_spoken_for() {
+    let voter = Voter::listen();
+    let mut agent = Agent::fenced("restart", LONG, &tree());
+    agent.entrust(&voter, "farewell");
+    agent.hold(7, LONG);
+    agent.tell("lead 7");
+    let first = agent.pids::<4>();
+    let guardian = parent(first[0]);
+    let warden = parent(guardian);
+    for watcher in [warden, guardian] {
+        kill_process(watcher, Signal::KILL).expect("it lives");
+    }
+    let second = agent.pids::<4>();
+    let guardian = parent(second[0]);
+    voter.hears_nothing(SHORT);
+    agent.send(Signal::KILL);
+    assert_gone(&second);
+    assert_gone(&[guardian]);
+    voter.hears_nothing(SHORT);
+    for pid in first {
+        // The command itself died with its guardian.
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 /// An agent that talks to its guardian by a socket, and somebody whose life the guardian takes for the agent's.
