@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 
 use hustings_protocol::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpgid, getpid, kill_process, wait};
 
 use crate::clock;
 
@@ -125,10 +126,9 @@ impl Sweep {
     }
 }
 
-/// Kills every descendant of this process. Others may come into being meanwhile: repeat it until [`reap`] says
-/// that there is none.
-pub(crate) fn kill_descendants() -> io::Result<Vec<Process>> {
-    let found = descendants()?;
+/// Kills the descendants of this process. Some may be missed: repeat it until [`reap`] says that there is none.
+fn kill_descendants() -> io::Result<Vec<Process>> {
+    let found = listed_descendants()?;
     for process in &found {
         send(process.pid, Signal::KILL);
     }
@@ -144,12 +144,56 @@ pub(crate) fn send(pid: Pid, signal: Signal) {
 /// have asked for its exit code.
 pub(crate) fn has_ended(process: impl AsFd) -> io::Result<bool> {
     let mut files = [PollFd::new(&process, PollFlags::IN)];
-    poll(&mut files, Some(&Timespec::default()))?;
+    retry_on_intr(|| poll(&mut files, Some(&Timespec::default())))?;
     Ok(files[0].revents().contains(PollFlags::IN))
 }
 
-/// The descendants of this process.
+/// The descendants of this process: all of them, save those that come into being meanwhile.
 pub(crate) fn descendants() -> io::Result<Vec<Process>> {
+    let mut children = all_by_parent()?;
+    // Removed, so that a process that was seen under two parents cannot make this a circle.
+    descend(|parent| Ok(children.remove(&parent).unwrap_or_default()))
+}
+
+/// The descendants of this process by the system's lists, which take no longer on a busy host. But they may lack some
+/// if others end meanwhile.
+fn listed_descendants() -> io::Result<Vec<Process>> {
+    match descend(listed_children) {
+        // Not every system has these lists.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => descendants(),
+        found => found,
+    }
+}
+
+fn descend(mut children: impl FnMut(Pid) -> io::Result<Vec<Process>>) -> io::Result<Vec<Process>> {
+    let mut found = children(getpid())?;
+    let mut looked_at = 0;
+    while let Some(parent) = found.get(looked_at) {
+        looked_at += 1;
+        // One that has ended since has no children.
+        let below = children(parent.pid).unwrap_or_default();
+        found.extend(below);
+    }
+    Ok(found)
+}
+
+/// The children of a process, as the system lists them for each of its threads.
+fn listed_children(parent: Pid) -> io::Result<Vec<Process>> {
+    let mut children = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{parent}/task"))? {
+        let list = fs::read_to_string(thread?.path().join("children"))?;
+        for pid in list.split_whitespace().filter_map(number) {
+            // One that has ended since has no group.
+            if let Ok(group) = getpgid(Some(pid)) {
+                children.push(Process { pid, group });
+            }
+        }
+    }
+    Ok(children)
+}
+
+/// All processes, by their parents.
+fn all_by_parent() -> io::Result<HashMap<Pid, Vec<Process>>> {
     let mut children: HashMap<Pid, Vec<Process>> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         // What is no process, or ended since, has no status to read.
@@ -160,15 +204,7 @@ pub(crate) fn descendants() -> io::Result<Vec<Process>> {
             children.entry(parent).or_default().push(process);
         }
     }
-    let mut found = Vec::new();
-    let mut parents = vec![getpid()];
-    while let Some(parent) = parents.pop() {
-        // Removed, so that a process that was seen under two parents cannot make this a circle.
-        let below = children.remove(&parent).unwrap_or_default();
-        parents.extend(below.iter().map(|process| process.pid));
-        found.extend(below);
-    }
-    Ok(found)
+    Ok(children)
 }
 
 /// A process and its parent from `/proc/PID/stat`: "PID (NAME) STATE PARENT GROUP ...". None for a process
@@ -215,15 +251,18 @@ mod tests {
     }
 
     #[test]
-    fn this_process_finds_what_it_started() {
+    fn this_process_finds_what_it_started_by_either_way() {
         let mut child = std::process::Command::new("sleep")
             .arg("1000")
             .spawn()
             .expect("sleep starts");
         let pid = Pid::from_child(&child);
-        let found = descendants().expect("/proc is readable");
+        let found = [descendants(), listed_descendants()];
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
-        assert!(found.iter().any(|process| process.pid == pid));
+        for found in found {
+            let found = found.expect("/proc is readable");
+            assert!(found.iter().any(|process| process.pid == pid));
+        }
     }
 }

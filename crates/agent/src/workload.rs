@@ -1,8 +1,10 @@
 //! A command that runs on this host only while this member leads its group.
 //!
 //! Assumes   Linux, `/proc`, and that the program calls [`stage_main`] before all else
-//! Promises  the command runs only under a tenure of this member, once at a time; when it ends, all its
-//!           descendants have ended; they end with the agent, even if that is killed
+//! Promises  the command runs only while this member leads, once at a time; when it ends, all its descendants
+//!           have ended; they end with the agent, even if that is killed. With [`Fencing`]: they have ended
+//!           before the tenure does, even if the agent is stopped (STOP) or hangs; and an agent that is killed is
+//!           spoken for, when it is proved dead and nothing is left of its command
 //! Needs     no privileges, no control groups, no unsafe code
 //!
 //! The agent starts three processes in a row, all of them its own executable:
@@ -13,15 +15,20 @@
 //!
 //! - The *guardian* adopts what the command's descendants leave behind, however they detach themselves. The
 //!   socket that it shares with the agent brings it orders. If the agent dies, the socket ends, and the
-//!   guardian kills every descendant.
+//!   guardian kills every descendant. It knows when the tenure ends, and keeps to it without being told. It has
+//!   the agent's last words, and sends them once a file that the agent has opened on itself (a pidfd) says that
+//!   it is dead; that the socket has ended is no proof.
 //! - The *warden* adopts what the guardian leaves behind. If somebody kills the guardian, the command dies by
 //!   its parent-death signal, and the warden kills the rest. If somebody kills the warden, the guardian carries
 //!   on.
 //! - *exec* asks for the parent-death signal, which only a process itself can do, and then becomes the command.
 //!
-//! Two limits. Whoever kills warden and guardian at the same moment kills the command, but not what it has
-//! started. And a command that gains privileges loses its parent-death signal, and may be beyond the guardian's
-//! power to kill.
+//! Limits. Whoever kills warden and guardian at the same moment kills the command, but not what it has started.
+//! Whoever stops (STOP) the guardian stops the only clock that ends the command with its tenure. A command that gains
+//! privileges loses its parent-death signal, and may be beyond the guardian's power to kill: then no last words are
+//! sent. What a command has others start for it, such as a service manager, is none of its descendants. And a machine
+//! that was suspended wakes the command as soon as the guardian: what a command does in that moment only the resource
+//! can refuse, by its fence.
 
 mod back_off;
 mod deadline;

@@ -1,12 +1,10 @@
 //! The keeper's own work: to wait.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, getpid, set_child_subreaper};
-use rustix::stdio::{dup2_stdin, dup2_stdout};
 use rustix::thread::set_name;
 
 use super::worker::Worker;
@@ -30,6 +28,7 @@ struct Keeper {
 /// Starts the worker, and returns when it has ended, nothing is left of it, and its last words have been sent.
 pub(super) fn keep() -> io::Result<Ending> {
     set_child_subreaper(Some(getpid()))?;
+    set_name(c"hustings-keeper")?;
     let vigil = Vigil::begin(meant_for_the_command()?)?;
     let (worker, socket) = Worker::start()?;
     let keeper = Keeper {
@@ -39,17 +38,7 @@ pub(super) fn keep() -> io::Result<Ending> {
         last_words: LastWords::default(),
         ending: None,
     };
-    step_back()?;
     keeper.watch()
-}
-
-/// Leaves the streams to the worker: whoever reads its output sees the end of it when the worker has closed it.
-fn step_back() -> io::Result<()> {
-    set_name(c"hustings-keeper")?;
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    dup2_stdin(&nothing)?;
-    dup2_stdout(&nothing)?;
-    Ok(())
 }
 
 impl Keeper {

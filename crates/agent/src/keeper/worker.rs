@@ -1,6 +1,7 @@
 //! The worker's side of the keeper.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
-use rustix::stdio::dup2_stdin;
+use rustix::stdio::{dup2_stdin, dup2_stdout};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
@@ -59,9 +60,14 @@ impl Worker {
         Ok(())
     }
 
-    /// Starts the worker of this process, with what it will say on the other end of the socket.
+    /// Starts the worker of this process, which leaves it standard input and output: whoever reads the output sees the
+    /// end of it when the worker has closed it. What the worker entrusts comes by the socket.
     pub(super) fn start() -> io::Result<(Child, UnixStream)> {
         let (socket, theirs) = handover::pair(io::stdin().as_fd(), None)?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        dup2_stdin(&nothing)?;
+        dup2_stdout(&nothing)?;
         let mut arguments = std::env::args_os();
         // Whatever has become of its path, this is the executable that we are: an upgrade may have replaced the
         // file.
@@ -73,6 +79,7 @@ impl Worker {
             .args(arguments)
             .env(KEEPER, getpid().to_string())
             .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(output))
             .spawn()?;
         Ok((worker, socket))
     }

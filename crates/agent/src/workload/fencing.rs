@@ -28,6 +28,8 @@ pub(super) struct Tenures {
     fencing: Fencing,
     /// The one that was looked at last.
     latest: Option<(Fence, Deadline)>,
+    /// Some of an earlier command may live: nobody can say any more that nothing is left.
+    is_uncertain: bool,
 }
 
 /// What has happened to the tenure of a command that runs.
@@ -45,7 +47,13 @@ impl Tenures {
         Self {
             fencing,
             latest: None,
+            is_uncertain: false,
         }
+    }
+
+    /// From now on no guardian is entrusted with last words.
+    pub(super) fn keep_last_words(&mut self) {
+        self.is_uncertain = true;
     }
 
     /// Waits until tenure is held, with `fence` if that is known, and leaves time for a command that may take
@@ -82,7 +90,7 @@ impl Tenures {
         } = &mut self.fencing;
         tokio::select! {
             Ok(()) = tenure.changed() => {}
-            Ok(()) = last_words.changed() => {
+            Ok(()) = last_words.changed(), if !self.is_uncertain => {
                 return Change::LastWords(last_words.borrow_and_update().clone());
             }
             else => return pending().await,

@@ -38,7 +38,8 @@ impl Guard {
         let (mut guardian, theirs) = handover::pair(io::stdin().as_fd(), witness.map(AsFd::as_fd))?;
         if let Some(held) = held {
             // It is there before the guardian is, so that nothing starts without an end.
-            writeln!(guardian, "{}", Order::Until(held.until))?;
+            let line = format!("{}\n", Order::Until(held.until));
+            guardian.write_all(line.as_bytes())?;
         }
         guardian.set_nonblocking(true)?;
         let guardian = UnixStream::from_std(guardian)?;
@@ -73,9 +74,10 @@ impl Guard {
         let _ = guardian.write_all(line.as_bytes()).await;
     }
 
-    /// Waits for the last of the processes after the last report.
-    pub(super) async fn end(mut self) -> io::Result<()> {
-        self.warden.wait().await.map(|_| ())
+    /// Waits for the last of the processes after the last report. Whether the warden has seen that nobody is left: if it
+    /// was killed, it has not.
+    pub(super) async fn end(mut self) -> io::Result<bool> {
+        self.warden.wait().await.map(|status| status.success())
     }
 }
 

@@ -148,7 +148,8 @@ impl Ears {
 
     /// Tells the agent. If it has ended, reading from it will say so.
     fn report(&mut self, report: Report) -> io::Result<()> {
-        match writeln!(self.agent.socket, "{report}") {
+        let line = format!("{report}\n");
+        match self.agent.socket.write_all(line.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             done => done,
         }

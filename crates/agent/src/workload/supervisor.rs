@@ -264,6 +264,7 @@ impl<R: FnMut()> Supervisor<R> {
         let mut guard = guard.map_err(Error::Guardian)?;
         let mut cause = Cause::Itself;
         let mut started = false;
+        let mut was_seen_to_end = false;
         let ended = loop {
             let runs_on = matches!(cause, Cause::Itself);
             tokio::select! {
@@ -278,7 +279,10 @@ impl<R: FnMut()> Supervisor<R> {
                         cause = Cause::Expired;
                     }
                     Some(Report::Expired) => {}
-                    Some(Report::Ended(ending)) => break Ok((cause, ending)),
+                    Some(Report::Ended(ending)) => {
+                        was_seen_to_end = true;
+                        break Ok((cause, ending));
+                    }
                     None if started => {
                         warn!("the command's guardian was killed, and the command with it");
                         break Ok((cause, Ending::killed_by(Signal::KILL)));
@@ -314,7 +318,10 @@ impl<R: FnMut()> Supervisor<R> {
                 }
             }
         };
-        guard.end().await.map_err(Error::Guardian)?;
+        let none_left = guard.end().await.map_err(Error::Guardian)?;
+        if let (false, Some(tenures)) = (none_left || was_seen_to_end, &mut self.tenures) {
+            tenures.keep_last_words();
+        }
         ended
     }
 

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use hustings_agent::clock;
 use hustings_protocol::Duration;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::agent::{Agent, LONG, program};
 use crate::processes::{
@@ -89,9 +89,36 @@ fn an_agent_that_is_stopped_is_not_spoken_for() {
     voter.hears_nothing(SHORT);
 }
 
+/// What the first command had started lives on.
+#[test]
+fn an_agent_whose_guardian_and_warden_were_killed_is_not_spoken_for() {
+    let voter = Voter::listen();
+    let mut agent = Agent::fenced("restart", LONG, &tree());
+    agent.entrust(&voter, "farewell");
+    agent.hold(7, LONG);
+    agent.tell("lead 7");
+    let first = agent.pids::<4>();
+    let guardian = parent(first[0]);
+    let warden = parent(guardian);
+    for watcher in [warden, guardian] {
+        kill_process(watcher, Signal::KILL).expect("it lives");
+    }
+    let second = agent.pids::<4>();
+    let guardian = parent(second[0]);
+    voter.hears_nothing(SHORT);
+    agent.send(Signal::KILL);
+    assert_gone(&second);
+    assert_gone(&[guardian]);
+    voter.hears_nothing(SHORT);
+    for pid in first {
+        // The command itself died with its guardian.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
 /// An agent that talks to its guardian by a socket, and somebody whose life the guardian takes for the agent's.
 struct Scene {
-    agent: UnixStream,
+    agent: Option<UnixStream>,
     stand_in: Child,
     guardian: Child,
     command: Vec<Pid>,
@@ -118,10 +145,20 @@ impl Scene {
         let next = |_| pid(&lines.recv_timeout(PATIENCE).expect("another line"));
         let command = (0..3).map(next).collect();
         Self {
-            agent,
+            agent: Some(agent),
             stand_in,
             guardian,
             command,
+        }
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // What has ended already is what the test wanted.
+        for process in [&mut self.stand_in, &mut self.guardian] {
+            let _ = process.kill();
+            let _ = process.wait();
         }
     }
 }
@@ -142,13 +179,11 @@ fn hand_over(socket: &UnixStream, witness: &OwnedFd) {
 fn a_broken_socket_ends_the_command_but_only_the_agents_death_is_spoken_of() {
     let voter = Voter::listen();
     let mut scene = Scene::set(&voter);
-    drop(scene.agent);
+    scene.agent = None;
     assert_gone(&scene.command);
     voter.hears_nothing(SHORT * 5);
     scene.stand_in.kill().expect("it lives");
     assert_eq!(voter.hears(), "farewell");
-    scene.guardian.wait().expect("it is our child");
-    scene.stand_in.wait().expect("it is our child");
 }
 
 #[test]
@@ -159,8 +194,7 @@ fn a_socket_that_holds_keeps_the_guardian_silent_whoever_has_died() {
     scene.stand_in.wait().expect("it is our child");
     voter.hears_nothing(SHORT * 2);
     assert!(scene.command.iter().any(|pid| lives(*pid)));
-    drop(scene.agent);
+    scene.agent = None;
     assert_eq!(voter.hears(), "farewell");
     assert!(!scene.command.iter().any(|pid| lives(*pid)));
-    scene.guardian.wait().expect("it is our child");
 }
