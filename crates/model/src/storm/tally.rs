@@ -132,9 +132,13 @@ impl Tally {
         mine.message = mine.message.max(its.message);
     }
 
-    /// What happened too seldom for the storms to have shown anything.
+    /// What happened too seldom for the storms to have shown anything. Of fewer than a million messages
+    /// nothing can be said.
     pub fn shortfalls(&self) -> Vec<String> {
         let messages = self.of(Count::Messages);
+        if messages < MILLION {
+            return Vec::new();
+        }
         let few = LEAST_IN_A_MILLION
             .iter()
             .filter(|(count, least)| self.of(*count) * MILLION < least * messages);
