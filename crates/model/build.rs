@@ -46,6 +46,16 @@ fn main() -> Result<()> {
     }
     let subjects: Vec<String> = names.iter().map(|name| format!("{name}::Tenure")).collect();
     writeln!(text, "crate::subject::subjects!({});", subjects.join(", "))?;
+    let version = |name: &String| {
+        let title = name.replace('_', "-");
+        format!("crate::storm::Version::of::<{name}::Tenure>(\"{title}\")")
+    };
+    let versions: Vec<String> = names.iter().map(version).collect();
+    writeln!(
+        text,
+        "pub(crate) const VERSIONS: &[crate::storm::Version] = &[{}];",
+        versions.join(", ")
+    )?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("wrong.rs"), text)?;
     Ok(())
 }

@@ -15,6 +15,7 @@ mod model;
 mod packages;
 mod shell;
 mod steps;
+mod storm;
 mod test_command;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,8 @@ enum Chore {
     Field(field::Options),
     /// Search every run of tenure that fits in a model, and print how many states there were
     Model(model::Options),
+    /// Take tenure through random faults from many seeds, and print what happened
+    Storm(storm::Options),
     /// Throw wrong packets at an agent: a part of the field tests
     #[command(hide = true)]
     Barrage(field::barrage::Options),
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Chore::Bench => bench::run(),
         Chore::Field(options) => field::run(&options),
         Chore::Model(options) => model::run(&options),
+        Chore::Storm(options) => storm::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
         Chore::Bare(options) => field::bare::run(&options),
     };

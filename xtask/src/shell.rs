@@ -28,8 +28,13 @@ pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
 
 /// Shows a command, runs it to its end, and fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
+    println!("$ {}", show(command));
+    run_silently(command)
+}
+
+/// The same, but does not show it.
+pub(crate) fn run_silently(command: &mut Command) -> Result<()> {
     let shown = show(command);
-    println!("$ {shown}");
     let status = command
         .status()
         .map_err(|error| format!("`{shown}` did not start: {error}"))?;

@@ -32,6 +32,11 @@ fn help_teaches() {
     ];
     check(&["test", "--help"], 0, &steps);
     check(&["test", "--help"], 0, &["cargo xtask test --only clippy"]);
+    check(
+        &["storm", "--help"],
+        0,
+        &["--seed", "--version", "100000000", "json"],
+    );
 }
 
 #[test]
@@ -46,6 +51,11 @@ fn wrong_use_is_told_from_failure() {
     );
     check(
         &["test", "--only", "fmt", "--advisories"],
+        2,
+        &["cannot be used with"],
+    );
+    check(
+        &["storm", "--seed", "1", "--messages", "2"],
         2,
         &["cannot be used with"],
     );

@@ -15,6 +15,10 @@
 //!   as long as its clock tells it so.
 //! - What must be small for the space to have an end: counters, proposals, ticks, faults.
 //!
+//! # Storms
+//! The search is thorough where runs are short. [`storm`] has long ones: random faults from many seeds,
+//! with clocks that run in real time.
+//!
 //! # Wrong versions
 //! A checker that finds nothing proves nothing until it has found something. [`wrong`] has versions of
 //! tenure that differ from the honest one by a line or two; each is a test that fails if the checker
@@ -33,6 +37,7 @@ mod subject;
 mod world;
 
 pub mod settings;
+pub mod storm;
 pub mod wrong;
 
 pub use search::{Found, Search};

@@ -1,0 +1,148 @@
+//! Takes tenure through random storms, and prints what they brought: `cargo xtask storm`.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use hustings_model::storm::{Broken, Count, Outcome, Version};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+/// What `cargo xtask storm` hands on.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask storm")]
+struct Options {
+    /// Only the storm of this seed, told line by line
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The version that goes through it
+    #[arg(long, default_value = Version::HONEST.name, value_parser = version)]
+    version: Version,
+    /// How many messages must arrive
+    #[arg(long, default_value_t = 100_000_000)]
+    messages: u64,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+fn version(name: &str) -> Result<Version, String> {
+    Version::named(name).ok_or_else(|| {
+        let wrong: Vec<&str> = Version::wrong().map(|version| version.name).collect();
+        let honest = Version::HONEST.name;
+        format!("there are {honest} and, wrong, {}", wrong.join(", "))
+    })
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let told = match options.seed {
+        Some(seed) => replay(&options, seed),
+        None => weather(&options),
+    };
+    match told {
+        Ok(code) => code,
+        // Whoever read this has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One storm, told.
+fn replay(options: &Options, seed: u64) -> io::Result<ExitCode> {
+    let run = options.version.replay(seed);
+    let out = &mut io::stdout().lock();
+    match options.format {
+        Format::Table => {
+            for line in &run.lines {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Format::Json => {
+            let broken = run.broken.map(|broken| broken.to_string());
+            let told = json!({ "seed": seed, "lines": run.lines, "broken": broken });
+            writeln!(out, "{told:#}")?;
+        }
+    }
+    Ok(code(run.broken.is_none()))
+}
+
+/// As many storms as it takes.
+fn weather(options: &Options) -> io::Result<ExitCode> {
+    let bar = progress_of(options.messages);
+    let outcome = options
+        .version
+        .weather(options.messages, |messages| bar.set_position(messages));
+    bar.finish_and_clear();
+    let out = &mut io::stdout().lock();
+    match options.format {
+        Format::Table => table(out, &outcome)?,
+        Format::Json => {
+            let broken = outcome
+                .broken
+                .iter()
+                .map(|(seed, broken)| json!({ "seed": seed, "what": broken.to_string() }));
+            let told = json!({
+                "version": options.version.name,
+                "tally": outcome.tally,
+                "violations": broken.collect::<Vec<_>>(),
+            });
+            writeln!(out, "{told:#}")?;
+        }
+    }
+    let shortfalls = outcome.tally.shortfalls();
+    for shortfall in &shortfalls {
+        eprintln!("too little happened: {shortfall}");
+    }
+    if let Some((seed, broken)) = outcome.broken.first() {
+        eprintln!("{}", how_to_replay(options.version, *seed, broken));
+    }
+    Ok(code(outcome.broken.is_empty() && shortfalls.is_empty()))
+}
+
+fn table(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
+    let tally = &outcome.tally;
+    for count in Count::ALL {
+        writeln!(out, "{:<40} {:>13}", count.name(), tally.of(*count))?;
+    }
+    let longest = [
+        ("longest tenure", tally.longest.tenure),
+        ("longest pause", tally.longest.pause),
+        ("longest way of a message", tally.longest.message),
+    ];
+    for (name, micros) in longest {
+        writeln!(out, "{name:<40} {:>11.3} s", micros as f64 / 1e6)?;
+    }
+    writeln!(out, "{:<40} {:>13}", "violations", outcome.broken.len())
+}
+
+fn how_to_replay(version: Version, seed: u64, broken: &Broken) -> String {
+    let which = match version.name == Version::HONEST.name {
+        true => String::new(),
+        false => format!(" --version {}", version.name),
+    };
+    format!("seed {seed}: {broken}\nreplay it: cargo xtask storm --seed {seed}{which}")
+}
+
+fn code(is_well: bool) -> ExitCode {
+    match is_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn progress_of(messages: u64) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} messages, {eta}");
+    ProgressBar::new(messages).with_style(style.expect("the template is well-formed"))
+}

@@ -1,0 +1,188 @@
+//! Who there is in a storm, and how they are configured.
+
+use hustings_protocol::tenure::Config;
+use hustings_protocol::{Duration, MemberId};
+
+use super::chance::Chance;
+use super::clock::{Clock, MILLION, Micros};
+
+/// How long nominees wait for answers, in every storm. Everything else is long or short beside it.
+pub(super) const ANSWER_WITHIN: Micros = 100_000;
+/// What clocks may show: microseconds, milliseconds, or no more than tenths of a second, so that two
+/// clocks that are right still differ by a good part of a ttl.
+const UNITS: [Micros; 3] = [1, 1_000, ANSWER_WITHIN];
+/// How far clocks may be off, in parts of a million: not at all, as in the field, and so much that it
+/// matters.
+const DRIFTS: [u32; 6] = [0, 200, 10_000, 100_000, 100_000, 200_000];
+/// The most that a voter may be configured to grant, in the least ttl that works.
+const MOST_TTLS: u64 = 4;
+/// The most by which clocks differ when a storm begins.
+const APART: Micros = 1_000_000_000;
+
+/// Voters come first; of these the first few may stand too; all others stand.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    pub(super) voters: usize,
+    pub(super) standing_voters: usize,
+    pub(super) members: usize,
+    pub(super) drift_ppm: u32,
+    unit: Micros,
+    /// The least ttl that a configuration may have, in units.
+    least_ttl: u64,
+    back_off: u64,
+    rates: Rates,
+}
+
+/// How clocks go.
+#[derive(Debug, Clone, Copy)]
+enum Rates {
+    /// Any rate within the bound.
+    Any,
+    /// At one end of the bound or the other.
+    Extreme,
+    /// Those of voters as fast, those of other nominees as slow as the bound allows: the worst.
+    Against,
+}
+
+impl Group {
+    pub(super) fn draw(chance: &mut Chance) -> Self {
+        let voters = chance.choose(&[1, 3, 3, 3, 5]);
+        let nominees = chance.between(2, 6);
+        let standing_voters = chance.between(0, nominees.min(voters));
+        let drift_ppm = chance.choose(&DRIFTS);
+        let unit = chance.choose(&UNITS);
+        let answer_within = ANSWER_WITHIN / unit;
+        let drift = u64::from(drift_ppm);
+        // One more than what divides: rounded up.
+        let least_ttl = 3 * answer_within * (MILLION + drift) / (MILLION - drift) + 1;
+        Self {
+            voters: voters as usize,
+            standing_voters: standing_voters as usize,
+            members: (voters + nominees - standing_voters) as usize,
+            drift_ppm,
+            unit,
+            least_ttl,
+            back_off: chance.choose(&[answer_within / 10, answer_within / 2, answer_within]),
+            rates: chance.choose(&[Rates::Any, Rates::Extreme, Rates::Against]),
+        }
+    }
+
+    pub(super) fn votes(&self, who: usize) -> bool {
+        who < self.voters
+    }
+
+    pub(super) fn stands(&self, who: usize) -> bool {
+        who < self.standing_voters || !self.votes(who)
+    }
+
+    pub(super) fn majority(&self) -> usize {
+        self.voters / 2 + 1
+    }
+
+    /// One of the nominees.
+    pub(super) fn nominee(&self, number: u64) -> usize {
+        let others = self.members - self.voters;
+        let rank = (number % (self.standing_voters + others) as u64) as usize;
+        match rank < self.standing_voters {
+            true => rank,
+            false => self.voters + rank - self.standing_voters,
+        }
+    }
+
+    /// The most that any voter can ever have been configured to grant.
+    pub(super) fn most_ttl(&self) -> Duration {
+        Duration(self.least_ttl * MOST_TTLS)
+    }
+
+    /// The same in real time.
+    pub(super) fn longest(&self) -> Micros {
+        self.most_ttl().0 * self.unit
+    }
+
+    pub(super) fn config(&self, chance: &mut Chance) -> Config {
+        let (ttl, max_ttl) = self.ttls(chance.number());
+        Config {
+            voters: (0..self.voters as u64).map(MemberId).collect(),
+            ttl,
+            max_ttl,
+            drift_ppm: self.drift_ppm,
+            answer_within: Duration(ANSWER_WITHIN / self.unit),
+            back_off: Duration(self.back_off.max(1)),
+        }
+    }
+
+    /// A ttl and the most that is granted, for one member. As members are configured one by one,
+    /// some ask for more than some grant.
+    pub(super) fn ttls(&self, number: u64) -> (Duration, Duration) {
+        let part = |bits: u64, span: u64| ((bits & 0xffff) * span) >> 16;
+        let longest = self.least_ttl * (MOST_TTLS - 1);
+        let ttl = self.least_ttl + part(number, longest - self.least_ttl);
+        // More often than not all that is asked for is granted.
+        let max_ttl = match number >> 16 & 3 {
+            0 => ttl,
+            1 => longest,
+            _ => longest + part(number >> 18, self.most_ttl().0 - longest + 1),
+        };
+        (Duration(ttl), Duration(max_ttl))
+    }
+
+    /// How fast the clock of a member may go.
+    pub(super) fn rate_ppm(&self, who: usize, number: u64) -> u64 {
+        let drift = u64::from(self.drift_ppm);
+        let (slowest, fastest) = (MILLION - drift, MILLION + drift);
+        match (self.rates, number & 1 == 0, self.votes(who)) {
+            (Rates::Any, _, _) => slowest + (number >> 1) % (2 * drift + 1),
+            (Rates::Extreme, true, _) | (Rates::Against, _, true) => fastest,
+            (Rates::Extreme, false, _) | (Rates::Against, _, false) => slowest,
+        }
+    }
+
+    pub(super) fn clock(&self, who: usize, chance: &mut Chance) -> Clock {
+        let mut clock = Clock::new(self.unit, chance.choose(&[0, 1]) * chance.below(APART));
+        clock.change_rate(0, self.rate_ppm(who, chance.number()));
+        clock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Group;
+    use crate::storm::chance::{Chance, Stream};
+
+    #[test]
+    fn every_configuration_that_is_drawn_can_work() {
+        for seed in 0..500 {
+            let chance = &mut Chance::new(seed, Stream::Group);
+            let group = Group::draw(chance);
+            for _ in 0..20 {
+                let config = group.config(chance);
+                assert_eq!(config.check(), Ok(()), "{config:?}");
+                assert!(config.max_ttl <= group.most_ttl(), "{config:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_names_a_nominee_and_every_nominee_has_a_number() {
+        for seed in 0..100 {
+            let group = Group::draw(&mut Chance::new(seed, Stream::Group));
+            let mut named: Vec<usize> = (0..12).map(|number| group.nominee(number)).collect();
+            named.sort_unstable();
+            named.dedup();
+            let standing = (0..group.members).filter(|who| group.stands(*who));
+            assert!(named.into_iter().eq(standing), "{group:?}");
+        }
+    }
+
+    #[test]
+    fn no_clock_is_off_by_more_than_the_drift() {
+        for seed in 0..100 {
+            let chance = &mut Chance::new(seed, Stream::Group);
+            let group = Group::draw(chance);
+            for who in 0..group.members {
+                let off = group.rate_ppm(who, chance.number()).abs_diff(1_000_000);
+                assert!(off <= u64::from(group.drift_ppm), "{group:?}");
+            }
+        }
+    }
+}

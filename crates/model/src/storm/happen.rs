@@ -1,0 +1,319 @@
+//! How strikes are carried out, and how what they did ends.
+
+use hustings_protocol::tenure::{Request, Saved};
+use hustings_protocol::{Input, MemberId};
+
+use super::clock::Micros;
+use super::judge::{Broken, Holder};
+use super::seat::{Condition, Death, Disk, Seat};
+use super::strike::{Kind, Strike};
+use super::tally::Count;
+use super::weather::Weather;
+use super::world::{Turn, World};
+use crate::Subject;
+
+/// After how long one tries again to initialise a voter.
+const INITIALISED_AFTER: Micros = 1_000_000;
+/// The most effects before a member dies in the midst of a step: as many as the longest has.
+const MOST_EFFECTS: u64 = 7;
+
+impl<S: Subject> World<S> {
+    pub(super) fn strike(&mut self, strike: Strike) -> Result<(), Broken> {
+        let Strike {
+            kind, lasts, how, ..
+        } = strike;
+        match kind {
+            Kind::Crash => self.strike_down(self.whom(strike), lasts),
+            Kind::Die => self.doom(self.whom(strike), how, lasts, Disk::Stays),
+            Kind::LoseDisk => self.strike_disk(strike),
+            Kind::Pause => self.pause(self.whom(strike), Condition::Paused, lasts),
+            Kind::Sleep => self.pause(self.whom(strike), Condition::Asleep, lasts),
+            Kind::Divide => self.divide(how, lasts),
+            Kind::CutOneWay => self.cut_one_way(self.whom(strike), how, lasts),
+            Kind::Weather => self.change_weather(),
+            Kind::Rate => self.change_rate(self.whom(strike), how),
+            Kind::Configure => self.reconfigure(self.whom(strike), how),
+            Kind::Ring => return self.ring_early(self.whom(strike), how),
+            Kind::Acquire => return self.request(strike, Request::Acquire),
+            Kind::Withdraw => return self.request(strike, Request::Withdraw),
+            Kind::Release => return self.request(strike, Request::Release),
+            Kind::Transfer => {
+                let to = MemberId(self.group.nominee(how) as u64);
+                return self.request(strike, Request::Transfer { to });
+            }
+            Kind::Sicken => return self.request(strike, Request::Healthy(false)),
+            Kind::Recover => return self.request(strike, Request::Healthy(true)),
+            Kind::Leave => return self.leave(self.whom(strike), lasts),
+        }
+        Ok(())
+    }
+
+    /// Who is struck: whoever holds, or anyone.
+    fn whom(&self, strike: Strike) -> usize {
+        let holder = self.judge.holder(self.now).filter(|_| strike.is_aimed);
+        let anyone = (strike.whom % self.seats.len() as u64) as usize;
+        holder.map_or(anyone, |it| it.member)
+    }
+
+    fn is_up(&self, who: usize) -> bool {
+        self.seats[who].condition == Condition::Up
+    }
+
+    /// Its present life.
+    fn life(&self, who: usize) -> Holder {
+        Holder {
+            member: who,
+            life: self.seats[who].life,
+        }
+    }
+
+    fn request(&mut self, strike: Strike, request: Request) -> Result<(), Broken> {
+        let holder = self.judge.holder(self.now);
+        let who = match holder.filter(|_| strike.is_aimed) {
+            Some(holder) => holder.member,
+            None => self.group.nominee(strike.whom),
+        };
+        if !self.is_up(who) {
+            return Ok(());
+        }
+        if self.seats[who].held.is_some() && holder == Some(self.life(who)) {
+            match request {
+                Request::Release => self.tally.note(Count::Releases),
+                Request::Transfer { to } => {
+                    self.tally.note(Count::Transfers);
+                    self.heir = Some(to.0 as usize);
+                }
+                Request::Acquire | Request::Withdraw | Request::Healthy(_) => {}
+            }
+        }
+        self.ask(who, request)
+    }
+
+    fn strike_down(&mut self, who: usize, lasts: Micros) {
+        if self.seats[who].condition != Condition::Down {
+            self.crash(who, lasts);
+        }
+    }
+
+    /// A life ends. What it held runs out, though it is not there to see it.
+    pub(super) fn crash(&mut self, who: usize, lasts: Micros) {
+        let life = self.life(who);
+        self.diary.note(self.now, || format!("{who}  is down"));
+        if self.group.votes(who) {
+            self.tally.note(Count::VoterCrashes);
+        }
+        if self.group.stands(who) {
+            self.tally.note(Count::NomineeCrashes);
+        }
+        self.judge.lose(life);
+        self.seats[who].stop();
+        self.expect(who);
+        self.enter(lasts, Turn::Restart(life));
+    }
+
+    fn doom(&mut self, who: usize, how: u64, lasts: Micros, disk: Disk) {
+        if self.is_up(who) {
+            let after = (how % (MOST_EFFECTS + 1)) as u32;
+            self.diary.note(self.now, || {
+                format!("{who}  will die in its next step, after {after} effects")
+            });
+            self.seats[who].death = Some(Death { after, lasts, disk });
+        }
+    }
+
+    /// The end of a step that a member does not survive.
+    pub(super) fn die(&mut self, who: usize, death: Death) {
+        self.tally.note(Count::Deaths);
+        match death.disk {
+            Disk::Stays => {}
+            Disk::GoesToo => self.lose_disk(who),
+        }
+        self.crash(who, death.lasts);
+    }
+
+    /// At once, or just after something was promised and told.
+    fn strike_disk(&mut self, strike: Strike) {
+        let Strike {
+            whom, how, lasts, ..
+        } = strike;
+        let who = (whom % self.group.voters as u64) as usize;
+        if how & 1 == 0 {
+            self.doom(who, how >> 1, lasts, Disk::GoesToo);
+        } else if self.is_up(who) {
+            self.lose_disk(who);
+            self.crash(who, lasts);
+        }
+    }
+
+    /// Never of so many voters at once that no majority is left to tell what the others promised.
+    fn lose_disk(&mut self, who: usize) {
+        let voters = &self.seats[..self.group.voters];
+        let is_lost = |disk| disk == Some(Saved::Missing);
+        let lost = voters.iter().filter(|seat| is_lost(seat.disk)).count();
+        if lost + self.group.majority() < self.group.voters {
+            self.tally.note(Count::LostDisks);
+            self.diary
+                .note(self.now, || format!("{who}  loses its disk"));
+            self.seats[who].disk = Some(Saved::Missing);
+        }
+    }
+
+    pub(super) fn restart(&mut self, whose: Holder) -> Result<(), Broken> {
+        let who = whose.member;
+        if self.life(who) != whose {
+            return Ok(()); // somebody was quicker
+        }
+        if self.seats[who].disk == Some(Saved::Missing) {
+            self.initialise(who);
+        }
+        if self.members.happens(50) {
+            let how = self.members.number();
+            self.configure(who, how);
+        }
+        self.start(who)?;
+        if self.seats[who].disk == Some(Saved::Missing) {
+            self.enter(INITIALISED_AFTER, Turn::Restart(self.life(who)));
+        }
+        Ok(())
+    }
+
+    /// Gives a voter whose disk was lost something to begin with, if a majority of voters can be asked:
+    /// the one that knows least.
+    fn initialise(&mut self, who: usize) {
+        let voters = &self.seats[..self.group.voters];
+        let mut told: Vec<u64> = voters.iter().filter_map(Seat::promised).collect();
+        told.sort_unstable();
+        let Some(highest) = told.get(self.group.majority() - 1) else {
+            return;
+        };
+        let durable = (self.operator)(*highest, self.group.most_ttl());
+        self.tally.note(Count::Replaced);
+        self.seats[who].disk = Some(Saved::Initialised(durable));
+    }
+
+    fn pause(&mut self, who: usize, condition: Condition, lasts: Micros) {
+        if !self.is_up(who) {
+            return;
+        }
+        self.tally.note(match condition {
+            Condition::Asleep => Count::Sleeps,
+            Condition::Up | Condition::Paused | Condition::Down => Count::Pauses,
+        });
+        self.tally.longest.pause = self.tally.longest.pause.max(lasts);
+        self.diary
+            .note(self.now, || format!("{who}  is {condition:?}"));
+        self.seats[who].condition = condition;
+        self.expect(who);
+        self.enter(lasts, Turn::Resume(self.life(who)));
+    }
+
+    /// All that waited comes at once.
+    pub(super) fn resume(&mut self, whose: Holder) {
+        let who = whose.member;
+        let stopped = [Condition::Paused, Condition::Asleep];
+        if self.life(who) != whose || !stopped.contains(&self.seats[who].condition) {
+            return; // it crashed meanwhile
+        }
+        self.diary.note(self.now, || format!("{who}  goes on"));
+        self.seats[who].condition = Condition::Up;
+        let mut waiting = std::mem::take(&mut self.seats[who].waiting);
+        for letter in waiting.drain(..) {
+            self.letters.push(self.now, letter);
+        }
+        self.seats[who].waiting = waiting;
+        self.expect(who);
+    }
+
+    fn divide(&mut self, how: u64, lasts: Micros) {
+        let side = how as u16;
+        self.tally.note(Count::Divisions);
+        self.diary.note(self.now, || {
+            let one: Vec<usize> = (0..self.seats.len())
+                .filter(|who| side & 1 << who != 0)
+                .collect();
+            format!("cut: {one:?} from all others")
+        });
+        self.cuts.divide(side);
+        self.enter(lasts, Turn::Heal);
+    }
+
+    fn cut_one_way(&mut self, who: usize, how: u64, lasts: Micros) {
+        let other = (how >> 1) as usize % self.seats.len();
+        let (from, to) = match how & 1 {
+            0 => (who, other),
+            _ => (other, who),
+        };
+        self.tally.note(Count::OneWayCuts);
+        self.diary
+            .note(self.now, || format!("cut: {to} does not hear {from}"));
+        self.cuts.cut_one_way(from, to);
+        self.enter(lasts, Turn::Heal);
+    }
+
+    fn change_weather(&mut self) {
+        self.weather = Weather::draw(self.strikes.chance());
+        self.diary.note(self.now, || format!("{:?}", self.weather));
+    }
+
+    fn change_rate(&mut self, who: usize, how: u64) {
+        let rate_ppm = self.group.rate_ppm(who, how);
+        self.tally.note(Count::Rates);
+        self.diary.note(self.now, || {
+            format!("{who}  its clock goes at {rate_ppm} ppm")
+        });
+        let seat = &mut self.seats[who];
+        seat.change_rate(self.now, rate_ppm);
+        self.judge.reckon(self.now, who, &seat.clock);
+        self.expect(who);
+    }
+
+    /// While it runs, or sleeps; but a voter that is alone asks itself, in no time, and must not ask for
+    /// more than it grants.
+    fn reconfigure(&mut self, who: usize, how: u64) {
+        if self.group.voters > 1 || !self.group.votes(who) {
+            self.configure(who, how);
+        }
+    }
+
+    fn configure(&mut self, who: usize, how: u64) {
+        self.tally.note(Count::Configurations);
+        let config = &mut self.seats[who].config;
+        (config.ttl, config.max_ttl) = self.group.ttls(how);
+        let (ttl, max_ttl) = (config.ttl.0, config.max_ttl.0);
+        self.diary
+            .note(self.now, || format!("{who}  ttl {ttl}, max_ttl {max_ttl}"));
+    }
+
+    fn ring_early(&mut self, who: usize, how: u64) -> Result<(), Broken> {
+        if !self.is_up(who) {
+            return Ok(());
+        }
+        match self.seats[who].ring_early(how) {
+            None => Ok(()),
+            Some(timer) => {
+                self.tally.note(Count::Rings);
+                self.diary
+                    .note(self.now, || format!("{who}  {timer:?} rings early"));
+                self.step(who, Input::Timer(timer))
+            }
+        }
+    }
+
+    /// In good order: after that there is no further input, but what it holds runs out.
+    fn leave(&mut self, who: usize, lasts: Micros) -> Result<(), Broken> {
+        if !self.is_up(who) {
+            return Ok(());
+        }
+        self.tally.note(Count::Leaves);
+        self.diary.note(self.now, || format!("{who}  leaves"));
+        let life = self.life(who);
+        self.step(who, Input::Leave)?;
+        if self.is_up(who) {
+            self.judge.lose(life);
+            self.seats[who].stop();
+            self.expect(who);
+            self.enter(lasts, Turn::Restart(life));
+        }
+        Ok(())
+    }
+}
