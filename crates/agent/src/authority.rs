@@ -5,8 +5,17 @@
 //! shows what its member holds in one cell, with the moment on the boot clock at which it ends:
 //! whether a member holds is for the reader of that cell to compute each time it matters.
 
+pub mod clerk;
 pub mod era;
+#[cfg(feature = "etcd")]
+pub mod etcd;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod store;
+mod terms;
+
+pub use clerk::{Clerk, Memory};
+pub use terms::StoreTerms;
 
 pub use hustings_protocol::tenure::{Fence, Held, Request};
 use tokio::sync::{mpsc, watch};

@@ -69,7 +69,10 @@ mod tests {
         for drift_ppm in [0, 1, 200, 333_333, 999_999] {
             let least = stretched(span, drift_ppm);
             assert!(usable(least, drift_ppm) >= span, "{drift_ppm}");
-            assert!(usable(Duration(least.0 - 1), drift_ppm) < span, "{drift_ppm}");
+            assert!(
+                usable(Duration(least.0 - 1), drift_ppm) < span,
+                "{drift_ppm}"
+            );
         }
     }
 }
