@@ -136,7 +136,8 @@ impl Exchange {
 fn assemble(files: &BTreeMap<String, String>) -> String {
     let mut code = String::new();
     for line in files["tenure.rs"].lines() {
-        let module = line
+        let module = line.strip_prefix("pub ").unwrap_or(line);
+        let module = module
             .strip_prefix("mod ")
             .and_then(|it| it.strip_suffix(';'));
         let shared = line

@@ -9,6 +9,7 @@ pub(crate) enum NeededBy {
     Test,
     Bench,
     Field,
+    Authorities,
 }
 
 /// A Debian package, seen to be there by a program that it brings.
@@ -44,7 +45,25 @@ const PACKAGES: &[Package] = &[
         name: "util-linux",
         program: "setpriv",
         purpose: "gives hosts names of their own, and ends with us what we start there",
-        needed_by: &[NeededBy::Test],
+        needed_by: &[NeededBy::Test, NeededBy::Authorities],
+    },
+    Package {
+        name: "protobuf-compiler",
+        program: "protoc",
+        purpose: "makes code of etcd's interface",
+        needed_by: &[NeededBy::Authorities],
+    },
+    Package {
+        name: "etcd-server",
+        program: "etcd",
+        purpose: "is a store that grants tenure",
+        needed_by: &[NeededBy::Authorities],
+    },
+    Package {
+        name: "postgresql",
+        program: "pg_ctlcluster",
+        purpose: "is a store that grants tenure",
+        needed_by: &[NeededBy::Authorities],
     },
 ];
 

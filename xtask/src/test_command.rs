@@ -45,6 +45,8 @@ enum Step {
     Clippy,
     /// Every test passes, those in the documentation too
     Tests,
+    /// Real etcd and PostgreSQL grant tenure, killed, paused, restored, and behind lines that fail
+    Authorities,
     /// Real agents on hosts of their own bear every fault; skipped where network namespaces are not
     /// allowed
     Field,
@@ -61,6 +63,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if steps.contains(&Step::Field) {
         packages::provide(NeededBy::Test)?;
     }
+    if steps.contains(&Step::Authorities) {
+        packages::provide(NeededBy::Authorities)?;
+    }
     let repeat = |step| format!("cargo xtask test --only {step}");
     let carry_out = |step| carry_out(step, options);
     steps::run(&steps, carry_out, repeat)
@@ -74,7 +79,7 @@ impl Options {
                 let wanted = |step: &Step| match step {
                     Step::Advisories => self.advisories,
                     Step::Fmt | Step::Clippy | Step::Tests | Step::Field => true,
-                    Step::Docs | Step::Deny => true,
+                    Step::Authorities | Step::Docs | Step::Deny => true,
                 };
                 let all = Step::value_variants().iter().copied();
                 all.filter(wanted).collect()
@@ -95,6 +100,7 @@ fn carry_out(step: Step, options: &Options) -> Result<Outcome> {
             "warnings",
         ]))?,
         Step::Tests => shell::run(&mut cargo(["test", "--workspace"]))?,
+        Step::Authorities => check_authorities()?,
         Step::Field => return faults::run(&options.fault, options.packets),
         Step::Docs => shell::run(
             cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
@@ -108,6 +114,23 @@ fn carry_out(step: Step, options: &Options) -> Result<Outcome> {
         Step::Advisories => return check_dependencies(&["advisories"]),
     }
     Ok(Outcome::Passed)
+}
+
+/// The features that bring stores are off by default, so all that is checked of the rest is checked here.
+fn check_authorities() -> Result<()> {
+    let stores = ["--package", "hustings-agent", "--features", "etcd,postgres"];
+    let lints = ["--all-targets", "--", "-D", "warnings"];
+    shell::run(cargo(["clippy"]).args(stores).args(lints))?;
+    let docs = ["--no-deps"];
+    shell::run(
+        cargo(["doc"])
+            .args(stores)
+            .args(docs)
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
+    // They wait for their stores most of the time: more of them than there are cores.
+    let tests = ["--test", "authority", "--", "--test-threads", "8"];
+    shell::run(cargo(["test"]).args(stores).args(tests))
 }
 
 fn check_dependencies(subjects: &[&str]) -> Result<Outcome> {
@@ -149,8 +172,12 @@ mod tests {
 
     #[test]
     fn all_steps_run_unless_one_is_chosen() {
-        check(None, false, "fmt clippy tests field docs deny");
-        check(None, true, "fmt clippy tests field docs deny advisories");
+        check(None, false, "fmt clippy tests authorities field docs deny");
+        check(
+            None,
+            true,
+            "fmt clippy tests authorities field docs deny advisories",
+        );
         check(Some(Step::Docs), false, "docs");
         check(Some(Step::Advisories), false, "advisories");
     }

@@ -112,6 +112,14 @@ pub enum StartError {
         /// The operating system's reason.
         source: std::io::Error,
     },
+    /// Who is to grant tenure cannot.
+    #[error("group `{group}`: {why}")]
+    Authority {
+        /// Of which group.
+        group: String,
+        /// Why.
+        why: String,
+    },
     /// What the member does cannot be recorded.
     #[error("group `{group}`: cannot record to trace {}: {source}", .path.display())]
     Trace {
@@ -175,6 +183,10 @@ impl Agent {
         for (number, group) in config.groups.iter().enumerate() {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
             let authority = offices.authority(number, group, &config.name);
+            let authority = authority.map_err(|why| StartError::Authority {
+                group: group.name.clone(),
+                why,
+            })?;
             let occupancy = offices.occupancy();
             let granted = (authority, occupancy);
             let group = Group::new(group.clone(), &config.name, port, now, recorder, granted);

@@ -5,19 +5,27 @@
 //! shows what its member holds in one cell, with the moment on the boot clock at which it ends:
 //! whether a member holds is for the reader of that cell to compute each time it matters.
 
+pub mod clerk;
 pub mod era;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod last_words;
 pub(crate) mod occupancy;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub(crate) mod quorum;
 pub mod store;
+mod terms;
 pub mod voter_file;
 
 use hustings_protocol::tenure::Message;
 use hustings_protocol::{Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
+pub use clerk::{Clerk, Memory};
 pub use hustings_protocol::tenure::{Fence, Held, Request};
 pub use occupancy::{Occupancy, Occupation};
+pub use terms::StoreTerms;
 
 use crate::clock;
 use crate::identity::member_id;
@@ -51,6 +59,8 @@ pub(crate) enum Authority {
     Nobody,
     /// The group's voters.
     Quorum(Box<Quorum>),
+    /// A store, by name.
+    Store { name: &'static str, clerk: Clerk },
 }
 
 impl Authority {
@@ -59,6 +69,7 @@ impl Authority {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => Some(format!("quorum of {}", quorum.voters().len())),
+            Self::Store { name, .. } => Some((*name).to_owned()),
         }
     }
 
@@ -66,7 +77,7 @@ impl Authority {
     pub(crate) fn voters(&self) -> impl Iterator<Item = (&String, MemberId)> {
         let names = match self {
             Self::Quorum(quorum) => quorum.voters(),
-            Self::Nobody => &[],
+            Self::Nobody | Self::Store { .. } => &[],
         };
         names.iter().map(|name| (name, member_id(name)))
     }
@@ -75,6 +86,7 @@ impl Authority {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => Some(quorum.cell()),
+            Self::Store { clerk, .. } => Some(clerk.cell()),
         }
     }
 
@@ -82,6 +94,11 @@ impl Authority {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => quorum.shown(now),
+            Self::Store { clerk, .. } => {
+                let cell = clerk.cell();
+                let held = *cell.borrow();
+                held.filter(|held| now < held.until)
+            }
         }
     }
 
@@ -89,12 +106,14 @@ impl Authority {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => quorum.due(),
+            // That its tenure ends it says by itself, but a clock that slept may be first.
+            Self::Store { clerk, .. } => clerk.cell().borrow().map(|held| held.until),
         }
     }
 
     pub(crate) fn start(&mut self, now: Instant) -> Vec<Act> {
         match self {
-            Self::Nobody => Vec::new(),
+            Self::Nobody | Self::Store { .. } => Vec::new(),
             Self::Quorum(quorum) => quorum.start(now),
         }
     }
@@ -103,19 +122,23 @@ impl Authority {
         match self {
             Self::Nobody => Vec::new(),
             Self::Quorum(quorum) => quorum.request(now, request),
+            Self::Store { clerk, .. } => {
+                clerk.request(request);
+                Vec::new()
+            }
         }
     }
 
     pub(crate) fn pass(&mut self, now: Instant) -> Vec<Act> {
         match self {
-            Self::Nobody => Vec::new(),
+            Self::Nobody | Self::Store { .. } => Vec::new(),
             Self::Quorum(quorum) => quorum.pass(now),
         }
     }
 
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>) -> Vec<Act> {
         match self {
-            Self::Nobody => Vec::new(),
+            Self::Nobody | Self::Store { .. } => Vec::new(),
             Self::Quorum(quorum) => quorum.on_saved(now, done),
         }
     }
@@ -123,15 +146,23 @@ impl Authority {
     /// Whether its disk refuses to keep what it should promise.
     pub(crate) fn is_stuck(&self) -> bool {
         match self {
-            Self::Nobody => false,
+            Self::Nobody | Self::Store { .. } => false,
             Self::Quorum(quorum) => quorum.is_stuck(),
+        }
+    }
+
+    /// Whether a store answered when it was asked last.
+    pub(crate) fn is_reachable(&self) -> Option<bool> {
+        match self {
+            Self::Nobody | Self::Quorum(_) => None,
+            Self::Store { clerk, .. } => Some(clerk.reachable()),
         }
     }
 
     /// What may be said for this member when it is dead.
     pub(crate) fn last_word(&self) -> Option<Message> {
         match self {
-            Self::Nobody => None,
+            Self::Nobody | Self::Store { .. } => None,
             Self::Quorum(quorum) => quorum.last_word(),
         }
     }

@@ -16,7 +16,7 @@ use hustings_protocol::{Duration, Merit, announce, bully, chang_roberts, modifie
 use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
 use crate::sockets;
-pub use authority::{AuthorityConfig, QuorumConfig};
+pub use authority::{AuthorityConfig, QuorumConfig, StoreConfig, StoreKind};
 use presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS};
 
 /// Where groups meet on a LAN, unless told otherwise: an address of the organisation-local range.
@@ -249,7 +249,7 @@ impl AgentConfig {
             };
             group.protocol.check().map_err(unfit)?;
             group.authority.check().map_err(unfit)?;
-            self.check_voter(group)?;
+            self.check_authority(group)?;
             if !group.campaigns && group.protocol.elects_all() {
                 return Err(Unfit::CannotListen {
                     group: group.name.clone(),
@@ -266,10 +266,17 @@ impl AgentConfig {
         Ok(())
     }
 
-    /// A voter must have a disk to keep its promises on.
-    fn check_voter(&self, group: &GroupConfig) -> Result<(), Unfit> {
-        let AuthorityConfig::Quorum(quorum) = &group.authority else {
-            return Ok(());
+    /// A voter must have a disk to keep its promises on, and a store a program that knows it.
+    fn check_authority(&self, group: &GroupConfig) -> Result<(), Unfit> {
+        let quorum = match &group.authority {
+            AuthorityConfig::Quorum(quorum) => quorum,
+            AuthorityConfig::Store(store) if !store.store.is_built() => {
+                return Err(Unfit::NotBuilt {
+                    group: group.name.clone(),
+                    store: store.store.name(),
+                });
+            }
+            AuthorityConfig::Nobody | AuthorityConfig::Store(_) => return Ok(()),
         };
         for voter in &quorum.voters {
             check_name("voter", voter)?;
@@ -415,6 +422,16 @@ pub enum Unfit {
         group: String,
         /// The reason.
         source: ConfigError,
+    },
+    /// This program does not know the store.
+    #[error(
+        "group `{group}`: this program was built without {store}: build it with `cargo build --features {store}`"
+    )]
+    NotBuilt {
+        /// Which group.
+        group: String,
+        /// Which store.
+        store: &'static str,
     },
     /// Its members count everybody in.
     #[error(

@@ -52,6 +52,7 @@
 
 mod ballot;
 mod config;
+pub mod drift;
 mod message;
 mod nominee;
 mod poll;

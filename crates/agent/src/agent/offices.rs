@@ -1,7 +1,10 @@
 //! The authorities of an agent's groups, and how those that work beside the loop reach it.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+
+use hustings_fence::FenceGuard;
 
 use hustings_protocol::Candidate;
 use hustings_protocol::tenure::Role;
@@ -11,14 +14,15 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::authority::occupancy::Occupancy;
 use crate::authority::quorum::{Disk, Quorum};
+use crate::authority::store::StoreError;
 use crate::authority::voter_file::{self, VoterFile};
-use crate::authority::{Authority, Word};
-use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig};
+use crate::authority::{Authority, Clerk, Fence, Memory, StoreTerms, Word, Words};
+use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
 use crate::identity::member_id;
 
 /// Where authorities that work beside the loop leave what they have to say.
 pub(super) struct Offices {
-    words: mpsc::UnboundedSender<(usize, Word)>,
+    words: Words,
     saved: mpsc::UnboundedSender<(usize, Result<(), String>)>,
     stopped: Arc<Notify>,
 }
@@ -56,10 +60,26 @@ impl Offices {
     }
 
     /// Who grants tenure of the group of this number to `member`.
-    pub(super) fn authority(&self, number: usize, group: &GroupConfig, member: &str) -> Authority {
+    ///
+    /// # Errors
+    /// If a store cannot work as configured, or what was seen of it cannot be read.
+    pub(super) fn authority(
+        &self,
+        number: usize,
+        group: &GroupConfig,
+        member: &str,
+    ) -> Result<Authority, String> {
         match &group.authority {
-            AuthorityConfig::Nobody => Authority::Nobody,
-            AuthorityConfig::Quorum(quorum) => self.quorum(number, group, quorum, member),
+            AuthorityConfig::Nobody => Ok(Authority::Nobody),
+            AuthorityConfig::Quorum(quorum) => Ok(self.quorum(number, group, quorum, member)),
+            AuthorityConfig::Store(store) => {
+                let terms = store.terms(&group.name, member);
+                let memory = remember(store.state.as_deref(), &group.name)?;
+                let name = store.store.name();
+                let words = self.words.clone();
+                let clerk = hire(&store.store, terms, memory, number, words)?;
+                Ok(Authority::Store { name, clerk })
+            }
         }
     }
 
@@ -114,6 +134,72 @@ impl Offices {
             }
         };
         (votes, disk)
+    }
+}
+
+type Remember = Box<dyn FnMut(Fence) -> io::Result<()> + Send>;
+
+/// The highest fence that was ever seen of `group`, and how it is kept.
+fn remember(state: Option<&Path>, group: &str) -> Result<Memory<Remember>, String> {
+    let Some(state) = state else {
+        let remember: Remember = Box::new(|_| Ok(()));
+        let highest = None;
+        return Ok(Memory { highest, remember });
+    };
+    let kept = std::fs::create_dir_all(state).map_err(|error| error.to_string());
+    let guard = kept.and_then(|()| {
+        FenceGuard::open(state.join(format!("{group}.fence"))).map_err(|error| error.to_string())
+    })?;
+    let highest = guard.highest().map_err(|error| error.to_string())?;
+    let remember: Remember = Box::new(move |fence| guard.check(fence).map_err(io::Error::other));
+    Ok(Memory {
+        highest: Some(highest),
+        remember,
+    })
+}
+
+/// Sends a clerk to a store that this program knows.
+fn hire(
+    store: &StoreKind,
+    terms: StoreTerms,
+    memory: Memory<Remember>,
+    group: usize,
+    words: Words,
+) -> Result<Clerk, String> {
+    let failed = |error: StoreError| error.to_string();
+    match store {
+        #[cfg(feature = "etcd")]
+        StoreKind::Etcd {
+            endpoints,
+            login,
+            ca,
+        } => {
+            use crate::authority::etcd::{Etcd, EtcdConfig, Login};
+            let login = login
+                .clone()
+                .map(|(user, password)| Login { user, password });
+            let config = EtcdConfig {
+                endpoints: endpoints.clone(),
+                login,
+                ca: ca.clone(),
+            };
+            let store = Etcd::new(config, &terms).map_err(failed)?;
+            Ok(Clerk::hire(store, terms, memory, group, words))
+        }
+        #[cfg(feature = "postgres")]
+        StoreKind::Postgres { url } => {
+            use crate::authority::postgres::{Postgres, PostgresConfig};
+            let config = PostgresConfig { url: url.clone() };
+            let store = Postgres::new(&config, &terms).map_err(failed)?;
+            Ok(Clerk::hire(store, terms, memory, group, words))
+        }
+        #[cfg(not(all(feature = "etcd", feature = "postgres")))]
+        other => {
+            let (_, _, _, _) = (terms, memory, group, words);
+            let name = other.name();
+            let what = format!("this program was built without {name}");
+            Err(failed(StoreError::Config(what)))
+        }
     }
 }
 

@@ -110,6 +110,7 @@ pub(super) async fn run(
         match event {
             Event::Asked(Control::Stop) => {
                 agent.leave(now);
+                agent.finish().await;
                 return Ok(());
             }
             Event::Asked(control) => agent.obey(now, control),
@@ -288,6 +289,13 @@ impl Loop {
             group.leave(now, &mut self.outbox);
         }
         self.flush();
+    }
+
+    /// Waits until what is given up is given up at the stores too.
+    async fn finish(&mut self) {
+        for group in self.groups.drain(..) {
+            group.finish().await;
+        }
     }
 
     /// Somebody else goes by our name wherever we are a member.

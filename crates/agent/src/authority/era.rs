@@ -19,6 +19,11 @@ pub const fn begin(era: u16) -> u64 {
     (era as u64) << COUNT_BITS
 }
 
+/// The last fence of an era. Who has seen it takes no other of that era.
+pub const fn last(era: u16) -> Fence {
+    Fence(begin(era) + begin(1) - 1)
+}
+
 /// The fence of an authority's `count` in `era`; none if it has counted too far, or the era is beyond the last.
 pub fn fence(era: u16, count: u64) -> Option<Fence> {
     (era <= LAST && count < begin(1)).then(|| Fence(begin(era) + count))
@@ -26,7 +31,7 @@ pub fn fence(era: u16, count: u64) -> Option<Fence> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST, begin, fence};
+    use super::{LAST, begin, fence, last};
     use hustings_protocol::tenure::Fence;
 
     #[test]
@@ -34,6 +39,7 @@ mod tests {
         assert_eq!(fence(0, 7), Some(Fence(7)));
         assert!(fence(1, 0) > fence(0, begin(1) - 1));
         assert_eq!(fence(0, begin(1)), None);
+        assert_eq!(fence(3, begin(1) - 1), Some(last(3)));
         assert_eq!(fence(LAST + 1, 0), None);
         assert!(fence(LAST, begin(1) - 1).is_some_and(|it| i64::try_from(it.0).is_ok()));
     }

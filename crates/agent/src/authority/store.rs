@@ -18,6 +18,13 @@ pub trait Store: Send + 'static {
 
     /// Waits until tenure may have become free, as far as the store can tell; for ever if it cannot.
     fn freed(&mut self) -> impl Future<Output = Result<(), Denied>> + Send;
+
+    /// What the store told last, asked for tenure, of how far it has counted: no tenure to come has a lower
+    /// count, unless what it counted was lost.
+    fn told(&self) -> Option<u64>;
+
+    /// Which store it is and where, for people to read.
+    fn place(&self) -> String;
 }
 
 /// What a store granted.
@@ -46,4 +53,16 @@ pub enum Denied {
     /// The store could not be asked, or did not answer in time: what, where, and what to do.
     #[error("{0}")]
     Unavailable(String),
+}
+
+/// Why a store cannot be asked at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The configuration cannot work: what, and what to do.
+    #[error("{0}")]
+    Config(String),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
 }

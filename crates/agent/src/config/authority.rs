@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::{Duration, tenure};
 
-use super::presets::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL};
+use super::presets::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, DRIFT_PPM};
+use crate::authority::StoreTerms;
 use crate::identity::member_id;
 
 /// Who grants a group's tenure.
@@ -15,6 +16,80 @@ pub enum AuthorityConfig {
     Nobody,
     /// A majority of these members.
     Quorum(QuorumConfig),
+    /// A store that runs anyway.
+    Store(StoreConfig),
+}
+
+/// A store, and on which terms it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// Which, and where.
+    pub store: StoreKind,
+    /// For how long tenure is granted at a time.
+    pub ttl: Duration,
+    /// The high bits of each fence: raised by hand when the store has lost what it counted.
+    pub era: u16,
+    /// The directory in which the highest fence seen is kept, if any: a store that was set back is then noticed
+    /// even by a member that has restarted.
+    pub state: Option<PathBuf>,
+}
+
+/// Which store.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StoreKind {
+    /// etcd, at these endpoints.
+    Etcd {
+        /// As `http://host:2379`.
+        endpoints: Vec<String>,
+        /// As whom, if it wants to know: a name and a password.
+        login: Option<(String, String)>,
+        /// The certificate of whoever signed those of the endpoints.
+        ca: Option<PathBuf>,
+    },
+    /// PostgreSQL.
+    Postgres {
+        /// As `postgresql://user:password@host:5432/database`.
+        url: String,
+    },
+}
+
+impl std::fmt::Debug for StoreKind {
+    /// Without addresses, which may hold passwords.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl StoreKind {
+    /// What people call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Etcd { .. } => "etcd",
+            Self::Postgres { .. } => "postgres",
+        }
+    }
+
+    /// Whether this program was built with it.
+    pub fn is_built(&self) -> bool {
+        match self {
+            Self::Etcd { .. } => cfg!(feature = "etcd"),
+            Self::Postgres { .. } => cfg!(feature = "postgres"),
+        }
+    }
+}
+
+impl StoreConfig {
+    /// As the clerk knows it.
+    pub fn terms(&self, group: &str, member: &str) -> StoreTerms {
+        StoreTerms {
+            member: member.to_owned(),
+            group: group.to_owned(),
+            ttl: self.ttl,
+            answer_within: Duration(self.ttl.0 / ANSWERS_IN_A_TTL),
+            drift_ppm: DRIFT_PPM,
+            era: self.era,
+        }
+    }
 }
 
 /// Voters of the group itself.
@@ -50,6 +125,7 @@ impl AuthorityConfig {
         match self {
             Self::Nobody => Ok(()),
             Self::Quorum(quorum) => quorum.terms().check(),
+            Self::Store(store) => store.terms("", "").check(),
         }
     }
 
@@ -58,6 +134,7 @@ impl AuthorityConfig {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => Some(quorum.ttl),
+            Self::Store(store) => Some(store.ttl),
         }
     }
 }

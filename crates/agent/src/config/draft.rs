@@ -13,9 +13,10 @@ use hustings_protocol::{Duration, Merit};
 use super::presets::{ANNOUNCE, BOUND, PATIENCE, TTL, announce_family};
 use super::values::{ListenFor, OrOff, ProtocolName};
 use super::{
-    AgentConfig, AuthorityConfig, GroupConfig, HTTP, PORT, ProtocolConfig, QuorumConfig, Unfit,
-    default_interface, default_multicast,
+    AgentConfig, AuthorityConfig, GroupConfig, HTTP, PORT, ProtocolConfig, QuorumConfig,
+    StoreConfig, StoreKind, Unfit, default_interface, default_multicast,
 };
+use crate::authority::era;
 use crate::seal::Key;
 
 /// Where a value was written.
@@ -101,6 +102,16 @@ pub struct GroupDraft {
     pub bound: Maybe<Duration>,
     /// [`super::QuorumConfig::voters`]
     pub voters: Maybe<Vec<String>>,
+    /// Of [`StoreKind::Etcd`]: its endpoints.
+    pub etcd: Maybe<Vec<String>>,
+    /// Of [`StoreKind::Etcd`]: as whom.
+    pub etcd_user: Maybe<(String, String)>,
+    /// Of [`StoreKind::Etcd`]: who signed.
+    pub etcd_ca: Maybe<PathBuf>,
+    /// Of [`StoreKind::Postgres`]: where.
+    pub postgres: Maybe<String>,
+    /// [`StoreConfig::era`]
+    pub era: Maybe<u64>,
     /// [`super::QuorumConfig::ttl`]
     pub ttl: Maybe<Duration>,
     /// [`GroupConfig::multicast`]
@@ -153,6 +164,11 @@ impl GroupDraft {
             patience: None,
             bound: None,
             voters: None,
+            etcd: None,
+            etcd_user: None,
+            etcd_ca: None,
+            postgres: None,
+            era: None,
             ttl: None,
             multicast: None,
             join: None,
@@ -241,18 +257,58 @@ impl Draft {
     }
 
     fn authority(&self, group: &GroupDraft) -> Result<AuthorityConfig, Misfit> {
-        let Some(voters) = value(&group.voters) else {
-            let stray = group.ttl.as_ref().map(|ttl| Misfit {
-                place: ttl.place,
-                what: "ttl means nothing where nobody grants tenure: name the voters too"
-                    .to_owned(),
-            });
-            return stray.map_or(Ok(AuthorityConfig::Nobody), Err);
+        let written = [
+            ("voters", place(&group.voters)),
+            ("etcd", place(&group.etcd)),
+            ("postgres", place(&group.postgres)),
+        ];
+        let mut written = written
+            .into_iter()
+            .filter_map(|(field, place)| Some((field, place?)));
+        let Some((authority, _)) = written.next() else {
+            return group.refuse_terms();
         };
-        Ok(AuthorityConfig::Quorum(QuorumConfig {
-            voters,
-            ttl: value(&group.ttl).unwrap_or(TTL),
-            state: value(&self.state),
+        if let Some((other, place)) = written.next() {
+            let what = format!("{other} beside {authority}: one authority grants tenure");
+            return Err(Misfit { place, what });
+        }
+        let (ttl, state) = (value(&group.ttl).unwrap_or(TTL), value(&self.state));
+        if let Some(voters) = value(&group.voters) {
+            if let Some(place) = place(&group.era) {
+                let what = "era is for etcd and postgres: of voters it is begun by `hustings voter init --era`";
+                let what = what.to_owned();
+                return Err(Misfit { place, what });
+            }
+            return Ok(AuthorityConfig::Quorum(QuorumConfig { voters, ttl, state }));
+        }
+        let store = match (value(&group.etcd), value(&group.postgres)) {
+            (Some(endpoints), _) => StoreKind::Etcd {
+                endpoints,
+                login: value(&group.etcd_user),
+                ca: value(&group.etcd_ca),
+            },
+            (None, url) => StoreKind::Postgres {
+                url: url.unwrap_or_default(),
+            },
+        };
+        let era = match &group.era {
+            Some(Written { value, place }) => {
+                let era = u16::try_from(*value).ok().filter(|era| *era <= era::LAST);
+                era.ok_or_else(|| Misfit {
+                    place: *place,
+                    what: format!(
+                        "era {value} is beyond the last: choose at most {}",
+                        era::LAST
+                    ),
+                })?
+            }
+            None => 0,
+        };
+        Ok(AuthorityConfig::Store(StoreConfig {
+            store,
+            ttl,
+            era,
+            state,
         }))
     }
 
@@ -271,6 +327,7 @@ impl Draft {
             | Unfit::Protocol { group, .. }
             | Unfit::VoterWithoutState { group, .. }
             | Unfit::CannotListen { group, .. }
+            | Unfit::NotBuilt { group, .. }
             | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
             Unfit::SameTraceTwice { groups, .. } => {
                 named(&groups[1]).and_then(|group| place(&group.trace))
@@ -308,6 +365,25 @@ struct Misfit {
 
 // Which protocol, with which intervals.
 impl GroupDraft {
+    /// Where nobody grants tenure, the terms of it mean nothing.
+    fn refuse_terms(&self) -> Result<AuthorityConfig, Misfit> {
+        let terms = [
+            ("ttl", place(&self.ttl)),
+            ("era", place(&self.era)),
+            ("etcd-user", place(&self.etcd_user)),
+            ("etcd-ca", place(&self.etcd_ca)),
+        ];
+        let mut written = terms
+            .into_iter()
+            .filter_map(|(field, place)| Some((field, place?)));
+        written.next().map_or(Ok(AuthorityConfig::Nobody), |(field, place)| {
+            let what = format!(
+                "{field} means nothing where nobody grants tenure: name voters, etcd or postgres too"
+            );
+            Err(Misfit { place, what })
+        })
+    }
+
     fn protocol(&self) -> Result<ProtocolConfig, Misfit> {
         let name = value(&self.protocol).unwrap_or(ProtocolName::Suppress);
         self.refuse_strangers(name)?;

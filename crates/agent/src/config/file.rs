@@ -157,6 +157,13 @@ fn read_group(
         patience: table.text("patience", values::wait)?,
         bound: table.text("bound", values::wait)?,
         voters: table.texts("voters", values::voter)?,
+        etcd: table.texts("etcd", values::endpoint)?,
+        etcd_user: table.text("etcd-user", values::login)?,
+        etcd_ca: table.text("etcd-ca", |name| {
+            values::file(name).map(|name| beside(path).join(name))
+        })?,
+        postgres: table.text("postgres", values::postgres)?,
+        era: table.whole("era")?,
         ttl: table.text("ttl", values::ttl)?,
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,

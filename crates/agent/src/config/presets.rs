@@ -36,6 +36,9 @@ pub const BOUND: Duration = Duration::from_millis(100);
 /// back; when a host is lost, nobody leads for so long.
 pub const TTL: Duration = Duration::from_secs(2);
 
+/// By how many parts in a million clocks may be off: twice what the worst oscillators of servers are.
+pub const DRIFT_PPM: u32 = 200;
+
 /// Of a ttl, how long a nominee waits for a voter: a renewal may fail twice before tenure ends.
 pub const ANSWERS_IN_A_TTL: u64 = 6;
 

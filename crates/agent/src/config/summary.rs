@@ -69,6 +69,13 @@ impl AuthorityConfig {
                 quorum.voters.join(" "),
                 quorum.ttl
             ),
+            Self::Store(store) => {
+                let era = match store.era {
+                    0 => String::new(),
+                    era => format!(", era {era}"),
+                };
+                format!("fenced by {}, ttl {}{era}", store.store.name(), store.ttl)
+            }
         }
     }
 
@@ -76,7 +83,7 @@ impl AuthorityConfig {
     pub fn worth(&self) -> &'static str {
         match self {
             Self::Nobody => ADVISORY,
-            Self::Quorum(_) => FENCED,
+            Self::Quorum(_) | Self::Store(_) => FENCED,
         }
     }
 }

@@ -123,6 +123,29 @@ pub fn ttl(text: &str) -> Result<Duration, Refusal> {
     TTL_BOUNDS.check(duration(text)?)
 }
 
+/// Where an etcd is.
+pub fn endpoint(text: &str) -> Result<String, Refusal> {
+    match text.starts_with("http://") || text.starts_with("https://") {
+        true => Ok(text.to_owned()),
+        false => Err("write it as http://host:2379 or https://host:2379".to_owned()),
+    }
+}
+
+/// A name and a password. A complaint must show neither.
+pub fn login(text: &str) -> Result<(String, String), Refusal> {
+    let login = text.split_once(':');
+    let login = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
+    login.ok_or_else(|| "write it as name:password".to_owned())
+}
+
+/// Where a PostgreSQL is. A complaint must not show it, as it may hold a password.
+pub fn postgres(text: &str) -> Result<String, Refusal> {
+    match text.starts_with("postgresql://") || text.starts_with("postgres://") {
+        true => Ok(text.to_owned()),
+        false => Err("write it as postgresql://user:password@host:5432/database".to_owned()),
+    }
+}
+
 /// The name of a voter.
 pub fn voter(text: &str) -> Result<String, Refusal> {
     match text.is_empty() {

@@ -97,8 +97,10 @@ pub struct TenureStatus {
     pub fence: Option<u64>,
     /// How long it lasts yet, of this member's own, unless it is renewed.
     pub remaining: Option<Duration>,
-    /// Those who grant it: each voter, or the store.
+    /// Those who grant it; empty if a store does.
     pub voters: Vec<VoterStatus>,
+    /// Of a store: whether it answered when this member asked it last.
+    pub reachable: Option<bool>,
     /// The latest attempts of this member that failed.
     pub refusals: Vec<Refusal>,
 }
@@ -473,6 +475,13 @@ impl Group {
         self.tenancy.occupancy.clone()
     }
 
+    /// Waits until what this member gave up is given up at its store too, if it has one.
+    pub(crate) async fn finish(self) {
+        if let Authority::Store { clerk, .. } = self.tenancy.authority {
+            clerk.finish().await;
+        }
+    }
+
     pub(super) fn tenure_status(&self, now: Instant) -> Option<TenureStatus> {
         let authority = self.tenancy.authority.name()?;
         let own = self.tenancy.authority.holds(now);
@@ -493,6 +502,7 @@ impl Group {
             holder: holder.map(|(name, _)| name),
             remaining: self.tenancy.authority.holds(now).map(|it| it.until - now),
             voters: voters.collect(),
+            reachable: self.tenancy.authority.is_reachable(),
             refusals: self.tenancy.refusals.iter().cloned().collect(),
         })
     }
@@ -503,7 +513,7 @@ impl Authority {
     fn hear(&mut self, now: Instant, from: MemberId, message: &[u8]) -> Result<Vec<Act>, Rejected> {
         match self {
             Self::Quorum(quorum) => quorum.hear(now, from, message),
-            Self::Nobody => Ok(Vec::new()), // of another mind about who grants tenure
+            Self::Nobody | Self::Store { .. } => Ok(Vec::new()), // of another mind about who grants tenure
         }
     }
 }

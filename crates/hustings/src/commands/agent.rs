@@ -146,7 +146,9 @@ async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure>
 fn refusal(error: StartError) -> Failure {
     match error {
         StartError::Unfit(unfit) => Failure::Usage(unfit.to_string()),
-        error @ StartError::Trace { .. } => Failure::Usage(error.to_string()),
+        error @ (StartError::Trace { .. } | StartError::Authority { .. }) => {
+            Failure::Usage(error.to_string())
+        }
         error => Failure::Failed(error.to_string()),
     }
 }

@@ -101,8 +101,12 @@ fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
         format!(", {:.1} s left unless renewed", left.as_secs_f64())
     });
     let mut text = format!(
-        "  authority {}\n  holder    {holder}{remaining}\n",
-        tenure.authority
+        "  authority {}{}\n  holder    {holder}{remaining}\n",
+        tenure.authority,
+        match tenure.reachable {
+            Some(false) => ", which did not answer when it was asked last",
+            Some(true) | None => "",
+        }
     );
     if shares_clock && !tenure.voters.is_empty() {
         let now = clock::now();

@@ -83,6 +83,17 @@ pub(crate) struct Overrides {
           value_parser = agent_values::voter)]
     voters: Vec<String>,
 
+    /// Instead of --voters: the endpoints of an etcd that grants tenure; several with commas, or again
+    #[arg(long, value_name = "URL", env = "HUSTINGS_ETCD", value_delimiter = ',',
+          value_parser = agent_values::endpoint)]
+    etcd: Vec<String>,
+
+    /// Instead of --voters: a PostgreSQL that grants tenure, as postgresql://user@host/database. Other users of this
+    /// host see command lines: keep passwords in the environment, or the file
+    #[arg(long, value_name = "URL", env = "HUSTINGS_POSTGRES", hide_env_values = true,
+          value_parser = agent_values::postgres)]
+    postgres: Option<String>,
+
     /// How long tenure is granted at a time: when a host is lost, nobody leads for so long. Default: 2s
     #[arg(long, value_name = "DURATION", env = "HUSTINGS_TTL", value_parser = agent_values::ttl)]
     ttl: Option<Duration>,
@@ -166,6 +177,7 @@ impl Overrides {
         self.choose_group(&mut draft)?;
         let keys = self.keys(&mut draft.warnings)?;
         let join = (!self.join.is_empty()).then(|| self.join.clone());
+        let etcd = (!self.etcd.is_empty()).then(|| self.etcd.clone());
         let voters = (!self.voters.is_empty()).then(|| self.voters.clone());
         for group in &mut draft.groups {
             lay("--key", &keys, &mut group.keys);
@@ -176,6 +188,8 @@ impl Overrides {
             lay("--multicast", &self.multicast, &mut group.multicast);
             lay("--join", &join, &mut group.join);
             lay("--voters", &voters, &mut group.voters);
+            lay("--etcd", &etcd, &mut group.etcd);
+            lay("--postgres", &self.postgres, &mut group.postgres);
             lay("--ttl", &self.ttl, &mut group.ttl);
             lay("--trace", &self.trace, &mut group.trace);
         }

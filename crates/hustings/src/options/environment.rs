@@ -8,7 +8,7 @@ use hustings_agent::config::values::nearest;
 const PREFIX: &str = "HUSTINGS_";
 
 /// Every variable, and the option that it stands for.
-const VARIABLES: [(&str, &str); 20] = [
+const VARIABLES: [(&str, &str); 22] = [
     ("HUSTINGS_CONFIG", "--config"),
     ("HUSTINGS_GROUP", "--group"),
     ("HUSTINGS_NAME", "--name"),
@@ -21,6 +21,8 @@ const VARIABLES: [(&str, &str); 20] = [
     ("HUSTINGS_PROTOCOL", "--protocol"),
     ("HUSTINGS_PRIORITY", "--priority"),
     ("HUSTINGS_VOTERS", "--voters"),
+    ("HUSTINGS_ETCD", "--etcd"),
+    ("HUSTINGS_POSTGRES", "--postgres"),
     ("HUSTINGS_TTL", "--ttl"),
     ("HUSTINGS_STATE", "--state"),
     ("HUSTINGS_ANNOUNCE", "--announce"),

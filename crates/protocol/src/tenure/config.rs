@@ -1,5 +1,6 @@
 //! Who votes, for how long tenure lasts, and what is assumed of clocks and the network.
 
+use super::drift;
 use crate::config::{ConfigError, require_some_time};
 use crate::{Duration, MemberId};
 
@@ -8,7 +9,6 @@ const MOST_VOTERS: usize = 63;
 /// What must fit into a tenure, in `answer_within`: a renewal, and the two round trips of a greater
 /// ballot if it fails.
 const ANSWERS_IN_A_TENURE: u64 = 3;
-const MILLION: u128 = 1_000_000;
 
 /// All members of a group must have the same voters and drift. `ttl` may differ; so may `max_ttl`,
 /// as long as no `ttl` is above it.
@@ -62,15 +62,10 @@ impl Config {
                 range: "members that differ",
             });
         }
-        if u128::from(self.drift_ppm) >= MILLION {
-            return Err(ConfigError::OutOfRange {
-                field: "drift",
-                range: "less than 1000000 parts in a million",
-            });
-        }
+        drift::check(self.drift_ppm)?;
         require_some_time("answer_within", Some(self.answer_within))?;
         require_some_time("back_off", Some(self.back_off))?;
-        let least = self.stretched(self.answer_within * ANSWERS_IN_A_TENURE);
+        let least = drift::stretched(self.answer_within * ANSWERS_IN_A_TENURE, self.drift_ppm);
         if self.ttl < least {
             return Err(ConfigError::Below {
                 field: "ttl",
@@ -100,34 +95,10 @@ impl Config {
         self.voters.iter().position(|voter| *voter == id)
     }
 
-    /// How much of a grant for `ttl` its holder may use, by its own clock: ttl (1 - e)/(1 + e), so that a
-    /// slow holder's clock ends it before a fast voter's does. Rounded down.
+    /// How much of a grant for `ttl` its holder may use, by its own clock: see [`drift::usable`].
     pub fn usable(&self, ttl: Duration) -> Duration {
-        Duration(scale(ttl, self.slowest(), self.fastest()))
+        drift::usable(ttl, self.drift_ppm)
     }
-
-    /// The least ttl of which `span` is usable.
-    fn stretched(&self, span: Duration) -> Duration {
-        let down = Duration(scale(span, self.fastest(), self.slowest()));
-        match self.usable(down) < span {
-            true => down + Duration(1),
-            false => down,
-        }
-    }
-
-    fn slowest(&self) -> u128 {
-        MILLION.saturating_sub(u128::from(self.drift_ppm))
-    }
-
-    fn fastest(&self) -> u128 {
-        MILLION + u128::from(self.drift_ppm)
-    }
-}
-
-/// `span` times `by`/`of`, rounded down; what no clock can show is as long as one can.
-fn scale(span: Duration, by: u128, of: u128) -> u64 {
-    let scaled = (u128::from(span.0) * by).checked_div(of);
-    scaled.map_or(u64::MAX, |nanos| u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -180,35 +151,5 @@ mod tests {
             |it| (it.drift_ppm, it.answer_within) = (0, Duration::from_secs(1)),
             "ttl 2s is below 3 x answer_within and the drift 3s: raise ttl",
         );
-    }
-
-    #[test]
-    fn the_holder_uses_less_than_the_voter_grants_and_rounds_down() {
-        let usable = |drift_ppm, ttl| {
-            let config = Config {
-                drift_ppm,
-                ..good()
-            };
-            config.usable(Duration(ttl)).0
-        };
-        assert_eq!(usable(0, 7), 7);
-        assert_eq!(usable(200_000, 3), 2);
-        assert_eq!(usable(200_000, 4), 2);
-        assert_eq!(usable(200, 2_000_000_000), 1_999_200_159);
-        assert_eq!(usable(200, u64::MAX), 18_439_366_851_524_504_803);
-    }
-
-    #[test]
-    fn the_least_ttl_leaves_room_for_three_answers_and_a_shorter_one_does_not() {
-        for drift_ppm in [0, 1, 200, 333_333, 999_999] {
-            let config = Config {
-                drift_ppm,
-                ..good()
-            };
-            let span = config.answer_within * 3;
-            let least = config.stretched(span);
-            assert!(config.usable(least) >= span, "{drift_ppm}");
-            assert!(config.usable(Duration(least.0 - 1)) < span, "{drift_ppm}");
-        }
     }
 }

@@ -48,6 +48,15 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("patience", "5ms, or 1s", "\"1s\""),
     field("bound", "100ms", "\"100ms\""),
     field("voters", "none", "[\"alpha\", \"beta\", \"gamma\"]"),
+    field("etcd", "none", "[\"http://10.0.0.9:2379\"]"),
+    field("etcd-user", "none", "\"hustings:secret\""),
+    field("etcd-ca", "none", "\"etcd-ca.pem\""),
+    field(
+        "postgres",
+        "none",
+        "\"postgresql://hustings@10.0.0.9/hustings\"",
+    ),
+    field("era", "0", "1"),
     field("ttl", "2s", "\"2s\""),
     field("multicast", "239.255.72.85:7401", "\"239.255.72.85:7401\""),
     field("join", "nowhere", "[\"10.0.0.2:7400\"]"),
@@ -64,5 +73,5 @@ pub(super) fn sample(name: &str) -> &'static str {
 
 /// Whether a field's value must not be shown.
 pub(super) fn is_secret(name: &str) -> bool {
-    ["key", "keys"].contains(&name)
+    ["key", "keys", "etcd-user", "postgres"].contains(&name)
 }

@@ -514,7 +514,7 @@ fn is_default(line: &str) -> bool {
         let mut defaults = field.default.split(", or ");
         // `bound` is of another protocol than the default one, `ttl` of an authority.
         field.name == name
-            && !["bound", "ttl"].contains(&name)
+            && !["bound", "ttl", "era"].contains(&name)
             && defaults.any(|default| default == value)
     })
 }

@@ -1,0 +1,324 @@
+//! A clerk: gets one member's tenure of one group from a store, keeps it, and gives it up.
+//!
+//! Source    ours: the rules of [`hustings_protocol::tenure`], of which the store keeps the voters' part
+//! Assumes   a store that keeps the promise of [`Store`], and clocks whose rate is within 1 +- `drift_ppm` of
+//!           real time. Nothing of the network: answers may be late, lost, or to what was given up
+//! Promises  tenure is shown until (clock before the request) + ttl (1 - e)/(1 + e) at most, so that it has
+//!           ended here before the store may grant it to another; an answer that comes later counts for nothing
+//!           what has ended never goes on: the next tenure is a new grant, with a higher fence
+//!           a fence that is not above the highest seen is never shown: the store has lost what it
+//!           counted, and until a person raises the era this member takes no tenure from it
+//!           the highest fence is remembered before tenure is shown
+//!
+//! All calls to the store are made one after the other, and each has a deadline here, whatever the
+//! store does: a store that is paused answers nothing at all. What was given up may have been carried
+//! out, so it is released before anything else is asked for. Deadlines are on the clock that counts time
+//! asleep. The timers do not count it: they ring every now and then, and the clock is read again.
+
+mod desk;
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+use std::future::{Future, pending};
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration as StdDuration;
+
+use hustings_protocol::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::store::{Denied, Store};
+use super::{Cell, Fence, Request, StoreTerms, Words};
+use crate::clock;
+use desk::{Act, Desk};
+
+/// The longest that a timer is trusted: after a sleep of the machine the end of a tenure is seen this late
+/// at most. What is held is computed from the clock each time it is asked, and not late at all.
+const NAP: StdDuration = StdDuration::from_millis(200);
+
+/// The highest fence that a member has seen, and how it is kept.
+pub struct Memory<F> {
+    /// The highest so far.
+    pub highest: Option<Fence>,
+    /// Keeps a higher one, on disk if it can: when it returns, it is kept.
+    pub remember: F,
+}
+
+impl Memory<fn(Fence) -> io::Result<()>> {
+    /// The memory of a member without a disk: a restart forgets all.
+    pub fn fleeting() -> Self {
+        Self {
+            highest: None,
+            remember: |_| Ok(()),
+        }
+    }
+}
+
+/// A clerk at work. When it is dropped, it stops: tenure that was not released runs out.
+pub struct Clerk {
+    requests: mpsc::UnboundedSender<Request>,
+    cell: Cell,
+    is_reachable: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Clerk {
+    /// Sends a clerk to `store`. It leaves its words as those of `group`.
+    ///
+    /// # Panics
+    /// If no tokio runtime runs.
+    pub fn hire<F>(
+        store: impl Store,
+        terms: StoreTerms,
+        memory: Memory<F>,
+        group: usize,
+        words: Words,
+    ) -> Self
+    where
+        F: FnMut(Fence) -> io::Result<()> + Send + 'static,
+    {
+        Self::hire_by(clock::now, store, terms, memory, group, words)
+    }
+
+    fn hire_by<F>(
+        clock: fn() -> Instant,
+        store: impl Store,
+        terms: StoreTerms,
+        memory: Memory<F>,
+        group: usize,
+        words: Words,
+    ) -> Self
+    where
+        F: FnMut(Fence) -> io::Result<()> + Send + 'static,
+    {
+        let (requests, inbox) = mpsc::unbounded_channel();
+        let (shown, cell) = watch::channel(None);
+        let is_reachable = Arc::new(AtomicBool::new(true));
+        let counter = Counter {
+            desk: Desk::new(clock, terms, memory.highest, shown, (group, words)),
+            inbox,
+            is_reachable: Arc::clone(&is_reachable),
+            remember: Arc::new(Mutex::new(memory.remember)),
+        };
+        Self {
+            requests,
+            cell,
+            is_reachable,
+            task: tokio::spawn(counter.serve(store)),
+        }
+    }
+
+    /// Asks it for something. What comes of it is in the cell and the words.
+    pub fn request(&self, request: Request) {
+        // It hears until it is dropped.
+        _ = self.requests.send(request);
+    }
+
+    /// What the member holds, as the clerk wrote it last.
+    pub fn cell(&self) -> Cell {
+        self.cell.clone()
+    }
+
+    /// Whether the store answered when it was asked last; before it was asked, it is taken to.
+    pub fn reachable(&self) -> bool {
+        self.is_reachable.load(Ordering::Relaxed)
+    }
+
+    /// Stops it, and waits until what was released is released at the store too, or it has tried long enough.
+    pub async fn finish(self) {
+        drop(self.requests);
+        // It ends by itself; if it panicked, it has ended too.
+        _ = self.task.await;
+    }
+}
+
+/// Where requests and answers meet.
+struct Counter<F> {
+    desk: Desk,
+    inbox: mpsc::UnboundedReceiver<Request>,
+    is_reachable: Arc<AtomicBool>,
+    /// Shared with the thread that writes, which goes on when nobody waits for it any more.
+    remember: Arc<Mutex<F>>,
+}
+
+/// How waiting for an answer ended.
+enum Waited<T> {
+    Answered(T),
+    /// It has not come in time.
+    TooLong,
+    /// Something else is to be done now.
+    Overtaken,
+}
+
+impl<F> Counter<F>
+where
+    F: FnMut(Fence) -> io::Result<()> + Send + 'static,
+{
+    async fn serve(mut self, mut store: impl Store) {
+        loop {
+            self.desk.look_at_the_clock();
+            match self.desk.act() {
+                Act::Acquire => self.acquire(&mut store).await,
+                Act::Renew => self.renew(&mut store).await,
+                Act::Release => self.release(&mut store).await,
+                Act::Wait { until, watches } => self.wait(&mut store, until, watches).await,
+                Act::End => return,
+            }
+        }
+    }
+
+    async fn acquire(&mut self, store: &mut impl Store) {
+        // Before it asks: whatever time the answer takes is the holder's loss.
+        let read_at = self.desk.now();
+        let deadline = read_at + self.desk.answer_within();
+        let waited = self.attend(Act::Acquire, store.acquire(), deadline).await;
+        let answer = self.answer(waited, store);
+        let told = store.told();
+        match answer {
+            Some(Ok(grant)) => match self.desk.on_grant(grant, read_at) {
+                Some(held) => {
+                    let writing = self.remember(held.fence);
+                    let waited = self.attend(Act::Acquire, writing, held.until).await;
+                    self.desk.on_remembered(held, read_at, written(waited));
+                }
+                None => self.keep_in_mind().await,
+            },
+            Some(Err(denied)) => {
+                if self.desk.on_denied(denied, told) {
+                    self.keep_in_mind().await;
+                }
+            }
+            None => self.desk.on_given_up(),
+        }
+    }
+
+    async fn renew(&mut self, store: &mut impl Store) {
+        let read_at = self.desk.now();
+        let deadline = self.desk.renewed_by(read_at);
+        let waited = self.attend(Act::Renew, store.renew(), deadline).await;
+        match self.answer(waited, store) {
+            Some(Ok(ttl)) => self.desk.on_renewed(read_at, span(ttl)),
+            Some(Err(denied)) => self.desk.on_not_renewed(denied),
+            None => {} // it is asked for nothing of the kind any more
+        }
+    }
+
+    async fn release(&mut self, store: &mut impl Store) {
+        let deadline = self.desk.now() + self.desk.answer_within();
+        let waited = self.attend(Act::Release, store.release(), deadline).await;
+        match self.answer(waited, store) {
+            Some(Ok(())) => self.desk.on_released(),
+            Some(Err(denied)) => self.desk.on_not_released(denied),
+            None => {} // its user has gone: the loop sees what is left to do
+        }
+    }
+
+    async fn wait(&mut self, store: &mut impl Store, until: Option<Instant>, watches: bool) {
+        let act = Act::Wait { until, watches };
+        let freed = async {
+            match watches {
+                true => store.freed().await,
+                false => pending().await,
+            }
+        };
+        match self.attend(act, freed, until.unwrap_or(NEVER)).await {
+            Waited::Answered(Ok(())) => self.desk.on_freed(),
+            Waited::Answered(Err(denied)) => self.desk.on_not_watched(denied),
+            Waited::TooLong | Waited::Overtaken => {} // the loop looks what to do now
+        }
+    }
+
+    /// Waits for an answer until `deadline` on the desk's clock, and hears what is asked meanwhile. Whoever
+    /// waits no longer gives the call up.
+    async fn attend<T>(
+        &mut self,
+        act: Act,
+        answer: impl Future<Output = T>,
+        deadline: Instant,
+    ) -> Waited<T> {
+        let mut answer = pin!(answer);
+        loop {
+            let left = deadline - self.desk.now();
+            if left == Duration::ZERO {
+                return Waited::TooLong;
+            }
+            let nap = async {
+                match deadline == NEVER {
+                    true => pending().await,
+                    false => tokio::time::sleep(NAP.min(StdDuration::from_nanos(left.0))).await,
+                }
+            };
+            tokio::select! {
+                biased;
+                request = self.inbox.recv(), if !self.desk.is_left() => {
+                    match request {
+                        Some(request) => self.desk.on_request(request),
+                        None => self.desk.on_leave(),
+                    }
+                    if !self.desk.goes_on_with(act) {
+                        return Waited::Overtaken;
+                    }
+                }
+                answer = &mut answer => return Waited::Answered(answer),
+                () = nap => {}
+            }
+        }
+    }
+
+    /// What the store answered, a silence included; none if nobody wants to know any more.
+    fn answer<T>(
+        &self,
+        waited: Waited<Result<T, Denied>>,
+        store: &impl Store,
+    ) -> Option<Result<T, Denied>> {
+        let answer = match waited {
+            Waited::Answered(answer) => answer,
+            Waited::TooLong => Err(Denied::Unavailable(format!(
+                "{} did not answer in time: see that it runs and can be reached, or raise answer_within",
+                store.place()
+            ))),
+            Waited::Overtaken => return None,
+        };
+        let is_silent = matches!(answer, Err(Denied::Unavailable(_)));
+        self.is_reachable.store(!is_silent, Ordering::Relaxed);
+        Some(answer)
+    }
+
+    /// Remembers a fence on a thread of its own: a disk may take its time.
+    fn remember(&self, fence: Fence) -> impl Future<Output = io::Result<()>> + use<F> {
+        let remember = Arc::clone(&self.remember);
+        let writing = tokio::task::spawn_blocking(move || {
+            let mut remember = remember.lock().unwrap_or_else(PoisonError::into_inner);
+            remember(fence)
+        });
+        async { writing.await.map_err(io::Error::other)? }
+    }
+
+    /// Remembers the highest fence, when nothing is shown for it: that of somebody else.
+    async fn keep_in_mind(&mut self) {
+        if let Some(highest) = self.desk.highest() {
+            let writing = self.remember(highest);
+            let waited = self.attend(Act::Acquire, writing, NEVER).await;
+            self.desk.on_kept_in_mind(written(waited));
+        }
+    }
+}
+
+/// No moment that comes.
+const NEVER: Instant = Instant(u64::MAX);
+
+fn written(waited: Waited<io::Result<()>>) -> Option<io::Result<()>> {
+    match waited {
+        Waited::Answered(written) => Some(written),
+        Waited::TooLong | Waited::Overtaken => None,
+    }
+}
+
+fn span(time: StdDuration) -> Duration {
+    Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,358 @@
+//! What a clerk makes of a store that answers late, twice, or with an old value.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration as StdDuration;
+
+use hustings_protocol::{Duration, Instant, MemberId};
+use tokio::sync::mpsc;
+
+use super::fake::{Shop, clock, sleep_machine};
+use super::{Clerk, Memory};
+use crate::authority::{Cell, Fence, Held, Request, StoreTerms, Word, era};
+
+const TTL: StdDuration = StdDuration::from_secs(10);
+const ANSWER_WITHIN: StdDuration = StdDuration::from_secs(2);
+const A_WHILE: StdDuration = StdDuration::from_secs(60);
+
+fn terms(era: u16) -> StoreTerms {
+    StoreTerms {
+        member: "m".to_owned(),
+        group: "g".to_owned(),
+        ttl: super::span(TTL),
+        answer_within: super::span(ANSWER_WITHIN),
+        drift_ppm: 200,
+        era,
+    }
+}
+
+/// A clerk, and what it tells.
+struct Desk {
+    clerk: Clerk,
+    words: mpsc::UnboundedReceiver<(usize, Word)>,
+    remembered: Arc<Mutex<Vec<Fence>>>,
+}
+
+impl Desk {
+    fn new(shop: &Shop, member: u64) -> Self {
+        Self::with(shop, member, 0, None, |_| Ok(()))
+    }
+
+    fn with(
+        shop: &Shop,
+        member: u64,
+        era: u16,
+        highest: Option<Fence>,
+        mut keep: impl FnMut(Fence) -> io::Result<()> + Send + 'static,
+    ) -> Self {
+        let (sender, words) = mpsc::unbounded_channel();
+        let remembered = Arc::new(Mutex::new(Vec::new()));
+        let list = Arc::clone(&remembered);
+        let remember = move |fence| {
+            keep(fence)?;
+            list.lock().unwrap().push(fence);
+            Ok(())
+        };
+        let memory = Memory { highest, remember };
+        let clerk = Clerk::hire_by(clock, shop.member(member), terms(era), memory, 7, sender);
+        Self {
+            clerk,
+            words,
+            remembered,
+        }
+    }
+
+    async fn word(&mut self) -> Word {
+        let word = tokio::time::timeout(A_WHILE, self.words.recv()).await;
+        let (group, word) = word.expect("a word in time").expect("it is at work");
+        assert_eq!(group, 7);
+        word
+    }
+
+    /// The next word that is no refusal.
+    async fn news(&mut self) -> Word {
+        loop {
+            match self.word().await {
+                Word::Refused(_) => {}
+                word @ (Word::Gained(_) | Word::Lost(_)) => return word,
+            }
+        }
+    }
+
+    async fn refusal(&mut self) -> String {
+        match self.word().await {
+            Word::Refused(why) => why,
+            word @ (Word::Gained(_) | Word::Lost(_)) => panic!("{word:?} is no refusal"),
+        }
+    }
+
+    async fn acquire(&mut self) -> Fence {
+        self.clerk.request(Request::Acquire);
+        match self.news().await {
+            Word::Gained(fence) => fence,
+            word @ (Word::Lost(_) | Word::Refused(_)) => panic!("{word:?}, not gained"),
+        }
+    }
+
+    fn held(&self) -> Option<Held> {
+        held(&self.clerk.cell())
+    }
+}
+
+fn held(cell: &Cell) -> Option<Held> {
+    cell.borrow().filter(|held| clock() < held.until)
+}
+
+async fn pass(time: StdDuration) {
+    tokio::time::sleep(time).await;
+}
+
+fn millis(millis: u64) -> StdDuration {
+    StdDuration::from_millis(millis)
+}
+
+#[tokio::test(start_paused = true)]
+async fn tenure_counts_from_before_the_request_and_is_renewed() {
+    let shop = Shop::open(TTL);
+    shop.books().delays = (millis(500), millis(700));
+    let mut desk = Desk::new(&shop, 1);
+    let asked_at = clock();
+    assert_eq!(desk.acquire().await, Fence(1));
+    let until = desk.held().unwrap().until;
+    // 10 s times 0.9998/1.0002.
+    assert_eq!(until - asked_at, Duration(9_996_000_799));
+    pass(TTL * 5).await;
+    assert_eq!(desk.held().map(|held| held.fence), Some(Fence(1)));
+    assert!(
+        shop.books()
+            .asked
+            .iter()
+            .filter(|it| **it == "renew")
+            .count()
+            >= 12
+    );
+    assert!(desk.clerk.reachable());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_store_grants_beyond_what_it_was_asked_for_is_not_used() {
+    let shop = Shop::open(TTL * 3);
+    let mut desk = Desk::new(&shop, 1);
+    let asked_at = clock();
+    desk.acquire().await;
+    assert!(desk.held().unwrap().until - asked_at < super::span(TTL));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_falls_silent_ends_tenure_in_time_and_its_late_answer_revives_nothing() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    let first = desk.acquire().await;
+    shop.books().delays = (millis(0), A_WHILE);
+    let why = desk.refusal().await;
+    assert!(why.contains("the shop did not answer in time"), "{why}");
+    assert!(!desk.clerk.reachable());
+    let until = desk.held().unwrap().until;
+    assert_eq!(desk.news().await, Word::Lost(first));
+    assert!(clock() >= until && clock() - until < Duration::from_millis(300));
+    assert_eq!(*desk.clerk.cell().borrow(), None);
+
+    shop.books().delays = (millis(0), millis(0));
+    let Word::Gained(second) = desk.news().await else {
+        panic!("the first word after that is of the next tenure")
+    };
+    assert!(second > first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_asleep_counts() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    let fence = desk.acquire().await;
+    let woken = tokio::time::Instant::now();
+    sleep_machine(TTL);
+    assert_eq!(desk.held(), None, "whoever asks is told at once");
+    assert_eq!(desk.news().await, Word::Lost(fence));
+    assert!(woken.elapsed() <= super::NAP, "{:?}", woken.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_given_up_is_released_before_anything_else_is_asked_for() {
+    let shop = Shop::open(TTL);
+    shop.books().delays = (millis(0), ANSWER_WITHIN * 2);
+    let mut desk = Desk::new(&shop, 1);
+    desk.clerk.request(Request::Acquire);
+    desk.refusal().await;
+    shop.books().delays = (millis(0), millis(0));
+    assert_eq!(desk.news().await, Word::Gained(Fence(2)));
+    assert_eq!(shop.books().asked[..3], ["acquire", "release", "acquire"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_withdrawn_is_released() {
+    let shop = Shop::open(TTL);
+    shop.books().delays = (millis(100), millis(1_000));
+    let mut desk = Desk::new(&shop, 1);
+    desk.clerk.request(Request::Acquire);
+    pass(millis(500)).await;
+    desk.clerk.request(Request::Withdraw);
+    pass(TTL).await;
+    assert!(shop.books().holder.is_none());
+    assert_eq!(shop.books().asked, ["acquire", "release"]);
+    assert!(desk.words.try_recv().is_err(), "it was never gained");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_arrives_twice_at_the_store_is_granted_once_here() {
+    let shop = Shop::open(TTL);
+    shop.books().twice = true;
+    let mut desk = Desk::new(&shop, 1);
+    let first = desk.acquire().await;
+    assert_eq!((first, shop.books().count), (Fence(1), 2));
+    // The store holds the second against the first, so that one cannot be renewed.
+    assert_eq!(desk.news().await, Word::Lost(first));
+    shop.books().twice = false;
+    assert_eq!(desk.news().await, Word::Gained(Fence(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_counts_back_is_refused_until_the_era_is_raised() {
+    let shop = Shop::open(TTL);
+    shop.books().count = 9;
+    let mut desk = Desk::new(&shop, 1);
+    assert_eq!(desk.acquire().await, Fence(10));
+    desk.clerk.request(Request::Release);
+    desk.news().await;
+    shop.books().count = 5;
+    desk.clerk.request(Request::Acquire);
+    let why = desk.refusal().await;
+    assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
+    assert!(why.contains("raise `era`"), "{why}");
+    pass(A_WHILE).await;
+    assert_eq!(desk.held(), None);
+    let books_asked = shop.books().asked.clone();
+    assert_eq!(books_asked, ["acquire", "release", "acquire", "release"]);
+    let remembered = desk.remembered.lock().unwrap().clone();
+    assert_eq!(remembered, [Fence(10), era::last(0)]);
+
+    let highest = remembered.last().copied();
+    let mut restarted = Desk::with(&shop, 2, 0, highest, |_| Ok(()));
+    restarted.clerk.request(Request::Acquire);
+    let why = restarted.refusal().await;
+    assert!(why.contains("era 0 of group `g` is over"), "{why}");
+    let mut raised = Desk::with(&shop, 3, 1, highest, |_| Ok(()));
+    assert_eq!(raised.acquire().await, Fence(era::begin(1) + 7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fences_of_others_count_too() {
+    let shop = Shop::open(TTL);
+    shop.books().count = 9;
+    let mut other = Desk::new(&shop, 1);
+    assert_eq!(other.acquire().await, Fence(10));
+    let mut desk = Desk::new(&shop, 2);
+    desk.clerk.request(Request::Acquire);
+    assert_eq!(desk.refusal().await, "`1` holds tenure");
+    pass(millis(100)).await;
+    assert_eq!(*desk.remembered.lock().unwrap(), [Fence(10)]);
+    drop(other);
+    {
+        let mut books = shop.books();
+        (books.count, books.holder) = (4, None);
+    }
+    let why = desk.refusal().await;
+    assert!(why.contains("fence 5, but 10 was seen before"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fence_is_remembered_before_it_is_shown_or_not_shown_at_all() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::with(&shop, 1, 0, None, |_| Err(io::Error::other("disk full")));
+    desk.clerk.request(Request::Acquire);
+    let why = desk.refusal().await;
+    assert!(why.contains("fence 1 could not be remembered"), "{why}");
+    assert!(why.contains("disk full"), "{why}");
+    assert_eq!(*desk.clerk.cell().borrow(), None);
+    desk.clerk.request(Request::Withdraw);
+    desk.clerk.finish().await;
+    assert!(shop.books().holder.is_none(), "it was given back");
+
+    let mut good = Desk::new(&shop, 2);
+    let fence = good.acquire().await;
+    assert_eq!(*good.remembered.lock().unwrap(), [fence]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_goes_on_when_withdrawn_and_ends_when_released() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    let fence = desk.acquire().await;
+    desk.clerk.request(Request::Withdraw);
+    pass(TTL * 3).await;
+    assert_eq!(desk.held().map(|held| held.fence), Some(fence));
+    desk.clerk.request(Request::Release);
+    assert_eq!(desk.news().await, Word::Lost(fence));
+    assert_eq!(*desk.clerk.cell().borrow(), None, "shown before it is told");
+    desk.clerk.finish().await;
+    assert!(shop.books().holder.is_none());
+    assert_eq!(shop.books().asked.last(), Some(&"release"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_nothing_to_hand_over_stands_on_and_who_has_stops() {
+    let shop = Shop::open(TTL);
+    let transfer = Request::Transfer { to: MemberId(2) };
+    let mut first = Desk::new(&shop, 1);
+    let fence = first.acquire().await;
+    let mut second = Desk::new(&shop, 2);
+    second.clerk.request(Request::Acquire);
+    second.clerk.request(transfer);
+    first.clerk.request(transfer);
+    assert_eq!(first.news().await, Word::Lost(fence));
+    assert_eq!(second.news().await, Word::Gained(Fence(2)));
+    pass(TTL * 2).await;
+    assert_eq!(first.held(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_work_neither_tries_nor_renews() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    desk.clerk.request(Request::Healthy(false));
+    desk.clerk.request(Request::Acquire);
+    pass(A_WHILE).await;
+    assert!(shop.books().asked.is_empty());
+    desk.clerk.request(Request::Healthy(true));
+    let fence = desk.acquire().await;
+    desk.clerk.request(Request::Healthy(false));
+    assert_eq!(desk.news().await, Word::Lost(fence));
+    assert!(!shop.books().asked.contains(&"renew"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_taken_away_is_lost_at_the_next_renewal() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    let fence = desk.acquire().await;
+    let until = desk.held().unwrap().until;
+    shop.books().holder = None;
+    let why = desk.refusal().await;
+    assert!(why.contains("no longer knows"), "{why}");
+    assert_eq!(desk.news().await, Word::Lost(fence));
+    assert!(clock() < until);
+    assert_eq!(desk.news().await, Word::Gained(Fence(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_released_runs_out_when_its_member_goes() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    desk.acquire().await;
+    let cell = desk.clerk.cell();
+    let until: Instant = held(&cell).unwrap().until;
+    desk.clerk.finish().await;
+    assert_eq!(shop.books().asked, ["acquire"]);
+    assert_eq!(held(&cell).unwrap().until, until);
+    pass(TTL).await;
+    assert_eq!(held(&cell), None);
+}

@@ -1,0 +1,310 @@
+//! What every authority must do, whatever happens to its store.
+
+use std::time::Duration as StdDuration;
+
+use hustings_agent::authority::Request;
+use hustings_agent::authority::store::Store;
+use hustings_agent::clock;
+use hustings_protocol::Duration;
+use tokio::time::timeout;
+
+use crate::house::House;
+use crate::member::{
+    ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
+};
+use crate::proxy::Proxy;
+
+/// How long a tenure that is not released may be held up beyond its end: by a store that looks for what
+/// has expired now and then, by those who wait in doubt, and by a busy machine.
+const SLACK: Duration = Duration::from_secs(4);
+
+/// How soon after a release the next one holds: long before the tenure would have run out.
+const SOON: Duration = Duration::from_millis(1_500);
+
+/// Nothing happens to the store. All of these run at once, each in a group of its own.
+pub(crate) async fn in_peace<H: House>() {
+    let house = H::open().await;
+    tokio::join!(
+        one_of_three_holds_and_hands_over(&house),
+        renewal_keeps_it(&house),
+        the_dead_are_followed_when_their_time_is_over(&house),
+        what_is_taken_away_is_over(&house),
+        a_line_that_fails_ends_tenure_in_time(&house),
+        late_answers_count_for_nothing(&house),
+        a_line_that_was_cut_for_a_moment_costs_nothing(&house),
+        what_is_carried_out_late_ends_no_later_tenure(&house),
+    );
+    assert_eq!(house.litter().await, Vec::<String>::new());
+}
+
+async fn three<H: House>(group: &Group<'_, H>) -> Vec<Member> {
+    let mut members = Vec::new();
+    for name in ["anna", "ben", "carla"] {
+        members.push(group.member(name).await);
+    }
+    members
+}
+
+async fn one_of_three_holds_and_hands_over(house: &impl House) {
+    let group = Group::new(house, "race");
+    let mut members = three(&group).await;
+    for member in &members {
+        member.ask(Request::Acquire);
+    }
+    let (mut holder, mut fence) = first_to_gain(&mut members).await;
+    for _ in 0..4 {
+        // Long enough for the others to be refused, and to wait.
+        pass(Duration(TTL.0 / 3)).await;
+        let holding = members.iter().filter(|it| it.held().is_some()).count();
+        assert_eq!(holding, 1);
+        members[holder].release().await;
+        let released_at = clock::now();
+        let (next, higher) = first_to_gain(&mut members).await;
+        let took = clock::now() - released_at;
+        assert!(took < SOON, "handed over after {took}");
+        assert!(higher > fence && next != holder, "{higher} after {fence}");
+        members[holder].ask(Request::Acquire);
+        (holder, fence) = (next, higher);
+    }
+    leave(members).await;
+    group.watcher.judge();
+}
+
+async fn renewal_keeps_it(house: &impl House) {
+    let group = Group::new(house, "renewal");
+    let mut holder = group.member("anna").await;
+    let mut other = group.member("ben").await;
+    let fence = holder.acquire().await;
+    other.ask(Request::Acquire);
+    other.refused("`anna` holds tenure").await;
+    holder.ask(Request::Withdraw); // what it holds goes on
+    let first = holder.held().unwrap().until;
+    pass(TTL * 3).await;
+    let held = holder.held().expect("it is renewed");
+    assert_eq!(held.fence, fence);
+    assert!(held.until > first);
+    assert_eq!(other.held(), None);
+    leave(vec![other, holder]).await;
+    group.watcher.judge();
+}
+
+async fn the_dead_are_followed_when_their_time_is_over(house: &impl House) {
+    let group = Group::new(house, "death");
+    let mut holder = group.member("anna").await;
+    let mut next = group.member("ben").await;
+    let fence = holder.acquire().await;
+    next.ask(Request::Acquire);
+    next.refused("holds tenure").await;
+    let ends = holder.held().unwrap().until;
+    drop(holder);
+    let higher = next.gained().await;
+    assert!(higher > fence);
+    let late = clock::now() - ends;
+    assert!(clock::now() >= ends && late < SLACK, "{late} after its end");
+    leave(vec![next]).await;
+    group.watcher.judge();
+}
+
+async fn what_is_taken_away_is_over(house: &impl House) {
+    let group = Group::new(house, "person");
+    let mut holder = group.member("anna").await;
+    let fence = holder.acquire().await;
+    house.take_away("person").await;
+    let why = holder.refused("no longer knows").await;
+    assert!(why.contains("tenure was not renewed"), "{why}");
+    holder.lost(fence).await;
+    assert!(holder.gained().await > fence);
+    leave(vec![holder]).await;
+    group.watcher.judge();
+}
+
+async fn a_line_that_fails_ends_tenure_in_time(house: &impl House) {
+    let group = Group::new(house, "line");
+    let mut holder = group.member("anna").await;
+    let mut other = group.member("ben").await;
+    let fence = holder.acquire().await;
+    other.ask(Request::Acquire);
+    other.refused("holds tenure").await;
+    holder.proxy.freeze();
+    holder.refused("did not answer in time").await;
+    assert!(!holder.clerk.reachable());
+    holder.lost(fence).await;
+    let higher = other.gained().await;
+    assert!(higher > fence);
+    // All that was under way arrives now, and finds another in its place.
+    holder.proxy.open();
+    holder.refused("`ben` holds tenure").await;
+    assert!(holder.clerk.reachable());
+    assert_eq!(holder.held(), None);
+    assert_eq!(other.held().map(|it| it.fence), Some(higher));
+    leave(vec![holder, other]).await;
+    group.watcher.judge();
+}
+
+async fn late_answers_count_for_nothing(house: &impl House) {
+    let group = Group::new(house, "late");
+    let mut holder = group.member("anna").await;
+    let fence = holder.acquire().await;
+    let late = StdDuration::from_nanos((ANSWER_WITHIN * 2).0);
+    holder.proxy.slow_answers(late);
+    holder.lost(fence).await;
+    pass(TTL).await;
+    assert_eq!(holder.held(), None, "a late grant was taken");
+    holder.proxy.open();
+    assert!(holder.gained().await > fence);
+    leave(vec![holder]).await;
+    group.watcher.judge();
+}
+
+async fn a_line_that_was_cut_for_a_moment_costs_nothing(house: &impl House) {
+    let group = Group::new(house, "cut");
+    let mut holder = group.member("anna").await;
+    let fence = holder.acquire().await;
+    for _ in 0..2 {
+        holder.proxy.cut();
+        pass(Duration::from_millis(300)).await;
+        holder.proxy.open();
+        pass(TTL).await;
+    }
+    assert_eq!(holder.held().map(|it| it.fence), Some(fence));
+    leave(vec![holder]).await;
+    group.watcher.judge();
+}
+
+async fn what_is_carried_out_late_ends_no_later_tenure(house: &impl House) {
+    const MOMENT: StdDuration = StdDuration::from_millis(300);
+    let proxy = Proxy::before(house.port()).await;
+    let mut store = house.store(&terms("overdue", "anna", 0), proxy.port());
+    // On a line that stands, so that the requests themselves are what is under way.
+    let mut last = store.acquire().await.unwrap().count;
+    for is_release in [false, true] {
+        proxy.freeze_old();
+        let given_up = match is_release {
+            true => timeout(MOMENT, store.release()).await.is_err(),
+            false => timeout(MOMENT, store.acquire()).await.is_err(),
+        };
+        assert!(given_up, "it was answered on a frozen line");
+        store.release().await.unwrap();
+        let count = store.acquire().await.unwrap().count;
+        assert!(count > last);
+        proxy.open();
+        tokio::time::sleep(MOMENT).await;
+        assert!(store.renew().await.is_ok(), "release: {is_release}");
+        last = count;
+    }
+    store.release().await.unwrap();
+}
+
+/// The store is killed while somebody holds, and comes back when the time is over; and once more, at once.
+pub(crate) async fn killed<H: House>() {
+    let mut house = H::open().await;
+    let (mut members, watcher, mut holder, mut fence) = held_by_one_of_three(&house).await;
+    for is_gone_for_long in [true, false] {
+        let ends = members[holder].held().unwrap().until;
+        house.server().kill();
+        if is_gone_for_long {
+            members[holder].lost(fence).await;
+            assert!(clock::now() - ends < TTL, "not in time");
+            until(ends + TTL).await;
+            assert!(members.iter().all(|it| it.held().is_none()));
+        }
+        house.server().restart();
+        house.ready().await;
+        if is_gone_for_long {
+            let (next, higher) = first_to_gain(&mut members).await;
+            assert!(higher > fence);
+            (holder, fence) = (next, higher);
+        }
+        pass(TTL * 2).await;
+    }
+    let holding = members.iter().filter(|it| it.held().is_some()).count();
+    assert_eq!(holding, 1);
+    leave(members).await;
+    watcher.judge();
+}
+
+/// The store is paused until the time is over, with everybody's requests under way, and goes on.
+pub(crate) async fn paused<H: House>() {
+    let mut house = H::open().await;
+    let (mut members, watcher, holder, fence) = held_by_one_of_three(&house).await;
+    let ends = members[holder].held().unwrap().until;
+    house.server().pause();
+    members[holder].lost(fence).await;
+    assert!(clock::now() - ends < TTL, "not in time");
+    until(ends + TTL).await;
+    assert!(members.iter().all(|it| it.held().is_none()));
+    house.server().resume();
+    let (_, higher) = first_to_gain(&mut members).await;
+    assert!(higher > fence);
+    pass(TTL * 2).await;
+    leave(members).await;
+    watcher.judge();
+}
+
+/// The store loses what it counted. Who has seen more refuses it, until the era is raised.
+pub(crate) async fn restored<H: House>() {
+    let mut house = H::open().await;
+    let watcher;
+    let remembered;
+    {
+        house.copy().await;
+        let group = Group::new(&house, "restored");
+        let mut member = group.member("anna").await;
+        for _ in 0..4 {
+            member.acquire().await;
+            pass(Duration::from_millis(50)).await; // to be seen
+            member.release().await;
+        }
+        let highest = *member.remembered.lock().unwrap();
+        leave(vec![member]).await;
+        remembered = highest;
+        watcher = group.watcher;
+    }
+    assert!(remembered.is_some());
+    house.restore().await;
+    let group = Group::new(&house, "restored");
+    let mut member = group.member_of_era("anna", 0, remembered).await;
+    member.ask(Request::Acquire);
+    let why = member.refused("raise `era`").await;
+    assert!(why.contains("was seen before"), "{why}");
+    pass(TTL).await;
+    assert_eq!(member.held(), None);
+    let closed = *member.remembered.lock().unwrap();
+    leave(vec![member]).await;
+
+    let mut raised = group.member_of_era("anna", 1, closed).await;
+    let fence = raised.acquire().await;
+    assert!(Some(fence) > closed, "{fence}");
+    pass(Duration::from_millis(50)).await;
+    leave(vec![raised]).await;
+    watcher.judge();
+    group.watcher.judge();
+}
+
+async fn held_by_one_of_three(
+    house: &impl House,
+) -> (
+    Vec<Member>,
+    crate::watcher::Watcher,
+    usize,
+    hustings_agent::authority::Fence,
+) {
+    let group = Group::new(house, "faults");
+    let mut members = three(&group).await;
+    for member in &members {
+        member.ask(Request::Acquire);
+    }
+    let (holder, fence) = first_to_gain(&mut members).await;
+    pass(Duration(TTL.0 / 3)).await;
+    (members, group.watcher, holder, fence)
+}
+
+/// All give up what they have, and wait until the store knows.
+async fn leave(members: Vec<Member>) {
+    for Member { clerk, proxy, .. } in members {
+        clerk.request(Request::Release);
+        let gone = timeout(PATIENCE, clerk.finish()).await;
+        gone.expect("a clerk that was released goes");
+        drop(proxy);
+    }
+}

@@ -1,0 +1,32 @@
+//! A real store to test against.
+
+use hustings_agent::authority::StoreTerms;
+use hustings_agent::authority::store::Store;
+
+use crate::process::Server;
+
+/// A store with one server, and what a person can do to it.
+pub(crate) trait House: Sized {
+    /// Starts it, and waits until it answers.
+    async fn open() -> Self;
+
+    /// Waits until it answers, after it was started again.
+    async fn ready(&self);
+
+    fn port(&self) -> u16;
+
+    fn server(&mut self) -> &mut Server;
+
+    /// A member's side of it, over a line that ends at `port`.
+    fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<Self>;
+
+    /// Takes tenure of a group away from whoever holds it.
+    async fn take_away(&self, group: &str);
+
+    /// Keeps a copy of all that the store knows, before tenure is granted; puts it back later.
+    async fn copy(&mut self);
+    async fn restore(&mut self);
+
+    /// What members have left behind in it that nobody holds.
+    async fn litter(&self) -> Vec<String>;
+}

@@ -1,0 +1,19 @@
+//! One contract for all stores that grant tenure, with the real ones: killed, paused, restored, and behind
+//! lines that fail.
+//!
+//! Needs the Debian packages etcd-server and postgresql.
+
+#![cfg(all(feature = "etcd", feature = "postgres"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "real servers take real time, and are looked at from a thread of their own"
+)]
+
+mod contract;
+mod etcd;
+mod house;
+mod member;
+mod postgres;
+mod process;
+mod proxy;
+mod watcher;

@@ -1,0 +1,187 @@
+//! A member of a group: its clerk, its line to the store, and what its clerk says.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration as StdDuration;
+
+use hustings_agent::authority::store::Store;
+use hustings_agent::authority::{Clerk, Fence, Held, Memory, Request, StoreTerms, Word, holds};
+use hustings_agent::clock;
+use hustings_protocol::{Duration, Instant};
+use tokio::sync::mpsc;
+
+use crate::house::House;
+use crate::proxy::Proxy;
+use crate::watcher::Watcher;
+
+/// etcd grants no less than two seconds.
+pub(crate) const TTL: Duration = Duration::from_secs(3);
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_millis(900);
+
+/// Far longer than anything here takes: past it a test has failed.
+pub(crate) const PATIENCE: StdDuration = StdDuration::from_secs(30);
+
+/// A group at a store, and who watches it.
+pub(crate) struct Group<'a, H> {
+    house: &'a H,
+    name: &'a str,
+    pub(crate) watcher: Watcher,
+}
+
+pub(crate) struct Member {
+    name: String,
+    pub(crate) clerk: Clerk,
+    pub(crate) proxy: Proxy,
+    words: mpsc::UnboundedReceiver<(usize, Word)>,
+    /// The highest fence that it was told to remember.
+    pub(crate) remembered: Arc<Mutex<Option<Fence>>>,
+}
+
+impl<'a, H: House> Group<'a, H> {
+    pub(crate) fn new(house: &'a H, name: &'a str) -> Self {
+        Self {
+            house,
+            name,
+            watcher: Watcher::new(),
+        }
+    }
+
+    pub(crate) async fn member(&self, name: &str) -> Member {
+        self.member_of_era(name, 0, None).await
+    }
+
+    pub(crate) async fn member_of_era(
+        &self,
+        name: &str,
+        era: u16,
+        highest: Option<Fence>,
+    ) -> Member {
+        let terms = terms(self.name, name, era);
+        terms.check().unwrap();
+        let proxy = Proxy::before(self.house.port()).await;
+        let store = self.house.store(&terms, proxy.port());
+        let member = Member::hire(store, terms, proxy, highest);
+        self.watcher.add(member.clerk.cell());
+        member
+    }
+}
+
+pub(crate) fn terms(group: &str, member: &str, era: u16) -> StoreTerms {
+    StoreTerms {
+        member: member.to_owned(),
+        group: group.to_owned(),
+        ttl: TTL,
+        answer_within: ANSWER_WITHIN,
+        drift_ppm: 200,
+        era,
+    }
+}
+
+impl Member {
+    fn hire(store: impl Store, terms: StoreTerms, proxy: Proxy, highest: Option<Fence>) -> Self {
+        let (sender, words) = mpsc::unbounded_channel();
+        let remembered = Arc::new(Mutex::new(highest));
+        let memory = Arc::clone(&remembered);
+        let remember = move |fence| {
+            *memory.lock().unwrap() = Some(fence);
+            Ok(())
+        };
+        let memory = Memory { highest, remember };
+        Self {
+            name: terms.member.clone(),
+            clerk: Clerk::hire(store, terms, memory, 0, sender),
+            proxy,
+            words,
+            remembered,
+        }
+    }
+
+    pub(crate) fn ask(&self, request: Request) {
+        self.clerk.request(request);
+    }
+
+    pub(crate) fn held(&self) -> Option<Held> {
+        holds(&self.clerk.cell())
+    }
+
+    async fn word(&mut self, wanted: &str) -> Word {
+        let word = tokio::time::timeout(PATIENCE, self.words.recv()).await;
+        let name = &self.name;
+        let (_, word) = word
+            .unwrap_or_else(|_| panic!("{name} waits for {wanted} in vain"))
+            .expect("its clerk is at work");
+        word
+    }
+
+    pub(crate) async fn gained(&mut self) -> Fence {
+        loop {
+            match self.word("tenure").await {
+                Word::Gained(fence) => return fence,
+                Word::Lost(fence) => panic!("{} lost {fence}, which it had not gained", self.name),
+                Word::Refused(_) => {}
+            }
+        }
+    }
+
+    pub(crate) async fn acquire(&mut self) -> Fence {
+        self.ask(Request::Acquire);
+        self.gained().await
+    }
+
+    pub(crate) async fn lost(&mut self, fence: Fence) {
+        loop {
+            match self.word("the end of its tenure").await {
+                Word::Lost(lost) => return assert_eq!(lost, fence, "{}", self.name),
+                Word::Gained(fence) => panic!("{} gained {fence}, but holds already", self.name),
+                Word::Refused(_) => {}
+            }
+        }
+    }
+
+    /// Waits for a refusal that says `what`.
+    pub(crate) async fn refused(&mut self, what: &str) -> String {
+        loop {
+            match self.word(what).await {
+                Word::Refused(why) if why.contains(what) => return why,
+                Word::Refused(_) => {}
+                word @ (Word::Gained(_) | Word::Lost(_)) => {
+                    panic!("{}: {word:?}, and no refusal that says {what}", self.name)
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn release(&mut self) {
+        let fence = self.held().expect("it holds").fence;
+        self.ask(Request::Release);
+        self.lost(fence).await;
+    }
+}
+
+/// Waits for some time by the clock that members go by.
+pub(crate) async fn pass(time: Duration) {
+    until(clock::now() + time).await;
+}
+
+pub(crate) async fn until(moment: Instant) {
+    while clock::now() < moment {
+        let left = moment - clock::now();
+        tokio::time::sleep(StdDuration::from_nanos(left.0)).await;
+    }
+}
+
+/// The first of several members to gain tenure, and its fence.
+pub(crate) async fn first_to_gain(members: &mut [Member]) -> (usize, Fence) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        for (index, member) in members.iter_mut().enumerate() {
+            while let Ok((_, word)) = member.words.try_recv() {
+                match word {
+                    Word::Gained(fence) => return (index, fence),
+                    Word::Lost(_) | Word::Refused(_) => {}
+                }
+            }
+        }
+        assert!(tokio::time::Instant::now() < deadline, "nobody gains");
+        tokio::time::sleep(StdDuration::from_millis(2)).await;
+    }
+}

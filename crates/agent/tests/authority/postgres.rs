@@ -1,0 +1,296 @@
+//! The contract with a real PostgreSQL, and the function that guards the user's own transactions.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use hustings_agent::authority::StoreTerms;
+use hustings_agent::authority::postgres::{Postgres, PostgresConfig, SCHEMA};
+use hustings_agent::authority::store::{Denied, Store};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+use crate::contract;
+use crate::house::House;
+use crate::member::{PATIENCE, terms};
+use crate::process::{Home, Server, as_nobody, find_program, free_port};
+
+struct PostgresHouse {
+    server: Server,
+    port: u16,
+    _home: Home,
+}
+
+impl PostgresHouse {
+    fn url(port: u16) -> String {
+        format!("postgresql://hustings@127.0.0.1:{port}/postgres")
+    }
+
+    async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
+        let (client, connection) = tokio_postgres::connect(&Self::url(self.port), NoTls).await?;
+        tokio::spawn(async { _ = connection.await });
+        Ok(client)
+    }
+
+    async fn client(&self) -> Client {
+        self.connect().await.unwrap()
+    }
+}
+
+/// The rows of a query, each as text.
+async fn rows(client: &Client, query: &str) -> Vec<String> {
+    let answer = client.simple_query(query).await.unwrap();
+    let texts = answer.iter().filter_map(|it| match it {
+        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("null").to_owned()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// Where Debian keeps the server's programs, one directory a version.
+fn programs() -> Vec<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    versions.flatten().map(|it| it.path().join("bin")).collect()
+}
+
+impl House for PostgresHouse {
+    async fn open() -> Self {
+        let home = Home::new();
+        let port = free_port();
+        let data = home.path("data");
+        std::fs::create_dir(&data).unwrap();
+        let nobody = as_nobody(&data);
+        let data = data.to_str().unwrap();
+        let program = |name| {
+            let program = find_program(name, "postgresql", programs());
+            program.to_str().unwrap().to_owned()
+        };
+        let as_nobody = |command: &[&str]| {
+            let command = command.iter().map(|&it| it.to_owned());
+            nobody
+                .iter()
+                .cloned()
+                .chain(command)
+                .collect::<Vec<String>>()
+        };
+        let initdb = program("initdb");
+        let make = [
+            &initdb, "-D", data, "-U", "hustings", "-A", "trust", "-N", "-E", "UTF8",
+        ];
+        let make = as_nobody(&make);
+        let made = Command::new(&make[0]).args(&make[1..]).output().unwrap();
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+
+        let (postgres, port_text) = (program("postgres"), port.to_string());
+        // What a killed server had written is safe with the kernel: it need not reach the disk here.
+        let run = [
+            &postgres,
+            "-D",
+            data,
+            "-p",
+            &port_text,
+            "-h",
+            "127.0.0.1",
+            "-k",
+            data,
+            "-F",
+        ];
+        let house = Self {
+            server: Server::start(as_nobody(&run)),
+            port,
+            _home: home,
+        };
+        house.ready().await;
+        house
+    }
+
+    async fn ready(&self) {
+        let asked = async {
+            while self.connect().await.is_err() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let ready = tokio::time::timeout(PATIENCE, asked).await;
+        ready.expect("PostgreSQL answers");
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn server(&mut self) -> &mut Server {
+        &mut self.server
+    }
+
+    fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<> {
+        let url = Self::url(port);
+        Postgres::new(&PostgresConfig { url }, terms).unwrap()
+    }
+
+    async fn take_away(&self, group: &str) {
+        let steal = format!(
+            "UPDATE hustings_tenure SET holder = 'a thief', incarnation = 0, epoch = epoch + 1,
+             expires = clock_timestamp() + interval '1 s' WHERE group_name = '{group}' RETURNING 1"
+        );
+        assert_eq!(rows(&self.client().await, &steal).await, ["1"]);
+    }
+
+    async fn copy(&mut self) {
+        // Before anybody holds there is nothing to copy.
+        self.client().await.batch_execute(SCHEMA).await.unwrap();
+        let all = "SELECT group_name FROM hustings_tenure";
+        assert!(rows(&self.client().await, all).await.is_empty());
+    }
+
+    async fn restore(&mut self) {
+        let empty = "DELETE FROM hustings_tenure RETURNING 1";
+        assert_eq!(rows(&self.client().await, empty).await, ["1"]);
+    }
+
+    async fn litter(&self) -> Vec<String> {
+        let held = "SELECT group_name FROM hustings_tenure WHERE expires > clock_timestamp()";
+        rows(&self.client().await, held).await
+    }
+}
+
+#[tokio::test]
+async fn postgres_in_peace() {
+    contract::in_peace::<PostgresHouse>().await;
+}
+
+#[tokio::test]
+async fn postgres_killed_and_restarted() {
+    contract::killed::<PostgresHouse>().await;
+}
+
+#[tokio::test]
+async fn postgres_paused_and_resumed() {
+    contract::paused::<PostgresHouse>().await;
+}
+
+#[tokio::test]
+async fn postgres_restored_from_an_old_copy() {
+    contract::restored::<PostgresHouse>().await;
+}
+
+/// What a guarded transaction comes to: nothing, or the state that it failed with.
+async fn guarded(client: &Client, fence: i64) -> Result<(), String> {
+    let assert = format!("SELECT hustings_assert_fence('g', {fence})");
+    let result = client.batch_execute(&assert).await;
+    result.map_err(|error| {
+        error
+            .code()
+            .expect("the server refused it")
+            .code()
+            .to_owned()
+    })
+}
+
+#[tokio::test]
+async fn a_fence_that_is_over_is_refused_inside_the_transaction_that_shows_it() {
+    let house = PostgresHouse::open().await;
+    let (old, new) = (house.client().await, house.client().await);
+    old.batch_execute(SCHEMA).await.unwrap();
+    old.batch_execute("CREATE TABLE work (done_by int)")
+        .await
+        .unwrap();
+    assert_eq!(guarded(&old, 5).await, Ok(()));
+    assert_eq!(guarded(&old, 5).await, Ok(()));
+    assert_eq!(guarded(&old, 4).await, Err("HU001".to_owned()));
+
+    // The check and the work are one: while the old holder works, the new one waits.
+    old.batch_execute("BEGIN").await.unwrap();
+    assert_eq!(guarded(&old, 5).await, Ok(()));
+    let overtakes = async {
+        new.batch_execute("BEGIN").await.unwrap();
+        assert_eq!(guarded(&new, 6).await, Ok(()));
+        let before_it = rows(&new, "SELECT count(*) FROM work").await;
+        new.batch_execute("INSERT INTO work VALUES (6); COMMIT")
+            .await
+            .unwrap();
+        before_it
+    };
+    let works = async {
+        // It is seen to wait before the old holder goes on.
+        let third = house.client().await;
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        while rows(&third, waiting).await != ["1"] {
+            tokio::task::yield_now().await;
+        }
+        old.batch_execute("INSERT INTO work VALUES (5); COMMIT")
+            .await
+            .unwrap();
+    };
+    let both = async { tokio::join!(overtakes, works) };
+    let (before_it, ()) = tokio::time::timeout(PATIENCE, both).await.unwrap();
+    assert_eq!(before_it, ["1"], "all that the old holder did was there");
+
+    // And whoever comes after that with the old fence does nothing at all.
+    old.batch_execute("BEGIN; INSERT INTO work VALUES (55)")
+        .await
+        .unwrap();
+    assert_eq!(guarded(&old, 5).await, Err("HU001".to_owned()));
+    old.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(
+        rows(&new, "SELECT string_agg(done_by::text, ' ') FROM work").await,
+        ["5 6"]
+    );
+}
+
+#[tokio::test]
+async fn those_who_show_the_same_fence_do_not_wait_for_each_other() {
+    let house = PostgresHouse::open().await;
+    let (one, other) = (house.client().await, house.client().await);
+    one.batch_execute(SCHEMA).await.unwrap();
+    assert_eq!(guarded(&one, 7).await, Ok(()));
+    one.batch_execute("BEGIN").await.unwrap();
+    assert_eq!(guarded(&one, 7).await, Ok(()));
+    let at_once = tokio::time::timeout(PATIENCE, guarded(&other, 7)).await;
+    assert_eq!(at_once.expect("it does not wait"), Ok(()));
+}
+
+#[tokio::test]
+async fn a_fence_is_over_as_soon_as_the_row_tells_of_a_later_tenure() {
+    let house = PostgresHouse::open().await;
+    let client = house.client().await;
+    let mut store = house.store(&terms("g", "anna", 2), house.port());
+    let count = i64::try_from(store.acquire().await.unwrap().count).unwrap();
+    let fence = (2_i64 << 48) + count;
+    assert_eq!(guarded(&client, fence).await, Ok(()));
+    store.release().await.unwrap();
+    store.acquire().await.unwrap();
+    assert_eq!(guarded(&client, fence).await, Err("HU001".to_owned()));
+    // Members that were left in the old era do not get in.
+    let mut behind = house.store(&terms("g", "ben", 1), house.port());
+    store.release().await.unwrap();
+    let denied = behind.acquire().await.unwrap_err().to_string();
+    assert_eq!(
+        denied,
+        "group `g` is in era 2: raise `era` of this member to it"
+    );
+}
+
+#[tokio::test]
+async fn several_may_install_at_once_and_names_are_not_code() {
+    let house = PostgresHouse::open().await;
+    let stores = ["anna", "b'e\\n", "carla", "dora"].map(|member| {
+        let terms = terms("o'hara\\'; DROP TABLE hustings_tenure; --", member, 0);
+        let mut store = house.store(&terms, house.port());
+        async move { store.acquire().await }
+    });
+    let [a, b, c, d] = stores;
+    let (a, b, c, d) = tokio::join!(a, b, c, d);
+    let answers = [a, b, c, d];
+    let granted = answers.iter().flatten().count();
+    assert_eq!(granted, 1, "{answers:?}");
+    let failed = |it: &Result<_, Denied>| matches!(it, Err(Denied::Unavailable(_) | Denied::Gone));
+    assert!(!answers.iter().any(failed), "{answers:?}");
+    let held = "SELECT group_name FROM hustings_tenure";
+    let named = rows(&house.client().await, held).await;
+    assert_eq!(named, ["o'hara\\'; DROP TABLE hustings_tenure; --"]);
+}

@@ -1,0 +1,140 @@
+//! A real server, that the tests kill, pause and restart.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+/// A directory of its own, that goes when it is dropped.
+pub(crate) struct Home(PathBuf);
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        static HOMES: AtomicU32 = AtomicU32::new(0);
+        let number = HOMES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hustings-authority-{}-{number}", std::process::id());
+        let home = std::env::temp_dir().join(name);
+        fs::create_dir_all(&home).unwrap();
+        Self(home)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server, and how to start it again.
+pub(crate) struct Server {
+    command: Vec<String>,
+    child: Child,
+}
+
+impl Server {
+    pub(crate) fn start(command: Vec<String>) -> Self {
+        let child = spawn(&command);
+        Self { command, child }
+    }
+
+    /// As a crash does: nothing is said, all that was written stays.
+    pub(crate) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(&self.command);
+    }
+
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// To the server and to all that it started, which may be in groups of their own.
+    fn signal(&self, signal: Signal) {
+        let server = self.child.id();
+        for process in children_of(server).into_iter().chain([server]) {
+            let pid = Pid::from_raw(process.cast_signed()).unwrap();
+            _ = kill_process(pid, signal); // it may have ended by itself
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        _ = self.child.wait();
+    }
+}
+
+fn spawn(command: &[String]) -> Child {
+    // It ends with us, however that comes.
+    Command::new("setpriv")
+        .args(["--pdeathsig", "KILL"])
+        .args(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("setpriv starts: apt-get install util-linux")
+}
+
+fn children_of(parent: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|process| parent_of(*process) == Some(parent))
+        .collect()
+}
+
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // After the name, which may contain anything: state, parent.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Where a program is: in the path, or in one of some other places.
+pub(crate) fn find_program(name: &str, package: &str, elsewhere: Vec<PathBuf>) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(elsewhere);
+    let found = places.map(|place| place.join(name)).find(|it| it.exists());
+    found.unwrap_or_else(|| panic!("{name} is missing: apt-get install {package}"))
+}
+
+/// A port that nobody had a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Some servers refuse to run as root: then they run as nobody, who owns `home`.
+pub(crate) fn as_nobody(home: &Path) -> Vec<String> {
+    const NOBODY: u32 = 65_534;
+    if !geteuid().is_root() {
+        return Vec::new();
+    }
+    std::os::unix::fs::chown(home, Some(NOBODY), Some(NOBODY)).unwrap();
+    [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+    ]
+    .iter()
+    .chain(&["--pdeathsig", "KILL"])
+    .map(|&it| it.to_owned())
+    .collect()
+}

@@ -1,0 +1,146 @@
+//! Looks at what all members of a group show, all the time, and says in the end whether two ever held.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hustings_agent::authority::{Cell, Fence};
+use hustings_agent::clock;
+use hustings_protocol::Instant;
+
+/// How often it looks. Two that hold for some of these at once are found.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// A time through which a member is known to have held.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    member: usize,
+    fence: Fence,
+    from: Instant,
+    to: Instant,
+}
+
+#[derive(Default)]
+struct Seen {
+    cells: Vec<Cell>,
+    /// What each cell showed when it was looked at last, and when that was surely shown already.
+    last: BTreeMap<usize, (Fence, Instant)>,
+    spans: Vec<Span>,
+}
+
+pub(crate) struct Watcher {
+    seen: Arc<Mutex<Seen>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    pub(crate) fn new() -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (looks_at, ends) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let thread = thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                looks_at.lock().unwrap().look();
+                thread::sleep(LOOK_EVERY);
+            }
+        });
+        Self {
+            seen,
+            is_over,
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn add(&self, cell: Cell) {
+        self.seen.lock().unwrap().cells.push(cell);
+    }
+
+    /// Ends it, and judges.
+    pub(crate) fn judge(mut self) {
+        self.stop();
+        let mut spans = self.seen.lock().unwrap().spans.clone();
+        spans.sort_by_key(|span| span.from);
+        assert!(!spans.is_empty(), "nobody ever held: nothing was shown");
+        for (at, one) in spans.iter().enumerate() {
+            for other in &spans[at + 1..] {
+                let (member, fence) = (other.member, other.fence);
+                let is_same = (one.member, one.fence) == (member, fence);
+                assert!(
+                    is_same || other.from >= one.to,
+                    "both hold: {one:?} and {other:?}"
+                );
+                assert!(
+                    is_same || one.fence < fence,
+                    "no later fence: {one:?} and {other:?}"
+                );
+            }
+        }
+    }
+
+    fn stop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Seen {
+    /// What is shown before and after an interval was shown through all of it, as no fence comes twice.
+    fn look(&mut self) {
+        for member in 0..self.cells.len() {
+            let before = clock::now();
+            let shown = *self.cells[member].borrow();
+            let after = clock::now();
+            let Some(held) = shown else {
+                self.last.remove(&member);
+                continue;
+            };
+            if let Some((fence, from)) = self.last.insert(member, (held.fence, after))
+                && fence == held.fence
+                && from < held.until
+            {
+                let to = before.min(held.until);
+                self.extend(Span {
+                    member,
+                    fence,
+                    from,
+                    to,
+                });
+            }
+        }
+    }
+
+    fn extend(&mut self, span: Span) {
+        let same = |it: &&mut Span| (it.member, it.fence) == (span.member, span.fence);
+        match self.spans.iter_mut().find(same) {
+            Some(known) => known.to = known.to.max(span.to),
+            None => self.spans.push(span),
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "both hold")]
+fn two_that_hold_at_once_are_found() {
+    use hustings_agent::authority::Held;
+    let until = clock::now() + hustings_protocol::Duration::from_secs(60);
+    let watcher = Watcher::new();
+    let mut shown = Vec::new();
+    for fence in [Fence(1), Fence(2)] {
+        let (sender, cell) = tokio::sync::watch::channel(Some(Held { fence, until }));
+        shown.push(sender);
+        watcher.add(cell);
+    }
+    thread::sleep(LOOK_EVERY * 100);
+    watcher.judge();
+}
