@@ -1,7 +1,9 @@
 //! Members in a network that is only told of: no socket, no clock.
 
+mod tenancy;
+
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use hustings_protocol::announce::{self, Takeover};
 use hustings_protocol::{Duration, Instant, MemberId, Merit, bully};
@@ -34,6 +36,8 @@ struct Field {
     sides: Vec<u8>,
     carries_multicasts: bool,
     flights: Vec<Flight>,
+    /// What each member's disk was given to keep, and whether it does.
+    disks: Vec<Option<(mpsc::Receiver<Vec<u8>>, bool)>>,
     multicasts: usize,
     unicasts: usize,
 }
@@ -60,6 +64,7 @@ impl Field {
             sides: Vec::new(),
             carries_multicasts: true,
             flights: Vec::new(),
+            disks: Vec::new(),
             multicasts: 0,
             unicasts: 0,
         }
@@ -97,7 +102,19 @@ impl Field {
         };
         let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
         let port = address(index).port();
-        let mut member = Group::new(config, name, port, self.now, None, nobody);
+        let member = Group::new(config, name, port, self.now, None, nobody);
+        self.admit_member(member, None, others, side);
+    }
+
+    /// A member comes up that keeps what it must on `disk`.
+    fn admit_member(
+        &mut self,
+        mut member: Group,
+        disk: Option<mpsc::Receiver<Vec<u8>>>,
+        others: &[usize],
+        side: u8,
+    ) {
+        let index = self.members.len();
         let mut out = Outbox::new();
         member.start(self.now, &mut out);
         let seeds: Vec<SocketAddr> = others.iter().map(|&it| address(it)).collect();
@@ -105,8 +122,10 @@ impl Field {
             member.join(self.now, &seeds, &mut out);
         }
         self.members.push(member);
+        self.disks.push(disk.map(|given| (given, true)));
         self.sides.push(side);
         self.post(index, out);
+        self.save(index);
     }
 
     fn post(&mut self, from: usize, out: Outbox) {
@@ -164,6 +183,7 @@ impl Field {
                     let mut out = Outbox::new();
                     self.members[index].pass(self.now, &mut out);
                     self.post(index, out);
+                    self.save(index);
                 }
             }
         }
@@ -178,6 +198,21 @@ impl Field {
         let frame = Frame::decode(content).expect("members write frames that can be read");
         self.members[flight.to].hear(self.now, flight.from, flight.way, &frame, &mut out);
         self.post(flight.to, out);
+        self.save(flight.to);
+    }
+
+    /// A disk keeps what it was given, or says that it cannot.
+    fn save(&mut self, index: usize) {
+        while let Some((given, works)) = &self.disks[index]
+            && given.try_recv().is_ok()
+        {
+            let done = works
+                .then_some(())
+                .ok_or_else(|| "no space left".to_owned());
+            let mut out = Outbox::new();
+            self.members[index].on_saved(self.now, done, &mut out);
+            self.post(index, out);
+        }
     }
 
     fn leader_of(&self, index: usize) -> Option<MemberId> {

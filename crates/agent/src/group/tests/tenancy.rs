@@ -1,0 +1,387 @@
+//! From nomination to tenure, in the network that is only told of.
+
+use std::sync::mpsc;
+
+use hustings_protocol::announce::Takeover;
+use hustings_protocol::tenure::{Durable, Request, Role, Saved};
+use hustings_protocol::{Candidate, Duration, Merit};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{ALL, ANNOUNCE, Field, LISTEN, address, announcing, id, name};
+use crate::authority::quorum::Quorum;
+use crate::authority::{Authority, Occupancy};
+use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, QuorumConfig};
+use crate::frame::{Body, Frame, Sender};
+use crate::group::{Group, Outbox};
+use crate::identity::{Life, group_id};
+use crate::leadership::Mode;
+use crate::peers::Way;
+use crate::seal::{Key, Keyring};
+
+const TTL: Duration = Duration::from_millis(600);
+
+const NOBODY: [usize; 0] = [];
+
+impl Field {
+    /// Five members, of which the first three vote, that have settled.
+    fn fenced(takeover: Takeover) -> Self {
+        let mut field = Self::empty();
+        for index in ALL {
+            field.admit_fenced(
+                takeover,
+                5 - index as u64,
+                Saved::Initialised(Durable::FOUNDING),
+            );
+        }
+        field.run(Duration::from_secs(1));
+        field
+    }
+
+    fn admit_fenced(&mut self, takeover: Takeover, merit: u64, saved: Saved) {
+        let index = self.members.len();
+        let quorum = QuorumConfig {
+            voters: (0..3).map(name).collect(),
+            ttl: TTL,
+            state: None,
+        };
+        let (disk, given) = mpsc::channel();
+        let is_voter = quorum.is_voter(&name(index));
+        let role = Role {
+            votes: is_voter.then_some(saved),
+            stands: true,
+        };
+        let me = Candidate {
+            merit: Merit(merit),
+            id: id(index),
+        };
+        let rng = Xoshiro256PlusPlus::seed_from_u64(index as u64);
+        let voters = quorum.voters.clone();
+        let part = Quorum::new(me, voters, quorum.terms(), role, rng, Some(disk));
+        let config = GroupConfig {
+            name: "test".to_owned(),
+            keys: Vec::new(),
+            merit: Merit(merit),
+            campaigns: true,
+            protocol: announcing(takeover),
+            authority: AuthorityConfig::Quorum(quorum),
+            multicast: Some(MULTICAST),
+            join: Vec::new(),
+            trace: None,
+        };
+        let granted = (Authority::Quorum(Box::new(part)), Occupancy::default());
+        let (name, port) = (name(index), address(index).port());
+        let member = Group::new(config, &name, port, self.now, None, granted);
+        self.admit_member(member, Some(given), &[], 0);
+    }
+
+    /// Who says of itself that it leads.
+    fn leaders(&self) -> Vec<usize> {
+        let leads = |it: &usize| self.members[*it].leadership.borrow().leads;
+        (0..self.members.len()).filter(leads).collect()
+    }
+
+    fn fence(&self, index: usize) -> Option<u64> {
+        self.members[index].leadership.borrow().fence
+    }
+
+    /// Who holds, by the authority.
+    fn holders(&self) -> Vec<usize> {
+        let holds = |it: &usize| {
+            self.members[*it]
+                .tenancy
+                .authority
+                .holds(self.now)
+                .is_some()
+        };
+        (0..self.members.len()).filter(holds).collect()
+    }
+
+    /// The one that leads and holds, with its fence, which all of `who` know of.
+    fn settled_on(&self, who: &[usize]) -> (usize, u64) {
+        let [leader] = self.leaders()[..] else {
+            panic!("{:?} lead", self.leaders());
+        };
+        assert_eq!(self.holders(), [leader]);
+        assert_eq!(self.agreed(who), Some(leader));
+        let fence = self.fence(leader).expect("who leads has a fence");
+        for &it in who {
+            assert_eq!(self.fence(it), Some(fence), "{it}");
+        }
+        (leader, fence)
+    }
+
+    fn step_down(&mut self, index: usize) {
+        let mut out = Outbox::new();
+        self.members[index].step_down(self.now, Duration::from_secs(5), &mut out);
+        self.post(index, out);
+    }
+}
+
+#[test]
+fn whom_the_election_names_gets_tenure_and_all_know_its_fence() {
+    let field = Field::fenced(Takeover::Never);
+    let (leader, _) = field.settled_on(&ALL);
+    for it in ALL {
+        let leadership = field.members[it].leadership.borrow();
+        assert_eq!(leadership.mode, Mode::Fenced);
+        assert_eq!(leadership.leads, it == leader);
+    }
+}
+
+#[test]
+fn tenure_is_renewed_for_as_long_as_it_is_wanted() {
+    let mut field = Field::fenced(Takeover::Never);
+    let before = field.settled_on(&ALL);
+    field.run(TTL * 20);
+    assert_eq!(field.settled_on(&ALL), before);
+}
+
+#[test]
+fn after_the_loss_of_a_host_nobody_leads_before_its_tenure_has_ended() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (lost, fence) = field.settled_on(&ALL);
+    let until = field.members[lost].tenancy.authority.holds(field.now);
+    let until = until.expect("it holds").until;
+    field.sides[lost] = 1;
+    while field.now < until {
+        field.run(Duration::from_millis(1));
+        let others: Vec<usize> = field
+            .leaders()
+            .into_iter()
+            .filter(|it| *it != lost)
+            .collect();
+        assert!(
+            field.now >= until || others.is_empty(),
+            "{others:?} at {:?}",
+            field.now
+        );
+    }
+    field.run(LISTEN + TTL);
+    let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != lost).collect();
+    let (next, higher) = field.settled_on(&rest);
+    assert!(next != lost && higher > fence);
+}
+
+#[test]
+fn who_steps_down_gives_tenure_up_and_the_next_need_not_wait() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, fence) = field.settled_on(&ALL);
+    field.step_down(former);
+    field.run(Duration::from_millis(50));
+    let (next, higher) = field.settled_on(&ALL);
+    assert!(next != former && higher > fence);
+}
+
+#[test]
+fn while_work_goes_on_tenure_is_kept_and_only_then_given_up() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, _) = field.settled_on(&ALL);
+    let work = field.members[former].occupancy().begin();
+    field.step_down(former);
+    field.run(TTL * 3);
+    assert_eq!(
+        field.leaders(),
+        NOBODY,
+        "its user was told to stop, and nobody may begin"
+    );
+    assert_eq!(field.holders(), [former]);
+    drop(work);
+    let mut out = Outbox::new();
+    field.members[former].leave_tenure(field.now, &mut out);
+    field.post(former, out);
+    field.run(Duration::from_millis(50));
+    assert_ne!(field.settled_on(&ALL).0, former);
+}
+
+#[test]
+fn a_member_that_cannot_work_lets_its_tenure_run_out() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (leader, _) = field.settled_on(&ALL);
+    let mut out = Outbox::new();
+    field.members[leader].ask_authority(field.now, Request::Healthy(false), &mut out);
+    field.post(leader, out);
+    field.run(TTL);
+    assert_eq!((field.leaders(), field.holders()), (vec![], vec![]));
+}
+
+#[test]
+fn a_majority_of_voters_is_enough_and_less_is_not() {
+    for (lost, goes_on) in [(&[2][..], true), (&[1, 2], false)] {
+        let mut field = Field::fenced(Takeover::Never);
+        let (leader, _) = field.settled_on(&ALL);
+        assert_eq!(leader, 0, "the best of all, which votes too");
+        for voter in lost {
+            field.sides[*voter] = 1;
+        }
+        field.run(TTL * 3);
+        assert_eq!(field.holders() == [leader], goes_on, "{lost:?}");
+    }
+}
+
+#[test]
+fn voters_that_were_never_initialised_grant_nothing_and_say_why() {
+    let mut field = Field::empty();
+    for _ in 0..3 {
+        field.admit_fenced(Takeover::Never, 0, Saved::Missing);
+    }
+    field.run(Duration::from_secs(2));
+    assert_eq!(field.leaders(), NOBODY);
+    let named = field.agreed(&ALL[..3]).expect("the election goes on");
+    let status = field.members[named].tenure_status(field.now);
+    let refusals = status.expect("it is fenced").refusals;
+    assert!(
+        refusals
+            .iter()
+            .any(|it| it.why.contains("hustings voter init") && it.times > 1),
+        "{refusals:?}"
+    );
+}
+
+#[test]
+fn a_nominee_whose_disk_is_full_leaves_the_floor_to_another() {
+    let mut field = Field::empty();
+    for merit in [9, 0, 0] {
+        field.admit_fenced(
+            Takeover::Never,
+            merit,
+            Saved::Initialised(Durable::FOUNDING),
+        );
+        if let Some((_, works)) = &mut field.disks[0] {
+            *works = false;
+        }
+    }
+    field.run(Duration::from_secs(3));
+    let (leader, _) = field.settled_on(&ALL[1..3]);
+    assert_ne!(leader, 0);
+    let status = field.members[0].tenure_status(field.now);
+    let refusals = status.expect("it is fenced").refusals;
+    assert!(refusals.iter().any(|it| it.why.contains("no space left")));
+}
+
+#[test]
+fn a_voter_says_nothing_before_its_promise_is_on_disk() {
+    let mut field = Field::empty();
+    for _ in 0..3 {
+        field.admit_fenced(Takeover::Never, 0, Saved::Initialised(Durable::FOUNDING));
+    }
+    // Disks that take for ever: nobody ever hears that anything was kept.
+    let stalled: Vec<_> = field.disks.iter_mut().map(Option::take).collect();
+    field.run(Duration::from_secs(2));
+    assert_eq!((field.leaders(), field.holders()), (vec![], vec![]));
+    for ((given, _), index) in stalled.into_iter().flatten().zip(0..) {
+        field.disks[index] = Some((given, true));
+        field.save(index);
+    }
+    field.run(Duration::from_secs(2));
+    field.settled_on(&ALL[..3]);
+}
+
+/// A better member comes: it is named, but the old leader's work ends before its own begins.
+#[test]
+fn a_better_newcomer_gets_tenure_after_the_leader_gave_it_up() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    let (former, fence) = field.settled_on(&ALL);
+    let work = field.members[former].occupancy().begin();
+    field.admit_fenced(Takeover::ByTheBetter, 99, Saved::Missing);
+    field.run(ANNOUNCE * 4);
+    assert_eq!((field.leaders(), field.holders()), (vec![], vec![former]));
+    drop(work);
+    let mut out = Outbox::new();
+    field.members[former].leave_tenure(field.now, &mut out);
+    field.post(former, out);
+    field.run(ANNOUNCE * 4);
+    let (next, higher) = field.settled_on(&ALL);
+    assert_eq!(next, 5);
+    assert!(higher > fence);
+}
+
+/// The keeper of a member that died says its last words: voters drop their grants at once.
+#[test]
+fn the_last_words_of_a_dead_member_free_its_tenure() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (dead, fence) = field.settled_on(&ALL);
+    let words = field.members[dead].last_words().subscribe();
+    field.run(TTL);
+    let words = words.borrow().clone();
+    assert!(!words.0.is_empty());
+    field.sides[dead] = 1;
+    field.run(LISTEN + Duration::from_millis(20));
+    assert_eq!(field.leaders(), [dead], "its tenure has not run out yet");
+    for (to, frame) in words.0 {
+        let to = ALL
+            .into_iter()
+            .find(|it| address(*it) == to)
+            .expect("a member");
+        field.flights.push(super::Flight {
+            at: field.now,
+            to,
+            from: address(dead),
+            way: Way::Unicast,
+            frame,
+        });
+    }
+    field.run(Duration::from_millis(10));
+    // The dead one would say that it leads, if it could.
+    let next = field.agreed(&ALL.map(|it| if it == dead { (dead + 1) % 5 } else { it }));
+    let next = next.expect("the others agree");
+    assert!(next != dead && field.leaders().contains(&next));
+    assert!(field.fence(next) > Some(fence));
+}
+
+/// Frames under the group's key that no member of sound mind would send.
+#[test]
+fn nonsense_about_tenure_moves_nobody() {
+    let mut field = Field::fenced(Takeover::Never);
+    let before = field.settled_on(&ALL);
+    let (leader, _) = before;
+    let stranger = Sender::new(
+        "stranger",
+        crate::identity::member_id("stranger"),
+        Life(7),
+        9,
+    );
+    let noise: Vec<u8> = (0..40).collect();
+    let bodies = [
+        Body::Tenure {
+            to: id(0),
+            message: &noise,
+        },
+        Body::Tenure {
+            to: id(leader),
+            message: &[],
+        },
+        Body::Freed,
+        Body::Holds {
+            fence: 0,
+            lasts_ns: u64::MAX,
+        },
+    ];
+    let mut keyring = Keyring::new(&Key::public("test"), &[]);
+    for (number, body) in bodies.into_iter().enumerate() {
+        let frame = Frame {
+            group: group_id("test"),
+            sender: stranger,
+            number: number as u64,
+            to_all: true,
+            body,
+        };
+        let (mut content, mut sealed) = (Vec::new(), Vec::new());
+        frame.encode(&mut content);
+        keyring
+            .seal(&content, &mut sealed)
+            .expect("it can be sealed");
+        for to in ALL {
+            field.flights.push(super::Flight {
+                at: field.now,
+                to,
+                from: address(7),
+                way: Way::Multicast,
+                frame: sealed.clone(),
+            });
+        }
+    }
+    field.run(TTL * 2);
+    assert_eq!(field.settled_on(&ALL), before);
+    assert!(field.members[0].counters.malformed > 0);
+}
