@@ -363,6 +363,14 @@ impl Nominee {
     fn fail(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         match self.phase {
             Phase::Resting | Phase::Granted { .. } => {} // it asks nothing
+            Phase::Proposing { ballot, poll, .. }
+                if self.tenure.is_some()
+                    && matches!(poll.refused(), Some(Refused::TtlTooLong { .. })) =>
+            {
+                // A greater ballot would be refused as well: the same again, but not at once.
+                self.enter(Phase::Granted { ballot }, post);
+                post.io.arm(Timer::Renew, post.io.config().answer_within);
+            }
             Phase::Proposing { poll, .. } if self.tenure.is_some() => {
                 // Its ballot can no longer win if somebody refuses it and the others do not answer:
                 // then a greater one is due. If nobody refuses it, the same once more.
