@@ -1,9 +1,10 @@
 //! A program that has a keeper. The tests of `hustings_agent::keeper` are what it is for.
 //!
 //! `kept HOW` prints "up", the worker's process id and the keeper's, and does what it reads from standard input:
-//! "words ADDRESS TEXT" and "words" entrust the keeper with last words, and are answered by "entrusted"; "start SCRIPT"
-//! starts a shell; "arguments" prints them; "let go" closes the connection to the keeper; "panic", "abort" and "exit
-//! CODE" are what they say. HOW is "entrust" or "follow": by which call the keeper is told.
+//! "words ADDRESS TEXT" and "words" entrust the keeper with last words, and are answered by "entrusted"; "start
+//! SCRIPT" starts a shell; "arguments" prints them; "let go" closes the connection to the keeper, and is answered by
+//! the same; "panic", "abort" and "exit CODE" are what they say. HOW is "entrust" or "follow": by which call the
+//! keeper is told.
 
 use std::error::Error;
 use std::io::BufRead;
@@ -40,7 +41,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             }
             "start" => drop(Command::new("sh").args(["-c", rest]).spawn()?),
             "arguments" => println!("{:?}", std::env::args()),
-            "let" => told = Told::Entrusted(None),
+            "let" => {
+                told = Told::Entrusted(None);
+                println!("let go");
+            }
             "panic" => panic!("as I was told"),
             "abort" => std::process::abort(),
             "exit" => return Ok(ExitCode::from(rest.parse::<u8>()?)),

@@ -118,7 +118,7 @@ impl Sweep {
             // If nobody listens there, there is nobody to tell.
             let _ = writeln!(
                 io::stderr(),
-                "warning: killed processes of the command have not ended: see what holds {}",
+                "warning: killed processes have not ended: see what holds {}",
                 pids.join(" ")
             );
         }

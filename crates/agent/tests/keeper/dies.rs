@@ -73,7 +73,7 @@ fn a_worker_that_lives_is_not_spoken_for() {
     let mut kept = Kept::start("entrust");
     kept.entrust(&voter, "farewell");
     kept.tell("let go");
-    kill(kept.worker, Signal::STOP);
+    assert_eq!(kept.line(), "let go");
     voter.hears_nothing(SHORT * 3);
     kill(kept.worker, Signal::KILL);
     assert_eq!(voter.hears(), "farewell");

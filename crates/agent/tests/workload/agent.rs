@@ -71,6 +71,14 @@ impl Agent {
         )
     }
 
+    /// An agent that leads, and holds tenure with fence 7 for longer than any test lasts.
+    pub(crate) fn holding(at_end: &str, grace: Duration, script: &str) -> Self {
+        let mut agent = Self::fenced(at_end, grace, script);
+        agent.hold(7, LONG);
+        agent.tell("lead 7");
+        agent
+    }
+
     fn run(
         mut line: Command,
         mode: &str,

@@ -9,8 +9,11 @@ use rustix::process::{Pid, Signal};
 use crate::agent::{Agent, LONG, scratch};
 use crate::processes::{SHORT, TREE, assert_gone, eventually, lives, state};
 
-/// A tenure to be seen the end of.
+/// What is left of a tenure that is to be seen the end of. Commands are up before it is cut down to this: on a busy host
+/// that may take longer.
 const TENURE: Duration = Duration::from_secs(2);
+/// What it may take an agent to tell its guardian.
+const TO_TELL: Duration = Duration::from_millis(800);
 
 const UP: &str = "echo up $HUSTINGS_FENCE; exec sleep 1000";
 /// Says when it is asked to end, and does.
@@ -42,10 +45,9 @@ fn no_command_runs_without_a_tenure_of_its_leaderships_fence() {
 #[test]
 fn nothing_is_left_when_a_tenure_ends_that_nobody_renews() {
     for deaf in ["", "trap '' TERM;"] {
-        let mut agent = Agent::fenced("exit", SHORT, &format!("{deaf} {TREE}"));
-        let until = agent.hold(7, TENURE);
-        agent.tell("lead 7");
+        let mut agent = Agent::holding("exit", SHORT, &format!("{deaf} {TREE}"));
         let pids = agent.pids::<3>();
+        let until = agent.hold(7, TENURE);
         assert_gone_before(until, &pids);
         assert!(
             lives(agent.pid()),
@@ -57,10 +59,11 @@ fn nothing_is_left_when_a_tenure_ends_that_nobody_renews() {
 #[test]
 fn nothing_is_left_when_a_tenure_ends_while_the_agent_is_stopped() {
     for deaf in ["", "trap '' TERM;"] {
-        let mut agent = Agent::fenced("exit", SHORT, &format!("{deaf} {TREE}"));
-        let until = agent.hold(7, TENURE);
-        agent.tell("lead 7");
+        let script = format!("{deaf} {TREE}");
+        let mut agent = Agent::holding("exit", SHORT, &script);
         let pids = agent.pids::<3>();
+        let until = agent.hold(7, TENURE);
+        agent.is_silent(TO_TELL);
         agent.send(Signal::STOP);
         eventually(|| (state(agent.pid())? == "T").then_some(()));
         assert_gone_before(until, &pids);
@@ -72,10 +75,9 @@ fn nothing_is_left_when_a_tenure_ends_while_the_agent_is_stopped() {
 
 #[test]
 fn renewals_keep_a_command_alive_and_the_last_one_ends_it() {
-    let mut agent = Agent::fenced("exit", SHORT, &format!("trap '' TERM; {TREE}"));
-    let first = agent.hold(7, TENURE);
-    agent.tell("lead 7");
+    let mut agent = Agent::holding("exit", SHORT, &format!("trap '' TERM; {TREE}"));
     let pids = agent.pids::<3>();
+    let first = agent.hold(7, TENURE);
     let mut until = first;
     while clock::now() < first {
         until = agent.hold(7, TENURE);
@@ -98,10 +100,9 @@ fn a_command_that_the_clock_has_told_to_stop_does_stop_and_is_started_anew_if_th
          while :; do wait; done"
     );
     for at_end in ["exit", "resign"] {
-        let mut agent = Agent::fenced(at_end, LONG, &script);
-        let until = agent.hold(7, TENURE);
-        agent.tell("lead 7");
+        let mut agent = Agent::holding(at_end, LONG, &script);
         assert_eq!(agent.line(), "started");
+        let until = agent.hold(7, TENURE);
         assert_eq!(agent.line(), "stopping");
         agent.hold(7, LONG);
         // The renewal leaves it its grace, beyond the old end.
@@ -116,10 +117,9 @@ fn a_command_that_the_clock_has_told_to_stop_does_stop_and_is_started_anew_if_th
 
 #[test]
 fn a_command_is_not_started_again_in_what_is_left_of_a_tenure() {
-    let mut agent = Agent::fenced("restart", LONG, POLITE);
-    let until = agent.hold(7, TENURE);
-    agent.tell("lead 7");
+    let mut agent = Agent::holding("restart", LONG, POLITE);
     assert_eq!(agent.line(), "up");
+    let until = agent.hold(7, TENURE);
     assert_eq!(agent.line(), "asked");
     while clock::now() < until {
         agent.is_silent(SHORT);
@@ -130,23 +130,22 @@ fn a_command_is_not_started_again_in_what_is_left_of_a_tenure() {
 
 #[test]
 fn a_command_whose_tenure_is_lost_is_asked_to_end() {
-    let mut agent = Agent::fenced("exit", LONG, POLITE);
+    let mut agent = Agent::holding("exit", LONG, POLITE);
     for _ in 0..3 {
-        agent.hold(7, LONG);
-        agent.tell("lead 7");
         assert_eq!(agent.line(), "up");
         agent.tell("lose");
         assert_eq!(agent.line(), "asked");
+        agent.hold(7, LONG);
     }
 }
 
 /// Though it is asked with a grace that nobody lives to see the end of.
 #[test]
 fn a_lost_leadership_leaves_no_command_longer_than_its_tenure() {
-    let mut agent = Agent::fenced("exit", LONG, &format!("trap '' TERM; {TREE}"));
-    let until = agent.hold(7, TENURE);
-    agent.tell("lead 7");
+    let mut agent = Agent::holding("exit", LONG, &format!("trap '' TERM; {TREE}"));
     let pids = agent.pids::<3>();
+    let until = agent.hold(7, TENURE);
+    agent.is_silent(TO_TELL);
     agent.tell("lose");
     agent.tell("follow");
     assert_gone_before(until, &pids);

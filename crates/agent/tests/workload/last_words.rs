@@ -27,10 +27,8 @@ fn an_agent_that_is_killed_is_spoken_for_when_nothing_of_its_command_is_left() {
     let daemon = r#"setsid sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &"#;
     let daemons = format!("{daemon}\n").repeat(40);
     let voter = Voter::listen();
-    let mut agent = Agent::fenced("exit", LONG, &format!("trap '' TERM; {daemons} {TREE}"));
+    let mut agent = Agent::holding("exit", LONG, &format!("trap '' TERM; {daemons} {TREE}"));
     agent.entrust(&voter, "stale");
-    agent.hold(7, LONG);
-    agent.tell("lead 7");
     let pids = agent.pids::<43>();
     assert!(pids.iter().all(|pid| lives(*pid)));
     agent.entrust(&voter, "farewell");
@@ -45,10 +43,8 @@ fn an_agent_that_is_killed_is_spoken_for_when_nothing_of_its_command_is_left() {
 #[test]
 fn what_an_agent_has_taken_back_is_not_said() {
     let voter = Voter::listen();
-    let mut agent = Agent::fenced("exit", LONG, &tree());
+    let mut agent = Agent::holding("exit", LONG, &tree());
     agent.entrust(&voter, "farewell");
-    agent.hold(7, LONG);
-    agent.tell("lead 7");
     let [command, ..] = agent.pids::<4>();
     let guardian = parent(command);
     agent.tell("words");
@@ -62,10 +58,8 @@ fn what_an_agent_has_taken_back_is_not_said() {
 #[test]
 fn an_agent_that_lives_is_not_spoken_for() {
     let voter = Voter::listen();
-    let mut agent = Agent::fenced("exit", LONG, &tree());
+    let mut agent = Agent::holding("exit", LONG, &tree());
     agent.entrust(&voter, "farewell");
-    agent.hold(7, LONG);
-    agent.tell("lead 7");
     let pids = agent.pids::<4>();
     let guardian = parent(pids[0]);
     agent.tell("drop");
@@ -78,11 +72,12 @@ fn an_agent_that_lives_is_not_spoken_for() {
 #[test]
 fn an_agent_that_is_stopped_is_not_spoken_for() {
     let voter = Voter::listen();
-    let mut agent = Agent::fenced("exit", SHORT, TREE);
+    let mut agent = Agent::holding("exit", SHORT, TREE);
     agent.entrust(&voter, "farewell");
-    agent.hold(7, SHORT * 10);
-    agent.tell("lead 7");
     let pids = agent.pids::<3>();
+    agent.hold(7, SHORT * 15);
+    // It has a while to tell the guardian.
+    agent.is_silent(SHORT * 8);
     agent.send(Signal::STOP);
     eventually(|| (state(agent.pid())? == "T").then_some(()));
     assert_gone(&pids);
@@ -93,10 +88,8 @@ fn an_agent_that_is_stopped_is_not_spoken_for() {
 #[test]
 fn an_agent_whose_guardian_and_warden_were_killed_is_not_spoken_for() {
     let voter = Voter::listen();
-    let mut agent = Agent::fenced("restart", LONG, &tree());
+    let mut agent = Agent::holding("restart", LONG, &tree());
     agent.entrust(&voter, "farewell");
-    agent.hold(7, LONG);
-    agent.tell("lead 7");
     let first = agent.pids::<4>();
     let guardian = parent(first[0]);
     let warden = parent(guardian);
