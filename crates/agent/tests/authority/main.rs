@@ -1,7 +1,7 @@
 //! One contract for all stores that grant tenure, with the real ones: killed, paused, restored, and behind
 //! lines that fail.
 //!
-//! Needs the Debian packages etcd-server and postgresql.
+//! Needs the Debian packages etcd-server, postgresql and pgbouncer.
 
 #![cfg(all(feature = "etcd", feature = "postgres"))]
 #![allow(
@@ -13,6 +13,7 @@ mod contract;
 mod etcd;
 mod house;
 mod member;
+mod pooler;
 mod postgres;
 mod process;
 mod proxy;
