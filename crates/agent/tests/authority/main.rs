@@ -4,8 +4,10 @@
 //! Needs the Debian packages etcd-server, postgresql and pgbouncer.
 
 #![cfg(all(feature = "etcd", feature = "postgres"))]
+#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "real servers take real time, and are looked at from a thread of their own"
 )]
 
