@@ -65,6 +65,12 @@ const PACKAGES: &[Package] = &[
         purpose: "is a store that grants tenure",
         needed_by: &[NeededBy::Authorities],
     },
+    Package {
+        name: "pgbouncer",
+        program: "pgbouncer",
+        purpose: "stands before PostgreSQL and shares its sessions out",
+        needed_by: &[NeededBy::Authorities],
+    },
 ];
 
 /// What can be done about packages on this machine.

@@ -189,7 +189,7 @@ where
                 None => self.keep_in_mind().await,
             },
             Some(Err(denied)) => {
-                if self.desk.on_denied(denied, told) {
+                if self.desk.on_denied(&denied, told) {
                     self.keep_in_mind().await;
                 }
             }
@@ -203,7 +203,7 @@ where
         let waited = self.attend(Act::Renew, store.renew(), deadline).await;
         match self.answer(waited, store) {
             Some(Ok(ttl)) => self.desk.on_renewed(read_at, span(ttl)),
-            Some(Err(denied)) => self.desk.on_not_renewed(denied),
+            Some(Err(denied)) => self.desk.on_not_renewed(&denied),
             None => {} // it is asked for nothing of the kind any more
         }
     }
@@ -213,7 +213,7 @@ where
         let waited = self.attend(Act::Release, store.release(), deadline).await;
         match self.answer(waited, store) {
             Some(Ok(())) => self.desk.on_released(),
-            Some(Err(denied)) => self.desk.on_not_released(denied),
+            Some(Err(denied)) => self.desk.on_not_released(&denied),
             None => {} // its user has gone: the loop sees what is left to do
         }
     }
@@ -228,7 +228,7 @@ where
         };
         match self.attend(act, freed, until.unwrap_or(NEVER)).await {
             Waited::Answered(Ok(())) => self.desk.on_freed(),
-            Waited::Answered(Err(denied)) => self.desk.on_not_watched(denied),
+            Waited::Answered(Err(denied)) => self.desk.on_not_watched(&denied),
             Waited::TooLong | Waited::Overtaken => {} // the loop looks what to do now
         }
     }

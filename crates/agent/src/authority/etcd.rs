@@ -30,9 +30,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use etcd_client::{
-    Certificate, Client, Compare, CompareOp, ConnectOptions, Error, EventType, GetResponse,
-    KeyValue, LeaseGrantOptions, LeaseKeepAliveStream, LeaseKeeper, PutOptions, ResponseHeader,
-    TlsOptions, Txn, TxnOp, TxnOpResponse, WatchFilterType, WatchOptions,
+    Certificate, Client, Compare, CompareOp, ConnectOptions, Error, EventType, KeyValue,
+    LeaseGrantOptions, LeaseKeepAliveStream, LeaseKeeper, PutOptions, ResponseHeader, TlsOptions,
+    Txn, TxnOp, TxnOpResponse, WatchFilterType, WatchOptions,
 };
 
 use super::StoreTerms;
@@ -187,10 +187,10 @@ impl Etcd {
     }
 
     async fn try_acquire(&mut self, line: &mut Line) -> Result<Grant, Denied> {
-        let found = self.read(line).await?;
-        if let Some(found) = found.kvs().first() {
+        let (found, _) = self.read(line).await?;
+        if let Some(found) = found {
             if found.value() != self.value.as_bytes() {
-                return Err(held(found));
+                return Err(held(&found));
             }
             // Ours, by an attempt whose answer never came. Nothing is held now, so it is in the way.
             self.revoke(line, found.lease()).await?;
@@ -287,25 +287,25 @@ impl Etcd {
         line: &mut Line,
         lease: i64,
     ) -> Result<Reading, Denied> {
-        let found = self.read(line).await?;
-        let header = self.note(found.header())?;
-        let is_ours = |it: &KeyValue| (it.create_revision(), it.lease()) == (self.created, lease);
-        match found.kvs().first().is_some_and(is_ours) {
-            true => Ok(Reading {
-                member: header.member_id(),
-                term: header.raft_term(),
-            }),
+        let (found, reading) = self.read(line).await?;
+        let ours = (self.created, lease);
+        match found.is_some_and(|it| (it.create_revision(), it.lease()) == ours) {
+            true => Ok(reading),
             false => Err(Denied::Gone),
         }
     }
 
     /// What a majority of the cluster knows of the key: reads are linearizable unless they are asked
     /// not to be.
-    async fn read(&mut self, line: &mut Line) -> Result<GetResponse, Denied> {
+    async fn read(&mut self, line: &mut Line) -> Result<(Option<KeyValue>, Reading), Denied> {
         let found = line.client.get(self.key.as_str(), None).await;
-        let found = found.map_err(|error| self.failed(&error))?;
-        self.note(found.header())?;
-        Ok(found)
+        let mut found = found.map_err(|error| self.failed(&error))?;
+        let header = self.note(found.header())?;
+        let reading = Reading {
+            member: header.member_id(),
+            term: header.raft_term(),
+        };
+        Ok((found.take_kvs().pop(), reading))
     }
 
     async fn revoke(&self, line: &mut Line, lease: i64) -> Result<(), Denied> {

@@ -22,7 +22,7 @@
 //!
 //! Nothing is kept in a session, so that poolers may give each transaction another one: no prepared
 //! statements, no session's advisory locks, no LISTEN. Each request is one simple query of several statements,
-//! hence one transaction, that sets its own timeouts and is undone as a whole if it fails. Whether tenure is
+//! hence one transaction, that sets its own timeout and is undone as a whole if it fails. Whether tenure is
 //! free is asked for again and again. Connections are not encrypted: use a local socket, or a
 //! tunnel, across networks that others can read.
 
@@ -139,8 +139,7 @@ impl Postgres {
         };
         let millis = self.answer_within.as_millis().max(1);
         let statements = format!(
-            "SET LOCAL statement_timeout = {millis}; SET LOCAL lock_timeout = {millis}; \
-             SET LOCAL synchronous_commit = on; {statements}"
+            "SET LOCAL statement_timeout = {millis}; SET LOCAL synchronous_commit = on; {statements}"
         );
         let rows = self.query(&line.client, &statements).await?;
         self.line = Some(line);

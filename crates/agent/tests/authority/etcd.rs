@@ -7,10 +7,11 @@ use etcd_client::Client;
 use hustings_agent::authority::StoreTerms;
 use hustings_agent::authority::etcd::{Etcd, EtcdConfig};
 use hustings_agent::authority::store::Store;
+use tokio::task::JoinSet;
 
 use crate::contract;
 use crate::house::House;
-use crate::member::PATIENCE;
+use crate::member::{PATIENCE, terms};
 use crate::process::{Home, Server, find_program, free_port};
 
 struct EtcdHouse {
@@ -144,4 +145,25 @@ async fn etcd_paused_and_resumed() {
 #[tokio::test]
 async fn etcd_restored_from_an_old_copy() {
     contract::restored::<EtcdHouse>().await;
+}
+
+#[tokio::test]
+async fn those_who_are_refused_leave_no_lease_behind() {
+    let house = EtcdHouse::open().await;
+    for round in 0..5 {
+        let group = format!("g{round}");
+        let names = ["anna", "ben", "carla", "dora", "emil", "fred"];
+        let mut attempts = JoinSet::new();
+        for name in names {
+            let mut store = house.store(&terms(&group, name, 0), house.port());
+            attempts.spawn(async move { store.acquire().await.is_ok() });
+        }
+        let answers = attempts.join_all().await;
+        assert_eq!(answers.iter().filter(|is_granted| **is_granted).count(), 1);
+        let key = format!("/hustings/{group}/tenure");
+        let found = house.client().await.get(key, None).await.unwrap();
+        let lease = found.kvs()[0].lease();
+        assert_eq!(house.litter().await, [format!("lease {lease:x}")]);
+        house.client().await.lease_revoke(lease).await.unwrap();
+    }
 }

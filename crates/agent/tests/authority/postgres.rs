@@ -14,7 +14,7 @@ use crate::house::House;
 use crate::member::{PATIENCE, terms};
 use crate::process::{Home, Server, as_nobody, find_program, free_port};
 
-struct PostgresHouse {
+pub(crate) struct PostgresHouse {
     server: Server,
     port: u16,
     _home: Home,
@@ -293,4 +293,23 @@ async fn several_may_install_at_once_and_names_are_not_code() {
     let held = "SELECT group_name FROM hustings_tenure";
     let named = rows(&house.client().await, held).await;
     assert_eq!(named, ["o'hara\\'; DROP TABLE hustings_tenure; --"]);
+}
+
+#[tokio::test]
+async fn a_row_that_somebody_locks_is_waited_for_only_so_long() {
+    let house = PostgresHouse::open().await;
+    let mut store = house.store(&terms("g", "anna", 0), house.port());
+    store.acquire().await.unwrap();
+    let client = house.client().await;
+    let lock = "BEGIN; SELECT 1 FROM hustings_tenure FOR UPDATE";
+    client.batch_execute(lock).await.unwrap();
+    let renewed = tokio::time::timeout(PATIENCE, store.renew()).await;
+    let denied = renewed.expect("the server gives up by itself").unwrap_err();
+    assert!(
+        denied.to_string().contains("statement timeout (57014)"),
+        "{denied}"
+    );
+    // Nothing of that attempt is left in the session: the next one is carried out.
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert!(store.renew().await.is_ok());
 }

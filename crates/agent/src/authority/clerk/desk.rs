@@ -234,7 +234,7 @@ impl Desk {
     }
 
     /// Not granted. Returns whether something is to be remembered.
-    pub(super) fn on_denied(&mut self, denied: Denied, told: Option<u64>) -> bool {
+    pub(super) fn on_denied(&mut self, denied: &Denied, told: Option<u64>) -> bool {
         self.can_watch = true;
         let why = denied.to_string();
         match denied {
@@ -287,7 +287,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn on_not_renewed(&mut self, denied: Denied) {
+    pub(super) fn on_not_renewed(&mut self, denied: &Denied) {
         self.look_at_the_clock();
         if self.tenure.is_none() {
             return;
@@ -309,7 +309,7 @@ impl Desk {
         self.leftover = None;
     }
 
-    pub(super) fn on_not_released(&mut self, denied: Denied) {
+    pub(super) fn on_not_released(&mut self, denied: &Denied) {
         self.refuse(format!(
             "tenure that is no longer held could not be released, so it has to run out: {denied}"
         ));
@@ -322,7 +322,7 @@ impl Desk {
     }
 
     /// The store cannot tell: the time until the next attempt is waited for.
-    pub(super) fn on_not_watched(&mut self, denied: Denied) {
+    pub(super) fn on_not_watched(&mut self, denied: &Denied) {
         self.can_watch = false;
         tracing::debug!(group = self.terms.group, %denied, "cannot see when tenure is free");
     }

@@ -177,6 +177,21 @@ async fn time_asleep_counts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_answered_after_a_sleep_comes_too_late() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    let fence = desk.acquire().await;
+    shop.books().delays = (millis(0), millis(100));
+    while shop.books().asked.last() != Some(&"renew") {
+        pass(millis(10)).await;
+    }
+    // The store has renewed it, and the machine sleeps before it hears so.
+    let left = desk.held().unwrap().until - clock();
+    sleep_machine(StdDuration::from_nanos(left.0));
+    assert_eq!(desk.news().await, Word::Lost(fence));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_given_up_is_released_before_anything_else_is_asked_for() {
     let shop = Shop::open(TTL);
     shop.books().delays = (millis(0), ANSWER_WITHIN * 2);
