@@ -37,6 +37,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use disk::Busy;
 use format::Slot;
 
 /// The longest payload.
@@ -74,12 +75,9 @@ impl SlotFile {
     /// # Errors
     /// If there is no such file, or it is in use, or it is not what it should be.
     pub fn open(path: &Path, tag: &[u8]) -> Result<(Self, Vec<u8>), OpenError> {
-        let file = disk::open_locked(path)?;
-        let newest = disk::read(path, &file)?.newest(path, tag)?;
-        let payload = newest.payload.clone();
-        let path = path.to_owned();
-        let slots = Self { path, file, newest };
+        let slots = Self::read(path, tag, Busy::GiveUp)?;
         slots.confirm()?;
+        let payload = slots.payload().to_owned();
         Ok((slots, payload))
     }
 
@@ -93,7 +91,25 @@ impl SlotFile {
     /// # Panics
     /// As [`create`](Self::create) does.
     pub fn reset(path: &Path, tag: &[u8], payload: &[u8]) -> Result<Self, OpenError> {
-        let file = match disk::open_locked(path) {
+        Self::reset_unless(Busy::GiveUp, path, tag, payload)
+    }
+
+    /// As [`reset`](Self::reset), once nobody else has the file.
+    pub(crate) fn reset_when_free(
+        path: &Path,
+        tag: &[u8],
+        payload: &[u8],
+    ) -> Result<Self, OpenError> {
+        Self::reset_unless(Busy::Wait, path, tag, payload)
+    }
+
+    fn reset_unless(
+        busy: Busy,
+        path: &Path,
+        tag: &[u8],
+        payload: &[u8],
+    ) -> Result<Self, OpenError> {
+        let file = match disk::open_locked(path, busy) {
             Err(OpenError::Missing { .. }) => return Self::create(path, tag, payload),
             opened => opened?,
         };
@@ -131,17 +147,43 @@ impl SlotFile {
         Ok(())
     }
 
+    /// As [`open`](Self::open), once nobody else has the file. What it says need not be on the disk: see
+    /// [`confirm`](Self::confirm).
+    pub(crate) fn read_when_free(path: &Path, tag: &[u8]) -> Result<Self, OpenError> {
+        Self::read(path, tag, Busy::Wait)
+    }
+
+    /// What was stored last.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.newest.payload
+    }
+
     /// Makes sure that what the file says is on the disk, by writing it where it stands once more.
-    fn confirm(&self) -> Result<(), OpenError> {
+    pub(crate) fn confirm(&self) -> Result<(), OpenError> {
         self.write(&self.newest)
             .and_then(|()| disk::sync_directory(&self.path))
             .map_err(OpenError::io(&self.path))
+    }
+
+    fn read(path: &Path, tag: &[u8], busy: Busy) -> Result<Self, OpenError> {
+        let file = disk::open_locked(path, busy)?;
+        let newest = disk::read(path, &file)?.newest(path, tag)?;
+        let path = path.to_owned();
+        Ok(Self { path, file, newest })
     }
 
     fn write(&self, slot: &Slot) -> io::Result<()> {
         let offset = image::offset_of(slot.sequence) as u64;
         self.file.write_all_at(&slot.encode(), offset)?;
         self.file.sync_data()
+    }
+}
+
+impl Drop for SlotFile {
+    fn drop(&mut self) {
+        // To close it would not do: a process that is being started has a copy of it for a moment, and with it the
+        // lock. If this fails, that moment is all that it costs.
+        let _ = self.file.unlock();
     }
 }
 

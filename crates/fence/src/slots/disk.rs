@@ -9,12 +9,22 @@ use std::path::{Path, PathBuf};
 use super::error::OpenError;
 use super::image::{FILE_BYTES, Image};
 
-/// Opens the file at `path`, locked until it is closed.
-pub(super) fn open_locked(path: &Path) -> Result<File, OpenError> {
+/// What to do while somebody else has the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Busy {
+    GiveUp,
+    Wait,
+}
+
+/// Opens the file at `path`, locked until it is unlocked or closed.
+pub(super) fn open_locked(path: &Path, busy: Busy) -> Result<File, OpenError> {
     loop {
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(OpenError::opening(path))?;
-        lock(path, &file)?;
+        match busy {
+            Busy::GiveUp => lock(path, &file)?,
+            Busy::Wait => wait_for_lock(&file).map_err(OpenError::io(path))?,
+        }
         // Whoever replaced the file meanwhile has locked another one.
         let there = fs::metadata(path).map_err(OpenError::opening(path))?;
         let here = file.metadata().map_err(OpenError::io(path))?;
@@ -31,6 +41,15 @@ fn lock(path: &Path, file: &File) -> Result<(), OpenError> {
         },
         TryLockError::Error(error) => OpenError::io(path)(error),
     })
+}
+
+fn wait_for_lock(file: &File) -> io::Result<()> {
+    loop {
+        match file.lock() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {} // by a signal
+            locked => return locked,
+        }
+    }
 }
 
 /// What a file says.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Names the file, in the process that is to use it.
-const PATH: &str = "HUSTINGS_TEST_PATH";
+pub(crate) const PATH: &str = "HUSTINGS_TEST_PATH";
 
 /// The file to use, if this is that process.
 pub(crate) fn path_here() -> Option<PathBuf> {

@@ -1,0 +1,20 @@
+//! A guard among threads, processes and failing disks.
+
+#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+
+mod disks;
+mod processes;
+mod rules;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A path in an empty directory of the test's own.
+fn path_for(test: &str) -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guard-{test}"));
+    let _ = fs::remove_dir_all(&home);
+    fs::create_dir_all(&home).unwrap();
+    home.join("fence")
+}
