@@ -156,14 +156,15 @@ impl Group {
         let handle = self.agent.handle().clone();
         let cell = handle.cell(&self.name).ok_or(NoTenure::Advisory)?;
         loop {
+            // What changes after the look is waited for, and nothing that was there before it.
+            self.leadership.mark_unchanged();
             // Work begins before the look: what is held then is not given up meanwhile.
             let occupation = handle.occupy(&self.name).ok_or(NoTenure::Advisory)?;
             if let Some(tenure) = Tenure::begin(&cell, &self.leadership, occupation) {
                 return Ok(tenure);
             }
-            let mut leadership = self.leadership.clone();
             tokio::select! {
-                changed = leadership.changed() => if changed.is_err() {
+                changed = self.leadership.changed() => if changed.is_err() {
                     let why = "it was stopped".to_owned();
                     return Err(NoTenure::Ended(Ended::Broken(why)));
                 },
