@@ -44,7 +44,13 @@ const PACKAGES: &[Package] = &[
         name: "util-linux",
         program: "setpriv",
         purpose: "gives hosts names of their own, and ends with us what we start there",
-        needed_by: &[NeededBy::Test],
+        needed_by: &[NeededBy::Test, NeededBy::Field],
+    },
+    Package {
+        name: "faketime",
+        program: "faketime",
+        purpose: "sets the calendar of one process",
+        needed_by: &[NeededBy::Test, NeededBy::Field],
     },
 ];
 
