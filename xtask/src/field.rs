@@ -17,6 +17,7 @@ mod members;
 mod protocols;
 mod spread;
 mod table;
+mod tenure;
 mod trials;
 
 use std::path::PathBuf;
@@ -33,7 +34,8 @@ use table::Report;
 #[command(after_help = "Examples:\n  \
     cargo xtask field                             everything: about half an hour\n  \
     cargo xtask field --only SIGKILL --trials 10  one row\n  \
-    cargo xtask field --only busy --seconds 600   the quick setting, ten minutes under load")]
+    cargo xtask field --only busy --seconds 600   the quick setting, ten minutes under load\n  \
+    cargo xtask field --tenure                    200 rounds of faults, and never two holders of tenure")]
 pub(crate) struct Options {
     /// Trials of each kind
     #[arg(long, default_value_t = 30)]
@@ -44,6 +46,15 @@ pub(crate) struct Options {
     /// Only the rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// Instead of all this: rounds of faults at random, in which no two members may ever hold tenure
+    #[arg(long, conflicts_with_all = ["trials", "seconds", "only", "program"])]
+    tenure: bool,
+    /// How many
+    #[arg(long, default_value_t = 200, requires = "tenure")]
+    rounds: usize,
+    /// The seed of the faults: to have the same ones again
+    #[arg(long, requires = "tenure")]
+    seed: Option<u64>,
     /// Measure this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -65,6 +76,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     packages::provide(NeededBy::Field)?;
     if let Some(reason) = Hosts::missing() {
         return Err(reason.into());
+    }
+    if options.tenure {
+        let hosts = Hosts::make(MEMBERS)?;
+        return tenure::run(&hosts, options.rounds, options.seed, Build::Release);
     }
     let program = match &options.program {
         Some(file) => file.canonicalize()?,
@@ -93,9 +108,15 @@ enum Build {
 }
 
 /// Builds the program, and tells where it is.
-fn program(build: Build) -> Result<PathBuf> {
+fn program(made: Build) -> Result<PathBuf> {
+    build(made, &["--bin", "hustings"], "hustings")
+}
+
+/// Builds `what` of the package, and tells where it is.
+fn build(made: Build, what: &[&str], file: &str) -> Result<PathBuf> {
     let mut command = shell::cargo(["build", "--package", "hustings"]);
-    let directory = match build {
+    command.args(what);
+    let directory = match made {
         Build::Release => {
             command.arg("--release");
             "release"
@@ -103,7 +124,7 @@ fn program(build: Build) -> Result<PathBuf> {
         Build::Dev => "debug",
     };
     shell::run(&mut command)?;
-    let built = shell::target().join(directory).join("hustings");
+    let built = shell::target().join(directory).join(file);
     Ok(built.canonicalize()?)
 }
 
@@ -118,6 +139,9 @@ mod tests {
                 trials: 1,
                 seconds: 1,
                 only: only.map(str::to_owned),
+                tenure: false,
+                rounds: 0,
+                seed: None,
                 program: None,
             };
             let chosen: Vec<&str> = options

@@ -45,7 +45,7 @@ const PACKAGES: &[Package] = &[
         name: "util-linux",
         program: "setpriv",
         purpose: "gives hosts names of their own, and ends with us what we start there",
-        needed_by: &[NeededBy::Test, NeededBy::Authorities],
+        needed_by: &[NeededBy::Test, NeededBy::Field, NeededBy::Authorities],
     },
     Package {
         name: "protobuf-compiler",
@@ -70,6 +70,12 @@ const PACKAGES: &[Package] = &[
         program: "pgbouncer",
         purpose: "stands before PostgreSQL and shares its sessions out",
         needed_by: &[NeededBy::Authorities],
+    },
+    Package {
+        name: "faketime",
+        program: "faketime",
+        purpose: "sets the calendar of one process",
+        needed_by: &[NeededBy::Test, NeededBy::Field],
     },
 ];
 

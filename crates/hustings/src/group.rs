@@ -156,14 +156,15 @@ impl Group {
         let fencing = self.agent.handle().fencing(&self.name);
         let fencing = fencing.ok_or(NoTenure::Advisory)?;
         loop {
+            // What changes after the look is waited for, and nothing that was there before it.
+            self.leadership.mark_unchanged();
             // Work begins before the look: what is held then is not given up meanwhile.
             let work = fencing.work.begin();
             if let Some(tenure) = Tenure::begin(&fencing.tenure, &self.leadership, work) {
                 return Ok(tenure);
             }
-            let mut leadership = self.leadership.clone();
             tokio::select! {
-                changed = leadership.changed() => if changed.is_err() {
+                changed = self.leadership.changed() => if changed.is_err() {
                     let why = "it was stopped".to_owned();
                     return Err(NoTenure::Ended(Ended::Broken(why)));
                 },

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::ground::{Ground, MEMBERS};
 use super::hosts::Hosts;
-use super::{Build, program};
+use super::{Build, program, tenure};
 use crate::Result;
 use crate::steps::Outcome;
 
@@ -82,6 +82,7 @@ const FAULTS: &[Fault] = &[
     fault("missing configuration", 5, door::missing_config),
     fault("broken configuration", 5, door::broken_config),
     fault("the quick start, on three hosts", 20, quick_start::walk),
+    fault("ten rounds of faults under tenure", 60, under_tenure),
 ];
 
 /// Tries those whose name contains `only`, and tells of each. Skipped where hosts cannot be made.
@@ -121,6 +122,10 @@ impl Fault {
             false => Err(format!("took longer than {:?}", self.within).into()),
         }
     }
+}
+
+fn under_tenure(trial: &Trial<'_>) -> Result<String> {
+    tenure::ten_rounds(trial.ground.hosts)
 }
 
 /// Fails with `complaint` unless `holds`.

@@ -279,7 +279,7 @@ fn ip(arguments: &[&str]) -> Result<()> {
     run(Command::new("ip").args(arguments))
 }
 
-fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output = command
         .output()
         .map_err(|error| format!("{command:?}: {error}"))?;

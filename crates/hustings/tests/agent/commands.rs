@@ -59,17 +59,41 @@ fn the_commands_exit_code_is_ours() {
     );
 }
 
-#[test]
-fn the_example_elects_resigns_and_ends() {
+/// Runs an example to its end. Returns what it printed.
+fn run_example(name: &str) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_hustings")).parent();
-    let example = programs.expect("in a directory").join("examples/elect");
+    let examples = programs.expect("in a directory").join("examples");
+    let example = examples.join(name);
     // Cargo builds it beside the tests, but not if asked for one of them alone.
     assert!(
         example.exists(),
         "there is no {}: build it: cargo build -p hustings --examples",
         example.display()
     );
-    let said = finish(&mut Command::new(example)).text();
+    finish(&mut Command::new(example)).text()
+}
+
+#[test]
+fn the_late_write_of_a_paused_writer_is_refused() {
+    let said = run_example("paused_writer");
+    let fence = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+    let lines: Vec<&str> = said.lines().collect();
+    let [red, stopped, blue, wrote, goes_on, refused, written] = lines[..] else {
+        panic!("seven lines: {said}");
+    };
+    assert!(red.starts_with("red holds tenure"), "{said}");
+    assert!(stopped.starts_with("red is stopped"), "{said}");
+    assert!(blue.starts_with("blue holds tenure"), "{said}");
+    assert!(fence(blue) > fence(red), "{said}");
+    assert!(wrote.starts_with("blue wrote"), "{said}");
+    assert_eq!(goes_on, "red goes on");
+    assert!(refused.starts_with("red was refused"), "{said}");
+    assert_eq!(written, "written: blue");
+}
+
+#[test]
+fn the_example_elects_resigns_and_ends() {
+    let said = run_example("elect");
     let mut lines = said.lines();
     let leader = lines.next().expect("a leader");
     assert!(

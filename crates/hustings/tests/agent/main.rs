@@ -6,6 +6,7 @@ mod handover;
 mod process;
 mod settings;
 mod traces;
+mod waiting;
 
 use process::{Program, hustings};
 

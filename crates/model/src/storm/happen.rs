@@ -32,7 +32,7 @@ impl<S: Subject> World<S> {
             Kind::CutOneWay => self.cut_one_way(self.whom(strike), how, lasts),
             Kind::Weather => self.change_weather(),
             Kind::Rate => self.change_rate(self.whom(strike), how),
-            Kind::Configure => self.reconfigure(self.whom(strike), how),
+            Kind::Configure => self.configure(self.whom(strike), how),
             Kind::Ring => return self.ring_early(self.whom(strike), how),
             Kind::Acquire => return self.request(strike, Request::Acquire),
             Kind::Withdraw => return self.request(strike, Request::Withdraw),
@@ -265,14 +265,6 @@ impl<S: Subject> World<S> {
         seat.change_rate(self.now, rate_ppm);
         self.judge.reckon(self.now, who, &seat.clock);
         self.expect(who);
-    }
-
-    /// While it runs, or sleeps; but a voter that is alone asks itself, in no time, and must not ask for
-    /// more than it grants.
-    fn reconfigure(&mut self, who: usize, how: u64) {
-        if self.group.voters > 1 || !self.group.votes(who) {
-            self.configure(who, how);
-        }
     }
 
     fn configure(&mut self, who: usize, how: u64) {

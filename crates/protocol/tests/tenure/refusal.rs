@@ -187,3 +187,23 @@ fn what_is_forged_or_of_another_life_changes_nothing() {
         ))
     ));
 }
+
+/// One that votes for itself alone asks and is answered within one step, which must end.
+#[test]
+fn a_holder_whose_voters_grant_less_than_it_asks_for_asks_again_at_a_pace() {
+    for count in [1, 3] {
+        let voters = (1..=count).map(MemberId).collect();
+        let config = Config { voters, ..config() };
+        let mut hall = Hall::of_three(&config, 1);
+        hall.ask(1, Request::Acquire);
+        hall.wait(millis(50));
+        assert_eq!(hall.holders(), [1]);
+        hall.seat(1).configure(|it| it.ttl = millis(301));
+        let before = hall.said.len();
+        hall.wait(millis(300));
+        assert_eq!(hall.holders(), [0; 0], "it was not renewed");
+        // Each attempt is a question and an answer to and from two others.
+        let attempts = 300 / 10 + 5;
+        assert!(hall.said.len() - before <= 4 * attempts, "{count}");
+    }
+}

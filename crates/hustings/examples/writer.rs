@@ -1,0 +1,208 @@
+//! One of several writers to a shared log, of which only the holder of tenure writes.
+//!
+//! Each line of `DIR/log` is `fence time writer`, times in nanoseconds on the boot clock. All writers of a host go
+//! through the guard `DIR/guard`, so a line under an old fence never follows one under a newer fence; what was refused
+//! is in `DIR/refused`. Besides, each writes down when it believed to hold tenure (`DIR/belief.NAME.PID`: `fence
+//! asked told`), for whoever wants to check that no two ever did.
+//!
+//! ```console
+//! $ hustings voter init --new --group ledger --name red --voters red --state red --bind 127.0.0.1:0
+//! $ cargo run --example writer -- --group ledger --name red --voters red --state red --to .
+//! ```
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it works in the real world, and is timed by its clock"
+)]
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use clap::Parser;
+use hustings::agent::config::ProtocolConfig;
+use hustings::agent::seal::Key;
+use hustings::agent::{authority, clock};
+use hustings::fence::{Fence, FenceGuard, GuardError, WriteError};
+use hustings::protocol::announce::Listen;
+use hustings::{Group, Joining, Tenure};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+/// Between two writes.
+const PACE: Duration = Duration::from_millis(2);
+
+/// What a writer does between asking whether it holds tenure and writing. It may be paused there for ever.
+const THINK: Duration = Duration::from_millis(3);
+
+/// How often it is written down whether this member believes to hold.
+const ASK_EVERY: Duration = Duration::from_micros(500);
+
+#[derive(Parser)]
+struct Options {
+    #[arg(long)]
+    group: String,
+    #[arg(long)]
+    name: String,
+    /// Those of whom a majority grants tenure
+    #[arg(long, value_delimiter = ',')]
+    voters: Vec<String>,
+    #[arg(long, default_value = "2s", value_parser = span)]
+    ttl: Duration,
+    /// Where this member keeps what it promises, if it votes
+    #[arg(long, value_name = "DIR")]
+    state: PathBuf,
+    /// Where to write
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// The group's key; needed beyond this host
+    #[arg(long, value_parser = |text: &str| Key::try_from(text.to_owned()))]
+    key: Option<Key>,
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    bind: SocketAddr,
+    /// How long a leader may be silent
+    #[arg(long, value_parser = span)]
+    listen: Option<Duration>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    let log = tracing_subscriber::fmt().with_ansi(false);
+    log.with_writer(io::stderr).init();
+    let mut asked_to_stop = signal(SignalKind::terminate())?;
+
+    let mut group = Group::join(options.joining()).await?;
+    tracing::info!("`{}` is up", options.name);
+    let witness = Arc::new(Witness::new(&options)?);
+    witness.clone().watch(&group, &options.group)?;
+    let ledger = Arc::new(Ledger::open(&options)?);
+    'member: loop {
+        let mut tenure = tokio::select! {
+            tenure = group.tenure() => tenure?,
+            _ = asked_to_stop.recv() => break,
+        };
+        loop {
+            tokio::select! {
+                () = tenure.lost() => break, // out of this block tenure is given up
+                _ = asked_to_stop.recv() => break 'member,
+                () = sleep(PACE) => {}
+            }
+            write_once(&tenure, &witness, &ledger).await?;
+        }
+    }
+    group.leave().await?;
+    Ok(())
+}
+
+/// Asks first, so as not to begin in vain. What makes it safe is the fence that goes along.
+async fn write_once(
+    tenure: &Tenure,
+    witness: &Witness,
+    ledger: &Arc<Ledger>,
+) -> Result<(), Box<dyn Error>> {
+    let fence = tenure.fence();
+    if witness.ask(|| tenure.holds().then_some(fence))?.is_some() {
+        sleep(THINK).await;
+        let ledger = ledger.clone();
+        spawn_blocking(move || ledger.write(fence)).await??;
+    }
+    Ok(())
+}
+
+/// What is written to, and the guard before it.
+struct Ledger {
+    name: String,
+    guard: FenceGuard,
+    log: File,
+    refused: File,
+}
+
+impl Ledger {
+    fn open(options: &Options) -> Result<Self, Box<dyn Error>> {
+        Ok(Self {
+            name: options.name.clone(),
+            guard: FenceGuard::open(options.to.join("guard"))?,
+            log: end_of(&options.to.join("log"))?,
+            refused: end_of(&options.to.join("refused"))?,
+        })
+    }
+
+    fn write(&self, fence: Fence) -> Result<(), WriteError<io::Error>> {
+        match self.guard.write(fence, || self.add(&self.log, fence)) {
+            Err(WriteError::Guard(GuardError::Refused { .. })) => {
+                self.add(&self.refused, fence).map_err(WriteError::Write)
+            }
+            done => done,
+        }
+    }
+
+    fn add(&self, mut file: &File, fence: Fence) -> io::Result<()> {
+        let (now, name) = (clock::now().0, &self.name);
+        file.write_all(format!("{fence} {now} {name}\n").as_bytes())
+    }
+}
+
+/// When this member believed to hold tenure.
+struct Witness(File);
+
+impl Witness {
+    fn new(options: &Options) -> io::Result<Self> {
+        let file = format!("belief.{}.{}", options.name, std::process::id());
+        end_of(&options.to.join(file)).map(Self)
+    }
+
+    /// Asks, and writes down a yes before anybody acts on it.
+    fn ask(&self, holds: impl FnOnce() -> Option<Fence>) -> io::Result<Option<Fence>> {
+        let asked = clock::now().0;
+        let held = holds();
+        let told = clock::now().0;
+        if let Some(fence) = held {
+            let line = format!("{fence} {asked} {told}\n");
+            (&self.0).write_all(line.as_bytes())?;
+        }
+        Ok(held)
+    }
+
+    /// Asks again and again, beside all that goes on.
+    fn watch(self: Arc<Self>, group: &Group, name: &str) -> Result<(), Box<dyn Error>> {
+        let cell = group.agent().cell(name).ok_or("nobody grants tenure")?;
+        thread::spawn(move || {
+            let holds = || authority::holds(&cell).map(|held| held.fence);
+            while self.ask(holds).is_ok() {
+                thread::sleep(ASK_EVERY);
+            }
+            std::process::exit(1); // what it believes cannot be written down
+        });
+        Ok(())
+    }
+}
+
+impl Options {
+    fn joining(&self) -> Joining {
+        let voters: Vec<&str> = self.voters.iter().map(String::as_str).collect();
+        let mut joining = Joining::on_this_host(&self.group, &self.name);
+        joining.key = self.key.clone();
+        joining.bind = self.bind;
+        if let (ProtocolConfig::Announce(config), Some(span)) = (&mut joining.protocol, self.listen)
+        {
+            config.listen = Listen::For(hustings::protocol::Duration(span.as_nanos() as u64));
+        }
+        joining.fenced_by(&voters, self.ttl, &self.state)
+    }
+}
+
+fn end_of(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+fn span(text: &str) -> Result<Duration, hustings::protocol::DurationError> {
+    let span: hustings::protocol::Duration = text.parse()?;
+    Ok(Duration::from_nanos(span.0))
+}

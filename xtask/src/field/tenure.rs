@@ -1,0 +1,111 @@
+//! Tenure on real hosts: writers that hold it in turn, faults at random, and a look at all that they left behind.
+//!
+//! Every member writes to a shared log while it holds, and writes down when it believes to hold. All hosts are
+//! namespaces of one machine and have its boot clock in common, so the beliefs of all of them can be compared.
+
+mod check;
+mod evidence;
+mod round;
+mod scene;
+mod schedule;
+mod tally;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::hosts::Hosts;
+use super::measure::now_ns;
+use super::table::Report;
+use super::{Build, build};
+use crate::Result;
+use evidence::Evidence;
+use round::Course;
+use scene::Scene;
+use schedule::Life;
+use tally::Tally;
+
+pub(crate) use scene::Programs;
+
+/// How long tenure is granted at a time.
+const TTL_MS: u64 = 300;
+
+/// From the start of a group until it has its first holder.
+const FIRST_HOLDER_WITHIN: Duration = Duration::from_secs(10);
+
+/// `cargo xtask field --tenure`.
+pub(super) fn run(hosts: &Hosts, rounds: usize, seed: Option<u64>, made: Build) -> Result<()> {
+    let (hustings, writer) = (super::program(made)?, writer(made)?);
+    let programs = Programs {
+        hustings: &hustings,
+        writer: &writer,
+    };
+    let seed = seed.unwrap_or_else(now_ns);
+    println!("seed {seed}");
+    let tally = live_through(hosts, programs, seed, rounds)?;
+    let mut report = Report::default();
+    tally.print(&mut report);
+    report.close().map_err(|error| replay(seed, rounds, &error))
+}
+
+/// Ten rounds, as a part of the field tests. Returns what is worth telling.
+pub(super) fn ten_rounds(hosts: &Hosts) -> Result<String> {
+    const ROUNDS: usize = 10;
+    let (hustings, writer) = (super::program(Build::Dev)?, writer(Build::Dev)?);
+    let programs = Programs {
+        hustings: &hustings,
+        writer: &writer,
+    };
+    let seed = now_ns();
+    let tally = live_through(hosts, programs, seed, ROUNDS)?;
+    tally
+        .require_clean()
+        .map_err(|error| replay(seed, ROUNDS, &error))?;
+    Ok(tally.in_words())
+}
+
+/// Builds the writer, and tells where it is.
+fn writer(made: Build) -> Result<PathBuf> {
+    build(made, &["--example", "writer"], "examples/writer")
+}
+
+/// Lives of groups, one after the other.
+fn live_through(hosts: &Hosts, programs: Programs<'_>, seed: u64, rounds: usize) -> Result<Tally> {
+    let mut tally = Tally::default();
+    for life in schedule::draw(seed, rounds) {
+        let lived = live(hosts, programs, &life, &mut tally);
+        hosts.heal()?;
+        lived.map_err(|error| replay(seed, rounds, &error))?;
+    }
+    Ok(tally)
+}
+
+fn live(hosts: &Hosts, programs: Programs<'_>, life: &Life, tally: &mut Tally) -> Result<()> {
+    let mut scene = Scene::set(hosts, programs, life)?;
+    scene.start_all()?;
+    let first = scene.held_after(0, FIRST_HOLDER_WITHIN);
+    first.ok_or("nobody holds tenure of a new group")?;
+    let mut courses: Vec<Course> = Vec::new();
+    let mut outcome = Ok(());
+    for round in &life.rounds {
+        match round::carry_out(&mut scene, round) {
+            Ok(course) => courses.push(course),
+            Err(error) => {
+                outcome = Err(error);
+                break;
+            }
+        }
+    }
+    scene.end_all()?;
+    let evidence = Evidence::read(scene.home())?;
+    let is_clean = tally.add(&evidence, &courses);
+    if outcome.is_err() || !is_clean {
+        scene.keep();
+    }
+    outcome
+}
+
+/// What failed, and how to try it once more.
+fn replay(seed: u64, rounds: usize, error: &dyn std::fmt::Display) -> Box<dyn std::error::Error> {
+    format!("{error}\nthe same faults: cargo xtask field --tenure --rounds {rounds} --seed {seed}")
+        .into()
+}
