@@ -1,6 +1,6 @@
 //! Who is refused, and that it disturbs nobody.
 
-use hustings_protocol::tenure::{Ballot, Incarnation, Message, Question, Refused, Request};
+use hustings_protocol::tenure::{Ballot, Config, Incarnation, Message, Question, Refused, Request};
 use hustings_protocol::{Duration, Fence, MemberId, Outcome};
 
 use crate::hall::{DELAY, Hall, millis};
