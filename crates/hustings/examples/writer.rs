@@ -172,7 +172,8 @@ impl Witness {
 
     /// Asks again and again, beside all that goes on.
     fn watch(self: Arc<Self>, group: &Group, name: &str) -> Result<(), Box<dyn Error>> {
-        let cell = group.agent().cell(name).ok_or("nobody grants tenure")?;
+        let fencing = group.agent().fencing(name);
+        let cell = fencing.ok_or("nobody grants tenure")?.tenure;
         thread::spawn(move || {
             let holds = || authority::holds(&cell).map(|held| held.fence);
             while self.ask(holds).is_ok() {
