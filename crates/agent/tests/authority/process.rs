@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
@@ -46,8 +48,16 @@ impl Server {
 
     /// As a crash does: nothing is said, all that was written stays.
     pub(crate) fn kill(&mut self) {
+        // Stopped first, so that it starts nothing meanwhile that would outlive it.
+        let server = self.child.id();
+        send(server, Signal::STOP);
+        let children = children_of(server);
         self.signal(Signal::KILL);
         self.child.wait().unwrap();
+        // What they share keeps the next one from starting.
+        while children.iter().any(|child| is_alive(*child)) {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub(crate) fn restart(&mut self) {
@@ -66,17 +76,23 @@ impl Server {
     fn signal(&self, signal: Signal) {
         let server = self.child.id();
         for process in children_of(server).into_iter().chain([server]) {
-            let pid = Pid::from_raw(process.cast_signed()).unwrap();
-            _ = kill_process(pid, signal); // it may have ended by itself
+            send(process, signal);
         }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        _ = self.child.wait();
+        // One that has ended is not to be looked for: its number may be another's by now.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill();
+        }
     }
+}
+
+fn send(process: u32, signal: Signal) {
+    let pid = Pid::from_raw(process.cast_signed()).unwrap();
+    _ = kill_process(pid, signal); // it may have ended by itself
 }
 
 fn spawn(command: &[String]) -> Child {
@@ -94,16 +110,24 @@ fn spawn(command: &[String]) -> Child {
 fn children_of(parent: u32) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
-    numbers
-        .filter(|process| parent_of(*process) == Some(parent))
-        .collect()
+    let is_child = |process: &u32| {
+        let status = status(*process);
+        status.is_some_and(|(_, its_parent)| its_parent == parent)
+    };
+    numbers.filter(is_child).collect()
 }
 
-fn parent_of(process: u32) -> Option<u32> {
+fn is_alive(process: u32) -> bool {
+    status(process).is_some_and(|(state, _)| state != "Z")
+}
+
+/// The state of a process, and its parent.
+fn status(process: u32) -> Option<(String, u32)> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // After the name, which may contain anything: state, parent.
+    // Both come after the name, which may contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
+    let mut fields = rest.split_whitespace();
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
 /// Where a program is: in the path, or in one of some other places.
