@@ -5,11 +5,11 @@ use hustings_protocol::announce::{Joining, Listen, Takeover};
 use super::{AgentConfig, AuthorityConfig, GroupConfig, ProtocolConfig};
 
 /// What being the leader is worth without an authority.
-pub const ADVISORY: &str =
+const ADVISORY: &str =
     "leadership is advisory: for a while two members may both take themselves for the leader";
 
 /// What it is worth with one.
-pub const FENCED: &str =
+const FENCED: &str =
     "leadership is fenced: at most one member leads, and each tenure has a higher fence";
 
 impl AgentConfig {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use hustings_agent::GroupConfig;
 use hustings_agent::config::file::EXAMPLE;
-use hustings_agent::config::summary::ADVISORY;
 
 use crate::failure::Failure;
 use crate::options::agent::Overrides;
@@ -57,10 +56,16 @@ impl Check {
     fn report(&self) -> Result<String, Failure> {
         let config = self.overrides.config(Some(&self.file))?;
         let groups = config.groups.iter().map(GroupConfig::sentence);
+        let mut worths: Vec<&str> = config
+            .groups
+            .iter()
+            .map(|it| it.authority.worth())
+            .collect();
+        worths.dedup();
         let lines: Vec<String> = [format!("{}: ok", self.file.display()), config.sentence()]
             .into_iter()
             .chain(groups)
-            .chain([ADVISORY.to_owned()])
+            .chain(worths.into_iter().map(str::to_owned))
             .collect();
         Ok(lines.join("\n") + "\n")
     }
