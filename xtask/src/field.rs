@@ -35,6 +35,7 @@ use table::Report;
     cargo xtask field                             everything: about half an hour\n  \
     cargo xtask field --only SIGKILL --trials 10  one row\n  \
     cargo xtask field --only busy --seconds 600   the quick setting, ten minutes under load\n  \
+    cargo xtask field --only tenure               how soon somebody holds tenure\n  \
     cargo xtask field --tenure                    200 rounds of faults, and never two holders of tenure")]
 pub(crate) struct Options {
     /// Trials of each kind
@@ -79,7 +80,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if options.tenure {
         let hosts = Hosts::make(MEMBERS)?;
-        return tenure::run(&hosts, options.rounds, options.seed, Build::Release);
+        return tenure::run(&hosts, options.rounds, options.seed);
     }
     let program = match &options.program {
         Some(file) => file.canonicalize()?,
@@ -91,6 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     trials::run(ground, options, &mut report)?;
     losses::run(ground, options, &mut report)?;
     heal::run(ground, options, &mut report)?;
+    tenure::figures(ground, options, &mut report)?;
     cost::run(ground, options, &mut report)?;
     load::run(ground, options, &mut report)?;
     crowd::run(ground, options, &mut report)?;

@@ -82,6 +82,14 @@ impl Authority {
         names.iter().map(|name| (name, member_id(name)))
     }
 
+    /// What tells the list of voters from another.
+    pub(crate) fn voters_id(&self) -> u64 {
+        match self {
+            Self::Quorum(quorum) => quorum.voters_id(),
+            Self::Nobody | Self::Store { .. } => 0,
+        }
+    }
+
     pub(crate) fn cell(&self) -> Option<Cell> {
         match self {
             Self::Nobody => None,

@@ -33,6 +33,9 @@ pub struct Counters {
     pub replayed: u64,
     /// From members that run another protocol.
     pub other_protocol: u64,
+    /// About tenure, from members with another list of voters.
+    #[serde(default)]
+    pub other_voters: u64,
     /// From somebody else who goes by this member's name.
     pub namesakes: u64,
     /// How often this member noticed that it had not run for longer than its listen interval.
@@ -63,5 +66,6 @@ impl Counters {
             + self.other_group
             + self.replayed
             + self.other_protocol
+            + self.other_voters
     }
 }

@@ -89,6 +89,8 @@ pub enum Body<'a> {
     Tenure {
         /// For whom. It may be said to all where nobody knows where that one is.
         to: MemberId,
+        /// What tells the sender's list of voters from another: two lists have two majorities.
+        voters: u64,
         /// The message.
         message: &'a [u8],
     },

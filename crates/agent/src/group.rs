@@ -301,7 +301,12 @@ impl Group {
                 self.hear_other_protocol(sender, address);
             }
             Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
-            Body::Tenure { to, message } => self.on_tenure(now, sender, to, message, out),
+            Body::Tenure {
+                to,
+                voters,
+                message,
+            } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
+            Body::Tenure { .. } => {} // for another one, who is looked for
             Body::Freed => self.on_freed(now, out),
             Body::Holds { fence, lasts_ns } => {
                 self.on_holds(now, sender.id, fence, Duration(lasts_ns));

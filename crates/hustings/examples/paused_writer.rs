@@ -10,9 +10,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use hustings::agent::authority::voter_file::VoterFile;
 use hustings::fence::FenceGuard;
-use hustings::protocol::tenure::Durable;
 use hustings::{Group, Joining};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
 
@@ -34,9 +32,7 @@ fn set_the_scene() -> Result<(), Box<dyn Error>> {
     let group = format!("paused-{}", std::process::id());
     let home = std::env::temp_dir().join(&group);
     for voter in VOTERS {
-        let state = home.join(voter);
-        fs::create_dir_all(&state)?;
-        VoterFile::create(&state, &group, voter, Durable::FOUNDING)?;
+        joining(&group, voter, &home).found_voter()?;
     }
     let _third = Actor::enter(&group, "third")?;
     let mut red = Actor::enter(&group, "red")?;
@@ -56,8 +52,7 @@ fn set_the_scene() -> Result<(), Box<dyn Error>> {
 async fn take_part(group: &str, name: &str) -> Result<(), Box<dyn Error>> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let home = std::env::temp_dir().join(group);
-    let joining = Joining::on_this_host(group, name);
-    let mut member = Group::join(joining.fenced_by(&VOTERS, TTL, &home.join(name))).await?;
+    let mut member = Group::join(joining(group, name, &home)).await?;
     if name == "third" {
         member.resign(Duration::from_secs(3600)).await; // it votes, and nothing else
     } else {
@@ -127,4 +122,8 @@ impl Drop for Actor {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn joining(group: &str, name: &str, home: &Path) -> Joining {
+    Joining::on_this_host(group, name).fenced_by(&VOTERS, TTL, &home.join(name))
 }

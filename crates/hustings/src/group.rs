@@ -4,12 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use hustings_agent::authority::voter_file::{VoterError, VoterFile};
 use hustings_agent::config::{
     AgentConfig, AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig, Unfit,
     default_interface, default_multicast,
 };
 use hustings_agent::seal::Key;
 use hustings_agent::{Agent, Ended, Leadership, StartError};
+use hustings_protocol::tenure::Durable;
 use hustings_protocol::{self as protocol, Merit};
 use tokio::sync::watch;
 
@@ -65,7 +67,7 @@ impl Joining {
 
     /// Where a majority of `voters`, members of the group, grants tenure for `ttl` at a time. Those of them who are
     /// this member keep what they promise in the directory `state`; each was initialised once, with
-    /// `hustings voter init` or [`found_voter`](crate::agent::authority::voter_file::VoterFile::create).
+    /// `hustings voter init` or [`found_voter`](Self::found_voter).
     #[must_use]
     pub fn fenced_by(mut self, voters: &[&str], ttl: Duration, state: &Path) -> Self {
         let nanos = u64::try_from(ttl.as_nanos()).unwrap_or(u64::MAX);
@@ -75,6 +77,27 @@ impl Joining {
             state: Some(state.to_owned()),
         });
         self
+    }
+
+    /// Makes this member a voter of a group that is new, once, before it joins for the first time: none of the voters
+    /// has ever voted. For whatever else befalls a voter there is `hustings voter init`.
+    ///
+    /// # Errors
+    /// If it is a voter already, or is none of those that are named, or the disk refuses.
+    pub fn found_voter(&self) -> Result<(), VoterError> {
+        let vote = match &self.authority {
+            AuthorityConfig::Quorum(quorum) if quorum.is_voter(&self.member) => {
+                quorum.state.as_deref().map(|state| (state, quorum))
+            }
+            _ => None,
+        };
+        let (state, quorum) = vote.ok_or_else(|| VoterError::NoVoter(self.member.clone()))?;
+        let vote = quorum.vote(&self.group, &self.member);
+        std::fs::create_dir_all(state).map_err(|source| VoterError::State {
+            path: state.to_owned(),
+            source,
+        })?;
+        VoterFile::create(state, vote, Durable::FOUNDING)
     }
 
     fn config(self) -> Result<AgentConfig, Unfit> {

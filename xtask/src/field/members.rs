@@ -1,6 +1,8 @@
 //! The agents of a trial, one a host, heard by what they print.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::ground::Ground;
+use super::ground::{Ground, PORT};
 use super::measure::{milliseconds, now_ns};
 use crate::Result;
 
@@ -27,6 +29,8 @@ pub(crate) struct Members<'g> {
     ground: Ground<'g>,
     homes: Homes,
     options: Vec<String>,
+    /// Where voters keep what they promised, each in a directory of its own.
+    state: Option<State>,
     agents: Vec<Option<Agent>>,
     heard: Receiver<Said>,
     voice: Sender<Said>,
@@ -45,6 +49,19 @@ pub(crate) struct Word {
     pub(crate) at_ns: u64,
     /// None: nobody.
     pub(crate) leader: Option<usize>,
+    /// That of the leader's tenure, if it has any.
+    pub(crate) fence: Option<u64>,
+}
+
+/// A directory, gone when dropped.
+struct State(PathBuf);
+
+/// A tenure that a member says it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) by: usize,
+    pub(crate) fence: u64,
+    pub(crate) since_ns: u64,
 }
 
 /// Something that an agent printed.
@@ -62,6 +79,7 @@ impl<'g> Members<'g> {
             ground,
             homes,
             options: options.iter().map(|&option| option.to_owned()).collect(),
+            state: None,
             agents: (0..count).map(|_| None).collect(),
             heard,
             voice,
@@ -134,7 +152,39 @@ impl<'g> Members<'g> {
             .args(["--name", &name(called)])
             .args(["--bind", &place.to_string()])
             .args(["--interface", &place.ip().to_string(), "--http", &http]);
+        if let Some(state) = &self.state {
+            command.arg("--state").arg(state.of(called));
+        }
         command
+    }
+
+    /// Makes every member a voter of the group, which is new.
+    pub(crate) fn found(&mut self) -> Result<()> {
+        let state = State::new()?;
+        let init = |index: usize| {
+            let mut command = self.ground.command(index);
+            let place = self.ground.place(index, PORT);
+            command
+                .args(["voter", "init", "--new", "--name", &name(index)])
+                .args(["--bind", &place.to_string(), "--state"])
+                .arg(state.of(index))
+                .args(&self.options)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            command.spawn()
+        };
+        // All at once: each waits for what the others have to say.
+        let inits: Vec<Child> = (0..self.agents.len())
+            .map(init)
+            .collect::<std::io::Result<_>>()?;
+        for mut init in inits {
+            let status = init.wait()?;
+            if !status.success() {
+                return Err(format!("a voter was not initialised: {status}").into());
+            }
+        }
+        self.state = Some(state);
+        Ok(())
     }
 
     /// What agent `index` tells of itself on request.
@@ -209,6 +259,35 @@ impl<'g> Members<'g> {
                 }
             }
         }
+    }
+
+    /// Waits until one of `who` holds tenure with a fence above `above`.
+    pub(crate) fn held(&mut self, who: &[usize], above: u64, patience: Duration) -> Result<Held> {
+        let until = Instant::now() + patience;
+        loop {
+            let held = who.iter().filter_map(|&by| self.holds(by));
+            if let Some(held) = held.filter(|it| it.fence > above).max_by_key(|it| it.fence) {
+                return Ok(held);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let said = self.heard.recv_timeout(left);
+            let said = said.map_err(|_| {
+                format!("none of {who:?} got tenure above fence {above} within {patience:?}")
+            })?;
+            self.note(&said);
+        }
+    }
+
+    /// What agent `by` says that it holds itself.
+    fn holds(&self, by: usize) -> Option<Held> {
+        let word = self.words(by).last()?;
+        let fence = word.fence.filter(|_| word.leader == Some(by))?;
+        let since_ns = word.at_ns;
+        Some(Held {
+            by,
+            fence,
+            since_ns,
+        })
     }
 
     fn agreed(&self, who: &[usize], leaders: &[usize]) -> Option<(usize, u64)> {
@@ -296,6 +375,7 @@ impl<'g> Members<'g> {
         agent.words.push(Word {
             at_ns: at,
             leader: said.line["leader"].as_str().and_then(index_of),
+            fence: said.line["fence"].as_u64(),
         });
     }
 }
@@ -309,6 +389,25 @@ impl Drop for Members<'_> {
         for agent in self.agents.iter_mut().flatten() {
             let _ = agent.process.wait();
         }
+    }
+}
+
+impl State {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("hustings-state-{}", now_ns()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+
+    fn of(&self, index: usize) -> PathBuf {
+        self.0.join(name(index))
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // What is left over lies among other temporary files.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

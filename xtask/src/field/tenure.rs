@@ -5,26 +5,26 @@
 
 mod check;
 mod evidence;
+mod figures;
 mod round;
 mod scene;
 mod schedule;
 mod tally;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::hosts::Hosts;
 use super::measure::now_ns;
 use super::table::Report;
-use super::{Build, build};
+use super::{Build, build, program};
 use crate::Result;
 use evidence::Evidence;
 use round::Course;
-use scene::Scene;
+use scene::{Programs, Scene};
 use schedule::Life;
 use tally::Tally;
 
-pub(crate) use scene::Programs;
+pub(super) use figures::run as figures;
 
 /// How long tenure is granted at a time.
 const TTL_MS: u64 = 300;
@@ -33,50 +33,41 @@ const TTL_MS: u64 = 300;
 const FIRST_HOLDER_WITHIN: Duration = Duration::from_secs(10);
 
 /// `cargo xtask field --tenure`.
-pub(super) fn run(hosts: &Hosts, rounds: usize, seed: Option<u64>, made: Build) -> Result<()> {
-    let (hustings, writer) = (super::program(made)?, writer(made)?);
-    let programs = Programs {
-        hustings: &hustings,
-        writer: &writer,
-    };
+pub(super) fn run(hosts: &Hosts, rounds: usize, seed: Option<u64>) -> Result<()> {
     let seed = seed.unwrap_or_else(now_ns);
     println!("seed {seed}");
-    let tally = live_through(hosts, programs, seed, rounds)?;
+    let mut tally = Tally::default();
+    let lived = live_through(hosts, seed, rounds, &mut tally);
     let mut report = Report::default();
     tally.print(&mut report);
-    report.close().map_err(|error| replay(seed, rounds, &error))
+    let outcome = lived.and_then(|()| report.close());
+    outcome.map_err(|error| replay(seed, rounds, &error))
 }
 
 /// Ten rounds, as a part of the field tests. Returns what is worth telling.
 pub(super) fn ten_rounds(hosts: &Hosts) -> Result<String> {
     const ROUNDS: usize = 10;
-    let (hustings, writer) = (super::program(Build::Dev)?, writer(Build::Dev)?);
-    let programs = Programs {
-        hustings: &hustings,
-        writer: &writer,
-    };
     let seed = now_ns();
-    let tally = live_through(hosts, programs, seed, ROUNDS)?;
-    tally
-        .require_clean()
-        .map_err(|error| replay(seed, ROUNDS, &error))?;
+    let mut tally = Tally::default();
+    let lived = live_through(hosts, seed, ROUNDS, &mut tally);
+    let outcome = lived.and_then(|()| tally.require_clean());
+    outcome.map_err(|error| replay(seed, ROUNDS, &error))?;
     Ok(tally.in_words())
 }
 
-/// Builds the writer, and tells where it is.
-fn writer(made: Build) -> Result<PathBuf> {
-    build(made, &["--example", "writer"], "examples/writer")
-}
-
 /// Lives of groups, one after the other.
-fn live_through(hosts: &Hosts, programs: Programs<'_>, seed: u64, rounds: usize) -> Result<Tally> {
-    let mut tally = Tally::default();
+fn live_through(hosts: &Hosts, seed: u64, rounds: usize, tally: &mut Tally) -> Result<()> {
+    // With all assertions: it is not speed that is looked for.
+    let programs = Programs {
+        hustings: &program(Build::Dev)?,
+        writer: &build(Build::Dev, &["--example", "writer"], "examples/writer")?,
+    };
     for life in schedule::draw(seed, rounds) {
-        let lived = live(hosts, programs, &life, &mut tally);
+        let lived = live(hosts, programs, &life, tally);
         hosts.heal()?;
-        lived.map_err(|error| replay(seed, rounds, &error))?;
+        lived?;
     }
-    Ok(tally)
+    Ok(())
 }
 
 fn live(hosts: &Hosts, programs: Programs<'_>, life: &Life, tally: &mut Tally) -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hustings_fence::FenceGuard;
 
 use hustings_protocol::Candidate;
-use hustings_protocol::tenure::Role;
+use hustings_protocol::tenure::{Role, Saved};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::{Notify, mpsc};
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::authority::occupancy::Occupancy;
 use crate::authority::quorum::{Disk, Quorum};
 use crate::authority::store::StoreError;
-use crate::authority::voter_file::{self, VoterFile};
+use crate::authority::voter_file::{self, Vote, VoterFile};
 use crate::authority::{Authority, Clerk, Fence, Memory, StoreTerms, Word, Words};
 use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
 use crate::identity::member_id;
@@ -96,7 +96,7 @@ impl Offices {
         };
         let state = quorum.state.as_deref().filter(|_| quorum.is_voter(member));
         let (votes, disk) = match state {
-            Some(state) => self.vote(number, group, state, member),
+            Some(state) => self.vote(number, state, quorum.vote(&group.name, member)),
             None => (None, None),
         };
         let role = Role {
@@ -106,18 +106,13 @@ impl Offices {
         // A member that restarts is someone else: what tells its lives apart is drawn, not counted.
         let rng = Xoshiro256PlusPlus::from_seed(rand_seed());
         let (voters, terms) = (quorum.voters.clone(), quorum.terms());
-        Authority::Quorum(Box::new(Quorum::new(me, voters, terms, role, rng, disk)))
+        let part = Quorum::new(me, (voters, quorum.voters_id()), terms, role, rng, disk);
+        Authority::Quorum(Box::new(part))
     }
 
     /// A voter, with what it finds on its disk.
-    fn vote(
-        &self,
-        number: usize,
-        group: &GroupConfig,
-        state: &Path,
-        member: &str,
-    ) -> (Option<hustings_protocol::tenure::Saved>, Option<Disk>) {
-        let opened = VoterFile::open(state, &group.name, member);
+    fn vote(&self, number: usize, state: &Path, vote: Vote<'_>) -> (Option<Saved>, Option<Disk>) {
+        let opened = VoterFile::open(state, vote);
         let votes = Some(voter_file::found(&opened));
         let disk = match opened {
             Ok((file, _)) => {
@@ -128,7 +123,7 @@ impl Offices {
             Err(error) => {
                 tracing::error!(
                     "group `{}`: this voter does not vote: {error}. To make it one: stop this agent, and run `hustings voter init`",
-                    group.name
+                    vote.group
                 );
                 None
             }

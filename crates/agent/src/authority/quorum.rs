@@ -34,6 +34,8 @@ pub(crate) enum Act {
 /// One member's part.
 pub(crate) struct Quorum {
     voters: Vec<String>,
+    /// What tells this list from another.
+    voters_id: u64,
     seat: Driver<Tenure>,
     /// None if this member keeps nothing, as it does not vote.
     disk: Option<Disk>,
@@ -60,7 +62,7 @@ impl Quorum {
     /// The member `me`, which is not started, where these vote.
     pub(crate) fn new(
         me: Candidate,
-        voters: Vec<String>,
+        (voters, voters_id): (Vec<String>, u64),
         config: Config,
         role: Role,
         rng: Xoshiro256PlusPlus,
@@ -68,6 +70,7 @@ impl Quorum {
     ) -> Self {
         Self {
             voters,
+            voters_id,
             seat: Driver::new(me, Tenure::new(role), config, rng, None),
             disk,
             saving: Saving::Done,
@@ -79,6 +82,11 @@ impl Quorum {
     /// Who votes.
     pub(crate) fn voters(&self) -> &[String] {
         &self.voters
+    }
+
+    /// What tells the list of voters from another.
+    pub(crate) fn voters_id(&self) -> u64 {
+        self.voters_id
     }
 
     /// What it shows that it holds.

@@ -18,7 +18,21 @@ use super::quorum::Disk;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Content<'a> {
     member: &'a str,
+    /// Among whom it voted: see [`Vote::voters`].
+    voters: u64,
     durable: Durable,
+}
+
+/// Whose vote it is, in what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vote<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// The voter.
+    pub member: &'a str,
+    /// What tells the list of all voters from another: see
+    /// [`QuorumConfig::voters_id`](crate::config::QuorumConfig::voters_id).
+    pub voters: u64,
 }
 
 /// Where the voter of `group` keeps its promise.
@@ -45,6 +59,24 @@ pub enum VoterError {
         /// Whose it should be.
         member: String,
     },
+    /// It has no vote.
+    #[error("`{0}` is none of the voters, or has no directory to keep what it promises")]
+    NoVoter(String),
+    /// There is no place to keep it.
+    #[error("{}: {source}", .path.display())]
+    State {
+        /// The directory.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// A majority of some is not a majority of others.
+    #[error(
+        "{}: what was promised among other voters: voters cannot be changed one by one while the group runs, as two \
+         lists have two majorities. Put the list back; or stop all members, and begin a new era on all new voters \
+         with `hustings voter init --era`", .0.display()
+    )]
+    OtherVoters(PathBuf),
     /// It was written by another release, or by nobody.
     #[error(
         "{}: what it says cannot be understood: was it written by a later release?", .0.display()
@@ -56,15 +88,21 @@ pub enum VoterError {
 #[derive(Debug)]
 pub struct VoterFile {
     member: String,
+    voters: u64,
     slots: SlotFile,
 }
 
 impl VoterFile {
-    /// Opens the file of `member`, a voter of `group`, and tells what it promised.
+    /// Opens a voter's file, and tells what it promised.
     ///
     /// # Errors
     /// If there is none, or it is not what it should be.
-    pub fn open(state: &Path, group: &str, member: &str) -> Result<(Self, Durable), VoterError> {
+    pub fn open(state: &Path, vote: Vote<'_>) -> Result<(Self, Durable), VoterError> {
+        let Vote {
+            group,
+            member,
+            voters,
+        } = vote;
         let path = path(state, group);
         let (slots, bytes) = SlotFile::open(&path, &tag(group))?;
         let Ok(content) = postcard::from_bytes::<Content<'_>>(&bytes) else {
@@ -77,23 +115,26 @@ impl VoterFile {
                 member: member.to_owned(),
             });
         }
+        if content.voters != voters {
+            return Err(VoterError::OtherVoters(path));
+        }
         let durable = content.durable;
         let member = member.to_owned();
-        Ok((Self { member, slots }, durable))
+        let file = Self {
+            member,
+            voters,
+            slots,
+        };
+        Ok((file, durable))
     }
 
     /// Initialises it, where there is none.
     ///
     /// # Errors
     /// If there is one, or it cannot be written.
-    pub fn create(
-        state: &Path,
-        group: &str,
-        member: &str,
-        durable: Durable,
-    ) -> Result<(), VoterError> {
-        let bytes = encode(member, durable);
-        SlotFile::create(&path(state, group), &tag(group), &bytes)?;
+    pub fn create(state: &Path, vote: Vote<'_>, durable: Durable) -> Result<(), VoterError> {
+        let bytes = encode(vote.member, vote.voters, durable);
+        SlotFile::create(&path(state, vote.group), &tag(vote.group), &bytes)?;
         Ok(())
     }
 
@@ -101,14 +142,9 @@ impl VoterFile {
     ///
     /// # Errors
     /// If it is in use, or cannot be written.
-    pub fn reset(
-        state: &Path,
-        group: &str,
-        member: &str,
-        durable: Durable,
-    ) -> Result<(), VoterError> {
-        let bytes = encode(member, durable);
-        SlotFile::reset(&path(state, group), &tag(group), &bytes)?;
+    pub fn reset(state: &Path, vote: Vote<'_>, durable: Durable) -> Result<(), VoterError> {
+        let bytes = encode(vote.member, vote.voters, durable);
+        SlotFile::reset(&path(state, vote.group), &tag(vote.group), &bytes)?;
         Ok(())
     }
 
@@ -137,7 +173,7 @@ impl VoterFile {
         let Ok(durable) = postcard::from_bytes(bytes) else {
             return Err("a voter's promise cannot be written down".to_owned());
         };
-        let bytes = encode(&self.member, durable);
+        let bytes = encode(&self.member, self.voters, durable);
         self.slots.store(&bytes).map_err(|error| error.to_string())
     }
 }
@@ -154,6 +190,10 @@ fn tag(group: &str) -> Vec<u8> {
     format!("voter of {group}").into_bytes()
 }
 
-fn encode(member: &str, durable: Durable) -> Vec<u8> {
-    crate::driver::encode(&Content { member, durable })
+fn encode(member: &str, voters: u64, durable: Durable) -> Vec<u8> {
+    crate::driver::encode(&Content {
+        member,
+        voters,
+        durable,
+    })
 }

@@ -7,7 +7,8 @@ use hustings_protocol::{Duration, tenure};
 
 use super::presets::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, DRIFT_PPM};
 use crate::authority::StoreTerms;
-use crate::identity::member_id;
+use crate::authority::voter_file::Vote;
+use crate::identity::{group_id, member_id};
 
 /// Who grants a group's tenure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +112,23 @@ impl QuorumConfig {
         tenure::Config {
             back_off: Duration(self.ttl.0 / BACK_OFFS_IN_A_TTL),
             ..tenure::Config::field(voters, self.ttl, answer_within)
+        }
+    }
+
+    /// What tells this list of voters from any other, in whatever order it is written.
+    pub fn voters_id(&self) -> u64 {
+        let mut names: Vec<&str> = self.voters.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        group_id(&names.join(" "))
+    }
+
+    /// The vote of `member` in `group`.
+    pub fn vote<'a>(&self, group: &'a str, member: &'a str) -> Vote<'a> {
+        let voters = self.voters_id();
+        Vote {
+            group,
+            member,
+            voters,
         }
     }
 

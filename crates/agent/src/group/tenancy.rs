@@ -220,11 +220,12 @@ impl Group {
         &mut self,
         now: Instant,
         sender: &Sender<'_>,
-        to: MemberId,
+        voters: u64,
         message: &[u8],
         out: &mut Outbox,
     ) {
-        if to != self.me.id {
+        if voters != self.tenancy.authority.voters_id() {
+            self.hear_other_voters(sender);
             return;
         }
         let mut voters = self.tenancy.voters.iter_mut();
@@ -239,6 +240,18 @@ impl Group {
             Err(why) => self.counters.reject(why),
         }
         self.note_who_waits(now, sender.id, message, out);
+    }
+
+    /// Members with different lists of voters must not add their votes up.
+    fn hear_other_voters(&mut self, sender: &Sender<'_>) {
+        self.counters.other_voters += 1;
+        if self.counters.other_voters.is_power_of_two() {
+            tracing::error!(
+                "group `{}`: `{}` has another list of voters, or another authority: none of its words about tenure counts here; give all members the same",
+                self.config.name,
+                sender.name
+            );
+        }
     }
 
     /// A nominee that a voter refused waits until the holder's time is over. If that one gives tenure up before, it
@@ -354,7 +367,12 @@ impl Group {
         message: &[u8],
         out: &mut Outbox,
     ) {
-        let body = Body::Tenure { to, message };
+        let voters = self.tenancy.authority.voters_id();
+        let body = Body::Tenure {
+            to,
+            voters,
+            message,
+        };
         if let Some(address) = self.address_of(to) {
             self.send(Route::To(address), &body, out);
             return;
@@ -453,11 +471,16 @@ impl Group {
         };
         let message = crate::driver::encode(&message);
         let voters: Vec<MemberId> = self.tenancy.voters().collect();
+        let list = self.tenancy.authority.voters_id();
         let number = std::mem::replace(&mut self.number, LAST_NUMBER);
         let words = voters.into_iter().filter_map(|to| {
             let address = self.address_of(to)?;
-            let message = &message[..];
-            let frame = self.seal(&Body::Tenure { to, message }, false)?;
+            let body = Body::Tenure {
+                to,
+                voters: list,
+                message: &message,
+            };
+            let frame = self.seal(&body, false)?;
             self.number = LAST_NUMBER;
             Some((address, frame))
         });

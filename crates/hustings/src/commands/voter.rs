@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use hustings_agent::agent::Told;
 use hustings_agent::authority::era;
-use hustings_agent::authority::voter_file::{self, VoterError, VoterFile};
+use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
 use hustings_agent::{Agent, AgentConfig};
 use hustings_fence::slots::OpenError;
@@ -129,15 +129,19 @@ impl<'a> Seat<'a> {
     }
 
     fn open(&self) -> Result<Durable, VoterError> {
-        let (_, durable) = VoterFile::open(self.state, &self.group.name, self.member)?;
+        let (_, durable) = VoterFile::open(self.state, self.vote())?;
         Ok(durable)
+    }
+
+    fn vote(&self) -> Vote<'_> {
+        self.quorum.vote(&self.group.name, self.member)
     }
 
     fn reset(&self, durable: Durable) -> Result<(), Failure> {
         let kept = std::fs::create_dir_all(self.state)
             .map_err(|error| format!("{}: {error}", self.state.display()))
             .and_then(|()| {
-                VoterFile::reset(self.state, &self.group.name, self.member, durable)
+                VoterFile::reset(self.state, self.vote(), durable)
                     .map_err(|error| error.to_string())
             });
         kept.map_err(Failure::Failed)?;
@@ -164,6 +168,10 @@ impl Init {
                 )));
             }
             Ok(_) => {}
+            // What was promised among others is not this list's, nor may it be forgotten.
+            Err(error @ VoterError::OtherVoters(_)) if self.era.is_none() => {
+                return Err(Failure::Failed(error.to_string()));
+            }
             Err(VoterError::File(error @ OpenError::InUse { .. })) => {
                 return Err(Failure::Failed(error.to_string()));
             }

@@ -30,11 +30,11 @@ const LOGS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What runs.
 #[derive(Clone, Copy)]
-pub(crate) struct Programs<'a> {
+pub(super) struct Programs<'a> {
     /// `hustings` itself.
-    pub(crate) hustings: &'a Path,
+    pub(super) hustings: &'a Path,
     /// Its example `writer`.
-    pub(crate) writer: &'a Path,
+    pub(super) writer: &'a Path,
 }
 
 pub(super) struct Scene<'a> {

@@ -104,7 +104,7 @@ impl Tally {
             What::BelievedOn { ns, .. } => milliseconds(0, ns),
             _ => 0.0,
         });
-        spans.sum()
+        spans.fold(0.0, |sum, span| sum + span)
     }
 
     fn total(&self, counts: impl Fn(&Sum) -> bool) -> Sum {
@@ -142,7 +142,7 @@ impl Sum {
             vacant_ms: gaps.fold(0.0, f64::max),
             accepted: accepted.filter(|it| span.contains(&it.at_ns)).count(),
             refused: refused.filter(|it| span.contains(&it.at_ns)).count(),
-            doubled_ms: doubled.sum(),
+            doubled_ms: doubled.fold(0.0, |sum, span| sum + span),
             violations: wrong.count(),
         }
     }

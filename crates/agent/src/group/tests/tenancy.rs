@@ -39,9 +39,14 @@ impl Field {
     }
 
     fn admit_fenced(&mut self, takeover: Takeover, merit: u64, saved: Saved) {
+        self.admit_fenced_by(&[0, 1, 2], takeover, merit, saved);
+    }
+
+    /// A member comes up that takes these for the voters.
+    fn admit_fenced_by(&mut self, voters: &[usize], takeover: Takeover, merit: u64, saved: Saved) {
         let index = self.members.len();
         let quorum = QuorumConfig {
-            voters: (0..3).map(name).collect(),
+            voters: voters.iter().map(|it| name(*it)).collect(),
             ttl: TTL,
             state: None,
         };
@@ -56,7 +61,7 @@ impl Field {
             id: id(index),
         };
         let rng = Xoshiro256PlusPlus::seed_from_u64(index as u64);
-        let voters = quorum.voters.clone();
+        let voters = (quorum.voters.clone(), quorum.voters_id());
         let part = Quorum::new(me, voters, quorum.terms(), role, rng, Some(disk));
         let config = GroupConfig {
             name: "test".to_owned(),
@@ -342,13 +347,16 @@ fn nonsense_about_tenure_moves_nobody() {
         9,
     );
     let noise: Vec<u8> = (0..40).collect();
+    let list = field.members[0].tenancy.authority.voters_id();
     let bodies = [
         Body::Tenure {
             to: id(0),
+            voters: list,
             message: &noise,
         },
         Body::Tenure {
             to: id(leader),
+            voters: list,
             message: &[],
         },
         Body::Freed,
@@ -384,4 +392,28 @@ fn nonsense_about_tenure_moves_nobody() {
     field.run(TTL * 2);
     assert_eq!(field.settled_on(&ALL), before);
     assert!(field.members[0].counters.malformed > 0);
+}
+
+/// Two lists of voters have two majorities, and what one of them says must not count in the other.
+#[test]
+fn members_with_another_list_of_voters_are_refused_and_counted() {
+    let mut field = Field::empty();
+    for merit in [0, 0, 0] {
+        field.admit_fenced(
+            Takeover::Never,
+            merit,
+            Saved::Initialised(Durable::FOUNDING),
+        );
+    }
+    field.run(Duration::from_secs(1));
+    let before = field.settled_on(&ALL[..3]);
+    field.admit_fenced_by(
+        &[0, 1, 3],
+        Takeover::ByTheBetter,
+        99,
+        Saved::Initialised(Durable::FOUNDING),
+    );
+    field.run(TTL * 4);
+    assert!(field.members[0].counters.other_voters > 0);
+    assert_eq!(field.holders(), [before.0]);
 }

@@ -8,15 +8,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use hustings_agent::authority::voter_file::VoterFile;
+use hustings::Joining;
 use hustings_agent::clock;
 use hustings_protocol::Instant;
-use hustings_protocol::tenure::Durable;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
 use super::NAMES;
 use crate::failure::Failure;
+use hustings::Joining;
 
 /// One of the agents, by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,13 +113,12 @@ impl Troupe {
 
     /// Makes a voter of a group that is new.
     fn found(&self, voter: &str) -> Result<(), Failure> {
-        let state = self.state.join(voter);
-        let made = std::fs::create_dir_all(&state).map_err(|error| error.to_string());
-        let made = made.and_then(|()| {
-            VoterFile::create(&state, &self.group, voter, Durable::FOUNDING)
-                .map_err(|error| error.to_string())
-        });
-        made.map_err(|error| Failure::Failed(format!("cannot make voter {voter}: {error}")))
+        let joining = Joining::on_this_host(&self.group, voter);
+        let ttl = Duration::from_nanos(self.ttl.0);
+        let joining = joining.fenced_by(&NAMES[..VOTERS], ttl, &self.state.join(voter));
+        joining
+            .found_voter()
+            .map_err(|error| Failure::Failed(format!("cannot make voter {voter}: {error}")))
     }
 
     fn start(&self, index: usize) -> Result<Agent, Failure> {

@@ -15,34 +15,30 @@
     reason = "it works in the real world, and is timed by its clock"
 )]
 
+mod records;
+
 use std::error::Error;
-use std::fs::File;
-use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
 use hustings::agent::config::ProtocolConfig;
 use hustings::agent::seal::Key;
-use hustings::agent::{authority, clock};
-use hustings::fence::{Fence, FenceGuard, GuardError, WriteError};
 use hustings::protocol::announce::Listen;
 use hustings::{Group, Joining, Tenure};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
+use records::{Ledger, Witness};
+
 /// Between two writes.
 const PACE: Duration = Duration::from_millis(2);
 
 /// What a writer does between asking whether it holds tenure and writing. It may be paused there for ever.
 const THINK: Duration = Duration::from_millis(3);
-
-/// How often it is written down whether this member believes to hold.
-const ASK_EVERY: Duration = Duration::from_micros(500);
 
 #[derive(Parser)]
 struct Options {
@@ -75,14 +71,14 @@ struct Options {
 async fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
     let log = tracing_subscriber::fmt().with_ansi(false);
-    log.with_writer(io::stderr).init();
+    log.with_writer(std::io::stderr).init();
     let mut asked_to_stop = signal(SignalKind::terminate())?;
 
     let mut group = Group::join(options.joining()).await?;
     tracing::info!("`{}` is up", options.name);
-    let witness = Arc::new(Witness::new(&options)?);
+    let witness = Arc::new(Witness::begin(&options.to, &options.name)?);
     witness.clone().watch(&group, &options.group)?;
-    let ledger = Arc::new(Ledger::open(&options)?);
+    let ledger = Arc::new(Ledger::open(&options.to, &options.name)?);
     'member: loop {
         let mut tenure = tokio::select! {
             tenure = group.tenure() => tenure?,
@@ -116,75 +112,6 @@ async fn write_once(
     Ok(())
 }
 
-/// What is written to, and the guard before it.
-struct Ledger {
-    name: String,
-    guard: FenceGuard,
-    log: File,
-    refused: File,
-}
-
-impl Ledger {
-    fn open(options: &Options) -> Result<Self, Box<dyn Error>> {
-        Ok(Self {
-            name: options.name.clone(),
-            guard: FenceGuard::open(options.to.join("guard"))?,
-            log: end_of(&options.to.join("log"))?,
-            refused: end_of(&options.to.join("refused"))?,
-        })
-    }
-
-    fn write(&self, fence: Fence) -> Result<(), WriteError<io::Error>> {
-        match self.guard.write(fence, || self.add(&self.log, fence)) {
-            Err(WriteError::Guard(GuardError::Refused { .. })) => {
-                self.add(&self.refused, fence).map_err(WriteError::Write)
-            }
-            done => done,
-        }
-    }
-
-    fn add(&self, mut file: &File, fence: Fence) -> io::Result<()> {
-        let (now, name) = (clock::now().0, &self.name);
-        file.write_all(format!("{fence} {now} {name}\n").as_bytes())
-    }
-}
-
-/// When this member believed to hold tenure.
-struct Witness(File);
-
-impl Witness {
-    fn new(options: &Options) -> io::Result<Self> {
-        let file = format!("belief.{}.{}", options.name, std::process::id());
-        end_of(&options.to.join(file)).map(Self)
-    }
-
-    /// Asks, and writes down a yes before anybody acts on it.
-    fn ask(&self, holds: impl FnOnce() -> Option<Fence>) -> io::Result<Option<Fence>> {
-        let asked = clock::now().0;
-        let held = holds();
-        let told = clock::now().0;
-        if let Some(fence) = held {
-            let line = format!("{fence} {asked} {told}\n");
-            (&self.0).write_all(line.as_bytes())?;
-        }
-        Ok(held)
-    }
-
-    /// Asks again and again, beside all that goes on.
-    fn watch(self: Arc<Self>, group: &Group, name: &str) -> Result<(), Box<dyn Error>> {
-        let fencing = group.agent().fencing(name);
-        let cell = fencing.ok_or("nobody grants tenure")?.tenure;
-        thread::spawn(move || {
-            let holds = || authority::holds(&cell).map(|held| held.fence);
-            while self.ask(holds).is_ok() {
-                thread::sleep(ASK_EVERY);
-            }
-            std::process::exit(1); // what it believes cannot be written down
-        });
-        Ok(())
-    }
-}
-
 impl Options {
     fn joining(&self) -> Joining {
         let voters: Vec<&str> = self.voters.iter().map(String::as_str).collect();
@@ -197,10 +124,6 @@ impl Options {
         }
         joining.fenced_by(&voters, self.ttl, &self.state)
     }
-}
-
-fn end_of(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).open(path)
 }
 
 fn span(text: &str) -> Result<Duration, hustings::protocol::DurationError> {
