@@ -16,7 +16,6 @@ use serde::Deserialize;
 
 use super::NAMES;
 use crate::failure::Failure;
-use hustings::Joining;
 
 /// One of the agents, by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
