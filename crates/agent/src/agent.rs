@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::Duration;
+use hustings_protocol::{Duration, MemberId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -60,6 +60,7 @@ enum Control {
     StepDown {
         group: String,
         span: Duration,
+        heir: Option<MemberId>,
         done: oneshot::Sender<()>,
     },
     /// Asks a group's authority for something.
@@ -309,6 +310,29 @@ impl Handle {
     /// # Errors
     /// If the agent is no member of it.
     pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
+        self.step_down_for(group, span, None).await
+    }
+
+    /// As [`step_down`](Self::step_down), and hands tenure that a quorum granted to the member called `heir`, which
+    /// takes it if it is there and can: else whom the election names gets the next.
+    ///
+    /// # Errors
+    /// If the agent is no member of the group.
+    pub async fn hand_over(
+        &self,
+        group: &str,
+        span: StdDuration,
+        heir: &str,
+    ) -> Result<(), NoSuchGroup> {
+        self.step_down_for(group, span, Some(member_id(heir))).await
+    }
+
+    async fn step_down_for(
+        &self,
+        group: &str,
+        span: StdDuration,
+        heir: Option<MemberId>,
+    ) -> Result<(), NoSuchGroup> {
         let Some(outside) = self.outside(group) else {
             return Err(NoSuchGroup(group.to_owned()));
         };
@@ -317,6 +341,7 @@ impl Handle {
             control: self.control.clone(),
             group: group.to_owned(),
             span: Duration(span.as_nanos().min(u128::from(u64::MAX)) as u64),
+            heir,
             done,
         };
         outside.desk.hand_in(wish).await;

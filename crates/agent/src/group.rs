@@ -470,10 +470,20 @@ impl Group {
         self.seat.start(now);
     }
 
-    /// Gives up leadership and takes no part for `span`. Where it can, it follows whoever leads.
-    pub(crate) fn step_down(&mut self, now: Instant, span: Duration, out: &mut Outbox) {
+    /// Gives up leadership and takes no part for `span`. Where it can, it follows whoever leads. What it holds goes to
+    /// `heir`, if there is one.
+    pub(crate) fn step_down(
+        &mut self,
+        now: Instant,
+        span: Duration,
+        heir: Option<MemberId>,
+        out: &mut Outbox,
+    ) {
         if !matches!(self.standing, Standing::Partaking) {
             return;
+        }
+        if let Some(heir) = heir {
+            self.hand_over(now, heir, out);
         }
         self.seat.leave(now);
         if self.config.protocol.needs_view()

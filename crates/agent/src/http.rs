@@ -6,7 +6,7 @@
 //! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
 //! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
-//! | `POST /v1/groups/{group}/step-down?for=10s` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended |
+//! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended |
 //!
 //! Errors are `{"error": ..}`. Nobody beyond this host gets in, and no web page that a browser of this
 //! host shows: not by a name of its own that leads here (the host must be a loopback's), nor by a form
@@ -137,24 +137,49 @@ async fn step_down(
         let what = "the header `Hustings-Request: 1` is missing: it keeps web pages from steering this agent";
         return Err(Refusal(StatusCode::FORBIDDEN, what.to_owned()));
     }
-    let span = step_down_for(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
-    let stepped_down = agent
-        .step_down(&group, StdDuration::from_nanos(span.0))
-        .await;
+    let wish = Wish::parse(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
+    let (span, time) = (wish.span, StdDuration::from_nanos(wish.span.0));
+    let stepped_down = match &wish.heir {
+        Some(heir) => agent.hand_over(&group, time, heir).await,
+        None => agent.step_down(&group, time).await,
+    };
     stepped_down.map_err(|_| no_such_group(&agent, &group))?;
     Ok(Json(json!({ "group": group, "for": span.to_string() })))
 }
 
-/// The span in `for=10s`.
-fn step_down_for(query: Option<&str>) -> Result<Duration, String> {
-    let Some(query) = query.filter(|it| !it.is_empty()) else {
-        return Ok(STEP_DOWN_FOR);
-    };
-    let Some(span) = query.strip_prefix("for=").filter(|it| !it.contains('&')) else {
-        return Err(format!(
-            "query `{query}`: only for=DURATION is known, as in for=10s"
-        ));
-    };
+/// For how long to step down, and for whom.
+struct Wish {
+    span: Duration,
+    heir: Option<String>,
+}
+
+impl Wish {
+    /// What `for=10s&to=NAME` says; each may be left out.
+    fn parse(query: Option<&str>) -> Result<Self, String> {
+        let (mut span, mut heir) = (None, None);
+        for part in query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|it| !it.is_empty())
+        {
+            match part.split_once('=') {
+                Some(("for", text)) if span.is_none() => span = Some(step_down_for(text)?),
+                Some(("to", name)) if heir.is_none() && !name.is_empty() => {
+                    heir = Some(name.to_owned());
+                }
+                _ => {
+                    return Err(format!(
+                        "query `{part}`: for=DURATION and to=NAME are known, once each, as in for=10s&to=beta"
+                    ));
+                }
+            }
+        }
+        let span = span.unwrap_or(STEP_DOWN_FOR);
+        Ok(Self { span, heir })
+    }
+}
+
+fn step_down_for(span: &str) -> Result<Duration, String> {
     let span =
         crate::config::values::some_time(span).map_err(|what| format!("for={span}: {what}"))?;
     match span > LONGEST_STEP_DOWN {
@@ -226,7 +251,7 @@ fn is_this_host(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_this_host, step_down_for};
+    use super::{Wish, is_this_host};
     use hustings_protocol::Duration;
 
     #[test]
@@ -257,11 +282,9 @@ mod tests {
 
     #[test]
     fn a_step_down_lasts_as_long_as_asked() {
-        assert_eq!(step_down_for(None), Ok(Duration::from_secs(10)));
-        assert_eq!(
-            step_down_for(Some("for=250ms")),
-            Ok(Duration::from_millis(250))
-        );
+        let span = |query| Wish::parse(query).map(|wish| wish.span);
+        assert_eq!(span(None), Ok(Duration::from_secs(10)));
+        assert_eq!(span(Some("for=250ms")), Ok(Duration::from_millis(250)));
         for query in [
             "for=",
             "for=5",
@@ -270,7 +293,7 @@ mod tests {
             "four=10s",
             "for=1s&for=2s",
         ] {
-            assert!(step_down_for(Some(query)).is_err(), "{query}");
+            assert!(Wish::parse(Some(query)).is_err(), "{query}");
         }
     }
 }

@@ -254,9 +254,14 @@ impl Loop {
                 // Whoever asked may have gone meanwhile.
                 let _ = answer.send(self.status());
             }
-            Control::StepDown { group, span, done } => {
+            Control::StepDown {
+                group,
+                span,
+                heir,
+                done,
+            } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.step_down(now, span, &mut self.outbox);
+                    group.step_down(now, span, heir, &mut self.outbox);
                 }
                 self.flush();
                 let _ = done.send(());

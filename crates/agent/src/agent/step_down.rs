@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use hustings_protocol::Duration;
+use hustings_protocol::{Duration, MemberId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Control;
@@ -18,6 +18,7 @@ pub struct StepDown {
     pub(super) control: mpsc::Sender<Control>,
     pub(super) group: String,
     pub(super) span: Duration,
+    pub(super) heir: Option<MemberId>,
     pub(super) done: oneshot::Sender<()>,
 }
 
@@ -28,6 +29,7 @@ impl StepDown {
         let control = Control::StepDown {
             group: self.group,
             span: self.span,
+            heir: self.heir,
             done,
         };
         // An agent that has ended leads nothing.

@@ -44,6 +44,8 @@ pub(super) struct Tenancy {
     occupancy: Occupancy,
     /// Named no longer while it held: when its work has stopped, it gives tenure up.
     is_leaving: bool,
+    /// For whom, if not for whom the election names.
+    heir: Option<MemberId>,
     /// What its user was told that it holds.
     fence: Option<Fence>,
     /// Who said last that it holds.
@@ -127,6 +129,7 @@ impl Tenancy {
             authority,
             occupancy,
             is_leaving: false,
+            heir: None,
             fence: None,
             holder: None,
             tell_at: None,
@@ -208,11 +211,22 @@ impl Group {
         self.act_on_tenure(now, acts, out);
     }
 
+    /// Gives tenure up for another member. Before the election hears that this one leaves: whoever it names then comes
+    /// too late.
+    pub(super) fn hand_over(&mut self, now: Instant, heir: MemberId, out: &mut Outbox) {
+        self.tenancy.heir = Some(heir);
+        self.nominate(now, false, out);
+    }
+
     /// Gives tenure up, if it is to and the work has stopped.
     pub(crate) fn leave_tenure(&mut self, now: Instant, out: &mut Outbox) {
         if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
             self.tenancy.is_leaving = false;
-            self.ask_authority(now, Request::Release, out);
+            let request = match self.tenancy.heir.take() {
+                Some(to) => Request::Transfer { to },
+                None => Request::Release,
+            };
+            self.ask_authority(now, request, out);
         }
     }
 
@@ -317,7 +331,7 @@ impl Group {
         self.act_on_tenure(now, acts, out);
         if self.tenancy.authority.is_stuck() && self.is_nominee() && self.tenancy.fence.is_none() {
             // It cannot get tenure, and whoever can would not try while this one is named.
-            self.step_down(now, STAND_ASIDE_FOR, out);
+            self.step_down(now, STAND_ASIDE_FOR, None, out);
         }
     }
 
@@ -379,7 +393,7 @@ impl Group {
         }
         let mut voters = self.tenancy.voters.iter_mut();
         let Some(voter) = voters.find(|it| it.id == to) else {
-            self.counters.unsent += 1;
+            self.broadcast(now, &body, out); // an heir that was never heard
             return;
         };
         let (since, times) = match voter.called {

@@ -26,6 +26,10 @@ pub(crate) struct StepDown {
           value_parser = values::some_time)]
     span: Duration,
 
+    /// Hand tenure to this member, where voters grant it. Default: to whomever the election names
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+
     #[command(flatten)]
     agent: ClientOptions,
 }
@@ -39,15 +43,26 @@ const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
 
 impl StepDown {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Self { group, span, agent } = self;
-        if group.contains(['/', '?', '#', '%', ' ']) || group.is_empty() {
+        let Self {
+            group,
+            span,
+            to,
+            agent,
+        } = self;
+        let is_name =
+            |name: &str| !name.contains(['/', '?', '#', '%', '&', ' ']) && !name.is_empty();
+        if !is_name(&group) {
             return Err(Failure::Usage(format!(
                 "{} `{group}` is no group's name: choose one that `hustings status` lists",
                 environment::given_by("--group")
             )));
         }
+        if let Some(name) = to.as_ref().filter(|name| !is_name(name)) {
+            return Err(Failure::Usage(format!("--to `{name}` is no member's name")));
+        }
+        let heir = to.map_or_else(String::new, |name| format!("&to={name}"));
         let client = agent.client();
-        let path = format!("/v1/groups/{group}/step-down?for={span}");
+        let path = format!("/v1/groups/{group}/step-down?for={span}{heir}");
         let answered = tell_if_slow(&group);
         let answer = client.post(&path);
         drop(answered);

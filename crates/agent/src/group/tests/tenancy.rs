@@ -116,9 +116,9 @@ impl Field {
         (leader, fence)
     }
 
-    fn step_down(&mut self, index: usize) {
+    fn step_down(&mut self, index: usize, heir: Option<usize>) {
         let mut out = Outbox::new();
-        self.members[index].step_down(self.now, Duration::from_secs(5), &mut out);
+        self.members[index].step_down(self.now, Duration::from_secs(5), heir.map(id), &mut out);
         self.post(index, out);
     }
 }
@@ -172,10 +172,26 @@ fn after_the_loss_of_a_host_nobody_leads_before_its_tenure_has_ended() {
 fn who_steps_down_gives_tenure_up_and_the_next_need_not_wait() {
     let mut field = Field::fenced(Takeover::Never);
     let (former, fence) = field.settled_on(&ALL);
-    field.step_down(former);
+    field.step_down(former, None);
     field.run(Duration::from_millis(50));
     let (next, higher) = field.settled_on(&ALL);
     assert!(next != former && higher > fence);
+}
+
+#[test]
+fn tenure_is_handed_to_a_named_member_whomever_the_election_names() {
+    for heir in 1..5 {
+        let mut field = Field::fenced(Takeover::Never);
+        let (former, fence) = field.settled_on(&ALL);
+        assert_eq!(former, 0, "the best of all");
+        field.step_down(former, Some(heir));
+        field.run(Duration::from_millis(100));
+        let (next, higher) = field.settled_on(&ALL);
+        assert_eq!(next, heir);
+        assert!(higher > fence);
+        field.run(TTL * 5);
+        assert_eq!(field.settled_on(&ALL), (next, higher), "nobody unseats it");
+    }
 }
 
 #[test]
@@ -183,7 +199,7 @@ fn while_work_goes_on_tenure_is_kept_and_only_then_given_up() {
     let mut field = Field::fenced(Takeover::Never);
     let (former, _) = field.settled_on(&ALL);
     let work = field.members[former].occupancy().begin();
-    field.step_down(former);
+    field.step_down(former, None);
     field.run(TTL * 3);
     assert_eq!(
         field.leaders(),
