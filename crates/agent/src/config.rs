@@ -161,6 +161,11 @@ impl ProtocolConfig {
         }
     }
 
+    /// Whether a leader that works stays, whoever else comes.
+    pub(crate) fn keeps_leaders(&self) -> bool {
+        matches!(self, Self::Announce(config) if config.takeover == announce::Takeover::Never)
+    }
+
     /// After how long others may have missed a leader that does not run; none if never.
     pub(crate) fn longest_pause(&self) -> Option<Duration> {
         match self {

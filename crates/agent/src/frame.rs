@@ -96,6 +96,11 @@ pub enum Body<'a> {
     },
     /// What I had granted to somebody else was given up: ask again, if you wait for it.
     Freed,
+    /// I hand my tenure to one member: whoever else waits for it, let that one be first.
+    HandsOver {
+        /// Who is to have it.
+        to: MemberId,
+    },
     /// I hold tenure. For people to see: nobody acts on it.
     Holds {
         /// Its number.

@@ -4,10 +4,13 @@
 
 mod acting;
 mod finding;
+mod handover;
 mod muster;
+mod promptness;
 mod survey;
 mod suspicion;
 mod tenancy;
+mod tenure_status;
 #[cfg(test)]
 mod tests;
 
@@ -36,11 +39,13 @@ use crate::record::Recorder;
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
 use finding::Finding;
+use handover::Handover;
 use muster::Muster;
 use survey::Survey;
 use suspicion::Suspicion;
+pub use tenancy::Refusal;
 use tenancy::Tenancy;
-pub use tenancy::{Refusal, TenureStatus, VoterStatus};
+pub use tenure_status::{TenureStatus, VoterStatus};
 
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +86,7 @@ pub(crate) struct Group {
     nominee: Option<MemberId>,
     tenancy: Tenancy,
     survey: Option<Survey>,
+    handover: Option<Handover>,
     /// None where leaders are not told apart by who follows them.
     muster: Option<Muster>,
     /// Of the leader.
@@ -166,6 +172,7 @@ impl Group {
             nominee: None,
             tenancy,
             survey: None,
+            handover: None,
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
             abstains_until: None,
@@ -308,8 +315,10 @@ impl Group {
             } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
             Body::Tenure { .. } => {} // for another one, who is looked for
             Body::Freed => self.on_freed(now, out),
+            Body::HandsOver { to } => self.on_hands_over(now, to),
             Body::Holds { fence, lasts_ns } => {
                 self.on_holds(now, sender.id, fence, Duration(lasts_ns));
+                self.note_heir(now, sender.id, out);
             }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello { alone } => {
@@ -368,6 +377,7 @@ impl Group {
                 "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
             );
             self.counters.namesakes += 1;
+            self.resign_tenure(now, out);
             self.standing = Standing::Refused(from);
             self.publish(now, None, out);
         } else if frame.sender.born() > self.born {
@@ -402,6 +412,7 @@ impl Group {
         self.pass_muster(now, out);
         self.pass_suspicion(now, out);
         self.pass_tenure(now, out);
+        self.pass_handover(now, out);
         self.seat.pass(now);
         self.act(now, out);
     }
@@ -419,6 +430,7 @@ impl Group {
                     self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),
                     self.tenancy.due(),
+                    self.handover.as_ref().map(Handover::due),
                 ];
                 times.into_iter().flatten().min()
             }
@@ -482,9 +494,13 @@ impl Group {
         if !matches!(self.standing, Standing::Partaking) {
             return;
         }
-        if let Some(heir) = heir {
-            self.hand_over(now, heir, out);
+        if let Some(heir) = heir
+            && self.tenancy.fence().is_some()
+        {
+            self.hand_over(now, span, heir, out);
+            return; // and leaves when the heir has it
         }
+        self.resign_tenure(now, out);
         self.seat.leave(now);
         if self.config.protocol.needs_view()
             && let Some(membership) = &mut self.membership
@@ -497,6 +513,7 @@ impl Group {
         if let Some(seat) = election::onlooker(self.config.protocol, span, rng, recorder) {
             self.seat = seat;
             self.seat.start(now);
+            self.act(now, out);
         }
     }
 
@@ -514,7 +531,7 @@ impl Group {
                 membership.leave();
             }
             self.act(now, out);
-            self.nominate(now, false, out);
+            self.resign_tenure(now, out);
             self.standing = Standing::Gone;
         }
     }

@@ -28,6 +28,9 @@ const BUFFER_BYTES: usize = 2_048;
 /// How many datagrams are taken before timers are looked at again.
 const MOST_AT_ONCE: usize = 64;
 
+/// Timers do not count the time that the machine is suspended, the clock does: so it is read again.
+const LONGEST_SLEEP: StdDuration = StdDuration::from_secs(1);
+
 /// An answer to an inquiry has come by then, or does not come.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
@@ -144,7 +147,7 @@ async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(due) => {
             let wait = StdDuration::from_nanos((due - clock::now()).0);
-            tokio::time::sleep(wait).await;
+            tokio::time::sleep(wait.min(LONGEST_SLEEP)).await;
         }
         None => std::future::pending().await,
     }

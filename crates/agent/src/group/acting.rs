@@ -149,8 +149,9 @@ impl Group {
             return;
         }
         let was_named = self.is_nominee();
-        if let Some(former) = std::mem::replace(&mut self.nominee, nominee) {
-            self.forget_holder(former);
+        self.nominee = nominee;
+        if let Some(nominee) = nominee {
+            self.doubt_holder(nominee);
         }
         self.end_contest();
         self.tell(now);

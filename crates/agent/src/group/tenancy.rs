@@ -1,8 +1,10 @@
 //! From nomination to tenure: whom the election names asks the authority, and leads only while that has
 //! granted it tenure.
 //!
-//! Who is named no longer stops first: its user is told that it does not lead, and when the user's work has
-//! stopped, tenure is given up. Until then it lasts, or another would begin too early.
+//! Where a leader that works is not unseated, who holds goes on to lead whomever the election names: it may name
+//! several in a row before it settles, and whoever it names waits. Elsewhere, and who steps down, stops first: its
+//! user is told that it does not lead, and when the user's work has stopped, tenure is given up. Until then
+//! it lasts, or another would begin too early.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,11 +14,13 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use super::promptness::{Asked, Promptness};
 use super::{Group, Outbox, Route, Standing};
 use crate::authority::last_words::LastWords;
 use crate::authority::occupancy::Occupancy;
 use crate::authority::quorum::Act;
 use crate::authority::{Authority, Word};
+use crate::config::presets::ANSWERS_IN_A_TTL;
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::seal::Rejected;
@@ -44,17 +48,22 @@ pub(super) struct Tenancy {
     occupancy: Occupancy,
     /// Named no longer while it held: when its work has stopped, it gives tenure up.
     is_leaving: bool,
+    /// Holds though the election names somebody else, who waits.
+    is_apart: bool,
     /// For whom, if not for whom the election names.
-    heir: Option<MemberId>,
+    pub(super) heir: Option<MemberId>,
     /// What its user was told that it holds.
     fence: Option<Fence>,
     /// Who said last that it holds.
     holder: Option<Holder>,
     tell_at: Option<Instant>,
+    /// Lets an heir be first.
+    pub(super) holds_back_until: Option<Instant>,
     /// Who asked this voter last, and may wait until somebody else gives tenure up.
     waits: Option<MemberId>,
-    voters: Vec<Voter>,
-    refusals: VecDeque<Refusal>,
+    pub(super) voters: Vec<Voter>,
+    promptness: Promptness,
+    pub(super) refusals: VecDeque<Refusal>,
     last_words: watch::Sender<LastWords>,
     /// What the last words are made of: they are made anew when it changes.
     worded: Option<(u64, Message)>,
@@ -66,15 +75,18 @@ struct Holder {
     id: MemberId,
     fence: Fence,
     until: Instant,
+    /// Whether the election has named it since.
+    was_named: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Voter {
-    name: String,
-    id: MemberId,
-    heard: Option<Instant>,
+pub(super) struct Voter {
+    pub(super) name: String,
+    pub(super) id: MemberId,
+    pub(super) heard: Option<Instant>,
     /// When it was first called of late, and how often since.
     called: Option<(Instant, u32)>,
+    asked: Asked,
 }
 
 /// An attempt at tenure that failed.
@@ -88,34 +100,6 @@ pub struct Refusal {
     pub times: u64,
 }
 
-/// What a member tells of its group's tenure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TenureStatus {
-    /// Who grants it.
-    pub authority: String,
-    /// Who holds it, as far as this member knows.
-    pub holder: Option<String>,
-    /// Its fence.
-    pub fence: Option<u64>,
-    /// How long it lasts yet, of this member's own, unless it is renewed.
-    pub remaining: Option<Duration>,
-    /// Those who grant it; empty if a store does.
-    pub voters: Vec<VoterStatus>,
-    /// Of a store: whether it answered when this member asked it last.
-    pub reachable: Option<bool>,
-    /// The latest attempts of this member that failed.
-    pub refusals: Vec<Refusal>,
-}
-
-/// One of those who grant tenure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VoterStatus {
-    /// Its name.
-    pub name: String,
-    /// When it was last heard; this member itself, always now.
-    pub heard: Option<Instant>,
-}
-
 impl Tenancy {
     pub(super) fn new(authority: Authority, occupancy: Occupancy) -> Self {
         let voter = |(name, id): (&String, MemberId)| Voter {
@@ -123,17 +107,21 @@ impl Tenancy {
             id,
             heard: None,
             called: None,
+            asked: Asked::default(),
         };
         Self {
             voters: authority.voters().map(voter).collect(),
             authority,
             occupancy,
             is_leaving: false,
+            is_apart: false,
             heir: None,
             fence: None,
             holder: None,
             tell_at: None,
+            holds_back_until: None,
             waits: None,
+            promptness: Promptness::default(),
             refusals: VecDeque::new(),
             last_words: watch::Sender::default(),
             worded: None,
@@ -149,7 +137,12 @@ impl Tenancy {
 
     pub(super) fn due(&self) -> Option<Instant> {
         let holder = self.holder.map(|it| it.until);
-        let times = [self.authority.due(), self.tell_at, holder];
+        let times = [
+            self.authority.due(),
+            self.tell_at,
+            holder,
+            self.holds_back_until,
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -200,8 +193,21 @@ impl Group {
             true => Request::Acquire,
             false => Request::Withdraw,
         };
-        self.tenancy.is_leaving = !is_named;
+        let keeps = self.tenancy.is_apart || self.config.protocol.keeps_leaders();
+        self.tenancy.is_apart = !is_named && keeps && self.tenancy.fence.is_some();
+        self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart;
         self.ask_authority(now, request, out);
+        self.leave_tenure(now, out);
+        if self.tenancy.is_apart {
+            self.tell_all(now, out); // the others have just heard that somebody else is named
+        }
+    }
+
+    /// Gives up what it holds, however it came by it, when its work has stopped.
+    pub(super) fn resign_tenure(&mut self, now: Instant, out: &mut Outbox) {
+        self.tenancy.is_apart = false;
+        self.tenancy.is_leaving = true;
+        self.ask_authority(now, Request::Withdraw, out);
         self.leave_tenure(now, out);
     }
 
@@ -209,13 +215,6 @@ impl Group {
     pub(crate) fn ask_authority(&mut self, now: Instant, request: Request, out: &mut Outbox) {
         let acts = self.tenancy.authority.request(now, request);
         self.act_on_tenure(now, acts, out);
-    }
-
-    /// Gives tenure up for another member. Before the election hears that this one leaves: whoever it names then comes
-    /// too late.
-    pub(super) fn hand_over(&mut self, now: Instant, heir: MemberId, out: &mut Outbox) {
-        self.tenancy.heir = Some(heir);
-        self.nominate(now, false, out);
     }
 
     /// Gives tenure up, if it is to and the work has stopped.
@@ -245,6 +244,9 @@ impl Group {
         let mut voters = self.tenancy.voters.iter_mut();
         if let Some(voter) = voters.find(|it| it.id == sender.id) {
             voter.heard = Some(now);
+            if let Some(took) = voter.asked.answered(now) {
+                self.look_at_promptness(took);
+            }
         }
         if self.answers_survey(sender.id, message) {
             return;
@@ -254,6 +256,23 @@ impl Group {
             Err(why) => self.counters.reject(why),
         }
         self.note_who_waits(now, sender.id, message, out);
+    }
+
+    /// Where voters take longer than the ttl allows nobody gets tenure, or keeps it.
+    fn look_at_promptness(&mut self, took: Duration) {
+        let Some(ttl) = self.config.authority.ttl() else {
+            return;
+        };
+        let allowed = Duration(ttl.0 / ANSWERS_IN_A_TTL);
+        if let Some(median) = self.tenancy.promptness.note(took, allowed) {
+            let least = Duration::from_millis((median * ANSWERS_IN_A_TTL).0 / 1_000_000 + 1);
+            tracing::warn!(
+                "group `{}`: voters answer after {:.0} ms, and ttl {ttl} allows {:.0} ms: raise ttl to {least} or more, on all members",
+                self.config.name,
+                median.as_secs_f64() * 1e3,
+                allowed.as_secs_f64() * 1e3,
+            );
+        }
     }
 
     /// Members with different lists of voters must not add their votes up.
@@ -287,7 +306,8 @@ impl Group {
 
     /// Somebody gave tenure up: if this member waits for it, it asks again.
     pub(super) fn on_freed(&mut self, now: Instant, out: &mut Outbox) {
-        if self.is_nominee() && self.tenancy.fence.is_none() {
+        let holds_back = self.handover.is_some() || self.tenancy.holds_back_until.is_some();
+        if self.is_nominee() && self.tenancy.fence.is_none() && !holds_back {
             self.ask_authority(now, Request::Acquire, out);
         }
     }
@@ -303,13 +323,18 @@ impl Group {
             id: from,
             fence,
             until: now + lasts.min(TOLD_FOR),
+            was_named: self.nominee == Some(from),
         });
         self.tell(now);
     }
 
-    /// The election names another one than `former`: what that one said of itself is past.
-    pub(super) fn forget_holder(&mut self, former: MemberId) {
-        self.tenancy.holder.take_if(|it| it.id == former);
+    /// The election names `nominee`. If it named the holder before, what that one said of itself is past.
+    pub(super) fn doubt_holder(&mut self, nominee: MemberId) {
+        match &mut self.tenancy.holder {
+            Some(holder) if holder.id == nominee => holder.was_named = true,
+            Some(holder) if holder.was_named => self.tenancy.holder = None,
+            Some(_) | None => {}
+        }
     }
 
     /// Somebody has come up, and should know who holds.
@@ -350,6 +375,10 @@ impl Group {
         }
         let acts = self.tenancy.authority.pass(now);
         self.act_on_tenure(now, acts, out);
+        let is_due = |at: &mut Instant| *at <= now;
+        if self.tenancy.holds_back_until.take_if(is_due).is_some() {
+            self.on_freed(now, out);
+        }
         if self.tenancy.tell_at.is_some_and(|at| at <= now) {
             self.tell_all(now, out);
         }
@@ -381,6 +410,14 @@ impl Group {
         message: &[u8],
         out: &mut Outbox,
     ) {
+        let is_question =
+            postcard::from_bytes(message).is_ok_and(|it: Message| it.question().is_some());
+        let mut others = self.tenancy.voters.iter_mut();
+        if let Some(voter) = others.find(|it| it.id == to)
+            && is_question
+        {
+            voter.asked.ask(now);
+        }
         let voters = self.tenancy.authority.voters_id();
         let body = Body::Tenure {
             to,
@@ -416,6 +453,7 @@ impl Group {
             return;
         }
         let before = std::mem::replace(&mut self.tenancy.fence, fence);
+        self.tenancy.is_apart = fence.is_some() && !self.is_nominee();
         self.tell(now);
         match (before, fence) {
             (_, Some(_)) => self.tell_all(now, out),
@@ -517,31 +555,6 @@ impl Group {
         if let Authority::Store { clerk, .. } = self.tenancy.authority {
             clerk.finish().await;
         }
-    }
-
-    pub(super) fn tenure_status(&self, now: Instant) -> Option<TenureStatus> {
-        let authority = self.tenancy.authority.name()?;
-        let own = self.tenancy.authority.holds(now);
-        let own = own.map(|held| (self.member.clone(), held.fence));
-        let other = self.tenancy.holder();
-        let holder = own.or_else(|| other.map(|(id, fence)| (self.describe(id).name, fence)));
-        let heard = |voter: &Voter| match voter.id == self.me.id {
-            true => Some(now),
-            false => voter.heard,
-        };
-        let voters = self.tenancy.voters.iter().map(|voter| VoterStatus {
-            name: voter.name.clone(),
-            heard: heard(voter),
-        });
-        Some(TenureStatus {
-            authority,
-            fence: holder.as_ref().map(|(_, fence)| fence.0),
-            holder: holder.map(|(name, _)| name),
-            remaining: self.tenancy.authority.holds(now).map(|it| it.until - now),
-            voters: voters.collect(),
-            reachable: self.tenancy.authority.is_reachable(),
-            refusals: self.tenancy.refusals.iter().cloned().collect(),
-        })
     }
 }
 
