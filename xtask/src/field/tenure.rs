@@ -6,6 +6,7 @@
 mod check;
 mod evidence;
 mod figures;
+mod home;
 mod round;
 mod scene;
 mod schedule;

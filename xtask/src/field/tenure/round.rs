@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use super::TTL_MS;
 use super::check::Pause;
-use super::scene::Scene;
+use super::scene::{Calendar, Scene};
 use super::schedule::{Fault, Kind, Round, Whom};
 use crate::Result;
 use crate::field::ground::MEMBERS;
@@ -16,9 +16,6 @@ use crate::field::measure::{milliseconds, now_ns};
 
 /// A group in which all are well has a holder by then.
 const HOLDER_WITHIN: Duration = Duration::from_secs(5);
-
-/// How far a calendar is set back and forward: more than a day, so that midnight makes no difference.
-const JUMPS: [&str; 2] = ["-3d", "+3d"];
 
 /// How a round went.
 #[derive(Debug, Clone, Default)]
@@ -136,7 +133,10 @@ impl Underway {
                 scene.start(member)?;
             }
             Kind::Clock { forward, restarts } => {
-                scene.set_calendar(JUMPS[usize::from(forward)])?;
+                scene.set_calendar(match forward {
+                    true => Calendar::SetForward,
+                    false => Calendar::SetBack,
+                })?;
                 it.restart(scene, restarts)?;
             }
         }
@@ -170,7 +170,7 @@ impl Underway {
                 if restarts {
                     require_wrong_date(scene, member)?;
                 }
-                scene.set_calendar("+0")?;
+                scene.set_calendar(scene.usual_calendar())?;
             }
         }
         Ok(None)

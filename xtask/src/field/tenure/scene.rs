@@ -11,16 +11,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::TTL_MS;
 use super::evidence::numbers;
+use super::home::Home;
 use super::schedule::Life;
 use crate::Result;
 use crate::field::ground::{MEMBERS, PORT};
-use crate::field::hosts::{Hosts, address, run};
+use crate::field::hosts::{Hosts, address};
 use crate::field::measure::now_ns;
 
 const KEY: &str = "3333333333333333333333333333333333333333333333333333333333333333";
-
-/// Of a voter's disk.
-const DISK_BYTES: u64 = 64 * 1024;
 
 /// How long a process that was asked to stop may take.
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
@@ -46,9 +44,20 @@ pub(super) struct Scene<'a> {
     voters: usize,
     /// Who has a calendar of its own.
     unpunctual: usize,
+    calendar: Calendar,
+    /// Whether it was started while its calendar was set forward.
+    began_ahead: bool,
     writers: Vec<Option<Writer>>,
     /// How many processes were started so far.
     started: u32,
+}
+
+/// What a member takes for the date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calendar {
+    Right,
+    SetBack,
+    SetForward,
 }
 
 struct Writer {
@@ -58,39 +67,28 @@ struct Writer {
     belief: PathBuf,
 }
 
-/// A directory with a small disk for each voter, gone when dropped.
-struct Home {
-    path: PathBuf,
-    disks: Vec<PathBuf>,
-    /// Somebody may want to look into what went wrong.
-    is_kept: bool,
-}
-
 impl<'a> Scene<'a> {
     /// A new group, of which nobody runs yet.
     pub(super) fn set(hosts: &'a Hosts, programs: Programs<'a>, life: &Life) -> Result<Self> {
         let voters = life.voters;
         let group = format!("tenure-{}", now_ns());
-        let mut home = Home {
-            path: std::env::temp_dir().join(&group),
-            disks: Vec::new(),
-            is_kept: false,
-        };
-        fs::create_dir(&home.path)?;
+        let mut home = Home::make(&group)?;
         for voter in 0..voters {
             home.mount(&name(voter))?;
         }
-        let scene = Self {
+        let mut scene = Self {
             hosts,
             programs,
             home,
             group,
             voters,
             unpunctual: life.unpunctual,
+            calendar: Calendar::Right,
+            began_ahead: false,
             writers: (0..MEMBERS).map(|_| None).collect(),
             started: 0,
         };
-        scene.set_calendar("+0")?;
+        scene.set_calendar(Calendar::Right)?;
         scene.found()?;
         Ok(scene)
     }
@@ -162,11 +160,23 @@ impl<'a> Scene<'a> {
             .args([
                 "--key", KEY, "--bind", &place, "--listen", "300ms", "--state",
             ])
-            .arg(self.home.disk(member));
+            .arg(self.home.disk(&name(member)));
     }
 
     fn calendar(&self) -> PathBuf {
         self.home.path.join("calendar")
+    }
+
+    /// A process of the member with a calendar of its own goes by it, and by no other clock but the machine's.
+    fn go_by_calendar(&self, member: usize, command: &mut Command) -> Result<()> {
+        if member == self.unpunctual {
+            command
+                .env("LD_PRELOAD", library()?)
+                .env("FAKETIME_TIMESTAMP_FILE", self.calendar())
+                .env("FAKETIME_NO_CACHE", "1")
+                .env("DONT_FAKE_MONOTONIC", "1");
+        }
+        Ok(())
     }
 }
 
@@ -182,19 +192,13 @@ impl Scene<'_> {
             return Ok(());
         }
         self.started += 1;
+        self.began_ahead |= member == self.unpunctual && self.calendar == Calendar::SetForward;
         let log = format!("{}.{}.log", name(member), self.started);
         let log = self.home.path.join(log);
         let mut command = self.on_host(member, self.programs.writer);
         self.membership(member, &mut command);
         command.arg("--to").arg(&self.home.path);
-        if member == self.unpunctual {
-            // Its calendar, and no other clock.
-            command
-                .env("LD_PRELOAD", library()?)
-                .env("FAKETIME_TIMESTAMP_FILE", self.calendar())
-                .env("FAKETIME_NO_CACHE", "1")
-                .env("DONT_FAKE_MONOTONIC", "1");
-        }
+        self.go_by_calendar(member, &mut command)?;
         command.stdout(Stdio::null()).stderr(File::create(&log)?);
         let process = command.spawn()?;
         let belief = format!("belief.{}.{}", name(member), process.id());
@@ -243,14 +247,16 @@ impl Scene<'_> {
 
     /// Fills the disk of a voter up.
     pub(super) fn fill(&self, voter: usize) -> Result<()> {
-        let mut file = File::create(self.home.disk(voter).join("filler"))?;
+        let mut file = File::create(self.home.disk(&name(voter)).join("filler"))?;
         let page = [0; 4096];
         while file.write_all(&page).is_ok() {}
         Ok(())
     }
 
     pub(super) fn free(&self, voter: usize) -> Result<()> {
-        Ok(fs::remove_file(self.home.disk(voter).join("filler"))?)
+        Ok(fs::remove_file(
+            self.home.disk(&name(voter)).join("filler"),
+        )?)
     }
 
     /// Deletes what a voter has promised.
@@ -260,7 +266,9 @@ impl Scene<'_> {
 
     /// Makes a voter one again whose disk was lost, while it does not run.
     pub(super) fn replace(&self, voter: usize) -> Result<()> {
-        let output = self.init(voter).output()?;
+        let mut init = self.init(voter);
+        self.go_by_calendar(voter, &mut init)?;
+        let output = init.output()?;
         match output.status.success() && self.promise(voter).exists() {
             true => Ok(()),
             false => Err(String::from_utf8_lossy(&output.stderr).into()),
@@ -269,15 +277,31 @@ impl Scene<'_> {
 
     fn promise(&self, voter: usize) -> PathBuf {
         let file = format!("{}.voter", self.group);
-        self.home.disk(voter).join(file)
+        self.home.disk(&name(voter)).join(file)
     }
 
-    /// By how much the calendar of the one that has its own is ahead of the machine's, as `+1d`.
-    pub(super) fn set_calendar(&self, ahead: &str) -> Result<()> {
+    /// Sets the calendar of the one that has its own.
+    pub(super) fn set_calendar(&mut self, calendar: Calendar) -> Result<()> {
+        self.calendar = calendar;
+        let ahead = match calendar {
+            Calendar::Right => "+0",
+            // More than a day, so that midnight makes no difference.
+            Calendar::SetBack => "-3d",
+            Calendar::SetForward => "+3d",
+        };
         // In one piece: it may be read at any time.
         let new = self.home.path.join("calendar.new");
         fs::write(&new, ahead)?;
         Ok(fs::rename(new, self.calendar())?)
+    }
+
+    /// What it goes by when nothing is done to it. Lives are numbered by the calendar: a member that began one in
+    /// the future is not heard by those who knew it until that has come, so it stays there.
+    pub(super) fn usual_calendar(&self) -> Calendar {
+        match self.began_ahead {
+            true => Calendar::SetForward,
+            false => Calendar::Right,
+        }
     }
 }
 
@@ -343,8 +367,7 @@ impl Scene<'_> {
 
     /// What they leave behind is not removed.
     pub(super) fn keep(&mut self) {
-        self.home.is_kept = true;
-        println!("kept: {}", self.home.path.display());
+        self.home.keep();
     }
 
     /// Ends all.
@@ -357,34 +380,6 @@ impl Drop for Scene<'_> {
     fn drop(&mut self) {
         // The disks are in use until then. What cannot be killed has ended.
         let _ = self.end_all();
-    }
-}
-
-impl Home {
-    fn disk(&self, member: usize) -> PathBuf {
-        self.path.join(format!("disk.{}", name(member)))
-    }
-
-    fn mount(&mut self, voter: &str) -> Result<()> {
-        let disk = self.path.join(format!("disk.{voter}"));
-        fs::create_dir(&disk)?;
-        let size = format!("size={DISK_BYTES}");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&disk);
-        run(&mut mount)?;
-        self.disks.push(disk);
-        Ok(())
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        for disk in &self.disks {
-            let _ = run(Command::new("umount").arg("--lazy").arg(disk));
-        }
-        if !self.is_kept {
-            let _ = fs::remove_dir_all(&self.path);
-        }
     }
 }
 
