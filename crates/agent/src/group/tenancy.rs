@@ -356,6 +356,7 @@ impl Group {
     ) {
         let body = Body::Tenure { to, message };
         if let Some(address) = self.address_of(to) {
+            self.counters.tenure_sent += 1;
             self.send(Route::To(address), &body, out);
             return;
         }
@@ -370,6 +371,7 @@ impl Group {
         };
         if times < CALLS {
             voter.called = Some((since, times + 1));
+            self.counters.tenure_sent += 1;
             self.broadcast(now, &body, out);
         }
     }
