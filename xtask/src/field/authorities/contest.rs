@@ -60,11 +60,7 @@ pub(super) enum Part {
 
 impl<'a> Contest<'a> {
     /// A new one, in which nobody takes part yet.
-    pub(super) fn new(
-        ring: Ring<'a>,
-        contender: Contender,
-        ttl: Option<Duration>,
-    ) -> Result<Self> {
+    pub(super) fn new(ring: Ring<'a>, contender: Contender, ttl: Option<Duration>) -> Result<Self> {
         let group = format!("cost-{}", now_ns());
         let home = std::env::temp_dir().join(&group);
         fs::create_dir(&home)?;

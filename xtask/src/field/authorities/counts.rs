@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::contender::Contender;
 use super::contest::{Contest, PATIENCE, Part, Ring, VOTERS};
+use super::stores::Store;
 use super::syncs::Syncs;
-use super::wire::{MemberMeter, Passed, StoreMeter};
+use super::wire::{MemberMeter, StoreMeter};
 use crate::Result;
 use crate::field::measure::{milliseconds, now_ns};
 use crate::field::spread::Spread;
@@ -25,7 +26,7 @@ const CANDIDATE: usize = VOTERS;
 const TIMES: usize = 5;
 
 /// So long that nobody renews while an acquisition is counted.
-const LONG_TTL: Duration = Duration::from_secs(60);
+const LONG_TTL: Duration = Duration::from_secs(600);
 
 /// Until voters know each other, and servers have nothing left to do.
 const SETTLES_IN: Duration = Duration::from_millis(1_500);
@@ -45,12 +46,13 @@ struct Cost {
 
 /// Counts for a contender, and prints its row.
 pub(super) fn run(ring: Ring<'_>, contender: Contender, table: &mut Table<'_>) -> Result<()> {
+    // First: what acquisitions leave behind ends later.
+    let (renew, every_ms) = renewal(ring, contender)?;
     let mut acquisitions = Vec::new();
     for _ in 0..TIMES {
         acquisitions.push(acquisition(ring, contender)?);
     }
     let acquire = median(&acquisitions);
-    let (renew, every_ms) = renewal(ring, contender)?;
     let number = |value: f64| match value.fract() == 0.0 {
         true => format!("{value:.0}"),
         false => format!("{value:.2}"),
@@ -112,23 +114,21 @@ fn renewal(ring: Ring<'_>, contender: Contender) -> Result<(Cost, Option<f64>)> 
     contest.desk.next(PATIENCE)?;
     thread::sleep(SETTLES_IN);
     let counting = Counting::begin(ring, contender, &contest)?;
-    let began = now_ns();
-    let before = counting.read()?;
-    let passed_before = counting.passed()?;
+    let (began, before) = (now_ns(), counting.read()?);
+    let renewed = ring.stores.etcd_renewals()?;
     // Some renewals of each: twenty and more, but two of the one that renews every twenty seconds.
     let window = contender.ttl().map_or(SETTLES_IN, |ttl| ttl * 7);
     thread::sleep(window.clamp(Duration::from_secs(6), Duration::from_secs(45)));
-    let (after, passed) = (counting.read()?, counting.passed()?);
+    let after = counting.read()?;
     let took_ms = milliseconds(began, now_ns());
-    let renewals = match contender.ttl() {
-        None => return Ok((after.less(before), None)),
+    let cost = after.less(before);
+    let renewals = match (contender.store(), contender.ttl()) {
+        (_, None) => return Ok((cost, None)),
+        (Some(Store::Etcd), _) => (ring.stores.etcd_renewals()? - renewed) as f64,
         // Ours begin a renewal when a third is over.
-        Some(ttl) if contender.is_ours() => took_ms / (ttl.as_secs_f64() * 1e3 / 3.0),
-        // What another one asks while it holds, is asked to renew.
-        Some(_) => (passed.asked - passed_before.asked) as f64,
+        (_, Some(ttl)) => took_ms / (ttl.as_secs_f64() * 1e3 / 3.0),
     };
-    let cost = after.less(before).divided_by(renewals);
-    Ok((cost, Some(took_ms / renewals)))
+    Ok((cost.divided_by(renewals), Some(took_ms / renewals)))
 }
 
 /// A contest with all who vote in it, if anybody does.
@@ -189,8 +189,8 @@ impl<'a> Counting<'a> {
                     on_the_wire: meter.read()? as f64,
                 }
             }
-            Wire::Store(_) => {
-                let passed = self.passed()?;
+            Wire::Store(meter) => {
+                let passed = meter.read()?;
                 Cost {
                     messages: passed.messages as f64,
                     packets: passed.packets as f64,
@@ -199,13 +199,6 @@ impl<'a> Counting<'a> {
                 }
             }
         })
-    }
-
-    fn passed(&self) -> Result<Passed> {
-        match &self.wire {
-            Wire::Members(_) => Ok(Passed::default()),
-            Wire::Store(meter) => meter.read(),
-        }
     }
 
     /// What members say they have sent of questions about tenure and answers.

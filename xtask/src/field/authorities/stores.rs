@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::field::hosts::{Hosts, address, run};
+use crate::field::measure::now_ns;
 use crate::shell::find_program;
 
 const ETCD_PORT: u16 = 2379;
@@ -47,7 +48,8 @@ pub(super) struct Stores<'a> {
 
 impl<'a> Stores<'a> {
     /// Starts both, and waits until they answer.
-    pub(super) fn open(hosts: &'a Hosts, host: usize, home: PathBuf) -> Result<Self> {
+    pub(super) fn open(hosts: &'a Hosts, host: usize) -> Result<Self> {
+        let home = std::env::temp_dir().join(format!("stores-{}", now_ns()));
         fs::create_dir(&home)?;
         let mut stores = Self {
             hosts,
@@ -87,6 +89,17 @@ impl<'a> Stores<'a> {
         let children = children.unwrap_or_default();
         let children = children.split_whitespace().filter_map(|it| it.parse().ok());
         [server].into_iter().chain(children).collect()
+    }
+
+    /// How often etcd has renewed a lease.
+    pub(super) fn etcd_renewals(&self) -> Result<u64> {
+        let place = format!("/dev/tcp/{}/{ETCD_PORT}", address(self.host));
+        let script =
+            format!("exec 3<>{place}; printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3");
+        let mut command = self.hosts.command(self.host, "bash");
+        let output = command.args(["-c", &script]).output()?;
+        let metrics = String::from_utf8_lossy(&output.stdout).into_owned();
+        renewals(&metrics).ok_or_else(|| "etcd does not tell its renewals".into())
     }
 
     /// Begins a command on the stores' host that ends when this process does.
@@ -163,6 +176,15 @@ impl Drop for Stores<'_> {
     }
 }
 
+fn renewals(metrics: &str) -> Option<u64> {
+    let name = "etcd_debugging_lease_renewed_total ";
+    metrics
+        .lines()
+        .find_map(|line| line.strip_prefix(name))?
+        .parse()
+        .ok()
+}
+
 /// Debian keeps the server's programs in one directory a version, and not in the path.
 fn postgres_program(name: &str) -> Result<PathBuf> {
     if let Some(found) = find_program(name) {
@@ -176,4 +198,20 @@ fn postgres_program(name: &str) -> Result<PathBuf> {
     found.sort();
     let found = found.pop();
     found.ok_or_else(|| format!("{name} is missing: apt-get install postgresql").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::renewals;
+
+    #[test]
+    fn etcds_count_is_found_among_its_others() {
+        let metrics = "\
+# TYPE etcd_debugging_lease_renewed_total counter
+etcd_debugging_lease_renewed_total 17
+etcd_debugging_lease_revoked_total 3
+";
+        assert_eq!(renewals(metrics), Some(17));
+        assert_eq!(renewals(""), None);
+    }
 }

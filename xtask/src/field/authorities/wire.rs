@@ -14,8 +14,6 @@ pub(super) struct Passed {
     pub(super) packets: u64,
     /// Those that carry something: the others open, confirm and end connections.
     pub(super) messages: u64,
-    /// Of these, those to the store.
-    pub(super) asked: u64,
 }
 
 /// Packets between a store's host and the others.
@@ -30,11 +28,11 @@ impl<'a> StoreMeter<'a> {
         let port = store.port();
         // Whoever writes to a connection has the last packet of what it writes marked to be pushed through.
         let rules = format!(
-            "counter passed {{ }}\ncounter asked {{ }}\ncounter answered {{ }}\n\
+            "counter passed {{ }}\ncounter messages {{ }}\n\
              chain in {{ type filter hook input priority 0; iif != lo tcp dport {port} counter name passed; \
-             iif != lo tcp dport {port} tcp flags & psh == psh counter name asked; }}\n\
+             iif != lo tcp dport {port} tcp flags & psh == psh counter name messages; }}\n\
              chain out {{ type filter hook output priority 0; oif != lo tcp sport {port} counter name passed; \
-             oif != lo tcp sport {port} tcp flags & psh == psh counter name answered; }}"
+             oif != lo tcp sport {port} tcp flags & psh == psh counter name messages; }}"
         );
         hosts.filter(host, &rules)?;
         Ok(Self { hosts, host })
@@ -43,11 +41,9 @@ impl<'a> StoreMeter<'a> {
     /// So far.
     pub(super) fn read(&self) -> Result<Passed> {
         let counted = |name| counter(self.hosts, self.host, name);
-        let asked = counted("asked")?;
         Ok(Passed {
             packets: counted("passed")?,
-            messages: asked + counted("answered")?,
-            asked,
+            messages: counted("messages")?,
         })
     }
 }
@@ -114,11 +110,11 @@ mod tests {
     fn counters_are_read_by_name() {
         let listed = serde_json::json!({"nftables": [
             {"metainfo": {"version": "1.0.6"}},
-            {"counter": {"family": "inet", "name": "asked", "packets": 3, "bytes": 9}},
+            {"counter": {"family": "inet", "name": "messages", "packets": 3, "bytes": 9}},
             {"counter": {"family": "inet", "name": "passed", "packets": 7, "bytes": 9}},
         ]});
         assert_eq!(packets(&listed, "passed"), Some(7));
-        assert_eq!(packets(&listed, "asked"), Some(3));
-        assert_eq!(packets(&listed, "answered"), None);
+        assert_eq!(packets(&listed, "messages"), Some(3));
+        assert_eq!(packets(&listed, "asked"), None);
     }
 }
