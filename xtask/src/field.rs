@@ -1,6 +1,7 @@
 //! `cargo xtask field`: five hosts as network namespaces on one bridge, real agents, real faults, and
 //! the tables of what they did. `cargo xtask test --only field` is made of the same parts.
 
+pub(crate) mod authorities;
 pub(crate) mod bare;
 pub(crate) mod barrage;
 mod chance;
@@ -35,8 +36,11 @@ use table::Report;
     cargo xtask field                             everything: about half an hour\n  \
     cargo xtask field --only SIGKILL --trials 10  one row\n  \
     cargo xtask field --only busy --seconds 600   the quick setting, ten minutes under load\n  \
-    cargo xtask field --only tenure               how soon somebody holds tenure\n  \
-    cargo xtask field --tenure                    200 rounds of faults, and never two holders of tenure")]
+    cargo xtask field --only tenure               how soon somebody holds tenure
+  \
+    cargo xtask field --tenure                    200 rounds of faults, and never two holders of tenure
+  \
+    cargo xtask field --cost                      what tenure costs, by each authority and beside locks")]
 pub(crate) struct Options {
     /// Trials of each kind
     #[arg(long, default_value_t = 30)]
@@ -56,6 +60,9 @@ pub(crate) struct Options {
     /// The seed of the faults: to have the same ones again
     #[arg(long, requires = "tenure")]
     seed: Option<u64>,
+    /// Instead of all this: what tenure costs by each authority, beside `etcdctl` and an advisory lock
+    #[arg(long, conflicts_with_all = ["seconds", "tenure", "program"])]
+    cost: bool,
     /// Measure this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -75,12 +82,18 @@ impl Options {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     packages::provide(NeededBy::Field)?;
+    if options.cost {
+        packages::provide(NeededBy::Cost)?;
+    }
     if let Some(reason) = Hosts::missing() {
         return Err(reason.into());
     }
     if options.tenure {
         let hosts = Hosts::make(MEMBERS)?;
         return tenure::run(&hosts, options.rounds, options.seed);
+    }
+    if options.cost {
+        return authorities::run(options);
     }
     let program = match &options.program {
         Some(file) => file.canonicalize()?,
@@ -144,6 +157,7 @@ mod tests {
                 tenure: false,
                 rounds: 0,
                 seed: None,
+                cost: false,
                 program: None,
             };
             let chosen: Vec<&str> = options

@@ -54,6 +54,9 @@ enum Chore {
     /// Send or receive multicasts and do nothing else: the field measures what that costs
     #[command(hide = true)]
     Bare(field::bare::Options),
+    /// Say when it begins, and wait: what the field runs under tenure
+    #[command(hide = true)]
+    Worker(field::authorities::worker::Options),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Chore::Storm(options) => storm::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
         Chore::Bare(options) => field::bare::run(&options),
+        Chore::Worker(options) => field::authorities::worker::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

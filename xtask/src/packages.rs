@@ -10,6 +10,7 @@ pub(crate) enum NeededBy {
     Bench,
     Field,
     Authorities,
+    Cost,
 }
 
 /// A Debian package, seen to be there by a program that it brings.
@@ -51,25 +52,43 @@ const PACKAGES: &[Package] = &[
         name: "protobuf-compiler",
         program: "protoc",
         purpose: "makes code of etcd's interface",
-        needed_by: &[NeededBy::Authorities],
+        needed_by: &[NeededBy::Authorities, NeededBy::Cost],
     },
     Package {
         name: "etcd-server",
         program: "etcd",
         purpose: "is a store that grants tenure",
-        needed_by: &[NeededBy::Authorities],
+        needed_by: &[NeededBy::Authorities, NeededBy::Cost],
     },
     Package {
         name: "postgresql",
         program: "pg_ctlcluster",
         purpose: "is a store that grants tenure",
-        needed_by: &[NeededBy::Authorities],
+        needed_by: &[NeededBy::Authorities, NeededBy::Cost],
     },
     Package {
         name: "pgbouncer",
         program: "pgbouncer",
         purpose: "stands before PostgreSQL and shares its sessions out",
         needed_by: &[NeededBy::Authorities],
+    },
+    Package {
+        name: "etcd-client",
+        program: "etcdctl",
+        purpose: "is what tenure by etcd is measured against",
+        needed_by: &[NeededBy::Cost],
+    },
+    Package {
+        name: "postgresql-client",
+        program: "psql",
+        purpose: "is what tenure by PostgreSQL is measured against",
+        needed_by: &[NeededBy::Cost],
+    },
+    Package {
+        name: "strace",
+        program: "strace",
+        purpose: "counts how often servers sync their disks",
+        needed_by: &[NeededBy::Cost],
     },
     Package {
         name: "faketime",

@@ -13,6 +13,8 @@ pub struct Counters {
     pub heard: u64,
     /// Messages of the election among those sent.
     pub election_sent: u64,
+    /// Questions about tenure and answers to them among those sent, to voters and by them.
+    pub tenure_sent: u64,
     /// Could not be sent: the network refused, or nobody knows the member's address.
     pub unsent: u64,
     /// Shorter than the shortest frame.

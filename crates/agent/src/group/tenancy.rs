@@ -425,6 +425,7 @@ impl Group {
             message,
         };
         if let Some(address) = self.address_of(to) {
+            self.counters.tenure_sent += 1;
             self.send(Route::To(address), &body, out);
             return;
         }
@@ -439,6 +440,7 @@ impl Group {
         };
         if times < CALLS {
             voter.called = Some((since, times + 1));
+            self.counters.tenure_sent += 1;
             self.broadcast(now, &body, out);
         }
     }

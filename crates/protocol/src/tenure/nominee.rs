@@ -246,8 +246,23 @@ impl Nominee {
 impl Nominee {
     fn acquire(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         self.is_nominated = true;
-        if self.tenure.is_none() && self.phase == Phase::Resting {
-            self.go_on(post);
+        if self.tenure.is_some() {
+            return;
+        }
+        match self.phase {
+            Phase::Resting => self.go_on(post),
+            Phase::Asking { poll, .. }
+            | Phase::Preparing { poll, .. }
+            | Phase::Proposing { poll, .. }
+                if matches!(poll.refused(), Some(Refused::Held { .. })) =>
+            {
+                // Whoever wants it again may know that it has been given up since. The voter that refused will
+                // not say so, and without its vote this attempt may have to wait for one that is down.
+                self.knows_of_holder = true;
+                self.go_on(post);
+            }
+            Phase::Asking { .. } | Phase::Preparing { .. } | Phase::Proposing { .. } => {}
+            Phase::Granted { .. } => {} // it holds
         }
     }
 

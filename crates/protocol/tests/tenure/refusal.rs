@@ -207,3 +207,26 @@ fn a_holder_whose_voters_grant_less_than_it_asks_for_asks_again_at_a_pace() {
         assert!(hall.said.len() - before <= 4 * attempts, "{count}");
     }
 }
+
+/// Of three voters one is down, and word that tenure was given up reaches one of the others late. Whoever was refused
+/// by that one, and is told then that tenure is free, does not wait for the one that is down.
+#[test]
+fn who_is_told_that_tenure_is_free_in_the_middle_of_an_attempt_begins_anew() {
+    let mut hall = Hall::new(&config(), &[FOUNDING; 3], 2, 1);
+    hall.ask(11, Request::Acquire);
+    hall.wait(millis(20));
+    hall.ask(12, Request::Acquire); // it is refused, and knows how far the voters have counted
+    hall.wait(millis(20));
+    hall.crash(3);
+    hall.network = Box::new(|_, to, message| match (to, message) {
+        (MemberId(2), Message::Release { .. }) => vec![DELAY * 3],
+        _ => vec![DELAY],
+    });
+    hall.ask(11, Request::Release);
+    hall.ask(12, Request::Acquire);
+    hall.wait(DELAY * 3);
+    assert_eq!(hall.holders(), [], "one would, one refused, one is down");
+    hall.ask(12, Request::Acquire);
+    hall.wait(DELAY * 6);
+    assert_eq!(hall.holders(), [12], "to ask, to prepare, to propose");
+}

@@ -166,6 +166,22 @@ fn who_holds_is_not_unseated_by_whom_the_election_names_later() {
 }
 
 #[test]
+fn a_renewal_is_counted_as_a_question_to_each_other_voter_and_an_answer() {
+    const RENEWALS: u64 = 20;
+    let mut field = Field::fenced(Takeover::Never);
+    let (leader, _) = field.settled_on(&ALL);
+    let sent = |field: &Field| -> u64 {
+        let sent = |it: &Group| it.counters.tenure_sent;
+        field.members.iter().map(sent).sum()
+    };
+    let before = sent(&field);
+    // Every third of the ttl, from the asking on.
+    field.run(Duration(TTL.0 / 3 * RENEWALS));
+    let others = (0..3).filter(|voter| *voter != leader).count() as u64;
+    assert_eq!(sent(&field) - before, RENEWALS * others * 2);
+}
+
+#[test]
 fn after_the_loss_of_a_host_nobody_leads_before_its_tenure_has_ended() {
     let mut field = Field::fenced(Takeover::Never);
     let (lost, fence) = field.settled_on(&ALL);
