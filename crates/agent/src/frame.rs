@@ -131,6 +131,11 @@ pub enum Body<'a> {
     },
     /// I led, and give way to another who leads.
     GiveWay,
+    /// What you say is of a life of yours that is over, for all I have heard.
+    Outlived {
+        /// The later one.
+        life: u64,
+    },
     /// I am called as you are, and was here before you.
     Namesake {
         /// Which of your lives you are in.

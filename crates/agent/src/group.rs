@@ -47,6 +47,9 @@ pub use tenancy::Refusal;
 use tenancy::Tenancy;
 pub use tenure_status::{TenureStatus, VoterStatus};
 
+/// How often whoever speaks in a life that is over is told so.
+const ANSWER_PAST_EVERY: Duration = Duration::from_millis(20);
+
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -91,6 +94,8 @@ pub(crate) struct Group {
     muster: Option<Muster>,
     /// Of the leader.
     suspicion: Option<Suspicion>,
+    /// When it last told somebody that its life is over.
+    answered_past: Option<Instant>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -175,6 +180,7 @@ impl Group {
             handover: None,
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
+            answered_past: None,
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
@@ -300,6 +306,7 @@ impl Group {
         }
         if !is_new {
             self.counters.reject(Rejected::Replayed);
+            self.answer_past(now, sender, address, out);
             return false;
         }
         self.counters.heard += 1;
@@ -334,10 +341,40 @@ impl Group {
             Body::Knock => self.on_knock(address, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
             Body::Up => self.tell_newcomer(address, out),
+            Body::Outlived { life } => self.on_outlived(Life(life)),
             Body::Namesake { .. } => {} // not of our name
         }
         self.act(now, out);
         true
+    }
+
+    /// Somebody speaks in a life that is over: a replay, or a member whose calendar was set back before it came up
+    /// again. It is told, now and then.
+    fn answer_past(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        out: &mut Outbox,
+    ) {
+        let is_time = |at: Instant| now - at >= ANSWER_PAST_EVERY;
+        if let Some(later) = self.replays.outlived(sender.id, sender.life())
+            && self.answered_past.is_none_or(is_time)
+        {
+            self.answered_past = Some(now);
+            self.send(Route::To(address), &Body::Outlived { life: later.0 }, out);
+        }
+    }
+
+    /// The others have heard this member in a later life than it is in: it begins one after that.
+    fn on_outlived(&mut self, later: Life) {
+        if later >= self.life {
+            tracing::warn!(
+                "group `{}`: others have heard this member in a later life: was the calendar set back? Going on after that one",
+                self.config.name
+            );
+            self.begin_life_after(later);
+        }
     }
 
     /// Members that run different protocols cannot elect anybody together.

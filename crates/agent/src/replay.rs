@@ -51,6 +51,14 @@ impl Replays {
     }
 }
 
+impl Replays {
+    /// A later life of `sender` than `life`, if it was heard in one.
+    pub fn outlived(&self, sender: MemberId, life: Life) -> Option<Life> {
+        let heard = self.senders.get(&sender)?.life;
+        (heard > life).then_some(heard)
+    }
+}
+
 impl Heard {
     fn admit(&mut self, number: u64) -> bool {
         if number > self.latest {
@@ -89,5 +97,10 @@ mod tests {
         assert!(!admit(6, 1_000), "of an earlier life");
         assert!(admit(8, 1), "of a new one");
         assert!(!admit(7, 1_001), "the old one is over");
+        let outlived = |life| replays.outlived(MemberId(1), Life(life));
+        assert_eq!(
+            (outlived(7), outlived(8), outlived(9)),
+            (Some(Life(8)), None, None)
+        );
     }
 }

@@ -10,7 +10,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hustings-protocol", &[]),
     ("hustings-theory", &["hustings-protocol"]),
     ("hustings-sim", &["hustings-protocol", "hustings-theory"]),
-    ("hustings-agent", &["hustings-protocol", "hustings-theory"]),
+    (
+        "hustings-agent",
+        &["hustings-protocol", "hustings-theory", "hustings-fence"],
+    ),
     ("hustings-fence", &["hustings-protocol"]),
     (
         "hustings",

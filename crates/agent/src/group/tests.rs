@@ -13,7 +13,7 @@ use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
 use crate::frame::Frame;
-use crate::identity::member_id;
+use crate::identity::{Life, member_id};
 use crate::peers::Way;
 
 const DELAY: Duration = Duration::from_micros(100);
@@ -446,4 +446,36 @@ fn a_namesake_is_refused_and_the_first_is_still_heard() {
             assert!(field.agreed(&rest).is_some(), "without {leader}");
         }
     }
+}
+
+/// Its calendar was ahead once, and is right when it comes up again.
+#[test]
+fn a_member_whose_calendar_was_set_back_is_heard_again() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let leader = field.agreed(&ALL[..3]).expect("they agree");
+    let ahead = Life(Life::begin().0 + 86_400_000_000_000);
+    field.members[leader].begin_life_after(ahead);
+    field.run(ANNOUNCE * 2);
+    // The process is gone, and its host's calendar is right again.
+    let protocol = announcing(Takeover::Never);
+    field.sides[leader] = 9;
+    field.run(LISTEN * 2);
+    field.sides[leader] = 0;
+    let config = field.members[leader].config.clone();
+    let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
+    let port = address(leader).port();
+    let mut again = Group::new(config, &name(leader), port, field.now, None, nobody);
+    assert!(again.life < ahead && !protocol.needs_view());
+    let mut out = Outbox::new();
+    again.start(field.now, &mut out);
+    field.members[leader] = again;
+    field.post(leader, out);
+    field.run(Duration::from_secs(1));
+    assert!(field.members[leader].life > ahead);
+    let next = field.agreed(&ALL[..3]).expect("they agree");
+    assert_ne!(next, leader);
+    // And when the others are gone it is heard: it leads, and is asked for no longer.
+    let before = field.members[next].counters.replayed;
+    field.run(Duration::from_secs(1));
+    assert_eq!(field.members[next].counters.replayed, before);
 }

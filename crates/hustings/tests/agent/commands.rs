@@ -10,8 +10,16 @@ fn the_demo_tells_its_story_and_ends_by_itself() {
     let told = hustings("demo").text();
     let count = |what: &str| told.matches(what).count();
     assert_eq!(count("kill -9 "), 1, "{told}");
-    assert_eq!(count("all five name "), 2, "{told}");
-    assert_eq!(count("the four others all name "), 2, "{told}");
+    assert_eq!(count("all five name "), 1, "{told}");
+    assert_eq!(count("the four others all name "), 1, "{told}");
+    assert!(count(" leads with fence ") >= 3, "{told}");
+    // The last line tells the fences of the three, in their order.
+    let (_, fences) = told.split_once("\nFences ").expect("it sums up");
+    let (fences, _) = fences.split_once(':').expect("a list");
+    let fences = fences.split(", ").map(|it| it.parse().expect("a number"));
+    let fences: Vec<u64> = fences.collect();
+    assert!(fences.is_sorted_by(|one, next| one < next), "{told}");
+    assert_eq!(fences.len(), 3, "{told}");
     assert!(
         told.contains("a leader that works is not unseated"),
         "{told}"

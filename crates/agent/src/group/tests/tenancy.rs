@@ -168,7 +168,8 @@ fn who_holds_is_not_unseated_by_whom_the_election_names_later() {
 #[test]
 fn a_renewal_is_counted_as_a_question_to_each_other_voter_and_an_answer() {
     const RENEWALS: u64 = 20;
-    let mut field = Field::fenced(Takeover::Never);
+    // The best is named, and holds: nobody waits, and asks.
+    let mut field = Field::fenced(Takeover::ByTheBetter);
     let (leader, _) = field.settled_on(&ALL);
     let sent = |field: &Field| -> u64 {
         let sent = |it: &Group| it.counters.tenure_sent;
