@@ -130,7 +130,7 @@ pub(super) async fn run(
                 agent.groups[group].on_saved(now, done, &mut agent.outbox);
             }
             Event::Word(group, word) => {
-                agent.groups[group].on_word(now, word, &mut agent.outbox);
+                agent.groups[group].on_word(now, &word, &mut agent.outbox);
             }
             Event::WorkStopped => {
                 for group in &mut agent.groups {

@@ -161,7 +161,7 @@ impl Tenancy {
         self.fence
     }
 
-    fn note_refusal(&mut self, at: Instant, why: String) -> bool {
+    fn note_refusal(&mut self, at: Instant, why: &str) -> bool {
         match self.refusals.back_mut() {
             Some(last) if last.why == why => {
                 last.at = at;
@@ -172,7 +172,7 @@ impl Tenancy {
                 if self.refusals.len() >= MOST_REFUSALS {
                     self.refusals.pop_front();
                 }
-                let times = 1;
+                let (why, times) = (why.to_owned(), 1);
                 self.refusals.push_back(Refusal { at, why, times });
                 true
             }
@@ -348,7 +348,7 @@ impl Group {
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
         if let Err(error) = &done
-            && self.tenancy.note_refusal(now, error.clone())
+            && self.tenancy.note_refusal(now, error)
         {
             tracing::error!("group `{}`: {error}", self.config.name);
         }
@@ -361,7 +361,7 @@ impl Group {
     }
 
     /// An authority beside the loop said something.
-    pub(crate) fn on_word(&mut self, now: Instant, word: Word, out: &mut Outbox) {
+    pub(crate) fn on_word(&mut self, now: Instant, word: &Word, out: &mut Outbox) {
         if let Word::Refused(why) = word {
             self.note_refusal(now, why);
         }
@@ -396,7 +396,7 @@ impl Group {
                 Act::Send { to, message } => self.send_tenure(now, to, &message, out),
                 Act::Refused(refused) => {
                     let why = self.in_words(refused);
-                    self.note_refusal(now, why);
+                    self.note_refusal(now, &why);
                 }
             }
         }
@@ -481,9 +481,9 @@ impl Group {
         }
     }
 
-    fn note_refusal(&mut self, now: Instant, why: String) {
+    fn note_refusal(&mut self, now: Instant, why: &str) {
         let group = &self.config.name;
-        if self.tenancy.note_refusal(now, why.clone()) {
+        if self.tenancy.note_refusal(now, why) {
             tracing::info!("group `{group}`: no tenure yet: {why}");
         }
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use hustings_agent::agent::Told;
 use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
-use hustings_agent::{Agent, AgentConfig};
+use hustings_agent::{Agent, AgentConfig, clock};
 use hustings_fence::slots::OpenError;
 use hustings_protocol::tenure::Durable;
 use tokio::sync::mpsc;
@@ -266,10 +266,11 @@ async fn survey(
         true => within.min(NEW_WITHIN),
         false => within,
     };
-    let deadline = Instant::now() + within;
+    let within = hustings_protocol::Duration(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
+    let deadline = clock::now() + within;
     let others = seat.quorum.voters.len() - 1;
     let mut told = BTreeMap::new();
-    while told.len() < others && Instant::now() < deadline {
+    while told.len() < others && clock::now() < deadline {
         let asked = agent.handle().survey(&seat.group.name, &answers).await;
         asked.map_err(|error| failed(&error))?;
         while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await {
