@@ -182,7 +182,10 @@ impl Guardian {
         for (pid, status) in reaped.ended {
             if pid == self.command {
                 self.ending = Ending::of(status);
-                self.stop_the_rest()?;
+                // To look for them takes milliseconds, and who waits for tenure waits for that too.
+                if reaped.others {
+                    self.stop_the_rest()?;
+                }
             }
         }
         if let Phase::Killing(sweep) = &mut self.phase
