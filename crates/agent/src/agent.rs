@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::Duration;
+use hustings_protocol::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -93,6 +93,9 @@ pub struct AgentStatus {
     pub address: SocketAddr,
     /// Of which release it is.
     pub version: String,
+    /// When this was written, in nanoseconds on its host's boot clock, as all times in it are.
+    #[serde(default)]
+    pub now: Instant,
     /// Its groups.
     pub groups: Vec<GroupStatus>,
 }

@@ -21,7 +21,6 @@ use tokio::sync::watch;
 
 use crate::authority::occupancy::Occupancy;
 use crate::authority::{Authority, Cell};
-use crate::clock;
 use crate::config::GroupConfig;
 use crate::counters::Counters;
 use crate::driver::Seat;
@@ -40,7 +39,7 @@ use muster::Muster;
 use survey::Survey;
 use suspicion::Suspicion;
 use tenancy::Tenancy;
-pub use tenancy::{Refusal, TenureStatus, VoterStatus};
+pub use tenancy::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,10 +196,10 @@ impl Group {
         self.leadership.subscribe()
     }
 
-    pub(crate) fn status(&self) -> GroupStatus {
+    pub(crate) fn status(&self, now: Instant) -> GroupStatus {
         GroupStatus {
             leadership: self.leadership.borrow().clone(),
-            tenure: self.tenure_status(clock::now()),
+            tenure: self.tenure_status(now),
             protocol: self.config.protocol.name().to_owned(),
             reach: self.reach.to_string(),
             peers: self

@@ -4,12 +4,13 @@
 //! Who is named no longer stops first: its user is told that it does not lead, and when the user's work has
 //! stopped, tenure is given up. Until then it lasts, or another would begin too early.
 
+mod status;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use hustings_protocol::tenure::{Fence, Message, Refused, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::{Group, Outbox, Route, Standing};
@@ -20,6 +21,7 @@ use crate::authority::{Authority, Word};
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::seal::Rejected;
+pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 
 /// How often a holder says so, and for how long that counts.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -75,45 +77,6 @@ struct Voter {
     called: Option<(Instant, u32)>,
 }
 
-/// An attempt at tenure that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// When, in nanoseconds on this host's boot clock.
-    pub at: Instant,
-    /// Why.
-    pub why: String,
-    /// How often in a row.
-    pub times: u64,
-}
-
-/// What a member tells of its group's tenure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TenureStatus {
-    /// Who grants it.
-    pub authority: String,
-    /// Who holds it, as far as this member knows.
-    pub holder: Option<String>,
-    /// Its fence.
-    pub fence: Option<u64>,
-    /// How long it lasts yet, of this member's own, unless it is renewed.
-    pub remaining: Option<Duration>,
-    /// Those who grant it; empty if a store does.
-    pub voters: Vec<VoterStatus>,
-    /// Of a store: whether it answered when this member asked it last.
-    pub reachable: Option<bool>,
-    /// The latest attempts of this member that failed.
-    pub refusals: Vec<Refusal>,
-}
-
-/// One of those who grant tenure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VoterStatus {
-    /// Its name.
-    pub name: String,
-    /// When it was last heard; this member itself, always now.
-    pub heard: Option<Instant>,
-}
-
 impl Tenancy {
     pub(super) fn new(authority: Authority, occupancy: Occupancy) -> Self {
         let voter = |(name, id): (&String, MemberId)| Voter {
@@ -165,7 +128,7 @@ impl Tenancy {
         self.fence
     }
 
-    fn note_refusal(&mut self, at: Instant, why: String) -> bool {
+    fn note_refusal(&mut self, at: Instant, why: &str) -> bool {
         match self.refusals.back_mut() {
             Some(last) if last.why == why => {
                 last.at = at;
@@ -176,7 +139,7 @@ impl Tenancy {
                 if self.refusals.len() >= MOST_REFUSALS {
                     self.refusals.pop_front();
                 }
-                let times = 1;
+                let (why, times) = (why.to_owned(), 1);
                 self.refusals.push_back(Refusal { at, why, times });
                 true
             }
@@ -308,10 +271,11 @@ impl Group {
 
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
-        if let Err(error) = &done
-            && self.tenancy.note_refusal(now, error.clone())
-        {
-            tracing::error!("group `{}`: {error}", self.config.name);
+        if let Err(error) = &done {
+            self.counters.tenure_refusals += 1;
+            if self.tenancy.note_refusal(now, error) {
+                tracing::error!("group `{}`: {error}", self.config.name);
+            }
         }
         let acts = self.tenancy.authority.on_saved(now, done);
         self.act_on_tenure(now, acts, out);
@@ -324,7 +288,7 @@ impl Group {
     /// An authority beside the loop said something.
     pub(crate) fn on_word(&mut self, now: Instant, word: Word, out: &mut Outbox) {
         if let Word::Refused(why) = word {
-            self.note_refusal(now, why);
+            self.note_refusal(now, &why);
         }
         self.look_at_tenure(now, out);
     }
@@ -353,7 +317,7 @@ impl Group {
                 Act::Send { to, message } => self.send_tenure(now, to, &message, out),
                 Act::Refused(refused) => {
                     let why = self.in_words(refused);
-                    self.note_refusal(now, why);
+                    self.note_refusal(now, &why);
                 }
             }
         }
@@ -427,9 +391,10 @@ impl Group {
         }
     }
 
-    fn note_refusal(&mut self, now: Instant, why: String) {
+    fn note_refusal(&mut self, now: Instant, why: &str) {
         let group = &self.config.name;
-        if self.tenancy.note_refusal(now, why.clone()) {
+        self.counters.tenure_refusals += 1;
+        if self.tenancy.note_refusal(now, why) {
             tracing::info!("group `{group}`: no tenure yet: {why}");
         }
     }
@@ -503,31 +468,6 @@ impl Group {
         if let Authority::Store { clerk, .. } = self.tenancy.authority {
             clerk.finish().await;
         }
-    }
-
-    pub(super) fn tenure_status(&self, now: Instant) -> Option<TenureStatus> {
-        let authority = self.tenancy.authority.name()?;
-        let own = self.tenancy.authority.holds(now);
-        let own = own.map(|held| (self.member.clone(), held.fence));
-        let other = self.tenancy.holder();
-        let holder = own.or_else(|| other.map(|(id, fence)| (self.describe(id).name, fence)));
-        let heard = |voter: &Voter| match voter.id == self.me.id {
-            true => Some(now),
-            false => voter.heard,
-        };
-        let voters = self.tenancy.voters.iter().map(|voter| VoterStatus {
-            name: voter.name.clone(),
-            heard: heard(voter),
-        });
-        Some(TenureStatus {
-            authority,
-            fence: holder.as_ref().map(|(_, fence)| fence.0),
-            holder: holder.map(|(name, _)| name),
-            remaining: self.tenancy.authority.holds(now).map(|it| it.until - now),
-            voters: voters.collect(),
-            reachable: self.tenancy.authority.is_reachable(),
-            refusals: self.tenancy.refusals.iter().cloned().collect(),
-        })
     }
 }
 
