@@ -10,7 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
+<<<<<<< HEAD
 use hustings_protocol::{Duration, MemberId};
+=======
+use hustings_protocol::{Duration, Instant};
+>>>>>>> page
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -94,6 +98,9 @@ pub struct AgentStatus {
     pub address: SocketAddr,
     /// Of which release it is.
     pub version: String,
+    /// When this was written, in nanoseconds on its host's boot clock, as all times in it are.
+    #[serde(default)]
+    pub now: Instant,
     /// Its groups.
     pub groups: Vec<GroupStatus>,
 }

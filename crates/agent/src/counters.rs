@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::seal::Rejected;
 
-/// Frames that a member of a group has sent, heard and refused.
+/// What a member of a group has counted since it came up: above all frames sent, heard and refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Datagrams and links' frames sent; a multicast counts once.
@@ -42,6 +42,9 @@ pub struct Counters {
     pub namesakes: u64,
     /// How often this member noticed that it had not run for longer than its listen interval.
     pub pauses: u64,
+    /// Attempts of this member at tenure that failed.
+    #[serde(default)]
+    pub tenure_refusals: u64,
 }
 
 impl Counters {
@@ -60,14 +63,21 @@ impl Counters {
 
     /// How many frames were refused, for whatever reason.
     pub fn rejected(&self) -> u64 {
-        self.truncated
-            + self.unknown_version
-            + self.unknown_key
-            + self.broken_seal
-            + self.malformed
-            + self.other_group
-            + self.replayed
-            + self.other_protocol
-            + self.other_voters
+        self.by_reason().iter().map(|(_, count)| count).sum()
+    }
+
+    /// How many frames were refused for each reason, by the names that the reasons have in what is measured.
+    pub fn by_reason(&self) -> [(&'static str, u64); 9] {
+        [
+            ("truncated", self.truncated),
+            ("unknown_version", self.unknown_version),
+            ("unknown_key", self.unknown_key),
+            ("broken_seal", self.broken_seal),
+            ("malformed", self.malformed),
+            ("other_group", self.other_group),
+            ("replayed", self.replayed),
+            ("other_protocol", self.other_protocol),
+            ("other_voters", self.other_voters),
+        ]
     }
 }

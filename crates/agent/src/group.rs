@@ -24,7 +24,6 @@ use tokio::sync::watch;
 
 use crate::authority::occupancy::Occupancy;
 use crate::authority::{Authority, Cell};
-use crate::clock;
 use crate::config::GroupConfig;
 use crate::counters::Counters;
 use crate::driver::Seat;
@@ -45,10 +44,14 @@ use survey::Survey;
 use suspicion::Suspicion;
 pub use tenancy::Refusal;
 use tenancy::Tenancy;
+<<<<<<< HEAD
 pub use tenure_status::{TenureStatus, VoterStatus};
 
 /// How often whoever speaks in a life that is over is told so.
 const ANSWER_PAST_EVERY: Duration = Duration::from_millis(20);
+=======
+pub use tenancy::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
+>>>>>>> page
 
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,10 +213,10 @@ impl Group {
         self.leadership.subscribe()
     }
 
-    pub(crate) fn status(&self) -> GroupStatus {
+    pub(crate) fn status(&self, now: Instant) -> GroupStatus {
         GroupStatus {
             leadership: self.leadership.borrow().clone(),
-            tenure: self.tenure_status(clock::now()),
+            tenure: self.tenure_status(now),
             protocol: self.config.protocol.name().to_owned(),
             reach: self.reach.to_string(),
             peers: self

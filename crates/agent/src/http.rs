@@ -1,7 +1,10 @@
-//! The HTTP interface: who leads, now and whenever it changes, and to make a leader step down.
+//! The HTTP interface: who leads, now and whenever it changes, for programs and for people, and to make a
+//! leader step down.
 //!
 //! | Request | Answer |
 //! |---|---|
+//! | `GET /` | a page for people, which keeps itself up to date |
+//! | `GET /metrics` | the status as metrics, as Prometheus reads them |
 //! | `GET /healthz` | `{"healthy": true}` while the agent runs |
 //! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
@@ -12,6 +15,8 @@
 //! host shows: not by a name of its own that leads here (the host must be a loopback's), nor by a form
 //! (to steer takes a header that forms cannot set).
 
+mod metrics;
+mod page;
 mod watching;
 
 use std::future::Future;
@@ -78,6 +83,8 @@ pub fn serve(
 
 fn router(handle: Handle, door: Door) -> Router {
     let router = Router::new()
+        .merge(page::routes())
+        .route("/metrics", get(measure))
         .route("/healthz", get(health))
         .route("/v1/status", get(status))
         .route("/v1/groups/{group}/leader", get(leader))
@@ -110,6 +117,15 @@ async fn health(State(agent): State<Handle>) -> Result<Json<Value>, Refusal> {
 async fn status(State(agent): State<Handle>) -> Result<Response, Refusal> {
     let status = agent.status().await.ok_or_else(gone)?;
     Ok(Json(status).into_response())
+}
+
+async fn measure(State(agent): State<Handle>) -> Result<Response, Refusal> {
+    let status = agent.status().await.ok_or_else(gone)?;
+    let text = metrics::text(status).map_err(|error| {
+        let what = format!("the metrics cannot be written: {error}");
+        Refusal(StatusCode::INTERNAL_SERVER_ERROR, what)
+    })?;
+    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
 async fn leader(
@@ -191,7 +207,7 @@ fn step_down_for(span: &str) -> Result<Duration, String> {
 async fn nothing_there(uri: Uri) -> Refusal {
     let path = uri.path();
     let what = format!(
-        "nothing at {path}: there are /healthz, /v1/status, /v1/watch, /v1/groups/GROUP/leader and /v1/groups/GROUP/step-down"
+        "nothing at {path}: there are /, /metrics, /healthz, /v1/status, /v1/watch, /v1/groups/GROUP/leader and /v1/groups/GROUP/step-down"
     );
     Refusal(StatusCode::NOT_FOUND, what)
 }

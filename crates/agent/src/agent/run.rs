@@ -284,11 +284,13 @@ impl Loop {
     }
 
     fn status(&self) -> AgentStatus {
+        let now = clock::now();
         AgentStatus {
             member: self.config.name.clone(),
             address: self.exchange.address(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            groups: self.groups.iter().map(Group::status).collect(),
+            now,
+            groups: self.groups.iter().map(|it| it.status(now)).collect(),
         }
     }
 

@@ -6,12 +6,13 @@
 //! user is told that it does not lead, and when the user's work has stopped, tenure is given up. Until then
 //! it lasts, or another would begin too early.
 
+mod status;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use hustings_protocol::tenure::{Fence, Message, Refused, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::promptness::{Asked, Promptness};
@@ -24,6 +25,7 @@ use crate::config::presets::ANSWERS_IN_A_TTL;
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::seal::Rejected;
+pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 
 /// How often a holder says so, and for how long that counts.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -89,6 +91,7 @@ pub(super) struct Voter {
     asked: Asked,
 }
 
+<<<<<<< HEAD
 /// An attempt at tenure that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
@@ -100,6 +103,8 @@ pub struct Refusal {
     pub times: u64,
 }
 
+=======
+>>>>>>> page
 impl Tenancy {
     pub(super) fn new(authority: Authority, occupancy: Occupancy) -> Self {
         let voter = |(name, id): (&String, MemberId)| Voter {
@@ -347,10 +352,18 @@ impl Group {
 
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
+<<<<<<< HEAD
         if let Err(error) = &done
             && self.tenancy.note_refusal(now, error)
         {
             tracing::error!("group `{}`: {error}", self.config.name);
+=======
+        if let Err(error) = &done {
+            self.counters.tenure_refusals += 1;
+            if self.tenancy.note_refusal(now, error) {
+                tracing::error!("group `{}`: {error}", self.config.name);
+            }
+>>>>>>> page
         }
         let acts = self.tenancy.authority.on_saved(now, done);
         self.act_on_tenure(now, acts, out);
@@ -363,7 +376,7 @@ impl Group {
     /// An authority beside the loop said something.
     pub(crate) fn on_word(&mut self, now: Instant, word: &Word, out: &mut Outbox) {
         if let Word::Refused(why) = word {
-            self.note_refusal(now, why);
+            self.note_refusal(now, &why);
         }
         self.look_at_tenure(now, out);
     }
@@ -483,6 +496,10 @@ impl Group {
 
     fn note_refusal(&mut self, now: Instant, why: &str) {
         let group = &self.config.name;
+<<<<<<< HEAD
+=======
+        self.counters.tenure_refusals += 1;
+>>>>>>> page
         if self.tenancy.note_refusal(now, why) {
             tracing::info!("group `{group}`: no tenure yet: {why}");
         }

@@ -3,9 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use hustings_agent::group::{TenureStatus, VoterStatus};
+use hustings_agent::group::{REACHED_WITHIN, TenureStatus};
 use hustings_agent::{AgentStatus, GroupStatus, clock};
-use hustings_protocol::Duration;
 
 use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
 use crate::failure::Failure;
@@ -88,9 +87,6 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
     text
 }
 
-/// Voters that were heard so recently can be reached.
-const REACHED_WITHIN: Duration = Duration::from_secs(10);
-
 /// Who grants tenure, who holds it, and what came of this member's own attempts.
 fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
     let holder = match (&tenure.holder, tenure.fence) {
@@ -109,15 +105,8 @@ fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
         }
     );
     if shares_clock && !tenure.voters.is_empty() {
-        let now = clock::now();
-        let is_heard =
-            |voter: &&VoterStatus| voter.heard.is_some_and(|at| now - at < REACHED_WITHIN);
-        let heard: Vec<&str> = tenure
-            .voters
-            .iter()
-            .filter(is_heard)
-            .map(|it| &*it.name)
-            .collect();
+        let reached = tenure.reached(clock::now());
+        let heard: Vec<&str> = reached.map(|it| &*it.name).collect();
         text += &format!(
             "  voters    {} of {} heard in the last {REACHED_WITHIN}: {}\n",
             heard.len(),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::process::{self, Program};
 
-/// The status code of the answer to these lines, and the object in it.
-fn ask(http: &str, lines: &[&str]) -> (u16, Value) {
+/// The status code of the answer to these lines, its head and its body.
+fn exchange(http: &str, lines: &[&str]) -> (u16, String, String) {
     let mut stream = TcpStream::connect(http).expect("the agent listens");
     let request = format!("{}\r\nConnection: close\r\n\r\n", lines.join("\r\n"));
     stream
@@ -19,9 +19,16 @@ fn ask(http: &str, lines: &[&str]) -> (u16, Value) {
         .read_to_string(&mut answer)
         .expect("the agent answers");
     let code = answer.get(9..12).and_then(|code| code.parse().ok());
-    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
-    let body = serde_json::from_str(body).unwrap_or_else(|_| panic!("JSON: {answer}"));
-    (code.expect("an answer has a code"), body)
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a body");
+    let code = code.expect("an answer has a code");
+    (code, head.to_owned(), body.to_owned())
+}
+
+/// The status code of the answer to these lines, and the object in it.
+fn ask(http: &str, lines: &[&str]) -> (u16, Value) {
+    let (code, _, body) = exchange(http, lines);
+    let body = serde_json::from_str(&body).unwrap_or_else(|_| panic!("JSON: {body}"));
+    (code, body)
 }
 
 #[test]
@@ -71,9 +78,9 @@ fn only_programs_of_this_host_get_in_and_errors_say_why() {
             "no member of group `x`",
         ),
         (
-            &["GET / HTTP/1.1", "Host: localhost"][..],
+            &["GET /nowhere HTTP/1.1", "Host: localhost"][..],
             404,
-            "nothing at /",
+            "nothing at /nowhere",
         ),
     ] {
         let (got, answer) = ask(&http, lines);
@@ -89,4 +96,35 @@ fn only_programs_of_this_host_get_in_and_errors_say_why() {
         (200, &Value::Bool(true)),
         "it never stepped down"
     );
+}
+
+#[test]
+fn the_page_and_the_metrics_are_for_this_host_too() {
+    let group = process::group("page");
+    let mut alpha = Program::agent(&group, "alpha", "127.0.0.1:0");
+    alpha.until("alpha leads", |line| line["leads"] == true);
+    let http = alpha.http();
+    for (path, kind, part) in [
+        ("/", "text/html; charset=utf-8", "<template id=\"group\">"),
+        ("/page.css", "text/css; charset=utf-8", "progress {"),
+        ("/page.js", "text/javascript; charset=utf-8", "EventSource"),
+        (
+            "/metrics",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            &format!("\nhustings_leads{{group=\"{group}\"}} 1\n"),
+        ),
+    ] {
+        let request = format!("GET {path} HTTP/1.1");
+        let (code, head, body) = exchange(&http, &[&request, "Host: localhost"]);
+        assert_eq!(code, 200, "{path}");
+        assert!(body.contains(part), "{path}: {body}");
+        let header = |line: &str| head.lines().any(|it| it == line);
+        assert!(header(&format!("content-type: {kind}")), "{path}: {head}");
+        let policy = "content-security-policy: default-src 'none'; script-src 'self'; ";
+        let is_kept = head.lines().any(|it| it.starts_with(policy));
+        assert_eq!(is_kept, path != "/metrics", "{path}: {head}");
+
+        let (code, error) = ask(&http, &[&request, "Host: evil.example"]);
+        assert_eq!(code, 403, "{path}: {error}");
+    }
 }

@@ -320,6 +320,8 @@ fn voters_that_were_never_initialised_grant_nothing_and_say_why() {
             .any(|it| it.why.contains("hustings voter init") && it.times > 1),
         "{refusals:?}"
     );
+    let times: u64 = refusals.iter().map(|it| it.times).sum();
+    assert_eq!(field.members[named].counters.tenure_refusals, times);
 }
 
 #[test]
@@ -341,6 +343,8 @@ fn a_nominee_whose_disk_is_full_leaves_the_floor_to_another() {
     let status = field.members[0].tenure_status(field.now);
     let refusals = status.expect("it is fenced").refusals;
     assert!(refusals.iter().any(|it| it.why.contains("no space left")));
+    let times: u64 = refusals.iter().map(|it| it.times).sum();
+    assert_eq!(field.members[0].counters.tenure_refusals, times);
 }
 
 #[test]

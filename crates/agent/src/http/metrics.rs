@@ -1,0 +1,251 @@
+//! A status as metrics, in the text format of OpenMetrics, which Prometheus reads.
+//!
+//! Nothing is counted here: each scrape shows what the agent knows at that moment. What a member does not
+//! know has no sample, as the fence while nobody holds tenure: a zero would be a lie.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::agent::AgentStatus;
+use crate::counters::Counters;
+use crate::group::{GroupStatus, REACHED_WITHIN};
+use crate::leadership::Mode;
+
+/// What the text is.
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The status as text.
+pub(super) fn text(status: AgentStatus) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("hustings");
+    registry.register_collector(Box::new(Scrape(status)));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+/// What one scrape shows.
+#[derive(Debug)]
+struct Scrape(AgentStatus);
+
+impl Collector for Scrape {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let status = &self.0;
+        let groups = &status.groups;
+        let mut sheet = Sheet { encoder, groups };
+        sheet.agent(status)?;
+        sheet.leadership()?;
+        sheet.tenure(status)?;
+        sheet.frames()
+    }
+}
+
+/// One of a group's counters.
+type Count = fn(&Counters) -> u64;
+
+/// What is being written, and of whom.
+struct Sheet<'e, 'g> {
+    encoder: DescriptorEncoder<'e>,
+    groups: &'g [GroupStatus],
+}
+
+// What is told.
+impl Sheet<'_, '_> {
+    fn agent(&mut self, status: &AgentStatus) -> fmt::Result {
+        let help = "The member that this agent is, and its release.";
+        let labels = [("member", &status.member), ("version", &status.version)];
+        let info = MetricType::Info;
+        let mut metric = self.encoder.encode_descriptor("agent", help, None, info)?;
+        metric.encode_info(&labels)
+    }
+
+    fn leadership(&mut self) -> fmt::Result {
+        self.gauge(
+            "fenced",
+            "Whether leadership is fenced (1) or advisory (0).",
+            |group| Some(u32::from(group.leadership.mode == Mode::Fenced)),
+        )?;
+        self.gauge("leads", "Whether this member leads.", |group| {
+            Some(u32::from(group.leadership.leads))
+        })?;
+        self.name(
+            "leader",
+            "Whom this member takes for the leader; none while it knows of nobody.",
+            |group| group.leadership.leader.as_ref().map(|it| &it.name),
+        )?;
+        self.counter(
+            "leader_changes",
+            "How often the leader has changed since this member came up.",
+            |group| group.leadership.changes,
+        )
+    }
+
+    fn tenure(&mut self, status: &AgentStatus) -> fmt::Result {
+        self.name(
+            "holder",
+            "Who holds tenure, as far as this member knows; none while nobody does.",
+            |group| group.tenure.as_ref()?.holder.as_ref(),
+        )?;
+        self.gauge(
+            "fence",
+            "The fence of the present tenure, as far as this member knows.",
+            |group| group.tenure.as_ref()?.fence,
+        )?;
+        self.gauge_in(
+            Some(&Unit::Seconds),
+            "tenure_remaining",
+            "How long this member's own tenure lasts yet unless it is renewed; none while it has none.",
+            |group| Some(group.tenure.as_ref()?.remaining?.as_secs_f64()),
+        )?;
+        self.gauge("voters", "How many members vote on tenure.", |group| {
+            let tenure = group.tenure.as_ref()?;
+            (!tenure.voters.is_empty()).then_some(tenure.voters.len())
+        })?;
+        self.gauge(
+            "voters_heard",
+            &format!(
+                "How many of those who vote this member has heard in the last {REACHED_WITHIN}."
+            ),
+            |group| {
+                let tenure = group.tenure.as_ref()?;
+                (!tenure.voters.is_empty()).then(|| tenure.reached(status.now).count())
+            },
+        )?;
+        self.gauge(
+            "store_reachable",
+            "Whether the store that grants tenure answered when this member asked it last.",
+            |group| group.tenure.as_ref()?.reachable.map(u32::from),
+        )?;
+        self.counter(
+            "tenure_refusals",
+            "Attempts of this member at tenure that failed.",
+            |group| group.counters.tenure_refusals,
+        )
+    }
+
+    fn frames(&mut self) -> fmt::Result {
+        let counters: [(&str, &str, Count); 7] = [
+            (
+                "frames_sent",
+                "Frames sent; a multicast counts once.",
+                |it| it.sent,
+            ),
+            (
+                "election_frames_sent",
+                "Messages of the election among the frames sent.",
+                |it| it.election_sent,
+            ),
+            (
+                "frames_unsent",
+                "Frames that could not be sent: the network refused, or nobody knows the member's address.",
+                |it| it.unsent,
+            ),
+            ("frames_heard", "Frames let in.", |it| it.heard),
+            (
+                "frames_copied",
+                "Frames to all that had come by another way before.",
+                |it| it.copies,
+            ),
+            (
+                "namesakes",
+                "Frames from somebody else who goes by this member's name.",
+                |it| it.namesakes,
+            ),
+            (
+                "pauses",
+                "How often this member had not run for longer than others wait.",
+                |it| it.pauses,
+            ),
+        ];
+        for (name, help, count) in counters {
+            self.counter(name, help, |group| count(&group.counters))?;
+        }
+        let help = "Frames refused, by reason.";
+        let counter = MetricType::Counter;
+        let name = "frames_refused";
+        let mut metric = self.encoder.encode_descriptor(name, help, None, counter)?;
+        for group in self.groups {
+            for (reason, count) in group.counters.by_reason() {
+                let labels = [("group", group.name()), ("reason", reason)];
+                ConstCounter::new(count).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+// How it is told: one metric of all groups that have it.
+impl<'g> Sheet<'_, 'g> {
+    fn gauge<V: EncodeGaugeValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        value: impl Fn(&GroupStatus) -> Option<V>,
+    ) -> fmt::Result {
+        self.gauge_in(None, name, help, value)
+    }
+
+    fn gauge_in<V: EncodeGaugeValue>(
+        &mut self,
+        unit: Option<&Unit>,
+        name: &str,
+        help: &str,
+        value: impl Fn(&GroupStatus) -> Option<V>,
+    ) -> fmt::Result {
+        let gauge = MetricType::Gauge;
+        let mut metric = self.encoder.encode_descriptor(name, help, unit, gauge)?;
+        for group in self.groups {
+            if let Some(value) = value(group) {
+                let labels = [("group", group.name())];
+                metric.encode_family(&labels)?.encode_gauge(&value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counter(
+        &mut self,
+        name: &str,
+        help: &str,
+        count: impl Fn(&GroupStatus) -> u64,
+    ) -> fmt::Result {
+        let counter = MetricType::Counter;
+        let mut metric = self.encoder.encode_descriptor(name, help, None, counter)?;
+        for group in self.groups {
+            let labels = [("group", group.name())];
+            ConstCounter::new(count(group)).encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    /// A member, by name: the label is called as the metric is.
+    fn name(
+        &mut self,
+        name: &'static str,
+        help: &str,
+        who: impl Fn(&'g GroupStatus) -> Option<&'g String>,
+    ) -> fmt::Result {
+        let info = MetricType::Info;
+        let mut metric = self.encoder.encode_descriptor(name, help, None, info)?;
+        for group in self.groups {
+            if let Some(who) = who(group) {
+                metric.encode_info(&[("group", group.name()), (name, who.as_str())])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl GroupStatus {
+    fn name(&self) -> &str {
+        &self.leadership.group
+    }
+}

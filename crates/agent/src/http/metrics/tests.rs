@@ -1,0 +1,242 @@
+//! What is written is read back, label by label.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use hustings_protocol::{Duration, Instant, MemberId};
+
+use super::text;
+use crate::AgentStatus;
+use crate::counters::Counters;
+use crate::group::{GroupStatus, TenureStatus, VoterStatus};
+use crate::leadership::{Leadership, Mode, Peer};
+
+/// No member of ours is called so, but others choose their names themselves.
+const ODD: &str = "a \"b\" \\ {c=\"d\"} 1\n<e> é";
+
+const NOW: Instant = Instant(100_000_000_000);
+
+/// A sample: its name with its labels, and its value.
+type Samples = BTreeMap<(String, Vec<(String, String)>), String>;
+
+fn status(groups: Vec<GroupStatus>) -> AgentStatus {
+    AgentStatus {
+        member: ODD.to_owned(),
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 7400)),
+        version: "1.2.3".to_owned(),
+        now: NOW,
+        groups,
+    }
+}
+
+/// A member that knows nothing yet.
+fn newcomer(group: &str, mode: Mode) -> GroupStatus {
+    GroupStatus {
+        leadership: Leadership::unknown(group, ODD, mode, NOW),
+        tenure: None,
+        protocol: "suppress".to_owned(),
+        reach: "multicast".to_owned(),
+        peers: Vec::new(),
+        namesake: None,
+        counters: Counters::default(),
+    }
+}
+
+/// A member that leads, where voters were heard that many seconds ago.
+fn leader(group: &str, heard: [Option<u64>; 5]) -> GroupStatus {
+    let mut status = newcomer(group, Mode::Fenced);
+    let name = ODD.to_owned();
+    status.leadership.leads = true;
+    status.leadership.changes = 4;
+    status.leadership.leader = Some(Peer {
+        name: name.clone(),
+        id: MemberId(1),
+        address: None,
+    });
+    let ago = |seconds| Instant(NOW.0 - Duration::from_secs(seconds).0);
+    let voter = |heard: Option<u64>| VoterStatus {
+        name: "voter".to_owned(),
+        heard: heard.map(ago),
+    };
+    status.tenure = Some(TenureStatus {
+        authority: "quorum of 5".to_owned(),
+        ttl: Some(Duration::from_secs(2)),
+        holder: Some(name),
+        fence: Some(u64::MAX),
+        remaining: Some(Duration::from_millis(1500)),
+        voters: heard.into_iter().map(voter).collect(),
+        reachable: None,
+        refusals: Vec::new(),
+    });
+    status
+}
+
+/// Reads the text, and refuses what is not in the format.
+fn read(text: &str) -> Samples {
+    let body = text.strip_suffix("# EOF\n").expect("ends with its mark");
+    let mut samples = Samples::new();
+    let mut types = BTreeSet::new();
+    for line in body.lines() {
+        if let Some(comment) = line.strip_prefix("# ") {
+            let [what, family, rest] = comment.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+                panic!("{line}");
+            };
+            match what {
+                "HELP" => assert!(rest.ends_with('.'), "{line}"),
+                "TYPE" => assert!(types.insert((family, rest)), "twice: {line}"),
+                "UNIT" => assert!(family.ends_with(rest), "{line}"),
+                _ => panic!("{line}"),
+            }
+            continue;
+        }
+        let (name, rest) = line.split_once('{').expect("all have labels");
+        let family = match name.strip_suffix("_total") {
+            Some(counter) => (counter, "counter"),
+            None => name
+                .strip_suffix("_info")
+                .map_or((name, "gauge"), |info| (info, "info")),
+        };
+        assert!(types.contains(&family), "{family:?} has a type");
+        let (labels, value) = labels(rest);
+        let is_new = samples.insert((name.to_owned(), labels), value).is_none();
+        assert!(is_new, "twice: {line}");
+    }
+    samples
+}
+
+/// The labels, and what follows them.
+fn labels(mut rest: &str) -> (Vec<(String, String)>, String) {
+    let mut labels = Vec::new();
+    loop {
+        let (key, value) = rest.split_once("=\"").expect("a label has a value");
+        let mut unescaped = String::new();
+        let mut letters = value.char_indices();
+        let end = loop {
+            match letters.next().expect("a value ends") {
+                (at, '"') => break at + 1,
+                (_, '\\') => match letters.next().expect("something is escaped").1 {
+                    'n' => unescaped.push('\n'),
+                    letter => unescaped.push(letter),
+                },
+                (_, letter) => unescaped.push(letter),
+            }
+        };
+        labels.push((key.to_owned(), unescaped));
+        match value[end..].strip_prefix(',') {
+            Some(more) => rest = more,
+            None => {
+                let value = value[end..].strip_prefix("} ").expect("labels end");
+                return (labels, value.to_owned());
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn check(samples: &Samples, name: &str, labels: &[(&str, &str)], value: Option<&str>) {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let labels: Vec<_> = labels.iter().map(owned).collect();
+    let sample = (format!("hustings_{name}"), labels);
+    let found = samples.get(&sample).map(String::as_str);
+    assert_eq!(found, value, "{sample:?} of {samples:#?}");
+}
+
+#[test]
+fn a_holder_shows_its_tenure_and_odd_names_survive() {
+    let heard = [Some(0), Some(9), Some(10), Some(60), None];
+    let samples = read(&text(status(vec![leader(ODD, heard)])).unwrap());
+    let group = ("group", ODD);
+    for (name, value) in [
+        ("fenced", "1"),
+        ("leads", "1"),
+        ("leader_changes_total", "4"),
+        ("fence", "18446744073709551615"),
+        ("tenure_remaining_seconds", "1.5"),
+        ("voters", "5"),
+        ("voters_heard", "2"),
+    ] {
+        check(&samples, name, &[group], Some(value));
+    }
+    check(
+        &samples,
+        "leader_info",
+        &[group, ("leader", ODD)],
+        Some("1"),
+    );
+    check(
+        &samples,
+        "holder_info",
+        &[group, ("holder", ODD)],
+        Some("1"),
+    );
+    let agent = [("member", ODD), ("version", "1.2.3")];
+    check(&samples, "agent_info", &agent, Some("1"));
+    check(&samples, "store_reachable", &[group], None);
+}
+
+#[test]
+fn what_is_not_known_has_no_sample() {
+    let mut stored = newcomer("stored", Mode::Fenced);
+    stored.tenure = Some(TenureStatus {
+        authority: "etcd".to_owned(),
+        ttl: Some(Duration::from_secs(2)),
+        holder: None,
+        fence: None,
+        remaining: None,
+        voters: Vec::new(),
+        reachable: Some(false),
+        refusals: Vec::new(),
+    });
+    let advisory = newcomer("advisory", Mode::Advisory);
+    let samples = read(&text(status(vec![stored, advisory])).unwrap());
+    for (name, stored, advisory) in [
+        ("fenced", Some("1"), Some("0")),
+        ("leads", Some("0"), Some("0")),
+        ("fence", None, None),
+        ("tenure_remaining_seconds", None, None),
+        ("voters", None, None),
+        ("voters_heard", None, None),
+        ("store_reachable", Some("0"), None),
+    ] {
+        check(&samples, name, &[("group", "stored")], stored);
+        check(&samples, name, &[("group", "advisory")], advisory);
+    }
+    let infos = samples.keys().filter(|(name, _)| name.ends_with("_info"));
+    assert_eq!(infos.count(), 1, "the agent's own: {samples:#?}");
+}
+
+#[test]
+fn every_counter_is_shown() {
+    // By the names of its fields, so that none can be forgotten.
+    let fields = serde_json::to_value(Counters::default()).unwrap();
+    let names: Vec<String> = fields.as_object().unwrap().keys().cloned().collect();
+    let counts = names
+        .iter()
+        .zip(1..)
+        .map(|(name, count)| (name.clone(), count));
+    let counts: BTreeMap<String, u64> = counts.collect();
+    let mut counted = newcomer("g", Mode::Advisory);
+    counted.counters = serde_json::from_value(serde_json::to_value(&counts).unwrap()).unwrap();
+    let samples = read(&text(status(vec![counted])).unwrap());
+
+    let own = [
+        ("copies", "frames_copied"),
+        ("election_sent", "election_frames_sent"),
+        ("heard", "frames_heard"),
+        ("namesakes", "namesakes"),
+        ("pauses", "pauses"),
+        ("sent", "frames_sent"),
+        ("tenure_refusals", "tenure_refusals"),
+        ("unsent", "frames_unsent"),
+    ];
+    for (field, count) in &counts {
+        let (group, count) = (("group", "g"), count.to_string());
+        match own.iter().find(|(own, _)| own == field) {
+            Some((_, name)) => check(&samples, &format!("{name}_total"), &[group], Some(&count)),
+            None => {
+                let labels = [group, ("reason", field.as_str())];
+                check(&samples, "frames_refused_total", &labels, Some(&count));
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The status as a page for people: three files, in the program itself.
+//!
+//! The page asks this agent for all that it shows, and its browser is told to let it ask nobody else, nor run or
+//! show anything that does not come from here. What others chose, as names and the words of a store, it
+//! writes as text.
+
+use axum::Router;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::get;
+
+use crate::agent::Handle;
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// What the browser lets the page do.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                      img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The page and what belongs to it.
+pub(super) fn routes() -> Router<Handle> {
+    Router::new()
+        .route("/", get(async || file("text/html; charset=utf-8", PAGE)))
+        .route(
+            "/page.css",
+            get(async || file("text/css; charset=utf-8", STYLE)),
+        )
+        .route(
+            "/page.js",
+            get(async || file("text/javascript; charset=utf-8", SCRIPT)),
+        )
+}
+
+/// Never kept: the next release of the agent may have another.
+fn file(kind: &'static str, text: &'static str) -> impl IntoResponse {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{PAGE, SCRIPT, STYLE};
+
+    #[test]
+    fn nothing_is_written_as_markup_and_nothing_comes_from_elsewhere() {
+        let banned = [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "Function(",
+            "javascript:",
+            "://",
+            "url(",
+            "@import",
+            "style=",
+        ];
+        for text in [PAGE, STYLE, SCRIPT] {
+            let found: Vec<_> = banned.iter().filter(|it| text.contains(**it)).collect();
+            assert!(found.is_empty(), "{found:?}");
+        }
+        let tags = PAGE.split('<').filter_map(|tag| tag.split('>').next());
+        let with_handlers = tags.filter(|tag| tag.contains(" on"));
+        assert_eq!(with_handlers.collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn the_script_writes_to_all_places_of_the_page_and_to_no_others() {
+        let words = |text: &'static str, before: &str| -> BTreeSet<&'static str> {
+            let found = text.split(before).skip(1);
+            found.filter_map(|it| it.split('"').next()).collect()
+        };
+        let mut written = words(SCRIPT, " at(\"");
+        written.extend(words(SCRIPT, "(at(\""));
+        written.extend(words(SCRIPT, "[at(\""));
+        written.extend(["refusals", "tenure"]); // in one loop
+        assert_eq!(words(PAGE, "data-at=\""), written);
+        let mut known = words(SCRIPT, "byId(\"");
+        known.extend(["groups"]);
+        assert_eq!(words(PAGE, " id=\""), known);
+    }
+}
