@@ -10,11 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
-<<<<<<< HEAD
-use hustings_protocol::{Duration, MemberId};
-=======
-use hustings_protocol::{Duration, Instant};
->>>>>>> page
+use hustings_protocol::{Duration, Instant, MemberId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;

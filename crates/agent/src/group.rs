@@ -10,7 +10,6 @@ mod promptness;
 mod survey;
 mod suspicion;
 mod tenancy;
-mod tenure_status;
 #[cfg(test)]
 mod tests;
 
@@ -42,16 +41,11 @@ use handover::Handover;
 use muster::Muster;
 use survey::Survey;
 use suspicion::Suspicion;
-pub use tenancy::Refusal;
 use tenancy::Tenancy;
-<<<<<<< HEAD
-pub use tenure_status::{TenureStatus, VoterStatus};
+pub use tenancy::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 
 /// How often whoever speaks in a life that is over is told so.
 const ANSWER_PAST_EVERY: Duration = Duration::from_millis(20);
-=======
-pub use tenancy::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
->>>>>>> page
 
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -91,20 +91,6 @@ pub(super) struct Voter {
     asked: Asked,
 }
 
-<<<<<<< HEAD
-/// An attempt at tenure that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// When, in nanoseconds on this host's boot clock.
-    pub at: Instant,
-    /// Why.
-    pub why: String,
-    /// How often in a row.
-    pub times: u64,
-}
-
-=======
->>>>>>> page
 impl Tenancy {
     pub(super) fn new(authority: Authority, occupancy: Occupancy) -> Self {
         let voter = |(name, id): (&String, MemberId)| Voter {
@@ -352,18 +338,11 @@ impl Group {
 
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
-<<<<<<< HEAD
-        if let Err(error) = &done
-            && self.tenancy.note_refusal(now, error)
-        {
-            tracing::error!("group `{}`: {error}", self.config.name);
-=======
         if let Err(error) = &done {
             self.counters.tenure_refusals += 1;
             if self.tenancy.note_refusal(now, error) {
                 tracing::error!("group `{}`: {error}", self.config.name);
             }
->>>>>>> page
         }
         let acts = self.tenancy.authority.on_saved(now, done);
         self.act_on_tenure(now, acts, out);
@@ -496,10 +475,7 @@ impl Group {
 
     fn note_refusal(&mut self, now: Instant, why: &str) {
         let group = &self.config.name;
-<<<<<<< HEAD
-=======
         self.counters.tenure_refusals += 1;
->>>>>>> page
         if self.tenancy.note_refusal(now, why) {
             tracing::info!("group `{group}`: no tenure yet: {why}");
         }
