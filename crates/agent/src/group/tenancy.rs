@@ -355,7 +355,7 @@ impl Group {
     /// An authority beside the loop said something.
     pub(crate) fn on_word(&mut self, now: Instant, word: &Word, out: &mut Outbox) {
         if let Word::Refused(why) = word {
-            self.note_refusal(now, &why);
+            self.note_refusal(now, why);
         }
         self.look_at_tenure(now, out);
     }

@@ -132,7 +132,7 @@ impl Sheet<'_, '_> {
     }
 
     fn frames(&mut self) -> fmt::Result {
-        let counters: [(&str, &str, Count); 7] = [
+        let counters: [(&str, &str, Count); 8] = [
             (
                 "frames_sent",
                 "Frames sent; a multicast counts once.",
@@ -142,6 +142,11 @@ impl Sheet<'_, '_> {
                 "election_frames_sent",
                 "Messages of the election among the frames sent.",
                 |it| it.election_sent,
+            ),
+            (
+                "tenure_frames_sent",
+                "Questions about tenure and answers to them among the frames sent.",
+                |it| it.tenure_sent,
             ),
             (
                 "frames_unsent",

@@ -227,6 +227,7 @@ fn every_counter_is_shown() {
         ("pauses", "pauses"),
         ("sent", "frames_sent"),
         ("tenure_refusals", "tenure_refusals"),
+        ("tenure_sent", "tenure_frames_sent"),
         ("unsent", "frames_unsent"),
     ];
     for (field, count) in &counts {
