@@ -170,7 +170,7 @@ impl Underway {
                 if restarts {
                     require_wrong_date(scene, member)?;
                 }
-                scene.set_calendar(scene.usual_calendar())?;
+                scene.set_calendar(Calendar::Right)?;
             }
         }
         Ok(None)

@@ -44,9 +44,6 @@ pub(super) struct Scene<'a> {
     voters: usize,
     /// Who has a calendar of its own.
     unpunctual: usize,
-    calendar: Calendar,
-    /// Whether it was started while its calendar was set forward.
-    began_ahead: bool,
     writers: Vec<Option<Writer>>,
     /// How many processes were started so far.
     started: u32,
@@ -76,15 +73,13 @@ impl<'a> Scene<'a> {
         for voter in 0..voters {
             home.mount(&name(voter))?;
         }
-        let mut scene = Self {
+        let scene = Self {
             hosts,
             programs,
             home,
             group,
             voters,
             unpunctual: life.unpunctual,
-            calendar: Calendar::Right,
-            began_ahead: false,
             writers: (0..MEMBERS).map(|_| None).collect(),
             started: 0,
         };
@@ -192,7 +187,6 @@ impl Scene<'_> {
             return Ok(());
         }
         self.started += 1;
-        self.began_ahead |= member == self.unpunctual && self.calendar == Calendar::SetForward;
         let log = format!("{}.{}.log", name(member), self.started);
         let log = self.home.path.join(log);
         let mut command = self.on_host(member, self.programs.writer);
@@ -281,8 +275,7 @@ impl Scene<'_> {
     }
 
     /// Sets the calendar of the one that has its own.
-    pub(super) fn set_calendar(&mut self, calendar: Calendar) -> Result<()> {
-        self.calendar = calendar;
+    pub(super) fn set_calendar(&self, calendar: Calendar) -> Result<()> {
         let ahead = match calendar {
             Calendar::Right => "+0",
             // More than a day, so that midnight makes no difference.
@@ -293,15 +286,6 @@ impl Scene<'_> {
         let new = self.home.path.join("calendar.new");
         fs::write(&new, ahead)?;
         Ok(fs::rename(new, self.calendar())?)
-    }
-
-    /// What it goes by when nothing is done to it. Lives are numbered by the calendar: a member that began one in
-    /// the future is not heard by those who knew it until that has come, so it stays there.
-    pub(super) fn usual_calendar(&self) -> Calendar {
-        match self.began_ahead {
-            true => Calendar::SetForward,
-            false => Calendar::Right,
-        }
     }
 }
 
