@@ -5,6 +5,7 @@ mod door;
 mod handover;
 mod process;
 mod settings;
+mod tenure;
 mod traces;
 mod waiting;
 

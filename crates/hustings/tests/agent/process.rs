@@ -125,11 +125,16 @@ impl Program {
     #[track_caller]
     pub(crate) fn agent(group: &str, name: &str, http: &str) -> Self {
         let priority = u8::from(name == "alpha");
-        let mut agent = Self::start(&format!(
-            "agent --events --group {group} --name {name} --priority {priority} \
-             --bind 127.0.0.1:0 --http {http}"
-        ));
-        agent.up = agent.until("up", |line| line["up"] == true && line["member"] == name);
+        Self::member(&format!(
+            "--group {group} --name {name} --priority {priority} --bind 127.0.0.1:0 --http {http}"
+        ))
+    }
+
+    /// A member with these options, which is up.
+    #[track_caller]
+    pub(crate) fn member(options: &str) -> Self {
+        let mut agent = Self::start(&format!("agent --events {options}"));
+        agent.up = agent.until("up", |line| line["up"] == true);
         agent
     }
 

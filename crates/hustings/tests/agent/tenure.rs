@@ -1,0 +1,160 @@
+//! Three real voters: who leads has a fence, and a voter that has lost its disk does not vote until it is initialised on
+//! purpose.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::process::{self, Outcome, Program, hustings};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// A group of three voters, each with a directory of its own.
+struct Scene {
+    group: String,
+    home: PathBuf,
+}
+
+impl Scene {
+    fn new(name: &str) -> Self {
+        let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        // It may be there from a run before.
+        let _ = fs::remove_dir_all(&home);
+        let group = process::group(name);
+        Self { group, home }
+    }
+
+    /// One in which nobody has voted yet.
+    fn founded(name: &str) -> Self {
+        let scene = Self::new(name);
+        for name in NAMES {
+            let said = scene.init(name, "--new --within 100ms").text();
+            assert!(said.ends_with(" begins at counter 0\n"), "{said}");
+        }
+        scene
+    }
+
+    fn options(&self, name: &str) -> String {
+        let (group, home) = (&self.group, self.home.display());
+        format!(
+            "--group {group} --name {name} --bind 127.0.0.1:0 --voters a,b,c --ttl 500ms --state {home}/{name}"
+        )
+    }
+
+    fn init(&self, name: &str, more: &str) -> Outcome {
+        hustings(&format!("voter init {} {more}", self.options(name)))
+    }
+
+    fn agent(&self, name: &str) -> Program {
+        let options = self.options(name);
+        Program::member(&format!("--http 127.0.0.1:0 {options}"))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.home.join(name).join(format!("{}.voter", self.group))
+    }
+}
+
+/// Who refuses must say so with code 1, and these words.
+fn assert_refused(outcome: &Outcome, words: &str) {
+    assert_eq!(outcome.code, Some(1), "{}", outcome.said);
+    assert!(outcome.said.contains(words), "{}", outcome.said);
+}
+
+#[test]
+fn a_lost_disk_is_not_a_promise_of_nothing() {
+    let scene = Scene::founded("lost-disk");
+    let mut agents: Vec<Program> = NAMES.map(|name| scene.agent(name)).into();
+    let fence = agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    assert_refused(&scene.init("b", ""), "is in use");
+
+    assert_eq!(agents[2].stop(), Some(0));
+    fs::remove_file(scene.file("c")).expect("it is there");
+    assert_refused(&scene.init("c", "--new"), "is not new");
+    let mut forgetful = scene.agent("c");
+    forgetful.until_said_containing("this voter does not vote");
+    assert_eq!(forgetful.stop(), Some(0));
+
+    let said = scene.init("c", "").text();
+    let (_, counter) = said.trim().rsplit_once(' ').expect("words");
+    let counter: u64 = counter.parse().expect("a number");
+    assert!(counter >= 1 << 32, "far above what others promised: {said}");
+    assert_refused(&scene.init("c", ""), "there is nothing to do");
+    agents[2] = scene.agent("c");
+
+    // Its vote counts again: the other two alone, one of them gone, would be too few.
+    agents[1].kill();
+    let until = |it: &serde_json::Value| it["fence"].as_u64() > fence["fence"].as_u64();
+    agents[0].reaches("a tenure with the vote of the mended one", until);
+}
+
+#[test]
+fn files_that_are_not_a_voters_own_are_refused_by_name() {
+    let scene = Scene::founded("own-file");
+    let show = |name| hustings(&format!("voter show {}", scene.options(name)));
+    assert!(show("a").text().contains("promised counter 0"));
+    fs::copy(scene.file("b"), scene.file("a")).expect("files can be copied");
+    assert_refused(&show("a"), "it is what `b` promised, not `a`");
+
+    let mut bytes = fs::read(scene.file("b")).expect("it is there");
+    bytes[40] ^= 1;
+    fs::write(scene.file("b"), &bytes).expect("files can be written");
+    assert_refused(&show("b"), "is damaged");
+    fs::write(scene.file("b"), &bytes[..100]).expect("files can be written");
+    assert_refused(&show("b"), "has 100 bytes instead of");
+
+    let other = scene.options("c").replace("a,b,c", "a,c,d");
+    let other = hustings(&format!("voter show {other}"));
+    assert_refused(&other, "among other voters");
+    // On purpose, and once: fences go on above all earlier ones.
+    let said = scene.init("b", "--era 1").text();
+    let begins = format!("begins at counter {}\n", 1_u64 << 48);
+    assert!(said.ends_with(&begins), "{said}");
+    assert_refused(&scene.init("b", "--era 1"), "there is nothing to do");
+}
+
+#[test]
+fn who_cannot_vote_or_be_granted_anything_is_told() {
+    let scene = Scene::new("cannot");
+    let wrong = |option: &str, other: &str| {
+        let options = scene.options("a").replace(option, other);
+        let outcome = hustings(&format!("voter init {options}"));
+        assert_eq!(outcome.code, Some(2), "{}", outcome.said);
+        outcome.said
+    };
+    assert!(wrong("--name a", "--name z").contains("no voter of group"));
+    assert!(wrong("a,b,c", "a,b,c,d").contains("odd number"));
+    assert!(wrong("500ms", "1ms").contains("100ms to 1h"));
+    assert!(wrong("--ttl 500ms", "--era 40000").contains("--era"));
+    let outcome = scene.init("a", "--within 300ms");
+    assert_refused(&outcome, "0 of the 2 voters that are needed answered");
+    let without = "agent --group g --name a --bind 127.0.0.1:0 --voters a,b,c";
+    let outcome = hustings(without);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.said.contains("--state"), "{}", outcome.said);
+}
+
+#[test]
+fn tenure_is_handed_to_the_one_that_is_named() {
+    let scene = Scene::founded("heir");
+    let mut agents: Vec<Program> = NAMES.map(|name| scene.agent(name)).into();
+    let first = agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    for agent in &mut agents {
+        agent.reaches("it knows of it", |it| it["fence"] == first["fence"]);
+    }
+    let leader = first["leader"].as_str().expect("a name").to_owned();
+    let place = NAMES
+        .iter()
+        .position(|it| *it == leader)
+        .expect("one of them");
+    let heir = NAMES[(place + 1) % 3];
+    let (http, group) = (agents[place].http(), &scene.group);
+    hustings(&format!(
+        "step-down --http {http} --group {group} --to {heir}"
+    ))
+    .text();
+    for agent in &mut agents {
+        agent.reaches("the heir leads, with a higher fence", |it| {
+            it["leader"] == heir && it["fence"].as_u64() > first["fence"].as_u64()
+        });
+    }
+}
