@@ -3,11 +3,32 @@
 //! A protocol here is a pure state machine, so that what is measured in the simulator is the very
 //! code that a member runs. What it arrives at is a *nomination*: with a probability that can be
 //! computed and measured, every member that is up names the same leader, and two members may
-//! disagree for a while. A nomination is a claim, not a licence to act: nothing in this crate grants
-//! one yet.
+//! disagree for a while. A nomination is a claim. What makes it a licence to act is a [`Tenure`]: a lease
+//! with a fence, granted by a majority of voters or by a store.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::time::Duration;
+//! use hustings::{Group, Joining};
+//!
+//! # async fn work(_: hustings::protocol::Fence) {}
+//! # async fn example(key: hustings::agent::seal::Key) -> Result<(), Box<dyn std::error::Error>> {
+//! let joining = Joining::on_the_lan("backup", "alpha", key);
+//! let voters = ["alpha", "beta", "gamma"];
+//! let joining = joining.fenced_by(&voters, Duration::from_secs(2), Path::new("/var/lib/backup"));
+//! let mut group = Group::join(joining).await?;
+//! loop {
+//!     let mut tenure = group.tenure().await?;
+//!     let fence = tenure.fence(); // hand it to whatever is written to
+//!     // Ends 200 ms before the tenure does, if it is not renewed.
+//!     let _done = tenure.scope(Duration::from_millis(200), work(fence)).await;
+//! }
+//! # }
+//! ```
 //!
 //! | Module | What it holds |
 //! |---|---|
+//! | [`Group`] | a member of a group: join, campaign, get [`Tenure`], resign |
 //! | [`protocol`] | the elections: Chang and Roberts' ring, the modified ring, the bully |
 //! | [`sim`] | a world in virtual time that drives them from one seed, through loss, delay and crashes |
 //! | [`theory`] | closed forms of what they cost |
