@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::contender::{Blow, Contender};
-use super::contest::{Contest, PATIENCE, Ring};
+use super::contest::{Contest, Ring};
 use super::moment;
 use super::worker::Beginning;
 use crate::Result;
@@ -106,7 +106,7 @@ fn begin<'a>(
     let mut contest = Contest::new(ring, contender, contender.ttl())?;
     let began = now_ns();
     contest.start_all()?;
-    let first = contest.desk.next(PATIENCE)?;
+    let first = contest.next()?;
     cold.add(&contest, began, first)?;
     Ok((contest, first))
 }
@@ -133,7 +133,7 @@ fn follow(
     struck: u64,
     tried: &mut Tried,
 ) -> Result<Beginning> {
-    let next = contest.desk.next(PATIENCE)?;
+    let next = contest.next()?;
     if contest.desk.is_at_work(former) {
         tried.overlaps += 1;
     }
