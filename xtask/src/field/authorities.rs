@@ -75,6 +75,6 @@ etcdctl renews once when it begins, which is counted as a part of acquiring.";
 
 const HOW_IT_IS_TIMED: &str = "\
 From the start of the first of five processes, or from the blow, until the next command runs and says so;
-tenure: the median until the member's log has its fence. Overlaps: the former command still ran then.
+tenure: median and p95 until its member's log has the fence, to which the limits are. Overlaps: the former command still ran then.
 etcd grants no ttl below 2 s; etcdctl elect always asks for 60 s, and is not told if its reader dies.
 An advisory lock lasts as long as its connection: a lost host keeps it until TCP gives up, after hours.";

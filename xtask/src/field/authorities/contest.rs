@@ -21,8 +21,8 @@ const KEY: &str = "3333333333333333333333333333333333333333333333333333333333333
 /// How many of the members vote, from the first on.
 pub(super) const VOTERS: usize = 3;
 
-/// Longer than any command takes to begin.
-pub(super) const PATIENCE: Duration = Duration::from_secs(75);
+/// Longer than any command takes to begin beyond the ttl.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Where contests are held.
 #[derive(Clone, Copy)]
@@ -193,6 +193,26 @@ impl<'a> Contest<'a> {
 
     pub(super) fn log(&self, member: usize) -> PathBuf {
         self.home.join(format!("{}.log", name(member)))
+    }
+
+    /// Waits for the next command to begin.
+    pub(super) fn next(&mut self) -> Result<Beginning> {
+        let ttl = self.contender.ttl().unwrap_or_default();
+        let next = self.desk.within(PATIENCE + ttl)?;
+        next.ok_or_else(|| format!("no command begins:{}", self.last_lines()).into())
+    }
+
+    /// The last that each member has logged.
+    fn last_lines(&self) -> String {
+        let mut lines = String::new();
+        for member in 0..MEMBERS {
+            let log = fs::read_to_string(self.log(member)).unwrap_or_default();
+            let last: Vec<&str> = log.lines().rev().take(3).collect();
+            for line in last.iter().rev() {
+                lines += &format!("\n  {}: {line}", name(member));
+            }
+        }
+        lines
     }
 
     /// The processes of some members.

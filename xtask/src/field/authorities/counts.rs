@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::contender::Contender;
-use super::contest::{Contest, PATIENCE, Part, Ring, VOTERS};
+use super::contest::{Contest, Part, Ring, VOTERS};
 use super::stores::Store;
 use super::syncs::Syncs;
 use super::wire::{MemberMeter, StoreMeter};
@@ -102,7 +102,7 @@ fn acquisition(ring: Ring<'_>, contender: Contender) -> Result<Cost> {
     let mut contest = voters_of(ring, contender, ttl)?;
     let counting = Counting::begin(ring, contender, &contest)?;
     contest.start(CANDIDATE, Part::Stands)?;
-    contest.desk.next(PATIENCE)?;
+    contest.next()?;
     thread::sleep(ENDS_WITHIN);
     counting.read()
 }
@@ -111,7 +111,7 @@ fn acquisition(ring: Ring<'_>, contender: Contender) -> Result<Cost> {
 fn renewal(ring: Ring<'_>, contender: Contender) -> Result<(Cost, Option<f64>)> {
     let mut contest = voters_of(ring, contender, contender.ttl())?;
     contest.start(CANDIDATE, Part::Stands)?;
-    contest.desk.next(PATIENCE)?;
+    contest.next()?;
     thread::sleep(SETTLES_IN);
     let counting = Counting::begin(ring, contender, &contest)?;
     let (began, before) = (now_ns(), counting.read()?);

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::contender::{Blow, Contender};
-use super::contest::{Contest, PATIENCE, Ring};
+use super::contest::{Contest, Ring};
 use super::moment;
 use super::worker::Beginning;
 use crate::Result;
@@ -12,7 +12,9 @@ use crate::field::measure::{milliseconds, now_ns};
 use crate::field::spread::Spread;
 use crate::field::table::{Table, Verdict};
 
-pub(super) const HEADINGS: [&str; 6] = ["trials", "median", "p95", "max", "tenure", "overlaps"];
+pub(super) const HEADINGS: [&str; 7] = [
+    "trials", "median", "p95", "max", "tenure:", "p95", "overlaps",
+];
 
 /// Until whoever was started is a member, a voter that was started votes again, and all is quiet.
 const SETTLES_IN: Duration = Duration::from_millis(900);
@@ -104,7 +106,7 @@ fn begin<'a>(
     let mut contest = Contest::new(ring, contender, contender.ttl())?;
     let began = now_ns();
     contest.start_all()?;
-    let first = contest.desk.next(PATIENCE)?;
+    let first = contest.next()?;
     cold.add(&contest, began, first)?;
     Ok((contest, first))
 }
@@ -131,7 +133,7 @@ fn follow(
     struck: u64,
     tried: &mut Tried,
 ) -> Result<Beginning> {
-    let next = contest.desk.next(PATIENCE)?;
+    let next = contest.next()?;
     if contest.desk.is_at_work(former) {
         tried.overlaps += 1;
     }
@@ -152,17 +154,17 @@ impl Tried {
     }
 
     fn cells(&self) -> Vec<String> {
-        let tenure = self.tenure.median();
         let mut cells = self.command.cells();
-        cells.push(tenure.map_or("-".to_owned(), |it| format!("{it:.1}")));
+        // Without the count, which is the same, and the maximum.
+        cells.extend_from_slice(&self.tenure.cells()[1..3]);
         cells.push(self.overlaps.to_string());
         cells
     }
 }
 
-/// What the members' own voters have to come to.
+/// What the members' own voters have to come to, until tenure.
 fn verdict(contender: Contender, blow: Blow, tried: &Tried) -> Verdict {
-    let spread = &tried.command;
+    let spread = &tried.tenure;
     let (demand, most, reached) = match (contender, blow) {
         (Contender::Quorum, Blow::Command | Blow::Client) => ("median 20", 20.0, spread.median()),
         (Contender::Quorum, Blow::Host) => ("p95 320", 320.0, spread.quantile(0.95)),

@@ -96,18 +96,13 @@ impl Desk {
         runs(beginning.pid, &self.path.to_string_lossy())
     }
 
-    /// Waits for the next command to begin.
-    pub(super) fn next(&mut self, patience: Duration) -> Result<Beginning> {
-        let next = self.within(patience)?;
-        next.ok_or_else(|| format!("no command began within {patience:?}").into())
-    }
-
     /// A command that has begun already.
     pub(super) fn arrived(&mut self) -> Result<Option<Beginning>> {
         self.within(Duration::from_millis(1))
     }
 
-    fn within(&mut self, patience: Duration) -> Result<Option<Beginning>> {
+    /// The next command to begin, if one does within `patience`.
+    pub(super) fn within(&mut self, patience: Duration) -> Result<Option<Beginning>> {
         let mut bytes = [0; 100];
         self.socket.set_read_timeout(Some(patience))?;
         let length = match self.socket.recv(&mut bytes) {
