@@ -81,8 +81,17 @@ enum Control {
 pub struct Told {
     /// Its name.
     pub voter: String,
-    /// The highest counter that it has promised; none if it was never initialised.
-    pub promised: Option<u64>,
+    /// What it has promised; none if it was never initialised.
+    pub promised: Option<Promised>,
+}
+
+/// What a voter has promised and granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promised {
+    /// The highest counter that it has promised.
+    pub counter: u64,
+    /// The most that it can ever have granted.
+    pub longest_ttl: Duration,
 }
 
 /// What an agent tells of itself on request.

@@ -19,7 +19,7 @@ mod terms;
 pub mod voter_file;
 
 use hustings_protocol::tenure::Message;
-use hustings_protocol::{Instant, MemberId};
+use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
 pub use clerk::{Clerk, Memory};
@@ -87,6 +87,14 @@ impl Authority {
         match self {
             Self::Quorum(quorum) => quorum.voters_id(),
             Self::Nobody | Self::Store { .. } => 0,
+        }
+    }
+
+    /// The most that this member can ever have granted, if it votes.
+    pub(crate) fn longest_ttl(&self) -> Option<Duration> {
+        match self {
+            Self::Quorum(quorum) => quorum.longest_ttl(),
+            Self::Nobody | Self::Store { .. } => None,
         }
     }
 

@@ -94,6 +94,11 @@ pub enum Body<'a> {
         /// The message.
         message: &'a [u8],
     },
+    /// The most that I can ever have granted: said to a voter that has lost its disk.
+    Granted {
+        /// In this life or an earlier one.
+        longest_ns: u64,
+    },
     /// What I had granted to somebody else was given up: ask again, if you wait for it.
     Freed,
     /// I hand my tenure to one member: whoever else waits for it, let that one be first.

@@ -318,6 +318,7 @@ impl Group {
                 message,
             } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
             Body::Tenure { .. } => {} // for another one, who is looked for
+            Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed => self.on_freed(now, out),
             Body::HandsOver { to } => self.on_hands_over(now, to),
             Body::Holds { fence, lasts_ns } => {

@@ -96,6 +96,14 @@ impl Peers {
         self.known.iter().map(|(id, peer)| (*id, peer))
     }
 
+    /// Makes this member believe that `id` is elsewhere.
+    #[cfg(test)]
+    pub(crate) fn mislead(&mut self, id: MemberId, address: SocketAddr) {
+        if let Some(peer) = self.known.get_mut(&id) {
+            peer.address = address;
+        }
+    }
+
     /// By which ways they were heard is past.
     pub(crate) fn forget_ways(&mut self) {
         for peer in self.known.values_mut() {

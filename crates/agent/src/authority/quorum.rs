@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc;
 
-use hustings_protocol::tenure::{Config, Held, Message, Refused, Request, Role, Tenure};
+use hustings_protocol::tenure::{Config, Held, Message, Refused, Request, Role, Saved, Tenure};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
@@ -36,6 +36,8 @@ pub(crate) struct Quorum {
     voters: Vec<String>,
     /// What tells this list from another.
     voters_id: u64,
+    /// The most that it can ever have granted, if it votes.
+    longest_ttl: Option<Duration>,
     seat: Driver<Tenure>,
     /// None if this member keeps nothing, as it does not vote.
     disk: Option<Disk>,
@@ -68,9 +70,14 @@ impl Quorum {
         rng: Xoshiro256PlusPlus,
         disk: Option<Disk>,
     ) -> Self {
+        let longest_ttl = match role.votes {
+            Some(Saved::Initialised(durable)) => Some(durable.longest_ttl.max(config.max_ttl)),
+            Some(Saved::Missing) | None => None,
+        };
         Self {
             voters,
             voters_id,
+            longest_ttl,
             seat: Driver::new(me, Tenure::new(role), config, rng, None),
             disk,
             saving: Saving::Done,
@@ -87,6 +94,11 @@ impl Quorum {
     /// What tells the list of voters from another.
     pub(crate) fn voters_id(&self) -> u64 {
         self.voters_id
+    }
+
+    /// The most that it can ever have granted, if it votes.
+    pub(crate) fn longest_ttl(&self) -> Option<Duration> {
+        self.longest_ttl
     }
 
     /// What it shows that it holds.

@@ -1,8 +1,13 @@
-//! How soon voters answer: a ttl that leaves them too little time gets nobody tenure, and should say so.
+//! How soon voters answer, and whether they do: a ttl that leaves them too little time gets nobody tenure, nor do voters
+//! that are not there, and either should be said.
 
 use std::collections::VecDeque;
 
 use hustings_protocol::{Duration, Instant};
+
+use super::Group;
+use super::tenancy::{EXPLAIN_EVERY, Voter};
+use crate::config::presets::ANSWERS_IN_A_TTL;
 
 /// So many answers are looked at together. Of some the question was lost, and asked again: the median does not mind.
 const LATEST: usize = 9;
@@ -22,6 +27,11 @@ impl Asked {
     /// A question goes out; of several without an answer the first counts.
     pub(super) fn ask(&mut self, now: Instant) {
         self.0.get_or_insert(now);
+    }
+
+    /// How long it has waited by now.
+    pub(super) fn waits(self, now: Instant) -> Duration {
+        self.0.map_or(Duration::ZERO, |asked| now - asked)
     }
 
     /// How long the answer took that has come.
@@ -44,6 +54,48 @@ impl Promptness {
         let is_news = is_late && !self.is_told;
         self.is_told = is_late;
         is_news.then_some(median)
+    }
+}
+
+impl Group {
+    /// Who is refused is told why. Who hears nothing at all has to find out by itself.
+    pub(super) fn explain_silence(&mut self, now: Instant) {
+        if !self.is_nominee() || self.tenancy.fence().is_some() || self.tenancy.voters.is_empty() {
+            return;
+        }
+        self.tenancy.explain_at = Some(now + EXPLAIN_EVERY);
+        let me = self.me.id;
+        let is_heard = |at: Instant| now - at < EXPLAIN_EVERY;
+        let answers = |it: &Voter| it.id == me || it.heard.is_some_and(is_heard);
+        let voters = &self.tenancy.voters;
+        let silent = voters.iter().filter(|it| !answers(it));
+        let silent: Vec<&str> = silent.map(|it| it.name.as_str()).collect();
+        if silent.len() * 2 > voters.len() {
+            let why = format!(
+                "{} of {} voters do not answer ({}): do their agents run, with this group's key, and does the network lead there?",
+                silent.len(),
+                voters.len(),
+                silent.join(", ")
+            );
+            self.note_refusal(now, &why);
+        }
+    }
+
+    /// Where voters take longer than the ttl allows nobody gets tenure, or keeps it.
+    pub(super) fn look_at_promptness(&mut self, took: Duration) {
+        let Some(ttl) = self.config.authority.ttl() else {
+            return;
+        };
+        let allowed = Duration(ttl.0 / ANSWERS_IN_A_TTL);
+        if let Some(median) = self.tenancy.promptness.note(took, allowed) {
+            let least = Duration::from_millis((median * ANSWERS_IN_A_TTL).0 / 1_000_000 + 1);
+            tracing::warn!(
+                "group `{}`: voters answer after {:.0} ms, and ttl {ttl} allows {:.0} ms: raise ttl to {least} or more, on all members",
+                self.config.name,
+                median.as_secs_f64() * 1e3,
+                allowed.as_secs_f64() * 1e3,
+            );
+        }
     }
 }
 

@@ -1,18 +1,23 @@
 //! What the voters have promised: asked by a voter that has lost its disk, before it may vote again.
 //!
 //! It asks whether they would promise nothing at all, a ballot of counter zero: none would, and each refusal
-//! tells the counter to beat.
+//! tells the counter to beat. Beside that they tell the most that they can ever have granted: the one that was
+//! lost can have granted no more, for a majority would have had to grant as much.
+
+use std::collections::BTreeMap;
 
 use hustings_protocol::tenure::{Ballot, Incarnation, Message, Refused};
-use hustings_protocol::{Instant, MemberId};
+use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::mpsc;
 
-use super::{Group, Outbox};
-use crate::agent::Told;
+use super::{Group, Outbox, Route};
+use crate::agent::{Promised, Told};
+use crate::frame::Body;
 
 /// Who waits for what the voters tell.
 pub(super) struct Survey {
     answers: mpsc::UnboundedSender<Told>,
+    longest: BTreeMap<MemberId, Duration>,
 }
 
 impl Group {
@@ -36,7 +41,33 @@ impl Group {
         for voter in others {
             self.send_tenure(now, voter, &question, out);
         }
-        self.survey = Some(Survey { answers });
+        let longest = self.survey.take().map(|it| it.longest);
+        self.survey = Some(Survey {
+            answers,
+            longest: longest.unwrap_or_default(),
+        });
+    }
+
+    /// Somebody asks what was promised: it is told what was granted too.
+    pub(super) fn answer_survey(&mut self, to: MemberId, message: Message, out: &mut Outbox) {
+        let Message::Ask {
+            ballot: Ballot { counter: 0, .. },
+        } = message
+        else {
+            return;
+        };
+        if let (Some(longest), Some(address)) =
+            (self.tenancy.authority.longest_ttl(), self.address_of(to))
+        {
+            let longest_ns = longest.0;
+            self.send(Route::To(address), &Body::Granted { longest_ns }, out);
+        }
+    }
+
+    pub(super) fn on_granted(&mut self, from: MemberId, longest: Duration) {
+        if let Some(survey) = &mut self.survey {
+            survey.longest.insert(from, longest);
+        }
     }
 
     /// Whether `message` answers a survey: then whoever waits is told.
@@ -46,7 +77,7 @@ impl Group {
         };
         let Ok(Message::Refusal {
             ballot: Ballot { counter: 0, owner },
-            promised,
+            promised: promised_counter,
             refused,
             ..
         }) = postcard::from_bytes(message)
@@ -56,9 +87,19 @@ impl Group {
         if owner.id != self.me.id {
             return false;
         }
+        // A voter tells what it granted before it tells what it promised. If that was lost, it is asked again.
+        let longest = survey.longest.get(&from).copied();
+        let promised = longest.filter(|_| refused != Refused::Uninitialised);
+        let promised = promised.map(|longest_ttl| Promised {
+            counter: promised_counter,
+            longest_ttl,
+        });
+        if promised.is_none() && refused != Refused::Uninitialised {
+            return true;
+        }
         let told = Told {
             voter: self.describe(from).name,
-            promised: (refused != Refused::Uninitialised).then_some(promised),
+            promised,
         };
         // Whoever asked may have gone meanwhile.
         let _ = survey.answers.send(told);

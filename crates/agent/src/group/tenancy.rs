@@ -21,7 +21,6 @@ use crate::authority::last_words::LastWords;
 use crate::authority::occupancy::Occupancy;
 use crate::authority::quorum::Act;
 use crate::authority::{Authority, Word};
-use crate::config::presets::ANSWERS_IN_A_TTL;
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::seal::Rejected;
@@ -34,6 +33,9 @@ const TOLD_FOR: Duration = Duration::from_secs(3);
 /// A voter that was never heard is called by multicast, but no more often than this: an attempt, and what ends it.
 const CALLS: u32 = 8;
 const CALLS_IN: Duration = Duration::from_millis(200);
+
+/// How long somebody may be named without tenure before it says why.
+pub(super) const EXPLAIN_EVERY: Duration = Duration::from_secs(3);
 
 /// How many refusals are kept to be shown.
 const MOST_REFUSALS: usize = 8;
@@ -59,12 +61,14 @@ pub(super) struct Tenancy {
     /// Who said last that it holds.
     holder: Option<Holder>,
     tell_at: Option<Instant>,
+    /// Says then why it has no tenure, if it has none.
+    pub(super) explain_at: Option<Instant>,
     /// Lets an heir be first.
     pub(super) holds_back_until: Option<Instant>,
     /// Who asked this voter last, and may wait until somebody else gives tenure up.
     waits: Option<MemberId>,
     pub(super) voters: Vec<Voter>,
-    promptness: Promptness,
+    pub(super) promptness: Promptness,
     pub(super) refusals: VecDeque<Refusal>,
     last_words: watch::Sender<LastWords>,
     /// What the last words are made of: they are made anew when it changes.
@@ -110,6 +114,7 @@ impl Tenancy {
             fence: None,
             holder: None,
             tell_at: None,
+            explain_at: None,
             holds_back_until: None,
             waits: None,
             promptness: Promptness::default(),
@@ -133,6 +138,7 @@ impl Tenancy {
             self.tell_at,
             holder,
             self.holds_back_until,
+            self.explain_at,
         ];
         times.into_iter().flatten().min()
     }
@@ -187,6 +193,7 @@ impl Group {
         let keeps = self.tenancy.is_apart || self.config.protocol.keeps_leaders();
         self.tenancy.is_apart = !is_named && keeps && self.tenancy.fence.is_some();
         self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart;
+        self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
         self.ask_authority(now, request, out);
         self.leave_tenure(now, out);
         if self.tenancy.is_apart {
@@ -242,28 +249,14 @@ impl Group {
         if self.answers_survey(sender.id, message) {
             return;
         }
+        if let Ok(message) = postcard::from_bytes(message) {
+            self.answer_survey(sender.id, message, out);
+        }
         match self.tenancy.authority.hear(now, sender.id, message) {
             Ok(acts) => self.act_on_tenure(now, acts, out),
             Err(why) => self.counters.reject(why),
         }
         self.note_who_waits(now, sender.id, message, out);
-    }
-
-    /// Where voters take longer than the ttl allows nobody gets tenure, or keeps it.
-    fn look_at_promptness(&mut self, took: Duration) {
-        let Some(ttl) = self.config.authority.ttl() else {
-            return;
-        };
-        let allowed = Duration(ttl.0 / ANSWERS_IN_A_TTL);
-        if let Some(median) = self.tenancy.promptness.note(took, allowed) {
-            let least = Duration::from_millis((median * ANSWERS_IN_A_TTL).0 / 1_000_000 + 1);
-            tracing::warn!(
-                "group `{}`: voters answer after {:.0} ms, and ttl {ttl} allows {:.0} ms: raise ttl to {least} or more, on all members",
-                self.config.name,
-                median.as_secs_f64() * 1e3,
-                allowed.as_secs_f64() * 1e3,
-            );
-        }
     }
 
     /// Members with different lists of voters must not add their votes up.
@@ -368,6 +361,9 @@ impl Group {
         let acts = self.tenancy.authority.pass(now);
         self.act_on_tenure(now, acts, out);
         let is_due = |at: &mut Instant| *at <= now;
+        if self.tenancy.explain_at.take_if(is_due).is_some() {
+            self.explain_silence(now);
+        }
         if self.tenancy.holds_back_until.take_if(is_due).is_some() {
             self.on_freed(now, out);
         }
@@ -404,10 +400,14 @@ impl Group {
     ) {
         let is_question =
             postcard::from_bytes(message).is_ok_and(|it: Message| it.question().is_some());
+        // One that does not answer may have come up elsewhere: it is called by all ways as well.
+        let patience = self.config.authority.ttl().unwrap_or(Duration::ZERO);
+        let mut is_silent = false;
         let mut others = self.tenancy.voters.iter_mut();
         if let Some(voter) = others.find(|it| it.id == to)
             && is_question
         {
+            is_silent = voter.asked.waits(now) > patience;
             voter.asked.ask(now);
         }
         let voters = self.tenancy.authority.voters_id();
@@ -419,7 +419,9 @@ impl Group {
         if let Some(address) = self.address_of(to) {
             self.counters.tenure_sent += 1;
             self.send(Route::To(address), &body, out);
-            return;
+            if !is_silent {
+                return;
+            }
         }
         let mut voters = self.tenancy.voters.iter_mut();
         let Some(voter) = voters.find(|it| it.id == to) else {
@@ -473,7 +475,7 @@ impl Group {
         }
     }
 
-    fn note_refusal(&mut self, now: Instant, why: &str) {
+    pub(super) fn note_refusal(&mut self, now: Instant, why: &str) {
         let group = &self.config.name;
         self.counters.tenure_refusals += 1;
         if self.tenancy.note_refusal(now, why) {

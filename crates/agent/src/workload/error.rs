@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-/// Why a workload could not be supervised. No process of the command is left.
+/// Why a workload could not be supervised. But for [`Unseen`](Self::Unseen), no process of the command is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -29,6 +29,13 @@ pub enum Error {
     /// The agent cannot learn of signals, so it could not forward them.
     #[error("cannot listen for signals: {0}")]
     Signals(#[source] io::Error),
+    /// All that watched over the command were killed, so that nobody knows what it has left behind. Tenure must not be
+    /// given up: end the agent without a word, and it runs out.
+    #[error(
+        "the command's watchers were killed, and something of it may still run: its tenure is not given up, it runs \
+         out; look for what is left, and kill it"
+    )]
+    Unseen,
     /// Nobody says any more who leads: the command was stopped.
     #[error("the agent ended without saying who leads: see its log for the reason")]
     LeadershipUnknown,
@@ -41,7 +48,8 @@ impl Error {
         match self {
             Self::NotFound(_) => 127,
             Self::NotExecutable { .. } => 126,
-            Self::NoCommand | Self::Guardian(_) | Self::Signals(_) | Self::LeadershipUnknown => 125,
+            Self::NoCommand | Self::Guardian(_) | Self::Signals(_) => 125,
+            Self::Unseen | Self::LeadershipUnknown => 125,
         }
     }
 

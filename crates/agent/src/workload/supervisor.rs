@@ -321,6 +321,7 @@ impl<R: FnMut()> Supervisor<R> {
         let none_left = guard.end().await.map_err(Error::Guardian)?;
         if let (false, Some(tenures)) = (none_left || was_seen_to_end, &mut self.tenures) {
             tenures.keep_last_words();
+            return Err(Error::Unseen);
         }
         ended
     }

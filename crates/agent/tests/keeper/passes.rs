@@ -64,6 +64,8 @@ fn arguments_streams_and_name_are_the_programs_own() {
 #[test]
 fn the_keeper_does_not_hold_the_workers_streams() {
     let kept = Kept::start("entrust");
+    // Once it waits it has nothing of the start in its hands any more.
+    eventually(|| (state(kept.keeper())? == "S").then_some(()));
     kill(kept.keeper(), Signal::STOP);
     eventually(|| (state(kept.keeper())? == "T").then_some(()));
     kill(kept.worker, Signal::KILL);

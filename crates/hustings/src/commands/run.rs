@@ -133,7 +133,14 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
         }
     };
     resigning.abort();
-    let stopped = agent.stop().await;
+    let stopped = match outcome {
+        // What may still run must not be overtaken.
+        Err(workload::Error::Unseen) => {
+            agent.abort().await;
+            Ok(())
+        }
+        Ok(_) | Err(_) => agent.stop().await,
+    };
     match outcome {
         Ok(0) => stopped.map_err(|error| Failure::Failed(error.to_string())),
         Ok(code) => Err(Failure::Exit(code)),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use hustings_agent::agent::Told;
+use hustings_agent::agent::{Promised, Told};
 use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
@@ -71,9 +71,9 @@ vote until somebody says what happened:
   (no option)   this voter's disk was lost, or is damaged: it asks the others what they have
                 promised, a majority of all voters must answer, and it begins far above that
   --era N       a majority of the disks was lost for good. Stop every member of the group, run
-                this on every voter, then start them. Fences go on above all of earlier eras,
-                but what the lost voters had granted is forgotten: make sure that nobody works
-                under an old tenure before you start
+                this on every voter with one and the same N, one above the last, then start them.
+                Fences go on above all of earlier eras, but what the lost voters had granted is
+                forgotten: make sure that nobody works under an old tenure before you start
 
 The agent of this member must not run meanwhile.
 
@@ -175,33 +175,47 @@ impl Init {
             Err(VoterError::File(error @ OpenError::InUse { .. })) => {
                 return Err(Failure::Failed(error.to_string()));
             }
+            // Of a new group there is none.
+            Err(VoterError::File(OpenError::Missing { .. })) => {}
+            Err(error) if self.new => {
+                return Err(Failure::Failed(format!(
+                    "{error}. A group that has such a file is not new: run this without --new"
+                )));
+            }
             Err(error) => say(&format!("found: {error}")),
         }
-        let durable = match self.era {
-            Some(era) => Durable {
-                counter: begin(era),
-                owner: None,
-                longest_ttl: seat.quorum.ttl,
-            },
-            None => {
-                let within = Duration::from_nanos(self.within.0);
-                let told = runtime()?.block_on(survey(&config, &seat, within, self.new))?;
-                self.judge(&seat, &told)?
-            }
-        };
-        seat.reset(durable)
+        let within = Duration::from_nanos(self.within.0);
+        let needs_others = !self.new && self.era.is_none();
+        let told = runtime()?.block_on(survey(&config, &seat, within, needs_others))?;
+        seat.reset(self.judge(&seat, &told)?)
     }
 
     /// What this voter may begin with, for all that the others told.
     fn judge(
         &self,
         seat: &Seat<'_>,
-        told: &BTreeMap<String, Option<u64>>,
+        told: &BTreeMap<String, Option<Promised>>,
     ) -> Result<Durable, Failure> {
+        let granted = told.values().flatten().map(|it| it.longest_ttl);
+        let longest_ttl = granted.fold(seat.quorum.ttl, Ord::max);
         let promised: Vec<(&String, u64)> = told
             .iter()
-            .filter_map(|(voter, promised)| Some((voter, (*promised)?)))
+            .filter_map(|(voter, promised)| Some((voter, promised.as_ref()?.counter)))
             .collect();
+        if let Some(era) = self.era {
+            return match told.keys().next() {
+                None => Ok(Durable {
+                    counter: begin(era),
+                    owner: None,
+                    longest_ttl,
+                }),
+                Some(voter) => Err(Failure::Failed(format!(
+                    "voter `{voter}` of group `{}` runs: stop every member before a new era is begun; if only this \
+                     voter's disk was lost, run this without --era",
+                    seat.group.name
+                ))),
+            };
+        }
         if self.new {
             let voted = promised.iter().find(|(_, counter)| *counter > 0);
             return match voted {
@@ -231,7 +245,7 @@ impl Init {
             .map(|(_, counter)| *counter)
             .max()
             .unwrap_or(0);
-        Ok(Durable::replacing(highest, seat.quorum.ttl))
+        Ok(Durable::replacing(highest, longest_ttl))
     }
 }
 
@@ -243,16 +257,16 @@ fn begin(era: u64) -> u64 {
 /// How often the others are asked.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
-/// Of a new group nobody is expected to answer: whoever does, does so within this.
-const NEW_WITHIN: Duration = Duration::from_secs(1);
+/// Of a new group, or before a new era, nobody is expected to answer: whoever does, does so within this.
+const ALONE_WITHIN: Duration = Duration::from_secs(1);
 
 /// What the other voters tell, by name.
 async fn survey(
     config: &AgentConfig,
     seat: &Seat<'_>,
     within: Duration,
-    is_new: bool,
-) -> Result<BTreeMap<String, Option<u64>>, Failure> {
+    needs_others: bool,
+) -> Result<BTreeMap<String, Option<Promised>>, Failure> {
     let mut config = config.clone();
     config.http = None;
     for group in &mut config.groups {
@@ -262,9 +276,9 @@ async fn survey(
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
     let agent = Agent::start(config).await.map_err(|error| failed(&error))?;
     let (answers, mut arriving) = mpsc::unbounded_channel();
-    let within = match is_new {
-        true => within.min(NEW_WITHIN),
-        false => within,
+    let within = match needs_others {
+        true => within,
+        false => within.min(ALONE_WITHIN),
     };
     let within = hustings_protocol::Duration(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
     let deadline = clock::now() + within;

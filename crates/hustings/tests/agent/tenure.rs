@@ -74,7 +74,12 @@ fn a_lost_disk_is_not_a_promise_of_nothing() {
     forgetful.until_said_containing("this voter does not vote");
     assert_eq!(forgetful.stop(), Some(0));
 
-    let said = scene.init("c", "").text();
+    assert_refused(&scene.init("c", "--era 1"), "stop every member");
+    // With a shorter ttl than what it may have granted before it was lost: the others know better.
+    let shorter = scene.options("c").replace("500ms", "200ms");
+    let said = hustings(&format!("voter init {shorter}")).text();
+    let shown = hustings(&format!("voter show {shorter}")).text();
+    assert!(shown.ends_with("granted 500ms at most\n"), "{shown}");
     let (_, counter) = said.trim().rsplit_once(' ').expect("words");
     let counter: u64 = counter.parse().expect("a number");
     assert!(counter >= 1 << 32, "far above what others promised: {said}");
@@ -99,6 +104,7 @@ fn files_that_are_not_a_voters_own_are_refused_by_name() {
     bytes[40] ^= 1;
     fs::write(scene.file("b"), &bytes).expect("files can be written");
     assert_refused(&show("b"), "is damaged");
+    assert_refused(&scene.init("b", "--new"), "is not new");
     fs::write(scene.file("b"), &bytes[..100]).expect("files can be written");
     assert_refused(&show("b"), "has 100 bytes instead of");
 

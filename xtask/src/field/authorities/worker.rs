@@ -146,7 +146,10 @@ mod tests {
             .arg("1000")
             .spawn()
             .unwrap();
-        assert!(runs(child.id(), "1000"));
+        // It is started before it has become what it is to be.
+        while !runs(child.id(), "1000") {
+            std::thread::yield_now();
+        }
         assert!(!runs(child.id(), "100"));
         child.kill().unwrap();
         // Nobody has asked for its exit code yet.

@@ -502,3 +502,33 @@ fn members_with_another_list_of_voters_are_refused_and_counted() {
     assert!(field.members[0].counters.other_voters > 0);
     assert_eq!(field.holders(), [before.0]);
 }
+
+#[test]
+fn who_hears_nothing_from_the_voters_says_so() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    let (leader, _) = field.settled_on(&ALL);
+    assert_eq!(leader, 0);
+    field.sides[1] = 1;
+    field.sides[2] = 1;
+    field.run(Duration::from_secs(8));
+    let status = field.members[0].tenure_status(field.now);
+    let refusals = status.expect("it is fenced").refusals;
+    let told = |it: &crate::group::Refusal| it.why.contains("2 of 3 voters do not answer (m1, m2)");
+    assert!(refusals.iter().any(told), "{refusals:?}");
+}
+
+/// It was restarted at another address, and what it said when it came up was lost.
+#[test]
+fn a_voter_that_has_moved_is_found_again() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    field.settled_on(&ALL);
+    // The leader believes both other voters to be where nobody is.
+    for voter in [1, 2] {
+        assert!(field.members[0].peers.get(id(voter)).is_some());
+        field.members[0].peers.mislead(id(voter), address(9));
+    }
+    field.run(TTL * 6);
+    assert_eq!(field.settled_on(&ALL).0, 0);
+    field.run(TTL * 6);
+    field.settled_on(&ALL);
+}
