@@ -84,6 +84,8 @@ pub(crate) struct Group {
     leadership: watch::Sender<Leadership>,
     /// Whom the election names.
     nominee: Option<MemberId>,
+    /// Where that one was when it was named. Somebody who only goes by its name must not be taken for it.
+    nominee_at: Option<SocketAddr>,
     tenancy: Tenancy,
     survey: Option<Survey>,
     handover: Option<Handover>,
@@ -172,6 +174,7 @@ impl Group {
             reach,
             leadership: watch::Sender::new(unknown),
             nominee: None,
+            nominee_at: None,
             tenancy,
             survey: None,
             handover: None,
@@ -234,7 +237,7 @@ impl Group {
     /// Whom the election names, if it is another member: who it is, and where its links are.
     pub(crate) fn leader_elsewhere(&self) -> Option<(MemberId, SocketAddr)> {
         let nominee = self.nominee.filter(|_| !self.is_nominee())?;
-        Some((nominee, self.address_of(nominee)?))
+        Some((nominee, self.nominee_at?))
     }
 
     /// Whether the election names this member.

@@ -150,6 +150,7 @@ impl Group {
         }
         let was_named = self.is_nominee();
         self.nominee = nominee;
+        self.nominee_at = nominee.and_then(|id| self.describe(id).address);
         if let Some(nominee) = nominee {
             self.doubt_holder(nominee);
         }
