@@ -226,10 +226,12 @@ impl<R: FnMut()> Supervisor<R> {
         span: Duration,
     ) -> ControlFlow<Option<u8>, Option<(Held, Occupation)>> {
         let grace = span_of(self.workload.grace);
+        let latest = self.leadership.clone();
+        let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
         let granted = async {
             sleep(span).await;
             match &mut self.tenures {
-                Some(tenures) => Some(tenures.granted(leadership.fence, grace).await),
+                Some(tenures) => Some(tenures.granted(leadership.fence, grace, leads).await),
                 None => None,
             }
         };
