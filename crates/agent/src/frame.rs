@@ -69,7 +69,7 @@ impl<'a> Sender<'a> {
         Life(self.life)
     }
 
-    /// The first life of its process. Of two that go by one name the earlier was here first.
+    /// The first life of its process. It tells two that go by one name apart.
     pub fn born(&self) -> Life {
         Life(self.born)
     }
@@ -141,10 +141,12 @@ pub enum Body<'a> {
         /// The later one.
         life: u64,
     },
-    /// I am called as you are, and was here before you.
+    /// I am called as you are: who was here later must go.
     Namesake {
-        /// Which of your lives you are in.
-        life: u64,
+        /// In which life your process began.
+        born: u64,
+        /// For how long I have been here.
+        age_ns: u64,
     },
     /// The lifeline of this member broke, and nobody is where it was.
     Obituary {

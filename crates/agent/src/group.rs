@@ -6,6 +6,7 @@ mod acting;
 mod finding;
 mod handover;
 mod muster;
+mod namesake;
 mod promptness;
 mod survey;
 mod suspicion;
@@ -69,8 +70,9 @@ pub(crate) struct Group {
     me: Candidate,
     port: u16,
     life: Life,
-    /// The first life of this process.
+    /// The first life of this process: what tells it from others of its name.
     born: Life,
+    came_at: Instant,
     /// How many frames it has sent in this life.
     number: u64,
     keyring: Keyring,
@@ -95,6 +97,8 @@ pub(crate) struct Group {
     suspicion: Option<Suspicion>,
     /// When it last told somebody that its life is over.
     answered_past: Option<Instant>,
+    /// When it last told somebody who goes by its name how long it has been here.
+    claimed_at: Option<Instant>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -163,6 +167,7 @@ impl Group {
             port,
             life,
             born: life,
+            came_at: now,
             number: 0,
             keyring: Keyring::new(&keys[0], &keys[1..]),
             replays: Replays::default(),
@@ -181,6 +186,7 @@ impl Group {
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
             answered_past: None,
+            claimed_at: None,
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
@@ -395,43 +401,6 @@ impl Group {
     fn is_at(&self, sender: &Sender<'_>, address: SocketAddr) -> bool {
         let known = self.peers.get(sender.id);
         known.is_some_and(|peer| peer.address == address && peer.life == sender.life())
-    }
-
-    /// Somebody goes by our name: we ourselves, looped back or before a restart, or somebody else. Whoever
-    /// was here first says so, and names the other's present life: what was said in an earlier one, and is
-    /// replayed, cannot drive anybody out. And it begins a later life than the other's: to those who have heard
-    /// the other its own had become the past.
-    fn hear_namesake(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        frame: &Frame<'_>,
-        out: &mut Outbox,
-    ) {
-        let life = frame.sender.life();
-        let (group, member) = (&self.config.name, &self.member);
-        if matches!(frame.body, Body::Namesake { life } if life == self.life.0) {
-            tracing::error!(
-                "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
-            );
-            self.counters.namesakes += 1;
-            self.resign_tenure(now, out);
-            self.standing = Standing::Refused(from);
-            self.publish(now, None, out);
-        } else if frame.sender.born() > self.born {
-            self.counters.namesakes += 1;
-            if self.counters.namesakes.is_power_of_two() {
-                tracing::error!(
-                    "another member called `{member}` of group `{group}` came up at {from}: it should stop by itself; give it another name"
-                );
-            }
-            let address = SocketAddr::new(from.ip(), frame.sender.port);
-            if life > self.life {
-                self.begin_life_after(life);
-            }
-            let life = life.0;
-            self.send(Route::To(address), &Body::Namesake { life }, out);
-        } // else our own past, or somebody who will say more once it hears us
     }
 
     /// Time passed.

@@ -45,6 +45,19 @@ impl Field {
     /// A member comes up that takes these for the voters.
     fn admit_fenced_by(&mut self, voters: &[usize], takeover: Takeover, merit: u64, saved: Saved) {
         let index = self.members.len();
+        let (member, given) = self.fenced_member(index, voters, takeover, merit, saved);
+        self.admit_member(member, Some(given), &[], 0);
+    }
+
+    /// A member by the name of `index` that has not come up yet, and what its disk is given.
+    fn fenced_member(
+        &self,
+        index: usize,
+        voters: &[usize],
+        takeover: Takeover,
+        merit: u64,
+        saved: Saved,
+    ) -> (Group, mpsc::Receiver<Vec<u8>>) {
         let quorum = QuorumConfig {
             voters: voters.iter().map(|it| name(*it)).collect(),
             ttl: TTL,
@@ -60,7 +73,8 @@ impl Field {
             merit: Merit(merit),
             id: id(index),
         };
-        let rng = Xoshiro256PlusPlus::seed_from_u64(index as u64);
+        // Its own, whatever its name: two processes draw different numbers.
+        let rng = Xoshiro256PlusPlus::seed_from_u64(self.members.len() as u64);
         let voters = (quorum.voters.clone(), quorum.voters_id());
         let part = Quorum::new(me, voters, quorum.terms(), role, rng, Some(disk));
         let config = GroupConfig {
@@ -77,7 +91,7 @@ impl Field {
         let granted = (Authority::Quorum(Box::new(part)), Occupancy::default());
         let (name, port) = (name(index), address(index).port());
         let member = Group::new(config, &name, port, self.now, None, granted);
-        self.admit_member(member, Some(given), &[], 0);
+        (member, given)
     }
 
     /// Who says of itself that it leads.
@@ -515,6 +529,27 @@ fn who_hears_nothing_from_the_voters_says_so() {
     let refusals = status.expect("it is fenced").refusals;
     let told = |it: &crate::group::Refusal| it.why.contains("2 of 3 voters do not answer (m1, m2)");
     assert!(refusals.iter().any(told), "{refusals:?}");
+}
+
+/// By its calendar the newcomer was here first.
+#[test]
+fn a_namesake_of_the_holder_does_not_unseat_it() {
+    let mut field = Field::fenced(Takeover::Never);
+    field.run(Duration::from_secs(1));
+    let before = field.settled_on(&ALL);
+    let (leader, _) = before;
+    let takeover = Takeover::Never;
+    let voters = [0, 1, 2];
+    let (mut twin, given) = field.fenced_member(leader, &voters, takeover, 9, Saved::Missing);
+    let yesterday = Life(twin.born.0 - 86_400_000_000_000);
+    (twin.life, twin.born) = (yesterday, yesterday);
+    field.admit_member(twin, Some(given), &[], 0);
+    for _ in 0..2_000 {
+        field.run(Duration::from_millis(1));
+        assert_eq!(field.holders(), [leader], "at {:?}", field.now);
+    }
+    assert!(field.members[5].is_refused().is_some());
+    assert_eq!(field.settled_on(&ALL), before);
 }
 
 /// It was restarted at another address, and what it said when it came up was lost.
