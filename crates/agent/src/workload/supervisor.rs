@@ -53,7 +53,8 @@ use crate::{Leadership, StepDown};
 ///
 /// `resign` is called under [`AtEnd::Resign`] when the command has ended: leadership is then expected to change.
 ///
-/// If the future is dropped, the command is killed.
+/// If the future is dropped, the command is killed. Tenure is not given up before somebody has seen that nothing is left
+/// of it: a thread waits for that.
 ///
 /// # Errors
 ///
@@ -190,8 +191,7 @@ impl<R: FnMut()> Supervisor<R> {
                 ControlFlow::Break(code) => return Ok(code),
             };
             let started = Instant::now();
-            let (cause, ending) = self.run_once(leadership, held).await?;
-            drop(work); // nothing of it is left: now tenure may be given up
+            let (cause, ending) = self.run_once(leadership, held, work).await?;
             let code = ending.code();
             info!(code, "the command has ended: {}", cause.in_words());
             match (cause, self.workload.at_end) {
@@ -261,12 +261,12 @@ impl<R: FnMut()> Supervisor<R> {
         &mut self,
         leadership: &Leadership,
         held: Option<Held>,
+        work: Option<Occupation>,
     ) -> Result<(Cause, Ending), Error> {
-        let guard = Guard::start(&self.workload, leadership, held);
+        let guard = Guard::start(&self.workload, leadership, held, work);
         let mut guard = guard.map_err(Error::Guardian)?;
         let mut cause = Cause::Itself;
         let mut started = false;
-        let mut was_seen_to_end = false;
         let ended = loop {
             let runs_on = matches!(cause, Cause::Itself);
             tokio::select! {
@@ -281,10 +281,7 @@ impl<R: FnMut()> Supervisor<R> {
                         cause = Cause::Expired;
                     }
                     Some(Report::Expired) => {}
-                    Some(Report::Ended(ending)) => {
-                        was_seen_to_end = true;
-                        break Ok((cause, ending));
-                    }
+                    Some(Report::Ended(ending)) => break Ok((cause, ending)),
                     None if started => {
                         warn!("the command's guardian was killed, and the command with it");
                         break Ok((cause, Ending::killed_by(Signal::KILL)));
@@ -320,8 +317,7 @@ impl<R: FnMut()> Supervisor<R> {
                 }
             }
         };
-        let none_left = guard.end().await.map_err(Error::Guardian)?;
-        if let (false, Some(tenures)) = (none_left || was_seen_to_end, &mut self.tenures) {
+        if let (false, Some(tenures)) = (guard.end().await, &mut self.tenures) {
             tenures.keep_last_words();
             return Err(Error::Unseen);
         }

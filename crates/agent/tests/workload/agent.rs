@@ -1,7 +1,7 @@
 //! An agent as a process of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -158,6 +158,20 @@ impl Agent {
         let mut line = String::new();
         self.socket.read_line(&mut line).expect("the agent answers");
         line.trim().to_owned()
+    }
+
+    /// It has nothing to say to who tells it who leads, for so long.
+    pub(crate) fn answers_nothing(&mut self, span: Duration) {
+        self.listen_for(span);
+        let mut line = String::new();
+        let heard = self.socket.read_line(&mut line).map_err(|it| it.kind());
+        assert_eq!(heard, Err(ErrorKind::WouldBlock), "{line}");
+        self.listen_for(PATIENCE);
+    }
+
+    fn listen_for(&self, span: Duration) {
+        let timeout = self.socket.get_ref().set_read_timeout(Some(span));
+        timeout.expect("not zero, so allowed");
     }
 
     /// The next line on standard output.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use hustings_agent::clock;
 use hustings_protocol::Instant;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::agent::{Agent, LONG, scratch};
-use crate::processes::{SHORT, TREE, assert_gone, eventually, lives, state};
+use crate::processes::{SHORT, TREE, assert_gone, eventually, lives, parent, state};
 
 /// What is left of a tenure that is to be seen the end of. Commands are up before it is cut down to this: on a busy host
 /// that may take longer.
@@ -158,5 +158,42 @@ fn another_tenure_is_for_another_command() {
         agent.hold(fence, LONG);
         agent.tell(&format!("lead {fence}"));
         assert_eq!(agent.line(), format!("up {fence}"));
+    }
+}
+
+/// The guardian is stopped for a while, so that it cannot kill the command at once.
+#[test]
+fn tenure_is_not_given_up_before_the_command_of_a_dropped_supervision_has_ended() {
+    let mut agent = Agent::holding("exit", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    let guardian = parent(pids[0]);
+    kill_process(guardian, Signal::STOP).expect("it lives");
+    eventually(|| (state(guardian)? == "T").then_some(()));
+    agent.tell("drop");
+    agent.answers_nothing(SHORT);
+    kill_process(guardian, Signal::CONT).expect("it lives");
+    assert_eq!(agent.answer(), "free");
+    assert!(!pids.iter().any(|pid| lives(*pid)));
+}
+
+/// What the command has started lives on, and nobody can know whether it has ended.
+#[test]
+fn tenure_is_not_given_up_if_nobody_has_seen_the_command_of_a_dropped_supervision_end() {
+    let mut agent = Agent::holding("exit", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    let guardian = parent(pids[0]);
+    let warden = parent(guardian);
+    for watcher in [warden, guardian] {
+        kill_process(watcher, Signal::STOP).expect("it lives");
+        eventually(|| (state(watcher)? == "T").then_some(()));
+    }
+    agent.tell("drop");
+    for watcher in [warden, guardian] {
+        kill_process(watcher, Signal::KILL).expect("it lives");
+    }
+    agent.answers_nothing(SHORT * 5);
+    for pid in pids {
+        // The command itself died with its guardian.
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
