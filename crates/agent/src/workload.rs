@@ -23,9 +23,14 @@
 //!   on.
 //! - *exec* asks for the parent-death signal, which only a process itself can do, and then becomes the command.
 //!
+//! A guardian that is stopped (STOP) or hangs is killed by the agent: half of its margin before the tenure ends, or a
+//! second after the grace of a command that was told to stop. If the warden then does not end either, nobody knows
+//! what is left: after ten seconds the agent says so, and tenure is not given up, it runs out.
+//!
 //! Limits. Whoever kills warden and guardian at the same moment kills the command, but not what it has started.
-//! Whoever stops (STOP) the guardian stops the only clock that ends the command with its tenure. A command that gains
-//! privileges loses its parent-death signal, and may be beyond the guardian's power to kill: then no last words are
+//! Whoever stops (STOP) both agent and guardian stops both clocks that end the command with its tenure; whoever stops the
+//! guardian and kills the warden keeps the agent from finding the guardian. A command that
+//! gains privileges loses its parent-death signal, and may be beyond the guardian's power to kill: then no last words are
 //! sent. What a command has others start for it, such as a service manager, is none of its descendants. And a machine
 //! that was suspended wakes the command as soon as the guardian: what a command does in that moment only the resource
 //! can refuse, by its fence.
@@ -38,6 +43,7 @@ mod guard;
 mod guardian;
 mod launch;
 mod lines;
+mod patience;
 pub(crate) mod signals;
 mod stages;
 mod supervisor;
@@ -64,6 +70,14 @@ pub struct Workload {
     pub grace: Duration,
     /// What to do when the command ends by itself.
     pub at_end: AtEnd,
+}
+
+impl Workload {
+    /// The grace, as the clock of tenure counts it.
+    fn grace_by_the_clock(&self) -> hustings_protocol::Duration {
+        let nanos = u64::try_from(self.grace.as_nanos()).unwrap_or(u64::MAX);
+        hustings_protocol::Duration(nanos)
+    }
 }
 
 /// What to do when the command ends by itself.

@@ -1,7 +1,7 @@
 //! The guardian: the process that has the command for a child, adopts its orphans, and outlives none of them.
 //!
 //! Assumes   that the machine gives it a turn within the margin of [`Deadline`], and that nobody
-//!           stops (STOP) it
+//!           stops (STOP) it together with the agent, which else does its work
 //! Promises  nothing of the command is left when its tenure ends, whether or not the agent can say so;
 //!           the agent's last words are sent only when nothing of the command is left and the agent is dead
 //!

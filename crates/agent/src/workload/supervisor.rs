@@ -5,7 +5,7 @@ use std::future::{Future, pending};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use hustings_protocol::{Duration as BootSpan, Instant as BootTime};
+use hustings_protocol::Instant as BootTime;
 use rustix::process::Signal;
 use tokio::sync::watch::error::RecvError;
 use tokio::sync::{mpsc, watch};
@@ -37,7 +37,8 @@ use crate::{Leadership, StepDown};
 /// With `fencing` the command runs only while tenure is held as well, and gets the fence of what is held. It starts
 /// when enough of the tenure is left. The guardian knows its end, and if that comes near without a renewal the command
 /// is told to stop and then killed, so that nothing of it is left at the end: even if this process is stopped,
-/// or hangs. A renewal that comes after the command was told to stop does not take that back; if the tenure goes
+/// or hangs. If the guardian is stopped or hangs, this process kills it, and the command with it: shortly before the
+/// tenure ends, or when the command was told to stop, a second after its grace. A renewal that comes after the command was told to stop does not take that back; if the tenure goes
 /// on, the command is started anew. If this process dies, and nothing is left of the command, the guardian sends the
 /// last words that it was given: then the tenure need not run out.
 ///
@@ -225,7 +226,7 @@ impl<R: FnMut()> Supervisor<R> {
         leadership: &Leadership,
         span: Duration,
     ) -> ControlFlow<Option<u8>, Option<(Held, Occupation)>> {
-        let grace = span_of(self.workload.grace);
+        let grace = self.workload.grace_by_the_clock();
         let latest = self.leadership.clone();
         let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
         let granted = async {
@@ -290,29 +291,29 @@ impl<R: FnMut()> Supervisor<R> {
                 },
                 over = tenure_over(&mut self.leadership, leadership), if runs_on => {
                     cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
-                    guard.order(Order::Stop(Signal::TERM)).await;
+                    guard.order(&Order::Stop(Signal::TERM));
                 }
                 change = changed(&mut self.tenures, held) => match change {
-                    Change::Until(until) => guard.order(Order::Until(until)).await,
-                    Change::LastWords(words) => guard.order(Order::LastWords(words)).await,
+                    Change::Until(until) => guard.order(&Order::Until(until)),
+                    Change::LastWords(words) => guard.order(&Order::LastWords(words)),
                     Change::Over if runs_on => {
                         cause = Cause::Expired;
-                        guard.order(Order::Stop(Signal::TERM)).await;
+                        guard.order(&Order::Stop(Signal::TERM));
                     }
                     Change::Over => {}
                 },
                 Some(step_down) = self.step_downs.recv(), if runs_on => {
                     info!("stepping down: the command is stopped first");
                     cause = Cause::SteppingDown(step_down);
-                    guard.order(Order::Stop(Signal::TERM)).await;
+                    guard.order(&Order::Stop(Signal::TERM));
                 }
                 signal = self.signals.next() => {
                     let stops = signal == Signal::TERM || signal == Signal::INT;
                     if stops {
                         cause = Cause::Asked;
-                        guard.order(Order::Stop(signal)).await;
+                        guard.order(&Order::Stop(signal));
                     } else {
-                        guard.order(Order::Pass(signal)).await;
+                        guard.order(&Order::Pass(signal));
                     }
                 }
             }
@@ -362,11 +363,6 @@ async fn changed(tenures: &mut Option<Tenures>, held: Option<Held>) -> Change {
         (Some(tenures), Some(held)) => tenures.changed(held.fence).await,
         (None, _) | (_, None) => pending().await,
     }
-}
-
-/// A span as the boot clock has it.
-fn span_of(span: Duration) -> BootSpan {
-    BootSpan(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Waits for `event`, unless this member is to step down first, while no command runs.

@@ -73,6 +73,72 @@ fn nothing_is_left_when_a_tenure_ends_while_the_agent_is_stopped() {
     }
 }
 
+/// The command's guardian, and its warden if that is wished, are stopped.
+fn stop_watchers(command: Pid, both: bool) {
+    let guardian = parent(command);
+    let watchers = [guardian, parent(guardian)];
+    for watcher in &watchers[..1 + usize::from(both)] {
+        kill_process(*watcher, Signal::STOP).expect("it lives");
+        eventually(|| (state(*watcher)? == "T").then_some(()));
+    }
+}
+
+#[test]
+fn nothing_is_left_when_a_tenure_ends_while_the_guardian_is_stopped() {
+    for both in [false, true] {
+        let script = format!("echo $$; trap '' TERM; {TREE}");
+        let mut agent = Agent::holding("exit", LONG, &script);
+        let pids = agent.pids::<4>();
+        stop_watchers(pids[0], both);
+        let until = agent.hold(7, TENURE);
+        assert_gone_before(until, &pids);
+    }
+}
+
+#[test]
+fn a_stopped_guardian_does_not_keep_its_agent_from_stepping_down() {
+    for both in [false, true] {
+        let script = format!("echo $$; trap '' TERM; {TREE}");
+        let mut agent = Agent::holding("exit", SHORT, &script);
+        let pids = agent.pids::<4>();
+        stop_watchers(pids[0], both);
+        agent.tell("follow");
+        agent.is_silent(SHORT);
+        assert!(pids.iter().all(|pid| lives(*pid)), "it may be slow");
+        assert_gone(&pids);
+        agent.tell("lead 7");
+        let again = agent.pids::<4>();
+        stop_watchers(again[0], both);
+        agent.send(Signal::TERM);
+        assert_eq!(agent.code(), Some(137), "its command was killed");
+        assert_gone(&again);
+    }
+}
+
+/// It reads nothing, so that there is no room for more.
+#[test]
+fn a_guardian_that_does_not_hear_of_renewals_is_not_waited_for() {
+    let mut agent = Agent::holding("restart", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    stop_watchers(pids[0], false);
+    eventually(|| {
+        agent.hold(7, LONG);
+        (!lives(pids[0])).then_some(())
+    });
+    agent.pids::<4>();
+    assert!(!pids.iter().any(|pid| lives(*pid)));
+}
+
+#[test]
+fn a_stopped_guardian_does_not_keep_a_dropped_command_alive() {
+    let mut agent = Agent::holding("exit", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    stop_watchers(pids[0], true);
+    agent.tell("drop");
+    assert_eq!(agent.answer(), "free");
+    assert!(!pids.iter().any(|pid| lives(*pid)));
+}
+
 #[test]
 fn renewals_keep_a_command_alive_and_the_last_one_ends_it() {
     let mut agent = Agent::holding("exit", SHORT, &format!("trap '' TERM; {TREE}"));
