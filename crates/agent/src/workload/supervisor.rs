@@ -319,6 +319,9 @@ impl<R: FnMut()> Supervisor<R> {
             }
         };
         let none_left = guard.end().await.map_err(Error::Guardian)?;
+        if was_seen_to_end && !none_left {
+            warn!("the command's warden was killed: so was what was left of the command");
+        }
         if let (false, Some(tenures)) = (none_left || was_seen_to_end, &mut self.tenures) {
             tenures.keep_last_words();
             return Err(Error::Unseen);
