@@ -158,6 +158,11 @@ pub enum Body<'a> {
         /// The number of the frame that this answers.
         knock: u64,
     },
+    /// Is this member there? To be answered by that one alone, as a knock is.
+    Seek {
+        /// Whom I have never heard.
+        whom: MemberId,
+    },
 }
 
 impl<'a> Frame<'a> {

@@ -220,7 +220,10 @@ impl Group {
         if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
             self.tenancy.is_leaving = false;
             let request = match self.tenancy.heir.take() {
-                Some(to) => Request::Transfer { to },
+                Some(to) => {
+                    self.begin_handover(now, to, out);
+                    Request::Transfer { to }
+                }
                 None => Request::Release,
             };
             self.ask_authority(now, request, out);

@@ -154,13 +154,42 @@ fn tenure_is_handed_to_the_one_that_is_named() {
         .expect("one of them");
     let heir = NAMES[(place + 1) % 3];
     let (http, group) = (agents[place].http(), &scene.group);
-    hustings(&format!(
-        "step-down --http {http} --group {group} --to {heir}"
-    ))
-    .text();
+    let step_down = |http: &str, to: &str| {
+        hustings(&format!(
+            "step-down --http {http} --group {group} --for 1h --to {to}"
+        ))
+    };
+    let others = NAMES.map(str::to_owned).into_iter();
+    let others: Vec<String> = others.filter(|it| *it != leader).collect();
+    let others = others.join(", ");
+    // Nothing is given up for nobody.
+    let said = format!("nobody answers to that name: choose of those known: {others}");
+    assert_refused(&step_down(&http, "nobody"), &said);
+    let said = format!("itself: name another one: {others}");
+    assert_refused(&step_down(&http, &leader), &said);
+    let follower = agents[(place + 1) % 3].http();
+    let said = format!("`{leader}` holds it, ask the agent there");
+    assert_refused(&step_down(&follower, NAMES[(place + 2) % 3]), &said);
+    let status = hustings(&format!("status --http {http} --format json")).json();
+    assert_eq!(status["groups"][0]["leadership"]["fence"], first["fence"]);
+
+    let said = step_down(&http, heir).text();
+    assert!(
+        said.ends_with(&format!("; `{heir}` has tenure\n")),
+        "{said}"
+    );
     for agent in &mut agents {
         agent.reaches("the heir leads, with a higher fence", |it| {
             it["leader"] == heir && it["fence"].as_u64() > first["fence"].as_u64()
         });
     }
+
+    // The third one is known, and dead.
+    let (http, dead) = (agents[(place + 1) % 3].http(), (place + 2) % 3);
+    agents[dead].kill();
+    let said = format!(
+        "but `{}` has not said within 250ms that it has tenure",
+        NAMES[dead]
+    );
+    assert_refused(&step_down(&http, NAMES[dead]), &said);
 }
