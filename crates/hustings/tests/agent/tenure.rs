@@ -128,7 +128,17 @@ fn who_cannot_vote_or_be_granted_anything_is_told() {
         outcome.said
     };
     assert!(wrong("--name a", "--name z").contains("no voter of group"));
-    assert!(wrong("a,b,c", "a,b,c,d").contains("odd number"));
+    let even = wrong("a,b,c", "a,b,c,d");
+    let said =
+        "4 voters (a, b, c, d): name an odd number of them, 1 to 63 (--voters, or voters = [..])";
+    assert!(even.contains(said), "{even}");
+    let twice = wrong("a,b,c", "a,b,a");
+    assert!(
+        twice.contains("voter `a` is named twice: name each once (--voters"),
+        "{twice}"
+    );
+    let strange = wrong("a,b,c", "a,b,c/d");
+    assert!(strange.contains("voter `c/d`: 1 to 64 letters") && strange.contains("(--voters"));
     assert!(wrong("500ms", "1ms").contains("100ms to 1h"));
     assert!(wrong("--ttl 500ms", "--era 40000").contains("--era"));
     let outcome = scene.init("a", "--within 300ms");
@@ -137,6 +147,61 @@ fn who_cannot_vote_or_be_granted_anything_is_told() {
     let outcome = hustings(without);
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.said.contains("--state"), "{}", outcome.said);
+}
+
+#[test]
+fn where_nothing_can_be_kept_voters_are_told_what_to_do() {
+    let scene = Scene::founded("no-place");
+    let file = scene.file("a");
+    let show = |state: &str| {
+        let own = format!("--state {}/a", scene.home.display());
+        let options = scene
+            .options("a")
+            .replace(&own, &format!("--state {state}"));
+        (
+            hustings(&format!("voter show {options}")),
+            hustings(&format!("voter init --new --within 100ms {options}")),
+        )
+    };
+    let absent = scene.home.join("absent").display().to_string();
+    let (shown, made) = show(&absent);
+    assert_refused(&shown, "see `hustings voter init --help`");
+    assert!(made.text().contains("begins at counter 0"));
+    // The file system of the kernel lets nobody make anything, root included.
+    for (state, words) in [
+        (
+            file.display().to_string(),
+            "something on that path is a file: name a directory (--state",
+        ),
+        (
+            format!("{}/below", file.display()),
+            "something on that path is a file: name a directory (--state",
+        ),
+        ("/sys/hustings".to_owned(), "(--state, or state = \"..\")"),
+        ("/sys".to_owned(), "(--state, or state = \"..\")"),
+    ] {
+        assert_refused(&show(&state).1, words);
+    }
+    fs::copy(scene.file("b"), scene.file("a")).expect("files can be copied");
+    assert_refused(&scene.init("a", ""), "it is what `b` promised, not `a`");
+    fs::write(scene.file("a"), "something else").expect("files can be written");
+    assert_refused(&scene.init("a", "--new"), "is not a file of Hustings");
+}
+
+/// What it has promised is nowhere but in its memory: nothing may be begun beside it.
+#[test]
+fn a_voter_whose_agent_runs_without_its_file_is_not_initialised() {
+    let scene = Scene::founded("agent-runs");
+    let mut agents: Vec<Program> = NAMES.map(|name| scene.agent(name)).into();
+    agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    fs::remove_file(scene.file("c")).expect("it is there");
+    for options in ["", "--new", "--era 1"] {
+        assert_refused(
+            &scene.init("c", options),
+            "the agent of `c` runs, at 127.0.0.1:",
+        );
+        assert!(!scene.file("c").exists());
+    }
 }
 
 #[test]
