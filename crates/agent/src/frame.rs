@@ -112,6 +112,8 @@ pub enum Body<'a> {
         fence: u64,
         /// For how long this may be believed; zero: I no longer do.
         lasts_ns: u64,
+        /// What tells my list of voters from another.
+        voters: u64,
     },
     /// A message of the failure detector.
     Membership(&'a [u8]),

@@ -326,11 +326,17 @@ impl Group {
                 voters,
                 message,
             } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
-            Body::Tenure { .. } => {} // for another one, who is looked for
+            // For another one, who is looked for.
+            Body::Tenure { voters, .. } => _ = self.shares_voters(sender, voters),
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed => self.on_freed(now, out),
             Body::HandsOver { to } => self.on_hands_over(now, to),
-            Body::Holds { fence, lasts_ns } => {
+            Body::Holds {
+                fence,
+                lasts_ns,
+                voters,
+            } => {
+                self.shares_voters(sender, voters);
                 self.on_holds(now, sender.id, fence, Duration(lasts_ns));
                 self.note_heir(now, sender.id, Fence(fence), out);
             }

@@ -204,6 +204,20 @@ fn a_voter_whose_agent_runs_without_its_file_is_not_initialised() {
     }
 }
 
+/// Nobody asks it, nor does it ask: it is no voter, and follows.
+#[test]
+fn a_member_with_another_list_of_voters_says_so_by_itself() {
+    let scene = Scene::founded("another-list");
+    let mut agents: Vec<Program> = NAMES.map(|name| scene.agent(name)).into();
+    let first = agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    let options = scene.options("z").replace("a,b,c", "a,b,d");
+    let mut stray = Program::member(&format!("--http off {options}"));
+    stray.until("it follows", |it| it["leader"] == first["leader"]);
+    let said = stray.until_said_containing("has another list of voters than this member");
+    let leader = first["leader"].as_str().expect("a name");
+    assert!(said.contains(&format!("`{leader}`")), "{said}");
+}
+
 #[test]
 fn tenure_is_handed_to_the_one_that_is_named() {
     let scene = Scene::founded("heir");

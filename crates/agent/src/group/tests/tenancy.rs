@@ -409,6 +409,7 @@ fn nonsense_about_tenure_moves_nobody() {
         Body::Holds {
             fence: 0,
             lasts_ns: u64::MAX,
+            voters: list,
         },
     ];
     let mut keyring = Keyring::new(&Key::public("test"), &[]);
