@@ -1,7 +1,7 @@
 //! Tenure is handed to a named member, in the network that is only told of.
 
 use hustings_protocol::announce::Takeover;
-use hustings_protocol::tenure::{Durable, Saved};
+use hustings_protocol::tenure::{Durable, Fence, Saved};
 use hustings_protocol::{Duration, MemberId};
 use tokio::sync::oneshot::{self, Receiver};
 
@@ -95,9 +95,11 @@ fn an_heir_waits_until_the_work_has_stopped_and_then_gets_tenure() {
     let work = field.members[former].occupancy().begin();
     let mut outcome = field.hand_over(former, heir);
     field.run(TOO_LONG);
+    let mut out = Outbox::new();
+    // A word of what the heir held before is late.
+    field.members[former].note_heir(field.now, id(heir), Fence(fence), &mut out);
     assert!(outcome.try_recv().is_err(), "nothing was decided yet");
     drop(work);
-    let mut out = Outbox::new();
     field.members[former].leave_tenure(field.now, &mut out);
     field.post(former, out);
     field.run(WHILE);
