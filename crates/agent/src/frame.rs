@@ -112,6 +112,8 @@ pub enum Body<'a> {
         fence: u64,
         /// For how long this may be believed; zero: I no longer do.
         lasts_ns: u64,
+        /// What tells my list of voters from another.
+        voters: u64,
     },
     /// A message of the failure detector.
     Membership(&'a [u8]),
@@ -159,6 +161,11 @@ pub enum Body<'a> {
     Here {
         /// The number of the frame that this answers.
         knock: u64,
+    },
+    /// Is this member there? To be answered by that one alone, as a knock is.
+    Seek {
+        /// Whom I have never heard.
+        whom: MemberId,
     },
 }
 

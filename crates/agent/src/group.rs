@@ -16,6 +16,7 @@ mod tests;
 
 use std::net::SocketAddr;
 
+use hustings_protocol::tenure::Fence;
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -38,7 +39,9 @@ use crate::record::Recorder;
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
 use finding::Finding;
-use handover::Handover;
+pub(crate) use handover::Heir;
+pub use handover::TAKEN_WITHIN;
+use handover::{Handover, Sought};
 use muster::Muster;
 use survey::Survey;
 use suspicion::Suspicion;
@@ -91,6 +94,8 @@ pub(crate) struct Group {
     tenancy: Tenancy,
     survey: Option<Survey>,
     handover: Option<Handover>,
+    /// Those who are to be heirs, and were never heard.
+    sought: Vec<Sought>,
     /// None where leaders are not told apart by who follows them.
     muster: Option<Muster>,
     /// Of the leader.
@@ -183,6 +188,7 @@ impl Group {
             tenancy,
             survey: None,
             handover: None,
+            sought: Vec::new(),
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
             answered_past: None,
@@ -326,13 +332,19 @@ impl Group {
                 voters,
                 message,
             } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
-            Body::Tenure { .. } => {} // for another one, who is looked for
+            // For another one, who is looked for.
+            Body::Tenure { voters, .. } => _ = self.shares_voters(sender, voters),
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed => self.on_freed(now, out),
             Body::HandsOver { to } => self.on_hands_over(now, to),
-            Body::Holds { fence, lasts_ns } => {
+            Body::Holds {
+                fence,
+                lasts_ns,
+                voters,
+            } => {
+                self.shares_voters(sender, voters);
                 self.on_holds(now, sender.id, fence, Duration(lasts_ns));
-                self.note_heir(now, sender.id, out);
+                self.note_heir(now, sender.id, Fence(fence), out);
             }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello { alone } => {
@@ -346,6 +358,7 @@ impl Group {
             Body::Follow { merit, call } => self.on_follow(sender.id, merit, call),
             Body::Obituary { .. } => {} // the loop sees to it
             Body::Knock => self.on_knock(address, frame.number, out),
+            Body::Seek { whom } => self.on_seek(sender.id, whom, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
             Body::Up => self.tell_newcomer(address, out),
             Body::Outlived { life } => self.on_outlived(Life(life)),
@@ -420,6 +433,7 @@ impl Group {
         self.pass_suspicion(now, out);
         self.pass_tenure(now, out);
         self.pass_handover(now, out);
+        self.pass_sought(now, out);
         self.seat.pass(now);
         self.act(now, out);
     }
@@ -437,7 +451,8 @@ impl Group {
                     self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),
                     self.tenancy.due(),
-                    self.handover.as_ref().map(Handover::due),
+                    self.handover.as_ref().and_then(Handover::due),
+                    self.sought.iter().map(Sought::due).min(),
                 ];
                 times.into_iter().flatten().min()
             }
@@ -495,16 +510,14 @@ impl Group {
         &mut self,
         now: Instant,
         span: Duration,
-        heir: Option<MemberId>,
+        heir: Option<Heir>,
         out: &mut Outbox,
     ) {
         if !matches!(self.standing, Standing::Partaking) {
             return;
         }
-        if let Some(heir) = heir
-            && self.tenancy.fence().is_some()
-        {
-            self.hand_over(now, span, heir, out);
+        if let (Some(heir), Some(fence)) = (heir, self.tenancy.fence()) {
+            self.hand_over(now, span, heir, fence, out);
             return; // and leaves when the heir has it
         }
         self.resign_tenure(now, out);

@@ -141,7 +141,13 @@ fn remember(state: Option<&Path>, group: &str) -> Result<Memory<Remember>, Strin
         let highest = None;
         return Ok(Memory { highest, remember });
     };
-    let kept = std::fs::create_dir_all(state).map_err(|error| error.to_string());
+    let kept = std::fs::create_dir_all(state).map_err(|error| {
+        format!(
+            "{}: cannot be made a directory for the highest fence seen: {error}: name one on a disk that can be \
+             written (--state, or state = \"..\"), or none",
+            state.display()
+        )
+    });
     let guard = kept.and_then(|()| {
         FenceGuard::open(state.join(format!("{group}.fence"))).map_err(|error| error.to_string())
     })?;
@@ -208,4 +214,20 @@ fn rand_seed() -> [u8; 32] {
         seed[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }
     seed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::remember;
+
+    #[test]
+    fn where_no_fence_can_be_kept_it_is_said_where_and_what_to_do() {
+        // The file system of the kernel lets nobody make anything, root included.
+        let refused = remember(Some(Path::new("/sys/hustings/state")), "g").err();
+        let refused = refused.expect("nothing can be made there");
+        assert!(refused.starts_with("/sys/hustings/state: "), "{refused}");
+        assert!(refused.contains("--state"), "{refused}");
+    }
 }

@@ -269,6 +269,11 @@ impl Loop {
                 self.flush();
                 let _ = done.send(());
             }
+            Control::FindHeir { group, name, found } => {
+                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
+                    group.find_heir(now, name, found, &mut self.outbox);
+                }
+            }
             Control::Ask { group, request } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
                     group.ask_authority(now, request, &mut self.outbox);

@@ -82,6 +82,7 @@ impl Group {
             "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
         );
         self.counters.namesakes += 1;
+        self.forget_handover();
         self.resign_tenure(now, out);
         self.standing = Standing::Refused(from);
         self.publish(now, None, out);

@@ -1,5 +1,6 @@
 //! Members in a network that is only told of: no socket, no clock.
 
+mod handover;
 mod tenancy;
 
 use std::net::SocketAddr;

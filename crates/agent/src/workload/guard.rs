@@ -256,7 +256,11 @@ impl Watchers {
     /// All have closed the socket, so that the last of them is about to have ended. Whether nothing is left.
     fn end(mut self) -> bool {
         let status = self.warden.wait();
-        self.has_ended |= status.is_ok_and(|status| status.success());
+        let warden_saw_it = status.is_ok_and(|status| status.success());
+        if self.has_ended && !warden_saw_it {
+            warn!("the command's warden was killed: so was what was left of the command");
+        }
+        self.has_ended |= warden_saw_it;
         self.end_work()
     }
 

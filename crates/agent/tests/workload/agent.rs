@@ -14,7 +14,7 @@ use hustings_agent::clock;
 use hustings_protocol::{Duration as Span, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{PATIENCE, Voter, eventually, example, lines_of, pid};
+use crate::processes::{PATIENCE, Voter, eventually, example, lines_of, pid, state};
 
 /// A span that no test sees the end of.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
@@ -231,6 +231,12 @@ pub(crate) fn line(program: &Path) -> Command {
     let mut line = Command::new("env");
     line.arg("--default-signal").arg(program);
     line
+}
+
+/// Stops a process (STOP): it does nothing more.
+pub(crate) fn stop(pid: Pid) {
+    kill_process(pid, Signal::STOP).expect("it lives");
+    eventually(|| (state(pid)? == "T").then_some(()));
 }
 
 /// The agent's executable.
