@@ -3,6 +3,7 @@
 use std::time::Duration as StdDuration;
 
 use hustings_agent::authority::Request;
+use hustings_agent::authority::{Fence, Request};
 use hustings_agent::authority::store::Store;
 use hustings_agent::clock;
 use hustings_protocol::Duration;
@@ -12,6 +13,7 @@ use crate::house::House;
 use crate::member::{
     ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
 };
+use crate::watcher::Watcher;
 use crate::proxy::Proxy;
 
 /// How long a tenure that is not released may be held up beyond its end: by a store that looks for what
@@ -208,8 +210,7 @@ pub(crate) async fn killed<H: House>() {
             until(ends + TTL).await;
             assert!(members.iter().all(|it| it.held().is_none()));
         }
-        house.server().restart();
-        house.ready().await;
+        house.restart().await;
         if is_gone_for_long {
             let (next, higher) = first_to_gain(&mut members).await;
             assert!(higher > fence);
@@ -281,14 +282,8 @@ pub(crate) async fn restored<H: House>() {
     group.watcher.judge();
 }
 
-async fn held_by_one_of_three(
-    house: &impl House,
-) -> (
-    Vec<Member>,
-    crate::watcher::Watcher,
-    usize,
-    hustings_agent::authority::Fence,
-) {
+/// Three members and who watches them; which of them holds, and its fence.
+async fn held_by_one_of_three(house: &impl House) -> (Vec<Member>, Watcher, usize, Fence) {
     let group = Group::new(house, "faults");
     let mut members = three(&group).await;
     for member in &members {
