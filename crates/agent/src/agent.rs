@@ -352,7 +352,7 @@ impl Handle {
         let wish = StepDown {
             control: self.control.clone(),
             group: group.to_owned(),
-            span: Duration(span.as_nanos().min(u128::from(u64::MAX)) as u64),
+            span: span.into(),
             heir,
             done,
         };

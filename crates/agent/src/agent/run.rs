@@ -146,7 +146,7 @@ pub(super) async fn run(
 async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(due) => {
-            let wait = StdDuration::from_nanos((due - clock::now()).0);
+            let wait = StdDuration::from(due - clock::now());
             tokio::time::sleep(wait.min(LONGEST_SLEEP)).await;
         }
         None => std::future::pending().await,
@@ -364,9 +364,8 @@ impl Loop {
 
     fn suspect(&mut self, now: Instant, refusal: Refusal) {
         let Refusal { whose, round_trip } = refusal;
-        let round_trip = Duration(u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX));
         let group = &mut self.groups[whose.group];
-        group.suspect(now, whose.leader, round_trip, &mut self.outbox);
+        group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
     }
 
     /// Somebody holds a member to be dead. If it is our leader we find out for ourselves, once, however many

@@ -202,7 +202,7 @@ where
         let deadline = self.desk.renewed_by(read_at);
         let waited = self.attend(Act::Renew, store.renew(), deadline).await;
         match self.answer(waited, store) {
-            Some(Ok(ttl)) => self.desk.on_renewed(read_at, span(ttl)),
+            Some(Ok(ttl)) => self.desk.on_renewed(read_at, ttl.into()),
             Some(Err(denied)) => self.desk.on_not_renewed(&denied),
             None => {} // it is asked for nothing of the kind any more
         }
@@ -250,7 +250,7 @@ where
             let nap = async {
                 match deadline == NEVER {
                     true => pending().await,
-                    false => tokio::time::sleep(NAP.min(StdDuration::from_nanos(left.0))).await,
+                    false => tokio::time::sleep(NAP.min(left.into())).await,
                 }
             };
             tokio::select! {
@@ -317,8 +317,4 @@ fn written(waited: Waited<io::Result<()>>) -> Option<io::Result<()>> {
         Waited::Answered(written) => Some(written),
         Waited::TooLong | Waited::Overtaken => None,
     }
-}
-
-fn span(time: StdDuration) -> Duration {
-    Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -2,9 +2,8 @@
 
 use std::time::Duration as StdDuration;
 
-use hustings_agent::authority::Request;
-use hustings_agent::authority::{Fence, Request};
 use hustings_agent::authority::store::Store;
+use hustings_agent::authority::{Fence, Request};
 use hustings_agent::clock;
 use hustings_protocol::Duration;
 use tokio::time::timeout;
@@ -13,8 +12,8 @@ use crate::house::House;
 use crate::member::{
     ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
 };
-use crate::watcher::Watcher;
 use crate::proxy::Proxy;
+use crate::watcher::Watcher;
 
 /// How long a tenure that is not released may be held up beyond its end: by a store that looks for what
 /// has expired now and then, by those who wait in doubt, and by a busy machine.
@@ -147,8 +146,7 @@ async fn late_answers_count_for_nothing(house: &impl House) {
     let group = Group::new(house, "late");
     let mut holder = group.member("anna").await;
     let fence = holder.acquire().await;
-    let late = StdDuration::from_nanos((ANSWER_WITHIN * 2).0);
-    holder.proxy.slow_answers(late);
+    holder.proxy.slow_answers((ANSWER_WITHIN * 2).into());
     holder.lost(fence).await;
     pass(TTL).await;
     assert_eq!(holder.held(), None, "a late grant was taken");

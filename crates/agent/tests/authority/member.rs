@@ -165,7 +165,7 @@ pub(crate) async fn pass(time: Duration) {
 pub(crate) async fn until(moment: Instant) {
     while clock::now() < moment {
         let left = moment - clock::now();
-        tokio::time::sleep(StdDuration::from_nanos(left.0)).await;
+        tokio::time::sleep(left.into()).await;
     }
 }
 

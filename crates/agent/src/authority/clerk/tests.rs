@@ -19,8 +19,8 @@ fn terms(era: u16) -> StoreTerms {
     StoreTerms {
         member: "m".to_owned(),
         group: "g".to_owned(),
-        ttl: super::span(TTL),
-        answer_within: super::span(ANSWER_WITHIN),
+        ttl: TTL.into(),
+        answer_within: ANSWER_WITHIN.into(),
         drift_ppm: 200,
         era,
     }
@@ -140,7 +140,7 @@ async fn what_a_store_grants_beyond_what_it_was_asked_for_is_not_used() {
     let mut desk = Desk::new(&shop, 1);
     let asked_at = clock();
     desk.acquire().await;
-    assert!(desk.held().unwrap().until - asked_at < super::span(TTL));
+    assert!(desk.held().unwrap().until - asked_at < Duration::from(TTL));
 }
 
 #[tokio::test(start_paused = true)]
