@@ -22,7 +22,7 @@ use hustings_protocol::tenure::Message;
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
-pub use clerk::{Clerk, Memory};
+pub use clerk::{Clerk, Memory, Remember};
 pub use hustings_protocol::tenure::{Fence, Held, Request};
 pub use occupancy::{Occupancy, Occupation};
 pub use terms::StoreTerms;

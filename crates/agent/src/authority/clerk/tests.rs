@@ -48,13 +48,14 @@ impl Desk {
         let (sender, words) = mpsc::unbounded_channel();
         let remembered = Arc::new(Mutex::new(Vec::new()));
         let list = Arc::clone(&remembered);
-        let remember = move |fence| {
+        let remember = Box::new(move |fence| {
             keep(fence)?;
             list.lock().unwrap().push(fence);
             Ok(())
-        };
+        });
         let memory = Memory { highest, remember };
-        let clerk = Clerk::hire_by(clock, shop.member(member), terms(era), memory, 7, sender);
+        let (store, words_to) = (shop.member(member), (7, sender));
+        let clerk = Clerk::hire_by(clock, store, terms(era), memory, words_to);
         Self {
             clerk,
             words,
