@@ -298,6 +298,11 @@ impl Handle {
         groups.find(|it| it.leadership.borrow().group == group)
     }
 
+    fn require(&self, group: &str) -> Result<&Outside, NoSuchGroup> {
+        let outside = self.outside(group);
+        outside.ok_or_else(|| NoSuchGroup(group.to_owned()))
+    }
+
     /// Who leads `group`, now and whenever it changes.
     pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
         self.outside(group).map(|it| it.leadership.clone())
@@ -345,9 +350,7 @@ impl Handle {
         span: StdDuration,
         heir: Option<MemberId>,
     ) -> Result<(), NoSuchGroup> {
-        let Some(outside) = self.outside(group) else {
-            return Err(NoSuchGroup(group.to_owned()));
-        };
+        let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
         let wish = StepDown {
             control: self.control.clone(),
@@ -381,9 +384,7 @@ impl Handle {
     }
 
     async fn ask(&self, group: &str, request: Request) -> Result<(), NoSuchGroup> {
-        let Some(_) = self.outside(group) else {
-            return Err(NoSuchGroup(group.to_owned()));
-        };
+        self.require(group)?;
         let group = group.to_owned();
         // An agent that has ended holds nothing.
         let _ = self.control.send(Control::Ask { group, request }).await;
@@ -400,9 +401,7 @@ impl Handle {
         group: &str,
         answers: &mpsc::UnboundedSender<Told>,
     ) -> Result<(), NoSuchGroup> {
-        let Some(_) = self.outside(group) else {
-            return Err(NoSuchGroup(group.to_owned()));
-        };
+        self.require(group)?;
         let (group, answers) = (group.to_owned(), answers.clone());
         // An agent that has ended asks nobody.
         let _ = self.control.send(Control::Survey { group, answers }).await;

@@ -110,11 +110,7 @@ impl Authority {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => quorum.shown(now),
-            Self::Store { clerk, .. } => {
-                let cell = clerk.cell();
-                let held = *cell.borrow();
-                held.filter(|held| now < held.until)
-            }
+            Self::Store { clerk, .. } => clerk.cell().borrow().filter(|held| now < held.until),
         }
     }
 

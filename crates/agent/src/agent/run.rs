@@ -92,7 +92,7 @@ pub(super) async fn run(
     loop {
         agent.flush();
         agent.tend_lifelines();
-        if let Some(ended) = agent.is_refused() {
+        if let Some(ended) = agent.end_as_a_namesake() {
             return Err(ended);
         }
         let due = agent.groups.iter().filter_map(Group::due).min();
@@ -308,10 +308,10 @@ impl Loop {
         }
     }
 
-    /// Somebody else goes by our name wherever we are a member.
-    fn is_refused(&self) -> Option<Ended> {
-        let refusals: Option<Vec<SocketAddr>> = self.groups.iter().map(Group::is_refused).collect();
-        let address = *refusals?.first()?;
+    /// Its end, if somebody else goes by our name wherever we are a member.
+    fn end_as_a_namesake(&self) -> Option<Ended> {
+        let others: Option<Vec<SocketAddr>> = self.groups.iter().map(Group::namesake).collect();
+        let address = *others?.first()?;
         Some(Ended::Namesake {
             member: self.config.name.clone(),
             address,

@@ -429,7 +429,7 @@ fn a_namesake_is_refused_and_the_first_is_still_heard() {
             let before = field.changes(&ALL[..3]);
             field.enter_as(&name(copied), protocol, 0, others, 0);
             field.run(Duration::from_secs(10));
-            assert!(field.members[3].is_refused().is_some());
+            assert!(field.members[3].namesake().is_some());
             assert_eq!(
                 field.agreed(&ALL[..3]),
                 Some(leader),
