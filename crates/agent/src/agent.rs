@@ -304,6 +304,11 @@ impl Handle {
         groups.find(|it| it.leadership.borrow().group == group)
     }
 
+    fn require(&self, group: &str) -> Result<&Outside, NoSuchGroup> {
+        let outside = self.outside(group);
+        outside.ok_or_else(|| NoSuchGroup(group.to_owned()))
+    }
+
     /// Who leads `group`, now and whenever it changes.
     pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
         self.outside(group).map(|it| it.leadership.clone())
@@ -361,11 +366,7 @@ impl Handle {
 
     /// The group's name, if the agent is a member of it.
     fn member_of(&self, group: &str) -> Result<String, NoSuchGroup> {
-        let name = group.to_owned();
-        match self.outside(group) {
-            Some(_) => Ok(name),
-            None => Err(NoSuchGroup(name)),
-        }
+        self.require(group).map(|_| group.to_owned())
     }
 
     async fn step_down_for(
@@ -374,14 +375,12 @@ impl Handle {
         span: StdDuration,
         heir: Option<Heir>,
     ) -> Result<(), NoSuchGroup> {
-        let Some(outside) = self.outside(group) else {
-            return Err(NoSuchGroup(group.to_owned()));
-        };
+        let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
         let wish = StepDown {
             control: self.control.clone(),
             group: group.to_owned(),
-            span: Duration(span.as_nanos().min(u128::from(u64::MAX)) as u64),
+            span: span.into(),
             heir,
             done,
         };

@@ -233,13 +233,13 @@ impl Group {
                 .iter()
                 .map(|(id, _)| self.peers.describe(id))
                 .collect(),
-            namesake: self.is_refused(),
+            namesake: self.namesake(),
             counters: self.counters,
         }
     }
 
-    /// Whether another member that came up before goes by its name.
-    pub(crate) fn is_refused(&self) -> Option<SocketAddr> {
+    /// Where another member is that goes by its name and came up before, if there is one.
+    pub(crate) fn namesake(&self) -> Option<SocketAddr> {
         match self.standing {
             Standing::Refused(address) => Some(address),
             Standing::Partaking | Standing::Gone => None,
@@ -250,6 +250,12 @@ impl Group {
     pub(crate) fn leader_elsewhere(&self) -> Option<(MemberId, SocketAddr)> {
         let nominee = self.nominee.filter(|_| !self.is_nominee())?;
         Some((nominee, self.nominee_at?))
+    }
+
+    /// Whether the election names `id`, which is another member.
+    fn follows(&self, id: MemberId) -> bool {
+        self.leader_elsewhere()
+            .is_some_and(|(leader, _)| leader == id)
     }
 
     /// Whether the election names this member.

@@ -73,14 +73,6 @@ pub struct Workload {
     pub at_end: AtEnd,
 }
 
-impl Workload {
-    /// The grace, as the clock of tenure counts it.
-    fn grace_by_the_clock(&self) -> hustings_protocol::Duration {
-        let nanos = u64::try_from(self.grace.as_nanos()).unwrap_or(u64::MAX);
-        hustings_protocol::Duration(nanos)
-    }
-}
-
 /// What to do when the command ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtEnd {

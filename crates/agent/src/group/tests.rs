@@ -430,7 +430,7 @@ fn a_namesake_is_refused_and_the_first_is_still_heard() {
             let before = field.changes(&ALL[..3]);
             field.enter_as(&name(copied), protocol, 0, others, 0);
             field.run(Duration::from_secs(10));
-            assert!(field.members[3].is_refused().is_some());
+            assert!(field.members[3].namesake().is_some());
             assert_eq!(
                 field.agreed(&ALL[..3]),
                 Some(leader),
@@ -473,7 +473,7 @@ fn of_two_namesakes_the_first_stays_whatever_calendars_say() {
             (twin.life, twin.born) = (Life(born), Life(born));
             field.admit_member(twin, None, &[], 0);
             field.run(Duration::from_secs(10));
-            let refused = field.members.iter().map(|it| it.is_refused().is_some());
+            let refused = field.members.iter().map(|it| it.namesake().is_some());
             assert_eq!(refused.collect::<Vec<_>>(), [false, false, false, true]);
             assert_eq!(field.agreed(&ALL[..3]), Some(leader), "{copied}");
         }
@@ -489,7 +489,7 @@ fn of_two_namesakes_that_come_up_at_once_one_stays() {
             field.enter_as("twin", announcing(Takeover::Never), 0, &[], 0);
         }
         field.run(Duration::from_secs(2));
-        let refused = field.members.iter().map(|it| it.is_refused().is_some());
+        let refused = field.members.iter().map(|it| it.namesake().is_some());
         assert_eq!(
             refused.collect::<Vec<_>>(),
             [false, false, false, false, true]

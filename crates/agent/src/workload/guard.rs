@@ -77,7 +77,7 @@ impl Guard {
         let socket = guardian.try_clone()?;
         let reports = BufReader::new(UnixStream::from_std(guardian)?).lines();
 
-        let mut patience = Patience::new(workload.grace_by_the_clock());
+        let mut patience = Patience::new(workload.grace.into());
         if let Some(held) = held {
             patience.on_order(&Order::Until(held.until), clock::now());
         }

@@ -226,7 +226,7 @@ impl<R: FnMut()> Supervisor<R> {
         leadership: &Leadership,
         span: Duration,
     ) -> ControlFlow<Option<u8>, Option<(Held, Occupation)>> {
-        let grace = self.workload.grace_by_the_clock();
+        let grace = self.workload.grace.into();
         let latest = self.leadership.clone();
         let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
         let granted = async {

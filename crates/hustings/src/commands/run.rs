@@ -98,8 +98,8 @@ impl Run {
         };
         let workload = Workload {
             command: self.command,
-            settle: Duration::from_nanos(self.settle.unwrap_or(established).0),
-            grace: Duration::from_nanos(self.grace.0),
+            settle: self.settle.unwrap_or(established).into(),
+            grace: self.grace.into(),
             at_end: match self.at_end {
                 Then::Exit => AtEnd::Exit,
                 Then::Resign => AtEnd::Resign,

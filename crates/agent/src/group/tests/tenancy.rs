@@ -511,7 +511,7 @@ fn a_namesake_of_the_holder_does_not_unseat_it() {
         field.run(Duration::from_millis(1));
         assert_eq!(field.holders(), [leader], "at {:?}", field.now);
     }
-    assert!(field.members[5].is_refused().is_some());
+    assert!(field.members[5].namesake().is_some());
     assert_eq!(field.settled_on(&ALL), before);
 }
 
