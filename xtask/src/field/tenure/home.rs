@@ -18,6 +18,8 @@ pub(super) struct Home {
     pub(super) path: PathBuf,
     /// What is mounted in it, in order.
     mounted: Vec<PathBuf>,
+    /// Whether the disks can be made to refuse writes.
+    disks_can_refuse: bool,
     /// Somebody may want to look into what went wrong.
     is_kept: bool,
 }
@@ -29,13 +31,17 @@ impl Home {
         let mut home = Self {
             path,
             mounted: Vec::new(),
+            disks_can_refuse: true,
             is_kept: false,
         };
         // In memory: voters wait for no disk of this machine.
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "tmpfs"]);
-        home.mount_at(home.images(), &mut mount)?;
+        home.mount_at(home.images(), &mut tmpfs())?;
         Ok(home)
+    }
+
+    /// Whether the disks can be made to refuse writes.
+    pub(super) fn disks_can_refuse(&self) -> bool {
+        self.disks_can_refuse
     }
 
     /// Where the disk of a member is, if it votes.
@@ -48,8 +54,21 @@ impl Home {
         self.path.join("images")
     }
 
-    /// A disk of its own, with a file system that can refuse writes to a file that is open.
+    /// A disk of its own: with a file system that can refuse writes to a file that is open, where there are loop devices.
     pub(super) fn mount(&mut self, voter: &str) -> Result<()> {
+        if self.disks_can_refuse {
+            match self.mount_image(voter) {
+                Ok(()) => return Ok(()),
+                Err(error) => println!("no voter's disk can be made to refuse writes: {error}"),
+            }
+            self.disks_can_refuse = false;
+        }
+        let mut mount = tmpfs();
+        mount.args(["-o", &format!("size={DISK_BYTES}")]);
+        self.mount_at(self.disk(voter), &mut mount)
+    }
+
+    fn mount_image(&mut self, voter: &str) -> Result<()> {
         let image = self.images().join(voter);
         File::create(&image)?.set_len(DISK_BYTES)?;
         let mut format = Command::new("mkfs.ext4");
@@ -62,7 +81,7 @@ impl Home {
     }
 
     fn mount_at(&mut self, place: PathBuf, mount: &mut Command) -> Result<()> {
-        fs::create_dir(&place)?;
+        fs::create_dir_all(&place)?;
         run(mount.arg(&place))?;
         self.mounted.push(place);
         Ok(())
@@ -73,6 +92,12 @@ impl Home {
         self.is_kept = true;
         println!("kept: {}", self.path.display());
     }
+}
+
+fn tmpfs() -> Command {
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "tmpfs"]);
+    mount
 }
 
 impl Drop for Home {

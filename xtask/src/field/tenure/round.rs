@@ -132,6 +132,7 @@ impl Underway {
                 it.promised = scene.promised(member)?;
                 it.restart(scene, restarts)?;
             }
+            Kind::DiskRefuses { .. } if !scene.disks_can_refuse() => {} // that was said
             Kind::DiskRefuses { restarts } => {
                 // A process that has said so once may not say it again: another one has not.
                 it.restart(scene, scene.has_logged(member, disks::tells_of_refusal)?)?;
@@ -192,6 +193,7 @@ impl Underway {
         match self.fault.kind {
             Kind::StateLost => self.initialise(scene).map(|()| Vec::new()),
             Kind::DiskFull { .. } => disks::mend_full(scene, self.member, &self.promised),
+            Kind::DiskRefuses { .. } if !scene.disks_can_refuse() => Ok(Vec::new()),
             Kind::DiskRefuses { .. } => disks::mend_refusing(scene, self.member),
             Kind::Killed
             | Kind::Stopped

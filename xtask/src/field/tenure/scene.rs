@@ -237,6 +237,11 @@ impl Scene<'_> {
         )?)
     }
 
+    /// Whether a voter's disk can be made to refuse writes.
+    pub(super) fn disks_can_refuse(&self) -> bool {
+        self.home.disks_can_refuse()
+    }
+
     /// From now on every write to a voter's file fails, also by a process that has it open: that is how ext4 takes
     /// immutable files. A file system cannot be made read-only while one of its files is open for writing.
     pub(super) fn refuse_writes(&self, voter: usize) -> Result<()> {
