@@ -450,6 +450,7 @@ impl Group {
             (_, Some(_)) => self.tell_all(now, out),
             (Some(fence), None) => {
                 self.tenancy.tell_at = None;
+                self.tenancy.explain_at = self.is_nominee().then(|| now + EXPLAIN_EVERY);
                 let held = self.holds(fence, Duration::ZERO);
                 self.broadcast(now, &held, out);
             }
