@@ -348,9 +348,12 @@ impl Group {
                 lasts_ns,
                 voters,
             } => {
-                self.shares_voters(sender, voters);
-                self.on_holds(now, sender.id, fence, Duration(lasts_ns));
-                self.note_heir(now, sender.id, Fence(fence), out);
+                if self.shares_voters(sender, voters) {
+                    self.on_holds(now, sender.id, fence, Duration(lasts_ns));
+                    self.note_heir(now, sender.id, Fence(fence), out);
+                } else if lasts_ns > 0 {
+                    self.note_other_holder(now, sender);
+                }
             }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello { alone } => {
