@@ -2,6 +2,7 @@
 
 mod handover;
 mod lists;
+mod patience;
 mod tenancy;
 
 use std::net::SocketAddr;
