@@ -400,7 +400,8 @@ impl Handle {
         })
     }
 
-    /// Whether this member can do its work. While it cannot, it neither tries to get tenure of `group` nor renews it.
+    /// Whether this member can do its work. While it cannot, it neither tries to get tenure of `group` nor renews it, and
+    /// when it holds none leaves it to others to be named.
     ///
     /// # Errors
     /// If the agent is no member of it.

@@ -155,11 +155,27 @@ impl Authority {
         }
     }
 
-    /// Whether its disk refuses to keep what it should promise.
+    /// Whether its disk refuses to keep what it should promise, or does not answer.
     pub(crate) fn is_stuck(&self) -> bool {
         match self {
             Self::Nobody | Self::Store { .. } => false,
             Self::Quorum(quorum) => quorum.is_stuck(),
+        }
+    }
+
+    /// Since when its disk has been at work.
+    pub(crate) fn saves_since(&self) -> Option<Instant> {
+        match self {
+            Self::Nobody | Self::Store { .. } => None,
+            Self::Quorum(quorum) => quorum.saves_since(),
+        }
+    }
+
+    /// Whether a store said, asked last, that somebody else holds. Voters say so with each refusal.
+    pub(crate) fn is_held_elsewhere(&self) -> bool {
+        match self {
+            Self::Nobody | Self::Quorum(_) => false,
+            Self::Store { clerk, .. } => clerk.is_held_elsewhere(),
         }
     }
 

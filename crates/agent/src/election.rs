@@ -40,13 +40,12 @@ pub(crate) fn seat(
 /// take part cannot follow.
 pub(crate) fn onlooker(
     protocol: ProtocolConfig,
-    span: Duration,
     rng: Xoshiro256PlusPlus,
     recorder: Option<Recorder>,
 ) -> Option<Box<dyn Seat>> {
     match protocol {
         ProtocolConfig::Announce(config) => {
-            // The worst of all, which wakes up last of all: when its time is over.
+            // The worst of all, which wakes up last of all: never.
             let nobody = Candidate::new(u64::MAX, 0);
             let at_the_end = MeritScale {
                 worst: Merit(0),
@@ -54,7 +53,7 @@ pub(crate) fn onlooker(
                 chance: 0.0,
             };
             let config = announce::Config {
-                suppress: span,
+                suppress: Duration(u64::MAX),
                 wake: Wake::ByMerit(at_the_end),
                 criterion: Criterion::Merit,
                 joining: Joining::Announce,

@@ -7,6 +7,7 @@ mod finding;
 mod handover;
 mod muster;
 mod namesake;
+mod patience;
 mod promptness;
 mod survey;
 mod suspicion;
@@ -279,8 +280,7 @@ fn seat(
 ) -> Box<dyn Seat> {
     let protocol = config.protocol;
     let listens = !config.campaigns;
-    let onlooker = listens
-        .then(|| election::onlooker(protocol, Duration(u64::MAX), rng.clone(), recorder.clone()));
+    let onlooker = listens.then(|| election::onlooker(protocol, rng.clone(), recorder.clone()));
     onlooker
         .flatten()
         .unwrap_or_else(|| election::seat(protocol, me, rng, lives_before, recorder))
@@ -348,9 +348,12 @@ impl Group {
                 lasts_ns,
                 voters,
             } => {
-                self.shares_voters(sender, voters);
-                self.on_holds(now, sender.id, fence, Duration(lasts_ns));
-                self.note_heir(now, sender.id, Fence(fence), out);
+                if self.shares_voters(sender, voters) {
+                    self.on_holds(now, sender.id, fence, Duration(lasts_ns));
+                    self.note_heir(now, sender.id, Fence(fence), out);
+                } else if lasts_ns > 0 {
+                    self.note_other_holder(now, sender);
+                }
             }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello { alone } => {
@@ -428,8 +431,7 @@ impl Group {
             return;
         }
         if self.abstains_until.is_some_and(|until| until <= now) {
-            self.abstains_until = None;
-            self.take_part_again(now);
+            self.come_back(now, out);
         }
         self.pass_finding(now, out);
         if let Some(membership) = &mut self.membership {
@@ -536,7 +538,7 @@ impl Group {
         self.act(now, out);
         self.abstains_until = Some(now + span);
         let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
-        if let Some(seat) = election::onlooker(self.config.protocol, span, rng, recorder) {
+        if let Some(seat) = election::onlooker(self.config.protocol, rng, recorder) {
             self.seat = seat;
             self.seat.start(now);
             self.act(now, out);

@@ -195,7 +195,8 @@ impl Group {
         }
     }
 
-    /// Says whether this member can do its work. While it cannot, it neither tries to get tenure nor renews it.
+    /// Says whether this member can do its work. While it cannot, it neither tries to get tenure nor renews it,
+    /// and when it holds none leaves it to others to be named.
     pub async fn set_healthy(&self, is_healthy: bool) {
         // The agent is a member of this group for as long as it runs, and holds nothing later.
         let handle = self.agent.handle();

@@ -67,6 +67,7 @@ pub struct Clerk {
     requests: mpsc::UnboundedSender<Request>,
     cell: Cell,
     is_reachable: Arc<AtomicBool>,
+    is_held_elsewhere: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
 
@@ -96,16 +97,19 @@ impl Clerk {
         let (requests, inbox) = mpsc::unbounded_channel();
         let (shown, cell) = watch::channel(None);
         let is_reachable = Arc::new(AtomicBool::new(true));
+        let is_held_elsewhere = Arc::new(AtomicBool::new(false));
         let counter = Counter {
             desk: Desk::new(clock, terms, memory.highest, shown, words),
             inbox,
             is_reachable: Arc::clone(&is_reachable),
+            is_held_elsewhere: Arc::clone(&is_held_elsewhere),
             remember: Arc::new(Mutex::new(memory.remember)),
         };
         Self {
             requests,
             cell,
             is_reachable,
+            is_held_elsewhere,
             task: tokio::spawn(counter.serve(store)),
         }
     }
@@ -126,6 +130,11 @@ impl Clerk {
         self.is_reachable.load(Ordering::Relaxed)
     }
 
+    /// Whether the store said, asked for tenure last, that somebody else holds it.
+    pub fn is_held_elsewhere(&self) -> bool {
+        self.is_held_elsewhere.load(Ordering::Relaxed)
+    }
+
     /// Stops it, and waits until what was released is released at the store too, or it has tried long enough.
     pub async fn finish(self) {
         drop(self.requests);
@@ -139,6 +148,7 @@ struct Counter {
     desk: Desk,
     inbox: mpsc::UnboundedReceiver<Request>,
     is_reachable: Arc<AtomicBool>,
+    is_held_elsewhere: Arc<AtomicBool>,
     /// Shared with the thread that writes, which goes on when nobody waits for it any more.
     remember: Arc<Mutex<Remember>>,
 }
@@ -173,6 +183,8 @@ impl Counter {
         let waited = self.attend(Act::Acquire, store.acquire(), deadline).await;
         let answer = self.answer(waited, store);
         let told = store.told();
+        let is_held = matches!(answer, Some(Err(Denied::Held { .. })));
+        self.is_held_elsewhere.store(is_held, Ordering::Relaxed);
         match answer {
             Some(Ok(grant)) => match self.desk.on_grant(grant, read_at) {
                 Some(held) => {

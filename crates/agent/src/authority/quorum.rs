@@ -41,6 +41,8 @@ pub(crate) struct Quorum {
     seat: Driver<Tenure>,
     /// None if this member keeps nothing, as it does not vote.
     disk: Option<Disk>,
+    /// A disk that takes longer hangs.
+    disk_patience: Duration,
     saving: Saving,
     /// What comes after what is being saved.
     line: VecDeque<Effect>,
@@ -51,13 +53,15 @@ pub(crate) struct Quorum {
 enum Saving {
     /// All that was to be saved is.
     Done,
-    Underway(Vec<u8>),
+    Underway {
+        latest: Vec<u8>,
+        since: Instant,
+        /// It has taken longer than a disk may.
+        is_late: bool,
+    },
     /// The disk refused. Until it has taken the latest, this member says nothing: to the others it is as if
     /// the network lost its words.
-    Refused {
-        latest: Vec<u8>,
-        again_at: Instant,
-    },
+    Refused { latest: Vec<u8>, again_at: Instant },
 }
 
 impl Quorum {
@@ -78,6 +82,7 @@ impl Quorum {
             voters,
             voters_id,
             longest_ttl,
+            disk_patience: config.ttl,
             seat: Driver::new(me, Tenure::new(role), config, rng, None),
             disk,
             saving: Saving::Done,
@@ -116,17 +121,35 @@ impl Quorum {
         self.seat.protocol().last_word()
     }
 
-    /// Whether its disk refuses to keep what it should promise.
+    /// Whether its disk refuses to keep what it should promise, or has not answered for a ttl: nothing that this member
+    /// asks for can be granted in time then.
     pub(crate) fn is_stuck(&self) -> bool {
-        matches!(self.saving, Saving::Refused { .. })
+        match self.saving {
+            Saving::Done => false,
+            Saving::Underway { is_late, .. } => is_late,
+            Saving::Refused { .. } => true,
+        }
+    }
+
+    /// Since when its disk has been at work.
+    pub(crate) fn saves_since(&self) -> Option<Instant> {
+        match self.saving {
+            Saving::Underway { since, .. } => Some(since),
+            Saving::Done | Saving::Refused { .. } => None,
+        }
     }
 
     pub(crate) fn due(&self) -> Option<Instant> {
-        let again = match self.saving {
+        let disk = match self.saving {
             Saving::Refused { again_at, .. } => Some(again_at),
-            Saving::Done | Saving::Underway(_) => None,
+            Saving::Underway {
+                since,
+                is_late: false,
+                ..
+            } => Some(since + self.disk_patience),
+            Saving::Done | Saving::Underway { is_late: true, .. } => None,
         };
-        self.seat.due().into_iter().chain(again).min()
+        self.seat.due().into_iter().chain(disk).min()
     }
 }
 
@@ -154,11 +177,15 @@ impl Quorum {
 
     pub(crate) fn pass(&mut self, now: Instant) -> Vec<Act> {
         self.seat.pass(now);
-        if let Saving::Refused { latest, again_at } = &mut self.saving
-            && *again_at <= now
-        {
-            let latest = std::mem::take(latest);
-            self.save(latest);
+        match &mut self.saving {
+            Saving::Refused { latest, again_at } if *again_at <= now => {
+                let latest = std::mem::take(latest);
+                self.save(now, latest);
+            }
+            Saving::Underway { since, is_late, .. } => {
+                *is_late = *since + self.disk_patience <= now;
+            }
+            Saving::Refused { .. } | Saving::Done => {}
         }
         self.act(now)
     }
@@ -166,8 +193,8 @@ impl Quorum {
     /// The disk has done what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>) -> Vec<Act> {
         self.saving = match (std::mem::replace(&mut self.saving, Saving::Done), done) {
-            (Saving::Underway(_), Ok(())) => Saving::Done,
-            (Saving::Underway(latest), Err(_)) => Saving::Refused {
+            (Saving::Underway { .. }, Ok(())) => Saving::Done,
+            (Saving::Underway { latest, .. }, Err(_)) => Saving::Refused {
                 latest,
                 again_at: now + TRY_DISK_AGAIN_AFTER,
             },
@@ -182,9 +209,9 @@ impl Quorum {
     fn act(&mut self, now: Instant) -> Vec<Act> {
         self.line.extend(self.seat.take_effects());
         let mut acts = Vec::new();
-        while !matches!(self.saving, Saving::Underway(_)) {
+        while !matches!(self.saving, Saving::Underway { .. }) {
             match self.line.pop_front() {
-                Some(effect) => acts.extend(self.carry_out(effect)),
+                Some(effect) => acts.extend(self.carry_out(now, effect)),
                 None => break,
             }
         }
@@ -192,13 +219,13 @@ impl Quorum {
         acts
     }
 
-    fn carry_out(&mut self, effect: Effect) -> Option<Act> {
+    fn carry_out(&mut self, now: Instant, effect: Effect) -> Option<Act> {
         match (&mut self.saving, effect) {
             // All of a voter's state: the latest alone matters.
             (Saving::Refused { latest, .. }, Effect::Save(state)) => *latest = state,
             (Saving::Refused { .. }, Effect::Unicast { .. }) => {}
-            (Saving::Done | Saving::Underway(_), Effect::Save(state)) => self.save(state),
-            (Saving::Done | Saving::Underway(_), Effect::Unicast { to, message }) => {
+            (Saving::Done | Saving::Underway { .. }, Effect::Save(state)) => self.save(now, state),
+            (Saving::Done | Saving::Underway { .. }, Effect::Unicast { to, message }) => {
                 return Some(Act::Send { to, message });
             }
             (_, Effect::Report(Outcome::TenureRefused(refused))) => {
@@ -210,8 +237,12 @@ impl Quorum {
         None
     }
 
-    fn save(&mut self, state: Vec<u8>) {
-        self.saving = Saving::Underway(state.clone());
+    fn save(&mut self, now: Instant, state: Vec<u8>) {
+        self.saving = Saving::Underway {
+            latest: state.clone(),
+            since: now,
+            is_late: false,
+        };
         if let Some(disk) = &self.disk {
             // A disk that has ended never answers, and nothing more leaves this member.
             let _ = disk.send(state);

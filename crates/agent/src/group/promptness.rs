@@ -12,6 +12,10 @@ use crate::config::presets::ANSWERS_IN_A_TTL;
 /// So many answers are looked at together. Of some the question was lost, and asked again: the median does not mind.
 const LATEST: usize = 9;
 
+/// What a voter says of itself while a write to its disk does not end.
+pub(super) const DISK_IS_SILENT: &str =
+    "its own disk does not answer: see to the disk of this member's `state` directory";
+
 /// How soon voters answered of late.
 #[derive(Debug, Default)]
 pub(super) struct Promptness {
@@ -64,6 +68,11 @@ impl Group {
             return;
         }
         self.tenancy.explain_at = Some(now + EXPLAIN_EVERY);
+        let is_long = |since: Instant| now - since >= Duration(EXPLAIN_EVERY.0 / 2);
+        if self.tenancy.authority.saves_since().is_some_and(is_long) {
+            self.note_refusal(now, DISK_IS_SILENT); // and what it asks the others waits for that
+            return;
+        }
         let me = self.me.id;
         let is_heard = |at: Instant| now - at < EXPLAIN_EVERY;
         let answers = |it: &Voter| it.id == me || it.heard.is_some_and(is_heard);

@@ -16,6 +16,7 @@ use hustings_protocol::tenure::{Fence, Message, Refused, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::watch;
 
+use super::patience::Patience;
 use super::promptness::{Asked, Promptness};
 use super::{Group, Outbox, Route, Standing};
 use crate::authority::last_words::LastWords;
@@ -42,9 +43,6 @@ pub(super) const EXPLAIN_EVERY: Duration = Duration::from_secs(3);
 /// How many refusals are kept to be shown.
 const MOST_REFUSALS: usize = 8;
 
-/// How long a nominee whose disk refuses leaves the floor to others.
-const STAND_ASIDE_FOR: Duration = Duration::from_secs(10);
-
 /// The number of a member's last frame. None of its life comes after it.
 const LAST_NUMBER: u64 = u64::MAX - 1;
 
@@ -65,6 +63,7 @@ pub(super) struct Tenancy {
     tell_at: Option<Instant>,
     /// Says then why it has no tenure, if it has none.
     pub(super) explain_at: Option<Instant>,
+    pub(super) patience: Patience,
     /// Lets an heir be first.
     pub(super) holds_back_until: Option<Instant>,
     /// Who asked this voter last, and may wait until somebody else gives tenure up.
@@ -118,6 +117,7 @@ impl Tenancy {
             holder: None,
             tell_at: None,
             explain_at: None,
+            patience: Patience::default(),
             holds_back_until: None,
             waits: None,
             promptness: Promptness::default(),
@@ -143,6 +143,7 @@ impl Tenancy {
             holder,
             self.holds_back_until,
             self.explain_at,
+            self.patience.due(),
         ];
         times.into_iter().flatten().min()
     }
@@ -162,7 +163,7 @@ impl Tenancy {
         self.fence
     }
 
-    fn note_refusal(&mut self, at: Instant, why: &str) -> bool {
+    pub(super) fn note_refusal(&mut self, at: Instant, why: &str) -> bool {
         match self.refusals.back_mut() {
             Some(last) if last.why == why => {
                 last.at = at;
@@ -198,6 +199,7 @@ impl Group {
         self.tenancy.is_apart = !is_named && keeps && self.tenancy.fence.is_some();
         self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart;
         self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
+        self.begin_to_wait(now);
         self.ask_authority(now, request, out);
         self.leave_tenure(now, out);
         if self.tenancy.is_apart {
@@ -217,6 +219,10 @@ impl Group {
     pub(crate) fn ask_authority(&mut self, now: Instant, request: Request, out: &mut Outbox) {
         let acts = self.tenancy.authority.request(now, request);
         self.act_on_tenure(now, acts, out);
+        if let Request::Healthy(is_healthy) = request {
+            self.note_health(is_healthy);
+            self.pass_patience(now, out);
+        }
     }
 
     /// Gives tenure up, if it is to and the work has stopped.
@@ -334,10 +340,7 @@ impl Group {
         }
         let acts = self.tenancy.authority.on_saved(now, done);
         self.act_on_tenure(now, acts, out);
-        if self.tenancy.authority.is_stuck() && self.is_nominee() && self.tenancy.fence.is_none() {
-            // It cannot get tenure, and whoever can would not try while this one is named.
-            self.step_down(now, STAND_ASIDE_FOR, None, out);
-        }
+        self.pass_patience(now, out);
     }
 
     /// An authority beside the loop said something.
@@ -346,6 +349,7 @@ impl Group {
             self.note_refusal(now, why);
         }
         self.look_at_tenure(now, out);
+        self.pass_patience(now, out);
     }
 
     pub(super) fn pass_tenure(&mut self, now: Instant, out: &mut Outbox) {
@@ -353,8 +357,12 @@ impl Group {
             self.tenancy.holder = None;
             self.tell(now);
         }
+        let was_stuck = self.tenancy.authority.is_stuck();
         let acts = self.tenancy.authority.pass(now);
         self.act_on_tenure(now, acts, out);
+        if !was_stuck && self.tenancy.authority.is_stuck() {
+            self.note_silent_disk(now);
+        }
         let is_due = |at: &mut Instant| *at <= now;
         if self.tenancy.explain_at.take_if(is_due).is_some() {
             self.explain_silence(now);
@@ -365,6 +373,7 @@ impl Group {
         if self.tenancy.tell_at.is_some_and(|at| at <= now) {
             self.tell_all(now, out);
         }
+        self.pass_patience(now, out);
     }
 }
 
@@ -380,6 +389,7 @@ impl Group {
                 Act::Refused(refused) => {
                     let why = self.in_words(refused);
                     self.note_refusal(now, &why);
+                    self.wait_longer(now, refused);
                 }
             }
         }
@@ -445,11 +455,13 @@ impl Group {
         }
         let before = std::mem::replace(&mut self.tenancy.fence, fence);
         self.tenancy.is_apart = fence.is_some() && !self.is_nominee();
+        self.begin_to_wait(now);
         self.tell(now);
         match (before, fence) {
             (_, Some(_)) => self.tell_all(now, out),
             (Some(fence), None) => {
                 self.tenancy.tell_at = None;
+                self.tenancy.explain_at = self.is_nominee().then(|| now + EXPLAIN_EVERY);
                 let held = self.holds(fence, Duration::ZERO);
                 self.broadcast(now, &held, out);
             }

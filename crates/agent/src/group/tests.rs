@@ -1,6 +1,8 @@
 //! Members in a network that is only told of: no socket, no clock.
 
 mod handover;
+mod lists;
+mod patience;
 mod tenancy;
 
 use std::net::SocketAddr;
@@ -35,6 +37,8 @@ struct Field {
     members: Vec<Group>,
     /// Members hear each other if they are on the same side.
     sides: Vec<u8>,
+    /// Who hears nobody, though it is heard.
+    deaf: Option<usize>,
     carries_multicasts: bool,
     flights: Vec<Flight>,
     /// What each member's disk was given to keep, and whether it does.
@@ -63,6 +67,7 @@ impl Field {
             now: Instant::START,
             members: Vec::new(),
             sides: Vec::new(),
+            deaf: None,
             carries_multicasts: true,
             flights: Vec::new(),
             disks: Vec::new(),
@@ -148,7 +153,7 @@ impl Field {
                 Route::Link(_) => (Way::Link, Vec::new()),
             };
             for to in receivers {
-                if to != from && self.sides[to] == self.sides[from] {
+                if to != from && self.sides[to] == self.sides[from] && self.deaf != Some(to) {
                     self.flights.push(Flight {
                         at: self.now + DELAY,
                         to,

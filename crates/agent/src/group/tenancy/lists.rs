@@ -1,28 +1,47 @@
 //! By which list of voters the others go. Two lists have two majorities, so members with different ones do not add
-//! their votes up; and a member that has another list than the rest is told so by what it hears, though nobody asks it
-//! anything.
+//! their votes up, nor believe each other about who holds; and a member that has another list than the rest is told so
+//! by what it hears, though nobody asks it anything.
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::MemberId;
+use hustings_protocol::{Instant, MemberId};
 
+use super::{REACHED_WITHIN, Refusal};
 use crate::frame::Sender;
 use crate::group::Group;
 
-/// The members that go by another list, and by which.
+/// The members that go by another list.
 #[derive(Debug, Default)]
-pub(super) struct OtherLists(BTreeMap<MemberId, u64>);
+pub(super) struct OtherLists {
+    /// Who does, and by which.
+    members: BTreeMap<MemberId, u64>,
+    /// Who said last that it holds by another list, as it is shown.
+    holder: Option<Refusal>,
+}
 
 impl OtherLists {
     /// Takes note of the list that a member goes by. Whether it is another one than ours, and that is news.
     fn note(&mut self, member: MemberId, theirs: u64, ours: u64) -> bool {
         match theirs == ours {
             true => {
-                self.0.remove(&member);
+                self.members.remove(&member);
                 false
             }
-            false => self.0.insert(member, theirs) != Some(theirs),
+            false => self.members.insert(member, theirs) != Some(theirs),
         }
+    }
+
+    /// Somebody says that it holds.
+    fn note_holder(&mut self, at: Instant, why: String) {
+        let before = self.holder.take().filter(|it| it.why == why);
+        let times = before.map_or(1, |it| it.times + 1);
+        self.holder = Some(Refusal { at, why, times });
+    }
+
+    /// Who holds by another list, as it is shown, if it was heard of late.
+    pub(super) fn holder(&self, now: Instant) -> Option<&Refusal> {
+        let holder = self.holder.as_ref();
+        holder.filter(|it| now - it.at < REACHED_WITHIN)
     }
 }
 
@@ -39,6 +58,16 @@ impl Group {
             );
         }
         theirs == ours
+    }
+
+    /// Somebody says that it holds by another list than ours. It is not the holder here, and whoever looks for the
+    /// reason why two lead should find it.
+    pub(in crate::group) fn note_other_holder(&mut self, now: Instant, sender: &Sender<'_>) {
+        let why = format!(
+            "`{}` holds tenure by another list of voters, or another authority: two may lead; give all members the same voters",
+            sender.name
+        );
+        self.tenancy.other_lists.note_holder(now, why);
     }
 }
 

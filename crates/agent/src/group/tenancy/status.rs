@@ -38,7 +38,7 @@ pub struct TenureStatus {
     pub voters: Vec<VoterStatus>,
     /// Of a store: whether it answered when this member asked it last.
     pub reachable: Option<bool>,
-    /// The latest attempts of this member that failed.
+    /// The latest attempts of this member that failed; and who holds by another list of voters, while it says so.
     pub refusals: Vec<Refusal>,
 }
 
@@ -76,6 +76,8 @@ impl Group {
             name: voter.name.clone(),
             heard: heard(voter),
         });
+        let refusals = self.tenancy.refusals.iter();
+        let refusals = refusals.chain(self.tenancy.other_lists.holder(now));
         Some(TenureStatus {
             authority,
             ttl: self.config.authority.ttl(),
@@ -84,7 +86,7 @@ impl Group {
             remaining,
             voters: voters.collect(),
             reachable: self.tenancy.authority.is_reachable(),
-            refusals: self.tenancy.refusals.iter().cloned().collect(),
+            refusals: refusals.cloned().collect(),
         })
     }
 }

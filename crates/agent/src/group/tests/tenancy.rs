@@ -43,14 +43,20 @@ impl Field {
     }
 
     /// A member comes up that takes these for the voters.
-    fn admit_fenced_by(&mut self, voters: &[usize], takeover: Takeover, merit: u64, saved: Saved) {
+    pub(super) fn admit_fenced_by(
+        &mut self,
+        voters: &[usize],
+        takeover: Takeover,
+        merit: u64,
+        saved: Saved,
+    ) {
         let index = self.members.len();
         let (member, given) = self.fenced_member(index, voters, takeover, merit, saved);
         self.admit_member(member, Some(given), &[], 0);
     }
 
     /// A member by the name of `index` that has not come up yet, and what its disk is given.
-    fn fenced_member(
+    pub(super) fn fenced_member(
         &self,
         index: usize,
         voters: &[usize],
@@ -63,6 +69,17 @@ impl Field {
             ttl: TTL,
             state: None,
         };
+        self.member_by(index, quorum, takeover, merit, saved)
+    }
+
+    pub(super) fn member_by(
+        &self,
+        index: usize,
+        quorum: QuorumConfig,
+        takeover: Takeover,
+        merit: u64,
+        saved: Saved,
+    ) -> (Group, mpsc::Receiver<Vec<u8>>) {
         let (disk, given) = mpsc::channel();
         let is_voter = quorum.is_voter(&name(index));
         let role = Role {
@@ -95,17 +112,17 @@ impl Field {
     }
 
     /// Who says of itself that it leads.
-    fn leaders(&self) -> Vec<usize> {
+    pub(super) fn leaders(&self) -> Vec<usize> {
         let leads = |it: &usize| self.members[*it].leadership.borrow().leads;
         (0..self.members.len()).filter(leads).collect()
     }
 
-    fn fence(&self, index: usize) -> Option<u64> {
+    pub(super) fn fence(&self, index: usize) -> Option<u64> {
         self.members[index].leadership.borrow().fence
     }
 
     /// Who holds, by the authority.
-    fn holders(&self) -> Vec<usize> {
+    pub(super) fn holders(&self) -> Vec<usize> {
         let holds = |it: &usize| {
             self.members[*it]
                 .tenancy
@@ -128,6 +145,13 @@ impl Field {
             assert_eq!(self.fence(it), Some(fence), "{it}");
         }
         (leader, fence)
+    }
+
+    /// Why a member has no tenure, by its status.
+    pub(super) fn whys(&self, index: usize) -> Vec<String> {
+        let status = self.members[index].tenure_status(self.now);
+        let refusals = status.expect("it is fenced").refusals;
+        refusals.into_iter().map(|it| it.why).collect()
     }
 
     pub(super) fn step_down(&mut self, index: usize) {
@@ -492,6 +516,19 @@ fn who_hears_nothing_from_the_voters_says_so() {
     let refusals = status.expect("it is fenced").refusals;
     let told = |it: &crate::group::Refusal| it.why.contains("2 of 3 voters do not answer (m1, m2)");
     assert!(refusals.iter().any(told), "{refusals:?}");
+}
+
+#[test]
+fn who_has_led_and_loses_the_voters_says_so() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    field.run(Duration::from_secs(5));
+    assert_eq!(field.settled_on(&ALL).0, 0);
+    field.sides[1] = 1;
+    field.sides[2] = 1;
+    field.run(Duration::from_secs(5));
+    let whys = field.whys(0);
+    let told = "2 of 3 voters do not answer (m1, m2)";
+    assert!(whys.iter().any(|it| it.contains(told)), "{whys:?}");
 }
 
 /// By its calendar the newcomer was here first.

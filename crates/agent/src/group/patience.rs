@@ -1,0 +1,155 @@
+//! How long a nominee without tenure tries before it stands aside. While it is named nobody else asks, and perhaps
+//! another could have tenure: one that hears the voters, whose disk works, or whose store answers.
+
+use hustings_protocol::tenure::Refused;
+use hustings_protocol::{Duration, Instant, MemberId};
+
+use super::promptness::DISK_IS_SILENT;
+use super::tenancy::EXPLAIN_EVERY;
+use super::{Group, Outbox};
+use crate::frame::Body;
+
+/// So many ttl. An attempt takes half of one at most: two answers and a pause. That two nominees collide in six attempts
+/// in a row, each with a pause at random, does not happen; and who waits for a holder or for voters that have restarted
+/// is told so, and for how long: that time is not counted.
+const PATIENCE_TTLS: u64 = 3;
+/// But so long at least: why it has no tenure is said before.
+const LEAST_PATIENCE: Duration = Duration(EXPLAIN_EVERY.0 * 2);
+
+/// How long a nominee that gets no tenure leaves the floor to others.
+const STAND_ASIDE_FOR: Duration = Duration::from_secs(10);
+/// How often one that could not use the floor looks whether it could now.
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
+/// Who hears nobody cannot hear voters either, but would be named by all who hear it. It calls the voters, and comes
+/// back when anybody was heard; at the latest after so long, whatever the reason.
+const LISTEN_FOR: Duration = Duration::from_secs(60);
+
+/// A nominee's patience.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    /// None while it is not named, or holds.
+    ends_at: Option<Instant>,
+    /// Its user says that it cannot work.
+    is_unwell: bool,
+    /// Has said that it stands aside, and not held since.
+    is_told: bool,
+    /// How many frames it had heard when it stood aside, and until when it insists on more.
+    listens: Option<(u64, Instant)>,
+}
+
+impl Patience {
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.ends_at
+    }
+}
+
+impl Group {
+    /// Whether this member could not lead, for all that others do: it cannot work, or its disk does not.
+    fn is_unfit(&self) -> bool {
+        self.tenancy.patience.is_unwell || self.tenancy.authority.is_stuck()
+    }
+
+    fn has_patience_for(&self) -> Option<Duration> {
+        let ttl = self.config.authority.ttl()?;
+        Some((ttl * PATIENCE_TTLS).max(LEAST_PATIENCE))
+    }
+
+    /// It was named or is no longer, or got tenure, or lost it.
+    pub(super) fn begin_to_wait(&mut self, now: Instant) {
+        let holds = self.tenancy.fence().is_some();
+        self.tenancy.patience.is_told &= !holds;
+        let waits = self.is_nominee() && !holds;
+        let span = match self.is_unfit() {
+            true => Some(Duration::ZERO),
+            false => self.has_patience_for(),
+        };
+        self.tenancy.patience.ends_at = span.filter(|_| waits).map(|span| now + span);
+    }
+
+    /// Voters refused it tenure. Whom they ask to wait waits.
+    pub(super) fn wait_longer(&mut self, now: Instant, refused: Refused) {
+        let lasts = match refused {
+            Refused::Held { lasts, .. } | Refused::Quarantined { lasts } => lasts,
+            Refused::Outrun | Refused::TtlTooLong { .. } | Refused::Uninitialised => return,
+        };
+        let span = self.has_patience_for();
+        if let (Some(ends_at), Some(span)) = (&mut self.tenancy.patience.ends_at, span) {
+            *ends_at = now + lasts + span;
+        }
+    }
+
+    /// Its user says whether this member can work. Where nobody grants tenure nobody asks.
+    pub(super) fn note_health(&mut self, is_healthy: bool) {
+        self.tenancy.patience.is_unwell = !is_healthy && self.config.authority.ttl().is_some();
+    }
+
+    /// A write to its disk has taken too long. It says so whether it is named or not: it does not vote either.
+    pub(super) fn note_silent_disk(&mut self, now: Instant) {
+        self.counters.tenure_refusals += 1;
+        if self.tenancy.note_refusal(now, DISK_IS_SILENT) {
+            tracing::error!("group `{}`: {DISK_IS_SILENT}", self.config.name);
+        }
+    }
+
+    /// Stands aside, if it is time.
+    pub(super) fn pass_patience(&mut self, now: Instant, out: &mut Outbox) {
+        let is_unfit = self.is_unfit();
+        let is_over = |at: &mut Instant| is_unfit || *at <= now;
+        if self.tenancy.patience.ends_at.take_if(is_over).is_none() {
+            return;
+        }
+        let authority = &self.tenancy.authority;
+        let is_leaving = self.handover.is_some() || authority.holds(now).is_some();
+        let waits = !is_unfit && authority.is_held_elsewhere();
+        if is_leaving || waits {
+            self.tenancy.patience.ends_at = self.has_patience_for().map(|span| now + span);
+            return;
+        }
+        self.stand_aside(now, out);
+    }
+
+    fn stand_aside(&mut self, now: Instant, out: &mut Outbox) {
+        if self.tenancy.patience.is_unwell {
+            self.note_refusal(now, "this member says of itself that it cannot work");
+        }
+        if !std::mem::replace(&mut self.tenancy.patience.is_told, true) {
+            let why = self.tenancy.refusals.back();
+            tracing::warn!(
+                "group `{}`: named, but without tenure: stands aside, so that another may have it ({})",
+                self.config.name,
+                why.map_or("no answer", |it| it.why.as_str())
+            );
+        }
+        let span = match self.is_unfit() {
+            true => LOOK_AGAIN_EVERY,
+            false => STAND_ASIDE_FOR,
+        };
+        let needs_voters = !self.is_unfit() && !self.tenancy.voters.is_empty();
+        let listens = (self.counters.heard, now + LISTEN_FOR);
+        self.tenancy.patience.listens = needs_voters.then_some(listens);
+        self.step_down(now, span, None, out);
+    }
+
+    /// Whether it has heard nothing from anybody since it stood aside.
+    fn is_deaf(&self, now: Instant) -> bool {
+        let listens = self.tenancy.patience.listens;
+        listens.is_some_and(|(heard, until)| heard == self.counters.heard && now < until)
+    }
+
+    /// The time is over for which it has stepped down. Who could not lead does not come back to be named.
+    pub(super) fn come_back(&mut self, now: Instant, out: &mut Outbox) {
+        let is_deaf = self.is_deaf(now);
+        if self.is_unfit() || is_deaf {
+            self.abstains_until = Some(now + LOOK_AGAIN_EVERY);
+            let me = self.me.id;
+            let others: Vec<MemberId> = self.tenancy.voters().filter(|it| *it != me).collect();
+            for whom in others.into_iter().filter(|_| is_deaf) {
+                self.broadcast(now, &Body::Seek { whom }, out);
+            }
+            return;
+        }
+        self.abstains_until = None;
+        self.tenancy.patience.listens = None;
+        self.take_part_again(now);
+    }
+}

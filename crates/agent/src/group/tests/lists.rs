@@ -1,0 +1,51 @@
+//! Members that go by different lists of voters.
+
+use hustings_protocol::Duration;
+use hustings_protocol::announce::Takeover;
+use hustings_protocol::tenure::{Durable, Request, Saved};
+
+use super::{ALL, Field, name};
+use crate::group::Outbox;
+
+/// Three that vote for each other, and one that is its own only voter: it holds by its own leave.
+#[test]
+fn a_holder_by_another_list_of_voters_is_not_taken_for_the_holder() {
+    let mut field = Field::empty();
+    let founding = Saved::Initialised(Durable::FOUNDING);
+    for _ in 0..3 {
+        field.admit_fenced(Takeover::Never, 0, founding);
+    }
+    field.run(Duration::from_secs(1));
+    let (leader, fence) = field.settled_on(&ALL[..3]);
+    // Its fence is higher, by its own count.
+    let later = Saved::Initialised(Durable {
+        counter: 1_000,
+        ..Durable::FOUNDING
+    });
+    field.admit_fenced_by(&[3], Takeover::Never, 99, later);
+    let mut out = Outbox::new();
+    field.members[3].ask_authority(field.now, Request::Acquire, &mut out);
+    field.post(3, out);
+    field.save(3);
+    for _ in 0..50 {
+        field.run(Duration::from_millis(100));
+        // Each list has a majority of its own.
+        assert_eq!(field.holders(), [leader, 3]);
+        for it in 0..3 {
+            let status = field.members[it].tenure_status(field.now);
+            let status = status.expect("it is fenced");
+            let shown = (status.holder, status.fence);
+            assert_eq!(shown, (Some(name(leader)), Some(fence)), "{it}");
+        }
+    }
+    for it in 0..3 {
+        let told = |it: &&String| it.contains("`m3` holds tenure by another list of voters");
+        assert_eq!(field.whys(it).iter().filter(told).count(), 1);
+    }
+    let told = format!("`{}` holds tenure by another list", name(leader));
+    assert!(field.whys(3).iter().any(|it| it.contains(&told)));
+    // Who has gone is complained of no longer.
+    field.sides[3] = 1;
+    field.run(Duration::from_secs(15));
+    assert!(field.whys(1).iter().all(|it| !it.contains("another list")));
+}
