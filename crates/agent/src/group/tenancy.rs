@@ -190,6 +190,9 @@ impl Group {
 
     /// The election names this member, or names it no longer.
     pub(super) fn nominate(&mut self, now: Instant, is_named: bool, out: &mut Outbox) {
+        if self.handover.is_some() {
+            return; // what it holds is its heir's, whomever the election names
+        }
         let request = match is_named {
             true => Request::Acquire,
             false => Request::Withdraw,

@@ -108,6 +108,35 @@ fn an_heir_waits_until_the_work_has_stopped_and_then_gets_tenure() {
     assert!(next == heir && higher > fence);
 }
 
+/// Whoever comes up anew may be named again. It has promised tenure to another.
+#[test]
+fn a_pause_while_the_work_stops_does_not_keep_tenure_from_the_heir() {
+    // The best is named in any case, any other by chance.
+    for takeover in [Takeover::ByTheBetter]
+        .into_iter()
+        .chain([Takeover::Never; 10])
+    {
+        let mut field = Field::fenced(takeover);
+        let (former, fence) = field.settled_on(&ALL);
+        let heir = (former + 1) % 5;
+        let work = field.members[former].occupancy().begin();
+        let mut outcome = field.hand_over(former, heir);
+        let mut out = Outbox::new();
+        field.members[former].wake_from_pause(field.now, TOO_LONG, &mut out);
+        field.post(former, out);
+        field.run(Duration::from_secs(2));
+        assert!(outcome.try_recv().is_err(), "nothing was decided yet");
+        drop(work);
+        let mut out = Outbox::new();
+        field.members[former].leave_tenure(field.now, &mut out);
+        field.post(former, out);
+        field.run(WHILE);
+        assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+        let (next, higher) = field.settled_on(&ALL);
+        assert!(next == heir && higher > fence);
+    }
+}
+
 #[test]
 fn nothing_is_given_up_for_nobody_or_for_oneself() {
     let mut field = Field::fenced(Takeover::ByTheBetter);
