@@ -39,6 +39,8 @@ struct Field {
     flights: Vec<Flight>,
     /// What each member's disk was given to keep, and whether it does.
     disks: Vec<Option<(mpsc::Receiver<Vec<u8>>, bool)>>,
+    /// For how long tenure is granted at a time.
+    ttl: Duration,
     multicasts: usize,
     unicasts: usize,
 }
@@ -66,6 +68,7 @@ impl Field {
             carries_multicasts: true,
             flights: Vec::new(),
             disks: Vec::new(),
+            ttl: tenancy::TTL,
             multicasts: 0,
             unicasts: 0,
         }

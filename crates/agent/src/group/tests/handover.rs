@@ -6,8 +6,9 @@ use hustings_protocol::{Duration, MemberId};
 use tokio::sync::oneshot::{self, Receiver};
 
 use super::tenancy::TTL;
-use super::{ALL, Field, id, name};
+use super::{ALL, DELAY, Field, id, name};
 use crate::agent::{HandedOver, NotHandedOver};
+use crate::config::AuthorityConfig;
 use crate::group::{Heir, Outbox};
 
 /// A while in which an heir that is there takes tenure, and a member that is there is found.
@@ -77,13 +78,57 @@ fn an_heir_that_is_gone_leaves_tenure_to_whom_the_election_names() {
     );
     let mut outcome = field.hand_over(former, 4);
     field.run(TOO_LONG);
-    assert_eq!(outcome.try_recv(), Ok(HandedOver::Missed));
+    let within = Some(Duration(TTL.0 / 2));
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Missed { within }));
     let rest: Vec<usize> = ALL[..4]
         .iter()
         .copied()
         .filter(|it| *it != former)
         .collect();
     assert!(field.settled_on(&rest).1 > fence);
+}
+
+/// Voters may answer as late as a sixth of the time that they grant: so an heir may need three such answers.
+#[test]
+fn an_heir_has_as_long_as_voters_may_take() {
+    const LATE: Duration = Duration::from_millis(600);
+    let mut field = Field::fenced_for(Duration::from_secs(3), Takeover::Never);
+    let (former, fence) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let mut outcome = field.hand_over(former, heir);
+    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
+        flight.at = flight.at + LATE;
+    }
+    field.run(LATE);
+    assert!(outcome.try_recv().is_err(), "nothing was decided yet");
+    field.run(WHILE);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+    let (next, higher) = field.settled_on(&ALL);
+    assert!(next == heir && higher > fence);
+}
+
+/// It is told how long that is: its own voters may be more prompt. But a tenure is the longest that it waits.
+#[test]
+fn who_waits_lets_an_heir_be_first_for_as_long_as_that_one_has() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, _) = field.settled_on(&ALL);
+    let [heir, other] = [1, 2].map(|it| (former + it) % 5);
+    let waits = |field: &Field, who: usize| {
+        let until = field.members[who].tenancy.holds_back_until;
+        until.map(|until| until - field.now)
+    };
+    let AuthorityConfig::Quorum(quorum) = &mut field.members[other].config.authority else {
+        panic!("voters grant it");
+    };
+    quorum.ttl = Duration(TTL.0 / 10 * 9);
+    let ttl = quorum.ttl;
+    let _outcome = field.hand_over(former, heir);
+    field.run(DELAY);
+    assert_eq!(waits(&field, other), Some(Duration(TTL.0 / 2)));
+    assert_eq!(waits(&field, heir), None);
+    let for_ever = Duration(u64::MAX);
+    field.members[other].on_hands_over(field.now, id(heir), for_ever);
+    assert_eq!(waits(&field, other), Some(ttl));
 }
 
 /// Its time begins when tenure is given up, not before.
