@@ -27,7 +27,7 @@ impl Scene {
     fn founded(name: &str) -> Self {
         let scene = Self::new(name);
         for name in NAMES {
-            let said = scene.init(name, "--new --within 100ms").text();
+            let said = scene.init(name, "--new --within 1s").text();
             assert!(said.ends_with(" begins at counter 0\n"), "{said}");
         }
         scene
@@ -141,7 +141,13 @@ fn who_cannot_vote_or_be_granted_anything_is_told() {
     assert!(strange.contains("voter `c/d`: 1 to 64 letters") && strange.contains("(--voters"));
     assert!(wrong("600ms", "1ms").contains("100ms to 1h"));
     assert!(wrong("--ttl 600ms", "--era 40000").contains("--era"));
-    let outcome = scene.init("a", "--within 300ms");
+    // Nobody can have answered by then.
+    for options in ["--within 0s", "--new --within 999ms", "--era 1 --within 0s"] {
+        let said = wrong("--ttl 600ms", options);
+        assert!(said.contains("choose 1s or more"), "{said}");
+    }
+    assert!(!scene.file("a").exists());
+    let outcome = scene.init("a", "--within 1s");
     assert_refused(&outcome, "0 of the 2 voters that are needed answered");
     let without = "agent --group g --name a --bind 127.0.0.1:0 --voters a,b,c";
     let outcome = hustings(without);
@@ -160,7 +166,7 @@ fn where_nothing_can_be_kept_voters_are_told_what_to_do() {
             .replace(&own, &format!("--state {state}"));
         (
             hustings(&format!("voter show {options}")),
-            hustings(&format!("voter init --new --within 100ms {options}")),
+            hustings(&format!("voter init --new --within 1s {options}")),
         )
     };
     let absent = scene.home.join("absent").display().to_string();
