@@ -66,7 +66,10 @@ impl StepDown {
             )));
         }
         if let Some(name) = to.as_ref().filter(|name| !is_name(name)) {
-            return Err(Failure::Usage(format!("--to `{name}` is no member's name")));
+            return Err(Failure::Usage(format!(
+                "--to `{name}` is no member's name: those have 1 to 64 letters, digits, dots, hyphens or underscores; \
+                 `hustings status` lists voters and whom this member knows"
+            )));
         }
         let heir = to.map_or_else(String::new, |name| format!("&to={name}"));
         let client = agent.client();
