@@ -452,6 +452,19 @@ fn a_namesake_is_refused_and_the_first_is_still_heard() {
     }
 }
 
+/// To those who have heard the newcomer its life is the past. It begins a later one before it speaks again.
+#[test]
+fn nothing_that_a_leader_says_is_lost_to_a_namesake() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let leader = field.agreed(&ALL[..3]).expect("they agree");
+    field.enter_as(&name(leader), announcing(Takeover::Never), 0, &[], 0);
+    field.run(Duration::from_secs(1));
+    assert!(field.members[3].namesake().is_some());
+    for it in (0..3).filter(|it| *it != leader) {
+        assert_eq!(field.members[it].counters.replayed, 0, "{it}");
+    }
+}
+
 /// By its calendar the newcomer was here a day before, or comes a day later.
 #[test]
 fn of_two_namesakes_the_first_stays_whatever_calendars_say() {

@@ -318,8 +318,7 @@ impl<R: FnMut()> Supervisor<R> {
                 }
             }
         };
-        if let (false, Some(tenures)) = (guard.end().await, &mut self.tenures) {
-            tenures.keep_last_words();
+        if !guard.end().await && self.tenures.is_some() {
             return Err(Error::Unseen);
         }
         ended

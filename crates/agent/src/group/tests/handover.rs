@@ -3,13 +3,17 @@
 use hustings_protocol::announce::Takeover;
 use hustings_protocol::tenure::{Durable, Fence, Saved};
 use hustings_protocol::{Duration, MemberId};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
 use super::tenancy::TTL;
-use super::{ALL, DELAY, Field, id, name};
+use super::{ALL, DELAY, Field, address, id, name};
 use crate::agent::{HandedOver, NotHandedOver};
 use crate::config::AuthorityConfig;
+use crate::frame::{Body, Frame, Sender};
 use crate::group::{Heir, Outbox};
+use crate::identity::{Life, group_id};
+use crate::peers::Way;
 
 /// A while in which an heir that is there takes tenure, and a member that is there is found.
 const WHILE: Duration = Duration::from_millis(100);
@@ -180,6 +184,53 @@ fn a_pause_while_the_work_stops_does_not_keep_tenure_from_the_heir() {
         let (next, higher) = field.settled_on(&ALL);
         assert!(next == heir && higher > fence);
     }
+}
+
+/// The election names it still, and the voters say that tenure is free.
+#[test]
+fn who_has_handed_over_does_not_ask_for_it_while_its_heir_may_take_it() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    let (former, _) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let mut outcome = field.hand_over(former, heir);
+    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
+        flight.at = flight.at + WHILE;
+    }
+    field.run(WHILE);
+    assert!(field.members[former].is_nominee());
+    let mut out = Outbox::new();
+    field.members[former].on_freed(field.now, &mut out);
+    assert!(out.is_empty());
+    field.run(WHILE);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+}
+
+#[test]
+fn who_takes_no_part_any_more_hands_nothing_over_and_whoever_asked_knows() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, _) = field.settled_on(&ALL);
+    let work = field.members[former].occupancy().begin();
+    let mut outcome = field.hand_over(former, (former + 1) % 5);
+    // Somebody of its name was here long before.
+    let (name, first) = (name(former), Life(1));
+    let claim = Frame {
+        group: group_id("test"),
+        sender: Sender::new(&name, id(former), first, 9).born_in(first),
+        number: 0,
+        to_all: false,
+        body: Body::Namesake {
+            born: field.members[former].born.0,
+            age_ns: u64::MAX,
+        },
+    };
+    let mut out = Outbox::new();
+    field.members[former].hear(field.now, address(9), Way::Unicast, &claim, &mut out);
+    assert!(field.members[former].namesake().is_some());
+    assert_eq!(outcome.try_recv(), Err(TryRecvError::Closed));
+    drop(work);
+    let mut out = Outbox::new();
+    field.members[former].leave_tenure(field.now, &mut out);
+    assert!(out.is_empty(), "it says nothing more");
 }
 
 #[test]
