@@ -56,7 +56,7 @@ impl Field {
     }
 
     /// A member by the name of `index` that has not come up yet, and what its disk is given.
-    fn fenced_member(
+    pub(super) fn fenced_member(
         &self,
         index: usize,
         voters: &[usize],
