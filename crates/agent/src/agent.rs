@@ -338,7 +338,7 @@ impl Handle {
 
     /// As [`step_down`](Self::step_down), and hands tenure that voters granted to the member called `heir`, which
     /// takes it if it is there and can: else whom the election names gets the next. Returns when the heir has it, or
-    /// has had its time.
+    /// has had its time ([`taken_within`](crate::config::QuorumConfig::taken_within)).
     ///
     /// # Errors
     /// If this member has no tenure that it could hand over, or there is no such heir. Then nothing is given up.
@@ -361,7 +361,7 @@ impl Handle {
         self.step_down_for(group, span, Some(Heir { id, told }))
             .await?;
         // Dropped untold: what was to be handed over was lost before, or the agent is about to end.
-        Ok(outcome.await.unwrap_or(HandedOver::Missed))
+        Ok(outcome.await.unwrap_or(HandedOver::Missed { within: None }))
     }
 
     /// The group's name, if the agent is a member of it.

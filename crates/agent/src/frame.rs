@@ -105,6 +105,8 @@ pub enum Body<'a> {
     HandsOver {
         /// Who is to have it.
         to: MemberId,
+        /// For so long.
+        within_ns: u64,
     },
     /// I hold tenure. For people to see: nobody acts on it.
     Holds {

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use crate::authority::occupancy::Occupancy;
 use crate::authority::{Authority, Cell};
-use crate::config::GroupConfig;
+use crate::config::{AuthorityConfig, GroupConfig};
 use crate::counters::Counters;
 use crate::driver::Seat;
 use crate::election;
@@ -41,7 +41,6 @@ use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
 use finding::Finding;
 pub(crate) use handover::Heir;
-pub use handover::TAKEN_WITHIN;
 use handover::{Handover, Sought};
 use muster::Muster;
 use survey::Survey;
@@ -342,7 +341,7 @@ impl Group {
             Body::Tenure { voters, .. } => _ = self.shares_voters(sender, voters),
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed => self.on_freed(now, out),
-            Body::HandsOver { to } => self.on_hands_over(now, to),
+            Body::HandsOver { to, within_ns } => self.on_hands_over(now, to, Duration(within_ns)),
             Body::Holds {
                 fence,
                 lasts_ns,
@@ -524,8 +523,11 @@ impl Group {
         if !matches!(self.standing, Standing::Partaking) {
             return;
         }
-        if let (Some(heir), Some(fence)) = (heir, self.tenancy.fence()) {
-            self.hand_over(now, span, heir, fence, out);
+        if let (Some(heir), Some(fence)) = (heir, self.tenancy.fence())
+            && let AuthorityConfig::Quorum(quorum) = &self.config.authority
+        {
+            let within = quorum.taken_within();
+            self.hand_over(now, (span, within), heir, fence, out);
             return; // and leaves when the heir has it
         }
         self.resign_tenure(now, out);

@@ -162,6 +162,12 @@ async fn step_down(
             let handed = handed.map_err(|why| not_handed_over(&agent, &group, &why))?;
             answer["to"] = Value::String(heir);
             answer["taken"] = Value::Bool(handed == HandedOver::Taken);
+            if let HandedOver::Missed {
+                within: Some(within),
+            } = handed
+            {
+                answer["within"] = Value::String(within.to_string());
+            }
         }
         None => {
             let stepped_down = agent.step_down(&group, time).await;

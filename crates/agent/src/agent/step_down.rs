@@ -15,9 +15,12 @@ use crate::group::Heir;
 pub enum HandedOver {
     /// The heir has it.
     Taken,
-    /// The heir has not said in time that it has it ([`TAKEN_WITHIN`](crate::group::TAKEN_WITHIN)), or there was
-    /// nothing left to hand over: unless it has, whom the election names gets the next.
-    Missed,
+    /// The heir has not said in time that it has it: unless it has, whom the election names gets the next.
+    Missed {
+        /// How long it had ([`taken_within`](crate::config::QuorumConfig::taken_within)); none: there was nothing
+        /// left to hand over.
+        within: Option<Duration>,
+    },
 }
 
 /// Why tenure is not handed over. Nothing was given up, and nothing was stopped.

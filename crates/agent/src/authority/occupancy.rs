@@ -33,6 +33,11 @@ impl Occupancy {
         self.count.load(Ordering::SeqCst) > 0
     }
 
+    /// Whether more than one thing is worked on.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 1
+    }
+
     /// Work begins, and goes on until what this returns is dropped.
     pub fn begin(&self) -> Occupation {
         self.count.fetch_add(1, Ordering::SeqCst);

@@ -95,6 +95,13 @@ impl StoreConfig {
     }
 }
 
+/// However promptly voters must answer, an heir has this long.
+const TAKEN_AT_LEAST: Duration = Duration::from_millis(250);
+
+/// An heir that is there has tenure when so many answers have come, each as late as it may: a word to it, and the two
+/// round trips of an attempt.
+const ANSWERS_TO_TAKE: u64 = 3;
+
 /// Voters of the group itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuorumConfig {
@@ -115,6 +122,11 @@ impl QuorumConfig {
             back_off: Duration(self.ttl.0 / BACK_OFFS_IN_A_TTL),
             ..tenure::Config::field(voters, self.ttl, answer_within)
         }
+    }
+
+    /// For how long an heir may take tenure that was handed to it, before whom the election names gets the next.
+    pub fn taken_within(&self) -> Duration {
+        Duration(self.ttl.0.saturating_mul(ANSWERS_TO_TAKE) / ANSWERS_IN_A_TTL).max(TAKEN_AT_LEAST)
     }
 
     /// What tells this list of voters from any other, in whatever order it is written.

@@ -17,9 +17,6 @@ use crate::frame::Body;
 use crate::identity::member_id;
 use crate::membership::Membership;
 
-/// An heir that is there has tenure by then: a few round trips, and a write to each voter's disk.
-pub const TAKEN_WITHIN: Duration = Duration::from_millis(250);
-
 /// Who is there and is looked for has answered by then, though a call or two were lost.
 const FOUND_WITHIN: Duration = Duration::from_millis(250);
 const SEEK_EVERY: Duration = Duration::from_millis(50);
@@ -39,6 +36,8 @@ pub(super) struct Handover {
     fence: Fence,
     /// For how long it steps down when the heir has it, or does not come.
     span: Duration,
+    /// How long the heir has from when tenure is given up.
+    within: Duration,
     /// None while this member's work goes on, and tenure is kept.
     until: Option<Instant>,
 }
@@ -167,7 +166,7 @@ impl Group {
     pub(super) fn hand_over(
         &mut self,
         now: Instant,
-        span: Duration,
+        (span, within): (Duration, Duration),
         heir: Heir,
         fence: Fence,
         out: &mut Outbox,
@@ -177,6 +176,7 @@ impl Group {
             heir,
             fence,
             span,
+            within,
             until: None,
         });
         self.resign_tenure(now, out);
@@ -185,9 +185,10 @@ impl Group {
     /// Tenure is given up now: from now on it is the heir's to take.
     pub(super) fn begin_handover(&mut self, now: Instant, to: MemberId, out: &mut Outbox) {
         if let Some(handover) = &mut self.handover {
-            handover.until = Some(now + TAKEN_WITHIN);
+            handover.until = Some(now + handover.within);
+            let within_ns = handover.within.0;
+            self.broadcast(now, &Body::HandsOver { to, within_ns }, out);
         }
-        self.broadcast(now, &Body::HandsOver { to }, out);
     }
 
     /// This member takes no part any more: whoever waits for an heir waits in vain.
@@ -197,9 +198,11 @@ impl Group {
         self.sought.clear();
     }
 
-    /// Tenure is about to be free, but not for this member, unless it is the heir.
-    pub(super) fn on_hands_over(&mut self, now: Instant, to: MemberId) {
-        self.tenancy.holds_back_until = (to != self.me.id).then(|| now + TAKEN_WITHIN);
+    /// Tenure is about to be free, but not for this member, unless it is the heir. Nobody need wait for longer than
+    /// tenure lasts.
+    pub(super) fn on_hands_over(&mut self, now: Instant, to: MemberId, within: Duration) {
+        let within = within.min(self.config.authority.ttl().unwrap_or(Duration::ZERO));
+        self.tenancy.holds_back_until = (to != self.me.id).then(|| now + within);
     }
 
     /// Somebody holds tenure: is it the heir?
@@ -224,12 +227,17 @@ impl Group {
         let is_lost = self.tenancy.authority.holds(now).is_none();
         let is_over = |it: &mut Handover| it.until.map_or(is_lost, |until| until <= now);
         if let Some(handover) = self.handover.take_if(is_over) {
-            tracing::warn!(
-                "group `{}`: `{}` did not take tenure over: whom the election names gets the next",
-                self.config.name,
-                self.describe(handover.heir.id).name
-            );
-            let _ = handover.heir.told.send(HandedOver::Missed);
+            let (group, heir) = (&self.config.name, self.describe(handover.heir.id).name);
+            let within = handover.until.map(|_| handover.within);
+            match within {
+                Some(within) => tracing::warn!(
+                    "group `{group}`: `{heir}` has not said within {within} that it has tenure: unless it has, whom the election names gets the next"
+                ),
+                None => tracing::warn!(
+                    "group `{group}`: tenure was lost before it could be handed to `{heir}`: whom the election names gets the next"
+                ),
+            }
+            let _ = handover.heir.told.send(HandedOver::Missed { within });
             self.tenancy.heir = None;
             self.step_down(now, handover.span, None, out);
         }

@@ -7,12 +7,13 @@
 //! it lasts, or another would begin too early.
 
 mod lists;
+mod refusals;
 mod status;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use hustings_protocol::tenure::{Fence, Message, Refused, Request};
+use hustings_protocol::tenure::{Fence, Message, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::watch;
 
@@ -94,6 +95,8 @@ pub(super) struct Voter {
     pub(super) heard: Option<Instant>,
     /// When it was first called of late, and how often since.
     called: Option<(Instant, u32)>,
+    /// Whether it said last that it was never initialised.
+    is_blank: bool,
     asked: Asked,
 }
 
@@ -104,6 +107,7 @@ impl Tenancy {
             id,
             heard: None,
             called: None,
+            is_blank: false,
             asked: Asked::default(),
         };
         Self {
@@ -191,6 +195,9 @@ impl Group {
 
     /// The election names this member, or names it no longer.
     pub(super) fn nominate(&mut self, now: Instant, is_named: bool, out: &mut Outbox) {
+        if self.handover.is_some() {
+            return; // what it holds is its heir's, whomever the election names
+        }
         let request = match is_named {
             true => Request::Acquire,
             false => Request::Withdraw,
@@ -265,6 +272,7 @@ impl Group {
         if let Ok(message) = postcard::from_bytes(message) {
             self.answer_survey(sender.id, message, out);
         }
+        self.note_blank(sender.id, message);
         match self.tenancy.authority.hear(now, sender.id, message) {
             Ok(acts) => self.act_on_tenure(now, acts, out),
             Err(why) => self.counters.reject(why),
@@ -492,23 +500,6 @@ impl Group {
         self.counters.tenure_refusals += 1;
         if self.tenancy.note_refusal(now, why) {
             tracing::info!("group `{group}`: no tenure yet: {why}");
-        }
-    }
-
-    fn in_words(&self, refused: Refused) -> String {
-        match refused {
-            Refused::Held { holder, .. } => format!("`{}` holds it", self.describe(holder).name),
-            Refused::Quarantined { .. } => {
-                "voters have restarted, and what they granted before may last yet".to_owned()
-            }
-            Refused::Outrun => "another member tried at the same time".to_owned(),
-            Refused::TtlTooLong { max_ttl } => {
-                format!("voters grant {max_ttl} at most: give all members the same ttl")
-            }
-            Refused::Uninitialised => {
-                "voters have nothing on their disks: run `hustings voter init` on each, once"
-                    .to_owned()
-            }
         }
     }
 

@@ -3,6 +3,7 @@
 mod handover;
 mod lists;
 mod patience;
+mod refusals;
 mod tenancy;
 
 use std::net::SocketAddr;
@@ -43,6 +44,8 @@ struct Field {
     flights: Vec<Flight>,
     /// What each member's disk was given to keep, and whether it does.
     disks: Vec<Option<(mpsc::Receiver<Vec<u8>>, bool)>>,
+    /// For how long tenure is granted at a time.
+    ttl: Duration,
     multicasts: usize,
     unicasts: usize,
 }
@@ -71,6 +74,7 @@ impl Field {
             carries_multicasts: true,
             flights: Vec::new(),
             disks: Vec::new(),
+            ttl: tenancy::TTL,
             multicasts: 0,
             unicasts: 0,
         }
@@ -451,6 +455,19 @@ fn a_namesake_is_refused_and_the_first_is_still_heard() {
             let rest: Vec<usize> = (0..3).filter(|it| *it != leader).collect();
             assert!(field.agreed(&rest).is_some(), "without {leader}");
         }
+    }
+}
+
+/// To those who have heard the newcomer its life is the past. It begins a later one before it speaks again.
+#[test]
+fn nothing_that_a_leader_says_is_lost_to_a_namesake() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let leader = field.agreed(&ALL[..3]).expect("they agree");
+    field.enter_as(&name(leader), announcing(Takeover::Never), 0, &[], 0);
+    field.run(Duration::from_secs(1));
+    assert!(field.members[3].namesake().is_some());
+    for it in (0..3).filter(|it| *it != leader) {
+        assert_eq!(field.members[it].counters.replayed, 0, "{it}");
     }
 }
 

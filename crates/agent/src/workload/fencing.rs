@@ -28,8 +28,6 @@ pub(super) struct Tenures {
     fencing: Fencing,
     /// The one that was looked at last.
     latest: Option<(Fence, Deadline)>,
-    /// Some of an earlier command may live: nobody can say any more that nothing is left.
-    is_uncertain: bool,
 }
 
 /// What has happened to the tenure of a command that runs.
@@ -47,13 +45,7 @@ impl Tenures {
         Self {
             fencing,
             latest: None,
-            is_uncertain: false,
         }
-    }
-
-    /// From now on no guardian is entrusted with last words.
-    pub(super) fn keep_last_words(&mut self) {
-        self.is_uncertain = true;
     }
 
     /// Waits until tenure is held, with `fence` if that is known, and leaves time for a command that may take
@@ -87,14 +79,20 @@ impl Tenures {
     }
 
     /// What happens next to the tenure with this fence. May be dropped unfinished.
+    ///
+    /// A guardian sees only its own command end. Where an earlier one of this process may live, as nobody has seen it
+    /// end, no guardian can say that nothing is left, and none is entrusted with last words.
     pub(super) async fn changed(&mut self, fence: Fence) -> Change {
         let Fencing {
-            tenure, last_words, ..
+            tenure,
+            last_words,
+            work,
         } = &mut self.fencing;
         tokio::select! {
             Ok(()) = tenure.changed() => {}
-            Ok(()) = last_words.changed(), if !self.is_uncertain => {
-                return Change::LastWords(last_words.borrow_and_update().clone());
+            Ok(()) = last_words.changed() => {
+                let words = last_words.borrow_and_update().clone();
+                return Change::LastWords(if work.is_shared() { LastWords::default() } else { words });
             }
             else => return pending().await,
         }
@@ -209,6 +207,28 @@ mod tests {
         assert!(may_start(&mut tenures, Some(7)).await);
         authority.send_replace(held(8, Duration::ZERO));
         assert!(!may_start(&mut tenures, None).await);
+    }
+
+    /// What nobody has seen the end of goes on for ever.
+    #[tokio::test]
+    async fn who_cannot_see_an_earlier_command_end_is_not_entrusted_with_last_words() {
+        for an_earlier_one_may_live in [false, true] {
+            let (authority, mut tenures) = member();
+            authority.send_replace(held(7, Duration::from_secs(600)));
+            let words = LastWords(vec![(([127, 0, 0, 1], 9).into(), vec![1])]);
+            let (_sealer, last_words) = watch::channel(words.clone());
+            tenures.fencing.last_words = last_words;
+            if an_earlier_one_may_live {
+                std::mem::forget(tenures.fencing.work.begin());
+            }
+            let (held, _work) = tenures.granted(None, GRACE, || true).await;
+            let expected = match an_earlier_one_may_live {
+                true => LastWords::default(),
+                false => words,
+            };
+            let change = tenures.changed(held.fence).await;
+            assert!(matches!(change, Change::LastWords(words) if words == expected));
+        }
     }
 
     #[tokio::test]

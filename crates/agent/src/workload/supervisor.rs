@@ -268,6 +268,7 @@ impl<R: FnMut()> Supervisor<R> {
         let mut guard = guard.map_err(Error::Guardian)?;
         let mut cause = Cause::Itself;
         let mut started = false;
+        let mut lacks_report = false;
         let ended = loop {
             let runs_on = matches!(cause, Cause::Itself);
             tokio::select! {
@@ -284,7 +285,7 @@ impl<R: FnMut()> Supervisor<R> {
                     Some(Report::Expired) => {}
                     Some(Report::Ended(ending)) => break Ok((cause, ending)),
                     None if started => {
-                        warn!("the command's guardian was killed, and the command with it");
+                        lacks_report = true;
                         break Ok((cause, Ending::killed_by(Signal::KILL)));
                     }
                     None => break Err(Error::Guardian(std::io::ErrorKind::UnexpectedEof.into())),
@@ -318,9 +319,11 @@ impl<R: FnMut()> Supervisor<R> {
                 }
             }
         };
-        if let (false, Some(tenures)) = (guard.end().await, &mut self.tenures) {
-            tenures.keep_last_words();
+        if !guard.end().await && self.tenures.is_some() {
             return Err(Error::Unseen);
+        }
+        if lacks_report {
+            warn!("the command's guardian was killed, and the command with it");
         }
         ended
     }

@@ -1,7 +1,9 @@
 //! An agent as a process of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use hustings_agent::clock;
 use hustings_protocol::{Duration as Span, Instant};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::processes::{PATIENCE, Voter, eventually, example, lines_of, pid, state};
@@ -243,6 +246,15 @@ pub(crate) fn line(program: &Path) -> Command {
 pub(crate) fn stop(pid: Pid) {
     kill_process(pid, Signal::STOP).expect("it lives");
     eventually(|| (state(pid)? == "T").then_some(()));
+}
+
+/// As an agent hands its standard input to a stage, and the file that tells of its end.
+pub(crate) fn hand_over(socket: &UnixStream, files: &[BorrowedFd<'_>]) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(files)));
+    let bytes = [IoSlice::new(b"\n")];
+    sendmsg(socket, &bytes, &mut ancillary, SendFlags::empty()).expect("it is open");
 }
 
 /// The agent's executable.

@@ -1,17 +1,15 @@
 //! Who speaks for a dead agent, and when.
 
-use std::io::{IoSlice, Write};
-use std::mem::MaybeUninit;
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
 use hustings_agent::clock;
 use hustings_protocol::Duration;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::agent::{Agent, LONG, program, stop};
+use crate::agent::{Agent, LONG, hand_over, program, stop};
 use crate::processes::{
     PATIENCE, SHORT, TREE, Voter, assert_gone, eventually, lines_of, lives, parent, pid, state,
 };
@@ -54,19 +52,25 @@ fn what_an_agent_has_taken_back_is_not_said() {
     voter.hears_nothing(SHORT);
 }
 
-/// Its command is dead, but it might go on to run another.
+/// Its command is dead, but it might have gone on to run another, which its guardian would know nothing of. Whether or
+/// not that one still waits for its end.
 #[test]
-fn an_agent_that_lives_is_not_spoken_for() {
-    let voter = Voter::listen();
-    let mut agent = Agent::holding("exit", LONG, &tree());
-    agent.entrust(&voter, "farewell");
-    let pids = agent.pids::<4>();
-    let guardian = parent(pids[0]);
-    agent.drop_supervision();
-    assert_gone(&pids);
-    assert_gone(&[guardian]);
-    agent.send(Signal::KILL);
-    voter.hears_nothing(SHORT);
+fn an_agent_that_has_dropped_its_command_is_not_spoken_for_when_it_dies() {
+    for waits_for_the_guardian in [false, true] {
+        let voter = Voter::listen();
+        let mut agent = Agent::holding("exit", LONG, &tree());
+        agent.entrust(&voter, "farewell");
+        let pids = agent.pids::<4>();
+        let guardian = parent(pids[0]);
+        agent.drop_supervision();
+        assert_gone(&pids);
+        if waits_for_the_guardian {
+            assert_gone(&[guardian]);
+        }
+        agent.send(Signal::KILL);
+        assert_gone(&[guardian]);
+        voter.hears_nothing(SHORT);
+    }
 }
 
 #[test]
@@ -122,7 +126,8 @@ impl Scene {
         let stand_in = stand_in.expect("sleep starts");
         let witness = pidfd_open(Pid::from_child(&stand_in), PidfdFlags::empty());
         let (mut agent, theirs) = UnixStream::pair().expect("sockets can be had");
-        hand_over(&agent, &witness.expect("it lives"));
+        let (stdin, witness) = (std::io::stdin(), witness.expect("it lives"));
+        hand_over(&agent, &[stdin.as_fd(), witness.as_fd()]);
         let until = clock::now() + Duration::from_secs(3600);
         let farewell = "6661726577656c6c";
         writeln!(agent, "until {}", until.0).expect("it is open");
@@ -153,17 +158,6 @@ impl Drop for Scene {
             let _ = process.wait();
         }
     }
-}
-
-/// As an agent hands its standard input to the guardian, and the file that tells of its end.
-fn hand_over(socket: &UnixStream, witness: &OwnedFd) {
-    let stdin = std::io::stdin();
-    let files = [stdin.as_fd(), witness.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)));
-    let bytes = [IoSlice::new(b"\n")];
-    sendmsg(socket, &bytes, &mut ancillary, SendFlags::empty()).expect("it is open");
 }
 
 /// Neither is an agent proved dead whose socket has ended, nor a command by its agent's death.

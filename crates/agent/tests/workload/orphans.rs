@@ -1,8 +1,13 @@
 //! The command and all that it started end with those who watch over them, even if these are killed.
 
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::agent::{Agent, LONG, stop};
+use crate::agent::{Agent, LONG, hand_over, program, scratch, stop};
 use crate::processes::{TREE, assert_gone, lives, parent};
 
 /// A command that does not end when asked, its descendants, and those who watch over it.
@@ -107,6 +112,25 @@ fn a_command_dies_when_warden_and_guardian_are_killed_at_one_moment() {
         let _ = kill_process(*pid, Signal::KILL);
     }
     assert_eq!(scene.agent.code(), Some(137));
+}
+
+/// It would start the command after the guardian has died, and with nobody to end it.
+#[test]
+fn a_command_does_not_start_under_another_than_its_guardian() {
+    let own = std::process::id();
+    for (guardian, starts) in [(1, false), (own, true)] {
+        let note = scratch("not-its-guardian");
+        let (agent, theirs) = UnixStream::pair().expect("sockets can be had");
+        hand_over(&agent, &[io::stdin().as_fd()]);
+        let status = Command::new(program())
+            .args(["__exec", &guardian.to_string(), "touch"])
+            .arg(&note)
+            .stdin(OwnedFd::from(theirs))
+            .status()
+            .expect("it starts");
+        assert_eq!(status.success(), starts);
+        assert_eq!(note.exists(), starts);
+    }
 }
 
 /// The guardian has been told to stop the command, and waits.

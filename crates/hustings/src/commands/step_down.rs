@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use clap::Args;
-use hustings_agent::group::TAKEN_WITHIN;
 use hustings_agent::http::STEP_DOWN_FOR;
 use hustings_protocol::Duration;
 
@@ -41,7 +40,11 @@ first, which takes as long as the command does, and at most its --grace.
 
 With --to it ends when that member has tenure. If nobody goes by that name, or this member has no
 tenure of voters to hand over, it is refused, and nothing is given up. A member that is known but
-does not take it, since it is down, leaves it to whomever the election names: code 1.";
+does not say within half the ttl (and 250 ms at least) that it has it, since it is down, leaves it
+to whomever the election names.
+
+Exit codes: 0, it is done; 1, it was refused, no agent answered, or with --to that member has not
+said in time that it has tenure; 2, wrong usage.";
 
 /// Who still waits after this time is told what for.
 const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
@@ -63,7 +66,10 @@ impl StepDown {
             )));
         }
         if let Some(name) = to.as_ref().filter(|name| !is_name(name)) {
-            return Err(Failure::Usage(format!("--to `{name}` is no member's name")));
+            return Err(Failure::Usage(format!(
+                "--to `{name}` is no member's name: those have 1 to 64 letters, digits, dots, hyphens or underscores; \
+                 `hustings status` lists voters and whom this member knows"
+            )));
         }
         let heir = to.map_or_else(String::new, |name| format!("&to={name}"));
         let client = agent.client();
@@ -76,9 +82,16 @@ impl StepDown {
         match (answer["to"].as_str(), answer["taken"] == true) {
             (Some(heir), true) => done += &format!("; `{heir}` has tenure"),
             (Some(heir), false) => {
+                let why = match answer["within"].as_str() {
+                    Some(within) => {
+                        format!(
+                            "`{heir}` has not said within {within} that it has tenure: unless it has, whom"
+                        )
+                    }
+                    None => format!("there was no tenure left to hand to `{heir}`: whom"),
+                };
                 return Err(Failure::Failed(format!(
-                    "{done}, but `{heir}` has not said within {TAKEN_WITHIN} that it has tenure: unless it has, whom \
-                     the election names gets the next; see `hustings status`"
+                    "{done}, but {why} the election names gets the next; see `hustings status`"
                 )));
             }
             (None, _) => {}

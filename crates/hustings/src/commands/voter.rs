@@ -50,9 +50,21 @@ struct Init {
     #[arg(long, value_name = "N", value_parser = values::whole(1..=u64::from(era::LAST)))]
     era: Option<u64>,
 
-    /// How long to wait for the other voters
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration)]
+    /// How long to wait for the other voters: 1s at least
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = within)]
     within: hustings_protocol::Duration,
+}
+
+/// In less than this whoever is there may not have answered, and silence would be taken for absence.
+const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
+
+fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
+    match values::duration(text)? {
+        span if span < LEAST_WITHIN => Err(format!(
+            "too short for other voters that run to say what they have promised: choose {LEAST_WITHIN} or more"
+        )),
+        span => Ok(span),
+    }
 }
 
 /// Print what this host's voter has promised. Its agent must not run
@@ -285,7 +297,7 @@ fn begin(era: u64) -> u64 {
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
 /// Of a new group, or before a new era, nobody is expected to answer: whoever does, does so within this.
-const ALONE_WITHIN: Duration = Duration::from_secs(1);
+const ALONE_WITHIN: Duration = Duration::from_nanos(LEAST_WITHIN.0);
 
 /// What the other voters tell, by name.
 async fn survey(

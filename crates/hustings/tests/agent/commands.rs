@@ -1,7 +1,10 @@
 //! `hustings demo`, `hustings run` and the example, for real.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{self, Program, finish, hustings};
 
@@ -28,6 +31,34 @@ fn the_demo_tells_its_story_and_ends_by_itself() {
         !told.contains('\x1b'),
         "no colours where nobody sees them: {told}"
     );
+}
+
+/// All who watched over it were killed at one moment.
+#[test]
+fn a_command_of_which_nobody_saw_the_end_is_not_said_to_have_ended() {
+    let group = process::group("unseen");
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&group);
+    let options = format!(
+        "--group {group} --name a --bind 127.0.0.1:0 --voters a --ttl 2s --state {}",
+        home.display()
+    );
+    hustings(&format!("voter init --new --within 1s {options}")).text();
+    let run = format!("run --http off {options} -- sh -c");
+    let mut program = Program::start_with(&run, "echo $PPID; exec sleep 1000");
+    let pid = |text: &str| text.parse().ok().and_then(Pid::from_raw).expect("a number");
+    let guardian = program.next_line("the guardian");
+    let stat = fs::read_to_string(format!("/proc/{guardian}/stat")).expect("it lives");
+    let (_, stat) = stat.rsplit_once(')').expect("its name");
+    let warden = pid(stat.split_whitespace().nth(1).expect("its parent"));
+    // Or it would see to the rest.
+    kill_process(warden, Signal::STOP).expect("it lives");
+    for watcher in [pid(&guardian), warden] {
+        kill_process(watcher, Signal::KILL).expect("it lives");
+    }
+    let (code, said) = program.ended_saying();
+    assert_eq!(code, Some(125), "{said}");
+    assert!(said.contains("nobody has seen the command end"), "{said}");
+    assert!(!said.contains("and the command with it"), "{said}");
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl Program {
     }
 
     #[track_caller]
-    fn next_line(&mut self, what: &str) -> String {
+    pub(crate) fn next_line(&mut self, what: &str) -> String {
         let output = self.output.as_ref().expect("not closed");
         let line = output.recv_timeout(DEADLINE).unwrap_or_else(|error| {
             let said: Vec<String> = self.said.try_iter().collect();
@@ -239,14 +239,21 @@ impl Program {
     /// Waits until it ends: with which code does it?
     #[track_caller]
     pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.ended_saying().0
+    }
+
+    /// Waits until it ends: with which code does it, and what has it said that nobody has waited for?
+    #[track_caller]
+    pub(crate) fn ended_saying(&mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
         loop {
             match self.said.recv_timeout(DEADLINE) {
-                Ok(_) => {}
+                Ok(line) => said += &format!("{line}\n"),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
             }
         }
-        self.process.wait().expect("it ends").code()
+        (self.process.wait().expect("it ends").code(), said)
     }
 }
 

@@ -27,7 +27,7 @@ impl Scene {
     fn founded(name: &str) -> Self {
         let scene = Self::new(name);
         for name in NAMES {
-            let said = scene.init(name, "--new --within 100ms").text();
+            let said = scene.init(name, "--new --within 1s").text();
             assert!(said.ends_with(" begins at counter 0\n"), "{said}");
         }
         scene
@@ -36,7 +36,7 @@ impl Scene {
     fn options(&self, name: &str) -> String {
         let (group, home) = (&self.group, self.home.display());
         format!(
-            "--group {group} --name {name} --bind 127.0.0.1:0 --voters a,b,c --ttl 500ms --state {home}/{name}"
+            "--group {group} --name {name} --bind 127.0.0.1:0 --voters a,b,c --ttl 600ms --state {home}/{name}"
         )
     }
 
@@ -76,10 +76,10 @@ fn a_lost_disk_is_not_a_promise_of_nothing() {
 
     assert_refused(&scene.init("c", "--era 1"), "stop every member");
     // With a shorter ttl than what it may have granted before it was lost: the others know better.
-    let shorter = scene.options("c").replace("500ms", "200ms");
+    let shorter = scene.options("c").replace("600ms", "200ms");
     let said = hustings(&format!("voter init {shorter}")).text();
     let shown = hustings(&format!("voter show {shorter}")).text();
-    assert!(shown.ends_with("granted 500ms at most\n"), "{shown}");
+    assert!(shown.ends_with("granted 600ms at most\n"), "{shown}");
     let (_, counter) = said.trim().rsplit_once(' ').expect("words");
     let counter: u64 = counter.parse().expect("a number");
     assert!(counter >= 1 << 32, "far above what others promised: {said}");
@@ -139,9 +139,15 @@ fn who_cannot_vote_or_be_granted_anything_is_told() {
     );
     let strange = wrong("a,b,c", "a,b,c/d");
     assert!(strange.contains("voter `c/d`: 1 to 64 letters") && strange.contains("(--voters"));
-    assert!(wrong("500ms", "1ms").contains("100ms to 1h"));
-    assert!(wrong("--ttl 500ms", "--era 40000").contains("--era"));
-    let outcome = scene.init("a", "--within 300ms");
+    assert!(wrong("600ms", "1ms").contains("100ms to 1h"));
+    assert!(wrong("--ttl 600ms", "--era 40000").contains("--era"));
+    // Nobody can have answered by then.
+    for options in ["--within 0s", "--new --within 999ms", "--era 1 --within 0s"] {
+        let said = wrong("--ttl 600ms", options);
+        assert!(said.contains("choose 1s or more"), "{said}");
+    }
+    assert!(!scene.file("a").exists());
+    let outcome = scene.init("a", "--within 1s");
     assert_refused(&outcome, "0 of the 2 voters that are needed answered");
     let without = "agent --group g --name a --bind 127.0.0.1:0 --voters a,b,c";
     let outcome = hustings(without);
@@ -160,7 +166,7 @@ fn where_nothing_can_be_kept_voters_are_told_what_to_do() {
             .replace(&own, &format!("--state {state}"));
         (
             hustings(&format!("voter show {options}")),
-            hustings(&format!("voter init --new --within 100ms {options}")),
+            hustings(&format!("voter init --new --within 1s {options}")),
         )
     };
     let absent = scene.home.join("absent").display().to_string();
@@ -267,7 +273,7 @@ fn tenure_is_handed_to_the_one_that_is_named() {
     let (http, dead) = (agents[(place + 1) % 3].http(), (place + 2) % 3);
     agents[dead].kill();
     let said = format!(
-        "but `{}` has not said within 250ms that it has tenure",
+        "but `{}` has not said within 300ms that it has tenure",
         NAMES[dead]
     );
     assert_refused(&step_down(&http, NAMES[dead]), &said);

@@ -3,12 +3,17 @@
 use hustings_protocol::announce::Takeover;
 use hustings_protocol::tenure::{Durable, Fence, Saved};
 use hustings_protocol::{Duration, MemberId};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
 use super::tenancy::TTL;
-use super::{ALL, Field, id, name};
+use super::{ALL, DELAY, Field, address, id, name};
 use crate::agent::{HandedOver, NotHandedOver};
+use crate::config::AuthorityConfig;
+use crate::frame::{Body, Frame, Sender};
 use crate::group::{Heir, Outbox};
+use crate::identity::{Life, group_id};
+use crate::peers::Way;
 
 /// A while in which an heir that is there takes tenure, and a member that is there is found.
 const WHILE: Duration = Duration::from_millis(100);
@@ -77,13 +82,57 @@ fn an_heir_that_is_gone_leaves_tenure_to_whom_the_election_names() {
     );
     let mut outcome = field.hand_over(former, 4);
     field.run(TOO_LONG);
-    assert_eq!(outcome.try_recv(), Ok(HandedOver::Missed));
+    let within = Some(Duration(TTL.0 / 2));
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Missed { within }));
     let rest: Vec<usize> = ALL[..4]
         .iter()
         .copied()
         .filter(|it| *it != former)
         .collect();
     assert!(field.settled_on(&rest).1 > fence);
+}
+
+/// Voters may answer as late as a sixth of the time that they grant: so an heir may need three such answers.
+#[test]
+fn an_heir_has_as_long_as_voters_may_take() {
+    const LATE: Duration = Duration::from_millis(600);
+    let mut field = Field::fenced_for(Duration::from_secs(3), Takeover::Never);
+    let (former, fence) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let mut outcome = field.hand_over(former, heir);
+    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
+        flight.at = flight.at + LATE;
+    }
+    field.run(LATE);
+    assert!(outcome.try_recv().is_err(), "nothing was decided yet");
+    field.run(WHILE);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+    let (next, higher) = field.settled_on(&ALL);
+    assert!(next == heir && higher > fence);
+}
+
+/// It is told how long that is: its own voters may be more prompt. But a tenure is the longest that it waits.
+#[test]
+fn who_waits_lets_an_heir_be_first_for_as_long_as_that_one_has() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, _) = field.settled_on(&ALL);
+    let [heir, other] = [1, 2].map(|it| (former + it) % 5);
+    let waits = |field: &Field, who: usize| {
+        let until = field.members[who].tenancy.holds_back_until;
+        until.map(|until| until - field.now)
+    };
+    let AuthorityConfig::Quorum(quorum) = &mut field.members[other].config.authority else {
+        panic!("voters grant it");
+    };
+    quorum.ttl = Duration(TTL.0 / 10 * 9);
+    let ttl = quorum.ttl;
+    let _outcome = field.hand_over(former, heir);
+    field.run(DELAY);
+    assert_eq!(waits(&field, other), Some(Duration(TTL.0 / 2)));
+    assert_eq!(waits(&field, heir), None);
+    let for_ever = Duration(u64::MAX);
+    field.members[other].on_hands_over(field.now, id(heir), for_ever);
+    assert_eq!(waits(&field, other), Some(ttl));
 }
 
 /// Its time begins when tenure is given up, not before.
@@ -106,6 +155,82 @@ fn an_heir_waits_until_the_work_has_stopped_and_then_gets_tenure() {
     assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
     let (next, higher) = field.settled_on(&ALL);
     assert!(next == heir && higher > fence);
+}
+
+/// Whoever comes up anew may be named again. It has promised tenure to another.
+#[test]
+fn a_pause_while_the_work_stops_does_not_keep_tenure_from_the_heir() {
+    // The best is named in any case, any other by chance.
+    for takeover in [Takeover::ByTheBetter]
+        .into_iter()
+        .chain([Takeover::Never; 10])
+    {
+        let mut field = Field::fenced(takeover);
+        let (former, fence) = field.settled_on(&ALL);
+        let heir = (former + 1) % 5;
+        let work = field.members[former].occupancy().begin();
+        let mut outcome = field.hand_over(former, heir);
+        let mut out = Outbox::new();
+        field.members[former].wake_from_pause(field.now, TOO_LONG, &mut out);
+        field.post(former, out);
+        field.run(Duration::from_secs(2));
+        assert!(outcome.try_recv().is_err(), "nothing was decided yet");
+        drop(work);
+        let mut out = Outbox::new();
+        field.members[former].leave_tenure(field.now, &mut out);
+        field.post(former, out);
+        field.run(WHILE);
+        assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+        let (next, higher) = field.settled_on(&ALL);
+        assert!(next == heir && higher > fence);
+    }
+}
+
+/// The election names it still, and the voters say that tenure is free.
+#[test]
+fn who_has_handed_over_does_not_ask_for_it_while_its_heir_may_take_it() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    let (former, _) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let mut outcome = field.hand_over(former, heir);
+    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
+        flight.at = flight.at + WHILE;
+    }
+    field.run(WHILE);
+    assert!(field.members[former].is_nominee());
+    let mut out = Outbox::new();
+    field.members[former].on_freed(field.now, &mut out);
+    assert!(out.is_empty());
+    field.run(WHILE);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+}
+
+#[test]
+fn who_takes_no_part_any_more_hands_nothing_over_and_whoever_asked_knows() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, _) = field.settled_on(&ALL);
+    let work = field.members[former].occupancy().begin();
+    let mut outcome = field.hand_over(former, (former + 1) % 5);
+    // Somebody of its name was here long before.
+    let (name, first) = (name(former), Life(1));
+    let claim = Frame {
+        group: group_id("test"),
+        sender: Sender::new(&name, id(former), first, 9).born_in(first),
+        number: 0,
+        to_all: false,
+        body: Body::Namesake {
+            born: field.members[former].born.0,
+            age_ns: u64::MAX,
+        },
+    };
+    let mut out = Outbox::new();
+    field.members[former].hear(field.now, address(9), Way::Unicast, &claim, &mut out);
+    assert!(field.members[former].namesake().is_some());
+    assert_eq!(outcome.try_recv(), Err(TryRecvError::Closed));
+    drop(work);
+    let mut out = Outbox::new();
+    field.members[former].leave_tenure(field.now, &mut out);
+    assert!(out.is_empty(), "it says nothing more");
 }
 
 #[test]

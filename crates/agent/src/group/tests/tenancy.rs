@@ -26,7 +26,13 @@ const NOBODY: [usize; 0] = [];
 impl Field {
     /// Five members, of which the first three vote, that have settled.
     pub(super) fn fenced(takeover: Takeover) -> Self {
+        Self::fenced_for(TTL, takeover)
+    }
+
+    /// As [`Field::fenced`], where tenure lasts so long.
+    pub(super) fn fenced_for(ttl: Duration, takeover: Takeover) -> Self {
         let mut field = Self::empty();
+        field.ttl = ttl;
         for index in ALL {
             field.admit_fenced(
                 takeover,
@@ -66,7 +72,7 @@ impl Field {
     ) -> (Group, mpsc::Receiver<Vec<u8>>) {
         let quorum = QuorumConfig {
             voters: voters.iter().map(|it| name(*it)).collect(),
-            ttl: TTL,
+            ttl: self.ttl,
             state: None,
         };
         self.member_by(index, quorum, takeover, merit, saved)
@@ -437,7 +443,10 @@ fn nonsense_about_tenure_moves_nobody() {
             voters: list,
             message: &noise,
         },
-        Body::HandsOver { to: id(0) },
+        Body::HandsOver {
+            to: id(0),
+            within_ns: u64::MAX,
+        },
         Body::Tenure {
             to: id(leader),
             voters: list,

@@ -1,0 +1,59 @@
+//! Why a nominee has no tenure yet, in words.
+
+use hustings_protocol::MemberId;
+use hustings_protocol::tenure::{Message, Refused};
+
+use crate::group::Group;
+
+impl Group {
+    /// A voter answers. Takes note of whether it can vote at all.
+    pub(super) fn note_blank(&mut self, from: MemberId, message: &[u8]) {
+        let is_blank = match postcard::from_bytes(message) {
+            Ok(Message::Refusal { refused, .. }) => refused == Refused::Uninitialised,
+            Ok(Message::Would { .. } | Message::Promise { .. } | Message::Grant { .. }) => false,
+            Ok(_) | Err(_) => return, // no answer
+        };
+        let mut voters = self.tenancy.voters.iter_mut();
+        if let Some(voter) = voters.find(|it| it.id == from) {
+            voter.is_blank = is_blank;
+        }
+    }
+
+    pub(in crate::group) fn in_words(&self, refused: Refused) -> String {
+        match refused {
+            Refused::Held { holder, .. } if holder == self.me.id => format!(
+                "`{}` holds it, which is this member's own name: its process before this one, or a namesake",
+                self.member
+            ),
+            Refused::Held { holder, .. } => format!("`{}` holds it", self.name_of(holder)),
+            Refused::Quarantined { .. } => {
+                "voters have restarted, and what they granted before may last yet".to_owned()
+            }
+            Refused::Outrun => "another member tried at the same time".to_owned(),
+            Refused::TtlTooLong { max_ttl } => {
+                format!("voters grant {max_ttl} at most: give all members the same ttl")
+            }
+            Refused::Uninitialised => {
+                let blank = self.blank_voters().join(", ");
+                format!(
+                    "voters with nothing on their disks: {blank}: run `hustings voter init` on each, once"
+                )
+            }
+        }
+    }
+
+    /// A voter that was never heard has a name nevertheless.
+    fn name_of(&self, id: MemberId) -> String {
+        let voter = self.tenancy.voters.iter().find(|it| it.id == id);
+        voter.map_or_else(|| self.describe(id).name, |voter| voter.name.clone())
+    }
+
+    /// The voters that were never initialised, as far as this member knows.
+    fn blank_voters(&self) -> Vec<&str> {
+        let is_blank =
+            |id: MemberId| id == self.me.id && self.tenancy.authority.longest_ttl().is_none();
+        let voters = self.tenancy.voters.iter();
+        let blank = voters.filter(|it| it.is_blank || is_blank(it.id));
+        blank.map(|it| it.name.as_str()).collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! Why a nominee has no tenure, as it says so.
+
+use hustings_protocol::Duration;
+use hustings_protocol::announce::Takeover;
+use hustings_protocol::tenure::{Durable, Refused, Saved};
+
+use super::tenancy::TTL;
+use super::{ALL, Field, id};
+
+/// The best has lost its own disk, and of the others one is away: of two that are needed one grants.
+#[test]
+fn who_was_never_initialised_is_named() {
+    let founding = Saved::Initialised(Durable::FOUNDING);
+    for (saved, blank) in [
+        ([Saved::Missing, founding, founding], "m0"),
+        ([founding, Saved::Missing, founding], "m1"),
+        ([Saved::Missing, Saved::Missing, founding], "m0, m1"),
+    ] {
+        let mut field = Field::empty();
+        for (saved, merit) in saved.into_iter().zip([3, 2, 1]) {
+            field.admit_fenced(Takeover::ByTheBetter, merit, saved);
+        }
+        field.sides[2] = 1;
+        field.run(Duration::from_secs(3));
+        let status = field.members[0].tenure_status(field.now);
+        let refusals = status.expect("it is fenced").refusals;
+        let said = format!("nothing on their disks: {blank}: run");
+        assert!(
+            refusals.iter().any(|it| it.why.contains(&said)),
+            "{said}: {refusals:?}"
+        );
+    }
+}
+
+#[test]
+fn who_is_refused_because_of_its_own_name_is_told_so() {
+    let field = Field::fenced(Takeover::ByTheBetter);
+    let (leader, _) = field.settled_on(&ALL);
+    let why = field.members[leader].in_words(Refused::Held {
+        holder: id(leader),
+        lasts: TTL,
+    });
+    assert!(
+        why.starts_with("`m0` holds it, which is this member's own name"),
+        "{why}"
+    );
+    // A voter has a name though it was never heard.
+    let stranger = Field::empty();
+    let (member, _given) =
+        stranger.fenced_member(4, &[0, 1, 2], Takeover::Never, 0, Saved::Missing);
+    let why = member.in_words(Refused::Held {
+        holder: id(1),
+        lasts: TTL,
+    });
+    assert_eq!(why, "`m1` holds it");
+}
