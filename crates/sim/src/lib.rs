@@ -24,6 +24,7 @@ pub mod monte_carlo;
 mod network;
 mod population;
 mod post;
+pub mod probabilistic;
 mod scenario;
 mod scene;
 mod seeds;

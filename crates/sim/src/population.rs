@@ -4,11 +4,12 @@
 //! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
 //! acquainted. So a million views cost a few bytes a member.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::cold_path;
 
+use hustings_protocol::scatter::scatter;
 use hustings_protocol::{Candidate, Duration, MemberId, Merit, View};
-
-use crate::seeds::mix;
 
 /// How members learn that others come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) struct Population {
     /// Links cut in one direction: from, to.
     one_way: Vec<(u32, u32)>,
     acquaintance: Option<Acquaintance>,
+    /// Who got to know whom later, as [`pair`]s.
+    met: HashSet<u64, BuildHasherDefault<Scattered>>,
     /// Nobody is down or paused, nothing is cut: every message gets to its receiver.
     untroubled: bool,
 }
@@ -75,6 +78,7 @@ impl Population {
             seen_sides: Vec::new(),
             one_way: Vec::new(),
             acquaintance,
+            met: HashSet::default(),
             untroubled: true,
         }
     }
@@ -208,7 +212,22 @@ impl Population {
             || self.seen_up[subject as usize]
                 && (self.seen_sides.is_empty()
                     || self.seen_sides[observer as usize] == self.seen_sides[subject as usize])
-                && self.acquaintance.is_none_or(|a| a.holds(observer, subject))
+                && self
+                    .acquaintance
+                    .is_none_or(|a| a.holds(observer, subject) || self.have_met(observer, subject))
+    }
+
+    #[inline]
+    fn have_met(&self, observer: u32, subject: u32) -> bool {
+        !self.met.is_empty() && self.met.contains(&pair(observer, subject))
+    }
+
+    /// `observer` knows `subject` from now on, while the detector holds it to be up.
+    pub(crate) fn meet(&mut self, observer: u32, subject: u32) {
+        let knows_already = |a: Acquaintance| a.holds(observer, subject);
+        if observer != subject && !self.acquaintance.is_none_or(knows_already) {
+            self.met.insert(pair(observer, subject));
+        }
     }
 
     pub(crate) fn view(&self, observer: u32) -> ComputedView<'_> {
@@ -220,8 +239,34 @@ impl Population {
 }
 
 impl Acquaintance {
+    #[inline]
     fn holds(self, observer: u32, subject: u32) -> bool {
-        mix(self.seed ^ (u64::from(observer) << 32 | u64::from(subject))) < self.threshold
+        scatter(self.seed ^ pair(observer, subject)) < self.threshold
+    }
+}
+
+#[inline]
+fn pair(observer: u32, subject: u32) -> u64 {
+    u64::from(observer) << 32 | u64::from(subject)
+}
+
+/// The hash of a pair. The standard one would take longer than all else that is done with a pair.
+#[derive(Debug, Default)]
+struct Scattered(u64);
+
+impl Hasher for Scattered {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = scatter(self.0 ^ number);
     }
 }
 
@@ -324,6 +369,17 @@ mod tests {
         population.heal();
         assert_eq!(population.notice().len(), 4);
         assert!(population.view(0).contains(MemberId(2)));
+    }
+
+    #[test]
+    fn whoever_is_met_is_known_while_it_is_seen_to_be_up() {
+        let mut population = population(200, 0.1);
+        let stranger = (1..200).find(|&m| !population.knows(0, m)).unwrap();
+        population.meet(0, stranger);
+        assert!(population.knows(0, stranger) && !population.knows(stranger, 0));
+        population.set_condition(stranger, Condition::Down);
+        population.see();
+        assert!(!population.knows(0, stranger));
     }
 
     #[test]

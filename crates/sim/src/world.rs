@@ -273,6 +273,11 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         self.scene.post.reuse(flights);
     }
 
+    /// Views show from now on who is up and who is cut off, and nobody is told.
+    pub fn see(&mut self) {
+        self.scene.people.see();
+    }
+
     /// The members' states, by index.
     pub fn members(&self) -> &[P] {
         &self.members
