@@ -5,7 +5,7 @@
 //! lines from it: "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign".
 //! The MODE is "advisory" or "fenced"; in the latter it also reads "hold FENCE NANOS" (until when, on the boot
 //! clock) and "lose", "words ADDRESS TEXT" and "words" for last words, and "drop": then it supervises no more,
-//! and lives on.
+//! answers "free" as soon as tenure might be given up, and lives on.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -59,10 +59,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             }
         }
     });
+    let work = Occupancy::default();
     let fencing = is_fenced.then_some(Fencing {
         tenure,
         last_words,
-        work: Occupancy::default(),
+        work: work.clone(),
     });
     let resign = {
         let mut socket = socket.try_clone()?;
@@ -87,9 +88,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     });
     match supervised {
         Some(supervised) => Ok(ExitCode::from(code(supervised))),
-        None => loop {
-            std::thread::park();
-        },
+        None => {
+            runtime.block_on(async {
+                while work.is_occupied() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            });
+            writeln!(socket, "free")?;
+            loop {
+                std::thread::park();
+            }
+        }
     }
 }
 

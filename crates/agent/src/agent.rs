@@ -19,7 +19,7 @@ use crate::authority::last_words::LastWords;
 use crate::authority::{Cell, Occupancy, Request};
 use crate::clock;
 use crate::config::{AgentConfig, GroupConfig, Unfit};
-use crate::group::{Group, GroupStatus};
+use crate::group::{Group, GroupStatus, Heir};
 use crate::identity::member_id;
 use crate::leadership::Leadership;
 use crate::record::{Recorder, Recording};
@@ -27,7 +27,7 @@ use crate::workload::Fencing;
 use exchange::Exchange;
 use offices::Offices;
 use step_down::Desk;
-pub use step_down::StepDown;
+pub use step_down::{HandedOver, NotHandedOver, StepDown};
 
 /// A running agent.
 pub struct Agent {
@@ -60,8 +60,14 @@ enum Control {
     StepDown {
         group: String,
         span: Duration,
-        heir: Option<MemberId>,
+        heir: Option<Heir>,
         done: oneshot::Sender<()>,
+    },
+    /// Asks whether tenure can be handed to the member of this name.
+    FindHeir {
+        group: String,
+        name: String,
+        found: oneshot::Sender<Result<MemberId, NotHandedOver>>,
     },
     /// Asks a group's authority for something.
     Ask {
@@ -298,6 +304,11 @@ impl Handle {
         groups.find(|it| it.leadership.borrow().group == group)
     }
 
+    fn require(&self, group: &str) -> Result<&Outside, NoSuchGroup> {
+        let outside = self.outside(group);
+        outside.ok_or_else(|| NoSuchGroup(group.to_owned()))
+    }
+
     /// Who leads `group`, now and whenever it changes.
     pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
         self.outside(group).map(|it| it.leadership.clone())
@@ -325,34 +336,51 @@ impl Handle {
         self.step_down_for(group, span, None).await
     }
 
-    /// As [`step_down`](Self::step_down), and hands tenure that a quorum granted to the member called `heir`, which
-    /// takes it if it is there and can: else whom the election names gets the next.
+    /// As [`step_down`](Self::step_down), and hands tenure that voters granted to the member called `heir`, which
+    /// takes it if it is there and can: else whom the election names gets the next. Returns when the heir has it, or
+    /// has had its time.
     ///
     /// # Errors
-    /// If the agent is no member of the group.
+    /// If this member has no tenure that it could hand over, or there is no such heir. Then nothing is given up.
     pub async fn hand_over(
         &self,
         group: &str,
         span: StdDuration,
         heir: &str,
-    ) -> Result<(), NoSuchGroup> {
-        self.step_down_for(group, span, Some(member_id(heir))).await
+    ) -> Result<HandedOver, NotHandedOver> {
+        let (found, is_found) = oneshot::channel();
+        let control = Control::FindHeir {
+            group: self.member_of(group)?,
+            name: heir.to_owned(),
+            found,
+        };
+        // An agent that has ended finds nobody.
+        let _ = self.control.send(control).await;
+        let id = is_found.await.map_err(|_| NotHandedOver::Ended)??;
+        let (told, outcome) = oneshot::channel();
+        self.step_down_for(group, span, Some(Heir { id, told }))
+            .await?;
+        // Dropped untold: what was to be handed over was lost before, or the agent is about to end.
+        Ok(outcome.await.unwrap_or(HandedOver::Missed))
+    }
+
+    /// The group's name, if the agent is a member of it.
+    fn member_of(&self, group: &str) -> Result<String, NoSuchGroup> {
+        self.require(group).map(|_| group.to_owned())
     }
 
     async fn step_down_for(
         &self,
         group: &str,
         span: StdDuration,
-        heir: Option<MemberId>,
+        heir: Option<Heir>,
     ) -> Result<(), NoSuchGroup> {
-        let Some(outside) = self.outside(group) else {
-            return Err(NoSuchGroup(group.to_owned()));
-        };
+        let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
         let wish = StepDown {
             control: self.control.clone(),
             group: group.to_owned(),
-            span: Duration(span.as_nanos().min(u128::from(u64::MAX)) as u64),
+            span: span.into(),
             heir,
             done,
         };
@@ -381,10 +409,7 @@ impl Handle {
     }
 
     async fn ask(&self, group: &str, request: Request) -> Result<(), NoSuchGroup> {
-        let Some(_) = self.outside(group) else {
-            return Err(NoSuchGroup(group.to_owned()));
-        };
-        let group = group.to_owned();
+        let group = self.member_of(group)?;
         // An agent that has ended holds nothing.
         let _ = self.control.send(Control::Ask { group, request }).await;
         Ok(())
@@ -400,10 +425,7 @@ impl Handle {
         group: &str,
         answers: &mpsc::UnboundedSender<Told>,
     ) -> Result<(), NoSuchGroup> {
-        let Some(_) = self.outside(group) else {
-            return Err(NoSuchGroup(group.to_owned()));
-        };
-        let (group, answers) = (group.to_owned(), answers.clone());
+        let (group, answers) = (self.member_of(group)?, answers.clone());
         // An agent that has ended asks nobody.
         let _ = self.control.send(Control::Survey { group, answers }).await;
         Ok(())

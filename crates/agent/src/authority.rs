@@ -22,7 +22,7 @@ use hustings_protocol::tenure::Message;
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
-pub use clerk::{Clerk, Memory};
+pub use clerk::{Clerk, Memory, Remember};
 pub use hustings_protocol::tenure::{Fence, Held, Request};
 pub use occupancy::{Occupancy, Occupation};
 pub use terms::StoreTerms;
@@ -110,11 +110,7 @@ impl Authority {
         match self {
             Self::Nobody => None,
             Self::Quorum(quorum) => quorum.shown(now),
-            Self::Store { clerk, .. } => {
-                let cell = clerk.cell();
-                let held = *cell.borrow();
-                held.filter(|held| now < held.until)
-            }
+            Self::Store { clerk, .. } => clerk.cell().borrow().filter(|held| now < held.until),
         }
     }
 

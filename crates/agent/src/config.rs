@@ -253,8 +253,8 @@ impl AgentConfig {
                 source,
             };
             group.protocol.check().map_err(unfit)?;
-            group.authority.check().map_err(unfit)?;
             self.check_authority(group)?;
+            group.authority.check().map_err(unfit)?;
             if !group.campaigns && group.protocol.elects_all() {
                 return Err(Unfit::CannotListen {
                     group: group.name.clone(),
@@ -283,9 +283,10 @@ impl AgentConfig {
             }
             AuthorityConfig::Nobody | AuthorityConfig::Store(_) => return Ok(()),
         };
-        for voter in &quorum.voters {
-            check_name("voter", voter)?;
-        }
+        quorum.check_voters().map_err(|what| Unfit::Voters {
+            group: group.name.clone(),
+            what,
+        })?;
         match quorum.is_voter(&self.name) && quorum.state.is_none() {
             true => Err(Unfit::VoterWithoutState {
                 group: group.name.clone(),
@@ -427,6 +428,14 @@ pub enum Unfit {
         group: String,
         /// The reason.
         source: ConfigError,
+    },
+    /// Too few, too many, or not to be told apart.
+    #[error("group `{group}`: {what}")]
+    Voters {
+        /// Which group.
+        group: String,
+        /// What is wrong with them.
+        what: String,
     },
     /// This program does not know the store.
     #[error(

@@ -69,7 +69,7 @@ impl<'a> Sender<'a> {
         Life(self.life)
     }
 
-    /// The first life of its process. Of two that go by one name the earlier was here first.
+    /// The first life of its process. It tells two that go by one name apart.
     pub fn born(&self) -> Life {
         Life(self.born)
     }
@@ -112,6 +112,8 @@ pub enum Body<'a> {
         fence: u64,
         /// For how long this may be believed; zero: I no longer do.
         lasts_ns: u64,
+        /// What tells my list of voters from another.
+        voters: u64,
     },
     /// A message of the failure detector.
     Membership(&'a [u8]),
@@ -141,10 +143,12 @@ pub enum Body<'a> {
         /// The later one.
         life: u64,
     },
-    /// I am called as you are, and was here before you.
+    /// I am called as you are: who was here later must go.
     Namesake {
-        /// Which of your lives you are in.
-        life: u64,
+        /// In which life your process began.
+        born: u64,
+        /// For how long I have been here.
+        age_ns: u64,
     },
     /// The lifeline of this member broke, and nobody is where it was.
     Obituary {
@@ -157,6 +161,11 @@ pub enum Body<'a> {
     Here {
         /// The number of the frame that this answers.
         knock: u64,
+    },
+    /// Is this member there? To be answered by that one alone, as a knock is.
+    Seek {
+        /// Whom I have never heard.
+        whom: MemberId,
     },
 }
 

@@ -6,6 +6,7 @@ mod acting;
 mod finding;
 mod handover;
 mod muster;
+mod namesake;
 mod promptness;
 mod survey;
 mod suspicion;
@@ -15,6 +16,7 @@ mod tests;
 
 use std::net::SocketAddr;
 
+use hustings_protocol::tenure::Fence;
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -37,7 +39,9 @@ use crate::record::Recorder;
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring, Rejected};
 use finding::Finding;
-use handover::Handover;
+pub(crate) use handover::Heir;
+pub use handover::TAKEN_WITHIN;
+use handover::{Handover, Sought};
 use muster::Muster;
 use survey::Survey;
 use suspicion::Suspicion;
@@ -69,8 +73,9 @@ pub(crate) struct Group {
     me: Candidate,
     port: u16,
     life: Life,
-    /// The first life of this process.
+    /// The first life of this process: what tells it from others of its name.
     born: Life,
+    came_at: Instant,
     /// How many frames it has sent in this life.
     number: u64,
     keyring: Keyring,
@@ -89,12 +94,16 @@ pub(crate) struct Group {
     tenancy: Tenancy,
     survey: Option<Survey>,
     handover: Option<Handover>,
+    /// Those who are to be heirs, and were never heard.
+    sought: Vec<Sought>,
     /// None where leaders are not told apart by who follows them.
     muster: Option<Muster>,
     /// Of the leader.
     suspicion: Option<Suspicion>,
     /// When it last told somebody that its life is over.
     answered_past: Option<Instant>,
+    /// When it last told somebody who goes by its name how long it has been here.
+    claimed_at: Option<Instant>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -163,6 +172,7 @@ impl Group {
             port,
             life,
             born: life,
+            came_at: now,
             number: 0,
             keyring: Keyring::new(&keys[0], &keys[1..]),
             replays: Replays::default(),
@@ -178,9 +188,11 @@ impl Group {
             tenancy,
             survey: None,
             handover: None,
+            sought: Vec::new(),
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
             answered_past: None,
+            claimed_at: None,
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
@@ -221,13 +233,13 @@ impl Group {
                 .iter()
                 .map(|(id, _)| self.peers.describe(id))
                 .collect(),
-            namesake: self.is_refused(),
+            namesake: self.namesake(),
             counters: self.counters,
         }
     }
 
-    /// Whether another member that came up before goes by its name.
-    pub(crate) fn is_refused(&self) -> Option<SocketAddr> {
+    /// Where another member is that goes by its name and came up before, if there is one.
+    pub(crate) fn namesake(&self) -> Option<SocketAddr> {
         match self.standing {
             Standing::Refused(address) => Some(address),
             Standing::Partaking | Standing::Gone => None,
@@ -238,6 +250,12 @@ impl Group {
     pub(crate) fn leader_elsewhere(&self) -> Option<(MemberId, SocketAddr)> {
         let nominee = self.nominee.filter(|_| !self.is_nominee())?;
         Some((nominee, self.nominee_at?))
+    }
+
+    /// Whether the election names `id`, which is another member.
+    fn follows(&self, id: MemberId) -> bool {
+        self.leader_elsewhere()
+            .is_some_and(|(leader, _)| leader == id)
     }
 
     /// Whether the election names this member.
@@ -320,13 +338,19 @@ impl Group {
                 voters,
                 message,
             } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
-            Body::Tenure { .. } => {} // for another one, who is looked for
+            // For another one, who is looked for.
+            Body::Tenure { voters, .. } => _ = self.shares_voters(sender, voters),
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed => self.on_freed(now, out),
             Body::HandsOver { to } => self.on_hands_over(now, to),
-            Body::Holds { fence, lasts_ns } => {
+            Body::Holds {
+                fence,
+                lasts_ns,
+                voters,
+            } => {
+                self.shares_voters(sender, voters);
                 self.on_holds(now, sender.id, fence, Duration(lasts_ns));
-                self.note_heir(now, sender.id, out);
+                self.note_heir(now, sender.id, Fence(fence), out);
             }
             Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
             Body::Hello { alone } => {
@@ -340,6 +364,7 @@ impl Group {
             Body::Follow { merit, call } => self.on_follow(sender.id, merit, call),
             Body::Obituary { .. } => {} // the loop sees to it
             Body::Knock => self.on_knock(address, frame.number, out),
+            Body::Seek { whom } => self.on_seek(sender.id, whom, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
             Body::Up => self.tell_newcomer(address, out),
             Body::Outlived { life } => self.on_outlived(Life(life)),
@@ -397,43 +422,6 @@ impl Group {
         known.is_some_and(|peer| peer.address == address && peer.life == sender.life())
     }
 
-    /// Somebody goes by our name: we ourselves, looped back or before a restart, or somebody else. Whoever
-    /// was here first says so, and names the other's present life: what was said in an earlier one, and is
-    /// replayed, cannot drive anybody out. And it begins a later life than the other's: to those who have heard
-    /// the other its own had become the past.
-    fn hear_namesake(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        frame: &Frame<'_>,
-        out: &mut Outbox,
-    ) {
-        let life = frame.sender.life();
-        let (group, member) = (&self.config.name, &self.member);
-        if matches!(frame.body, Body::Namesake { life } if life == self.life.0) {
-            tracing::error!(
-                "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
-            );
-            self.counters.namesakes += 1;
-            self.resign_tenure(now, out);
-            self.standing = Standing::Refused(from);
-            self.publish(now, None, out);
-        } else if frame.sender.born() > self.born {
-            self.counters.namesakes += 1;
-            if self.counters.namesakes.is_power_of_two() {
-                tracing::error!(
-                    "another member called `{member}` of group `{group}` came up at {from}: it should stop by itself; give it another name"
-                );
-            }
-            let address = SocketAddr::new(from.ip(), frame.sender.port);
-            if life > self.life {
-                self.begin_life_after(life);
-            }
-            let life = life.0;
-            self.send(Route::To(address), &Body::Namesake { life }, out);
-        } // else our own past, or somebody who will say more once it hears us
-    }
-
     /// Time passed.
     pub(crate) fn pass(&mut self, now: Instant, out: &mut Outbox) {
         if !matches!(self.standing, Standing::Partaking) {
@@ -451,6 +439,7 @@ impl Group {
         self.pass_suspicion(now, out);
         self.pass_tenure(now, out);
         self.pass_handover(now, out);
+        self.pass_sought(now, out);
         self.seat.pass(now);
         self.act(now, out);
     }
@@ -468,7 +457,8 @@ impl Group {
                     self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),
                     self.tenancy.due(),
-                    self.handover.as_ref().map(Handover::due),
+                    self.handover.as_ref().and_then(Handover::due),
+                    self.sought.iter().map(Sought::due).min(),
                 ];
                 times.into_iter().flatten().min()
             }
@@ -526,16 +516,14 @@ impl Group {
         &mut self,
         now: Instant,
         span: Duration,
-        heir: Option<MemberId>,
+        heir: Option<Heir>,
         out: &mut Outbox,
     ) {
         if !matches!(self.standing, Standing::Partaking) {
             return;
         }
-        if let Some(heir) = heir
-            && self.tenancy.fence().is_some()
-        {
-            self.hand_over(now, span, heir, out);
+        if let (Some(heir), Some(fence)) = (heir, self.tenancy.fence()) {
+            self.hand_over(now, span, heir, fence, out);
             return; // and leaves when the heir has it
         }
         self.resign_tenure(now, out);

@@ -9,7 +9,7 @@
 //! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
 //! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
-//! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended |
+//! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended; with `to` also `"to": .., "taken": ..`, whether that member has its tenure |
 //!
 //! Errors are `{"error": ..}`. Nobody beyond this host gets in, and no web page that a browser of this
 //! host shows: not by a name of its own that leads here (the host must be a loopback's), nor by a form
@@ -35,7 +35,7 @@ use hustings_protocol::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::agent::Handle;
+use crate::agent::{HandedOver, Handle, NotHandedOver};
 use crate::leadership::Leadership;
 
 /// What a request that steers must carry: `Hustings-Request: 1`.
@@ -155,12 +155,31 @@ async fn step_down(
     }
     let wish = Wish::parse(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
     let (span, time) = (wish.span, StdDuration::from_nanos(wish.span.0));
-    let stepped_down = match &wish.heir {
-        Some(heir) => agent.hand_over(&group, time, heir).await,
-        None => agent.step_down(&group, time).await,
+    let mut answer = json!({ "group": group, "for": span.to_string() });
+    match wish.heir {
+        Some(heir) => {
+            let handed = agent.hand_over(&group, time, &heir).await;
+            let handed = handed.map_err(|why| not_handed_over(&agent, &group, &why))?;
+            answer["to"] = Value::String(heir);
+            answer["taken"] = Value::Bool(handed == HandedOver::Taken);
+        }
+        None => {
+            let stepped_down = agent.step_down(&group, time).await;
+            stepped_down.map_err(|_| no_such_group(&agent, &group))?;
+        }
+    }
+    Ok(Json(answer))
+}
+
+fn not_handed_over(agent: &Handle, group: &str, why: &NotHandedOver) -> Refusal {
+    let code = match why {
+        NotHandedOver::NoSuchGroup(_) => return no_such_group(agent, group),
+        NotHandedOver::Ended => return gone(),
+        NotHandedOver::Unknown { .. } => StatusCode::NOT_FOUND,
+        NotHandedOver::Itself { .. } => StatusCode::BAD_REQUEST,
+        NotHandedOver::NoVoters { .. } | NotHandedOver::NoTenure { .. } => StatusCode::CONFLICT,
     };
-    stepped_down.map_err(|_| no_such_group(&agent, &group))?;
-    Ok(Json(json!({ "group": group, "for": span.to_string() })))
+    Refusal(code, why.to_string())
 }
 
 /// For how long to step down, and for whom.

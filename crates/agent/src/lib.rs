@@ -36,7 +36,9 @@ mod sockets;
 mod vigil;
 pub mod workload;
 
-pub use agent::{Agent, AgentStatus, Ended, Handle, StartError, StepDown};
+pub use agent::{
+    Agent, AgentStatus, Ended, HandedOver, Handle, NotHandedOver, StartError, StepDown,
+};
 pub use config::{AgentConfig, GroupConfig, ProtocolConfig};
 pub use group::GroupStatus;
 pub use leadership::{Leadership, Mode, Peer};

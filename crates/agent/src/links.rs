@@ -110,11 +110,11 @@ impl Links {
             self.tally.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let unsent = match self.outgoing.get(&to) {
+        let sent = match self.outgoing.get(&to) {
             Some(link) => link.try_send(frame),
             None => Err(TrySendError::Closed(frame)),
         };
-        match unsent {
+        match sent {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
                 self.tally.dropped.fetch_add(1, Ordering::Relaxed);

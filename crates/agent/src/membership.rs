@@ -361,7 +361,7 @@ impl Runtime<Presence> for World {
     }
 
     fn submit_after(&mut self, timer: Timer, after: StdDuration) {
-        let at = self.now + Duration::from_nanos(after.as_nanos() as u64);
+        let at = self.now + Duration::from(after);
         self.timers.insert((at, self.timers_set), timer);
         self.timers_set += 1;
     }

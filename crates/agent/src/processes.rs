@@ -7,8 +7,11 @@ use std::os::fd::AsFd;
 
 use hustings_protocol::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpgid, getpid, kill_process, wait};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpgid, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, wait,
+};
 
 use crate::clock;
 
@@ -82,13 +85,13 @@ pub(crate) fn reap() -> io::Result<Reaped> {
                     others: true,
                 });
             }
-            Err(rustix::io::Errno::CHILD) => {
+            Err(Errno::CHILD) => {
                 return Ok(Reaped {
                     ended,
                     others: false,
                 });
             }
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -135,6 +138,24 @@ fn kill_descendants() -> io::Result<Vec<Process>> {
     Ok(found)
 }
 
+/// Kills the children of a process, and nobody else: each is held fast by a file that stands for it (a pidfd) before it is
+/// looked at again whose child it is.
+pub(crate) fn kill_children(parent: Pid) -> io::Result<()> {
+    for child in children(parent)? {
+        let held = match pidfd_open(child.pid, PidfdFlags::empty()) {
+            Err(Errno::SRCH) => continue, // it has ended
+            held => held?,
+        };
+        if children(parent)?.contains(&child) {
+            match pidfd_send_signal(&held, Signal::KILL) {
+                Err(Errno::SRCH) => {} // it has ended
+                sent => sent?,
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Sends a signal to a process that may just have ended, or may not be ours to signal: either shows in [`reap`].
 pub(crate) fn send(pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);
@@ -175,6 +196,17 @@ fn descend(mut children: impl FnMut(Pid) -> io::Result<Vec<Process>>) -> io::Res
         found.extend(below);
     }
     Ok(found)
+}
+
+/// The children of a process.
+fn children(parent: Pid) -> io::Result<Vec<Process>> {
+    match listed_children(parent) {
+        // Not every system has these lists.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(all_by_parent()?.remove(&parent).unwrap_or_default())
+        }
+        found => found,
+    }
 }
 
 /// The children of a process, as the system lists them for each of its threads.
@@ -248,6 +280,29 @@ mod tests {
     fn codes_are_those_of_a_shell() {
         assert_eq!(Ending::Exited(3).code(), 3);
         assert_eq!(Ending::Killed(15).code(), 143);
+    }
+
+    #[test]
+    fn only_the_children_of_a_process_are_killed() {
+        let script = "sleep 1000 & echo; wait; read line";
+        let mut parent = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let mut said = [0];
+        let output = parent.stdout.as_mut().expect("it is piped");
+        io::Read::read_exact(output, &mut said).expect("it has a child");
+        let pid = Pid::from_child(&parent);
+        kill_children(pid).expect("/proc is readable");
+        drop(parent.stdin.take());
+        let status = parent.wait().expect("it is our child");
+        assert_eq!(
+            status.code(),
+            Some(1),
+            "it has seen its child end, and read on"
+        );
     }
 
     #[test]

@@ -19,13 +19,19 @@
 //!   the agent's last words, and sends them once a file that the agent has opened on itself (a pidfd) says that
 //!   it is dead; that the socket has ended is no proof.
 //! - The *warden* adopts what the guardian leaves behind. If somebody kills the guardian, the command dies by
-//!   its parent-death signal, and the warden kills the rest. If somebody kills the warden, the guardian carries
-//!   on.
+//!   its parent-death signal, and the warden kills the rest. If somebody kills the warden, the guardian kills the
+//!   command with all its descendants, and ends: the agent may start the command anew, with two watchers.
 //! - *exec* asks for the parent-death signal, which only a process itself can do, and then becomes the command.
 //!
-//! Limits. Whoever kills warden and guardian at the same moment kills the command, but not what it has started.
-//! Whoever stops (STOP) the guardian stops the only clock that ends the command with its tenure. A command that gains
-//! privileges loses its parent-death signal, and may be beyond the guardian's power to kill: then no last words are
+//! A guardian that is stopped (STOP) or hangs is killed by the agent: half of its margin before the tenure ends, or a
+//! second after the grace of a command that was told to stop. If the warden then does not end either, nobody knows
+//! what is left: after ten seconds the agent says so, and tenure is not given up, it runs out.
+//!
+//! Limits. Whoever kills warden and guardian at the same moment, before either has noticed, or while they start, kills
+//! the command, but not what it has started: with [`Fencing`] the agent then gives nothing up and starts nothing.
+//! Whoever stops (STOP) both agent and guardian stops both clocks that end the command with its tenure; whoever stops
+//! the guardian and kills the warden keeps the agent from finding the guardian. A command that gains privileges loses
+//! its parent-death signal, and may be beyond the guardian's power to kill: then no last words are
 //! sent. What a command has others start for it, such as a service manager, is none of its descendants. And a machine
 //! that was suspended wakes the command as soon as the guardian: what a command does in that moment only the resource
 //! can refuse, by its fence.
@@ -38,6 +44,7 @@ mod guard;
 mod guardian;
 mod launch;
 mod lines;
+mod patience;
 pub(crate) mod signals;
 mod stages;
 mod supervisor;

@@ -70,10 +70,9 @@ impl Joining {
     /// `hustings voter init` or [`found_voter`](Self::found_voter).
     #[must_use]
     pub fn fenced_by(mut self, voters: &[&str], ttl: Duration, state: &Path) -> Self {
-        let nanos = u64::try_from(ttl.as_nanos()).unwrap_or(u64::MAX);
         self.authority = AuthorityConfig::Quorum(QuorumConfig {
             voters: voters.iter().map(|name| (*name).to_owned()).collect(),
-            ttl: protocol::Duration(nanos),
+            ttl: ttl.into(),
             state: Some(state.to_owned()),
         });
         self

@@ -81,6 +81,14 @@ impl Others {
         from: 0,
         knowing: 0,
     };
+
+    /// From this tick on, and the second was told of the first counter.
+    pub const fn informed_from(tick: u8) -> Self {
+        Self {
+            from: tick,
+            knowing: 1,
+        }
+    }
 }
 
 /// What must hold depends on clocks.
@@ -110,7 +118,7 @@ pub enum Answers {
 }
 
 /// How often what may happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Faults {
     /// A voter restarts.
     pub voter_restarts: u8,
@@ -122,6 +130,17 @@ pub struct Faults {
     pub releases: u8,
     /// A holder hands over.
     pub transfers: u8,
+}
+
+impl Faults {
+    /// Nothing ever happens.
+    pub const NONE: Self = Self {
+        voter_restarts: 0,
+        nominee_restarts: 0,
+        lost_disks: 0,
+        releases: 0,
+        transfers: 0,
+    };
 }
 
 impl Setting {
@@ -147,14 +166,21 @@ impl Setting {
             proposals: 1,
             clocks: Clocks::WithinTheBound,
             answers: Answers::Together,
-            faults: Faults {
-                voter_restarts: 0,
-                nominee_restarts: 0,
-                lost_disks: 0,
-                releases: 0,
-                transfers: 0,
-            },
+            faults: Faults::NONE,
             replacing: Durable::replacing,
+        }
+    }
+
+    /// The same, with clocks half as slow and half as fast again as real time: as far as nominees allow for.
+    pub const fn drifting() -> Self {
+        Self {
+            ttl: 3,
+            max_ttl: 3,
+            voter_rate: Rate { units: 3, ticks: 2 },
+            nominee_rate: Rate { units: 1, ticks: 2 },
+            drift_ppm: 500_000,
+            ticks: 3,
+            ..Self::small()
         }
     }
 

@@ -1,21 +1,20 @@
 //! The settings in which tenure is searched.
 
-use crate::{Answers, Clocks, Faults, Others, Rate, Setting};
+use crate::{Answers, Clocks, Faults, Others, Setting};
 
 const SMALL: Setting = Setting::small();
-const NONE: Faults = SMALL.faults;
+const DRIFTING: Setting = Setting::drifting();
+const NONE: Faults = Faults::NONE;
 
 /// Nothing takes any time: all that order and loss can do.
 const INSTANT: Setting = Setting { ticks: 0, ..SMALL };
 
-/// Clocks half as slow and half as fast again as real time, as far as the bound allows.
-const DRIFT: Setting = Setting {
-    ttl: 3,
-    max_ttl: 3,
-    voter_rate: Rate { units: 3, ticks: 2 },
-    nominee_rate: Rate { units: 1, ticks: 2 },
-    drift_ppm: 500_000,
+/// Time enough for a tenure to be renewed, and to run out.
+const RENEWAL: Setting = Setting {
+    ttl: 2,
+    max_ttl: 2,
     ticks: 3,
+    proposals: 2,
     ..SMALL
 };
 
@@ -47,11 +46,7 @@ pub fn quick() -> Vec<Setting> {
         Setting {
             name: "renewal",
             nominees: 1,
-            ttl: 2,
-            max_ttl: 2,
-            ticks: 3,
-            proposals: 2,
-            ..SMALL
+            ..RENEWAL
         },
         Setting {
             name: "nominee restarts",
@@ -65,10 +60,7 @@ pub fn quick() -> Vec<Setting> {
         Setting {
             name: "voter restarts",
             ballots: Some(1),
-            others: Others {
-                from: 0,
-                knowing: 1,
-            },
+            others: Others::informed_from(0),
             faults: Faults {
                 voter_restarts: 1,
                 ..NONE
@@ -78,10 +70,7 @@ pub fn quick() -> Vec<Setting> {
         Setting {
             name: "voter loses its disk",
             ballots: Some(1),
-            others: Others {
-                from: 0,
-                knowing: 1,
-            },
+            others: Others::informed_from(0),
             faults: Faults {
                 lost_disks: 1,
                 ..NONE
@@ -90,19 +79,13 @@ pub fn quick() -> Vec<Setting> {
         },
         Setting {
             name: "drift",
-            others: Others {
-                from: 2,
-                knowing: 1,
-            },
-            ..DRIFT
+            others: Others::informed_from(2),
+            ..DRIFTING
         },
         Setting {
             name: "refusals",
             ballots: Some(1),
-            others: Others {
-                from: 0,
-                knowing: 1,
-            },
+            others: Others::informed_from(0),
             answers: Answers::Majorities,
             ..INSTANT
         },
@@ -128,11 +111,8 @@ pub fn quick() -> Vec<Setting> {
             name: "clocks beyond the bound",
             clocks: Clocks::BeyondTheBound,
             drift_ppm: 200_000,
-            others: Others {
-                from: 2,
-                knowing: 1,
-            },
-            ..DRIFT
+            others: Others::informed_from(2),
+            ..DRIFTING
         },
     ]
 }
@@ -148,10 +128,7 @@ pub fn thorough() -> Vec<Setting> {
         Setting {
             name: "refusals, one by one",
             ballots: Some(1),
-            others: Others {
-                from: 0,
-                knowing: 1,
-            },
+            others: Others::informed_from(0),
             answers: Answers::OneByOne,
             ..INSTANT
         },
@@ -168,21 +145,14 @@ pub fn thorough() -> Vec<Setting> {
         Setting {
             name: "refusals, a tick",
             ballots: Some(1),
-            others: Others {
-                from: 0,
-                knowing: 1,
-            },
+            others: Others::informed_from(0),
             answers: Answers::Majorities,
             ticks: 1,
             ..SMALL
         },
         Setting {
             name: "renewal by two",
-            ttl: 2,
-            max_ttl: 2,
-            ticks: 3,
-            proposals: 2,
-            ..SMALL
+            ..RENEWAL
         },
         Setting {
             name: "renewal by a greater ballot",
@@ -229,11 +199,8 @@ pub fn thorough() -> Vec<Setting> {
             name: "two ttls, drift",
             shorter_ttl: Some(2),
             proposals: 2,
-            others: Others {
-                from: 1,
-                knowing: 1,
-            },
-            ..DRIFT
+            others: Others::informed_from(1),
+            ..DRIFTING
         },
         Setting {
             name: "drift and restarts",
@@ -241,11 +208,8 @@ pub fn thorough() -> Vec<Setting> {
                 voter_restarts: 1,
                 ..NONE
             },
-            others: Others {
-                from: 1,
-                knowing: 1,
-            },
-            ..DRIFT
+            others: Others::informed_from(1),
+            ..DRIFTING
         },
         Setting {
             name: "voters that stand, and restart",

@@ -1,6 +1,6 @@
 //! Tenure keeps its promises in every run of every setting, and not because nothing ever happens there.
 
-use hustings_model::{Answers, Clocks, Others, Rate, Search, Setting, Sight, settings};
+use hustings_model::{Answers, Clocks, Others, Search, Setting, Sight, settings};
 use hustings_protocol::tenure::Tenure;
 
 /// More than any of these needs.
@@ -29,17 +29,9 @@ fn no_run_of_a_quick_setting_breaks_a_promise_and_all_kinds_of_tenure_occur() {
 /// Clocks of voters faster, and clocks of nominees slower, than nominees take them for.
 const TOO_FAST: Setting = Setting {
     name: "too fast",
-    ttl: 3,
-    max_ttl: 3,
-    voter_rate: Rate { units: 3, ticks: 2 },
-    nominee_rate: Rate { units: 1, ticks: 2 },
     drift_ppm: 200_000,
-    ticks: 3,
-    others: Others {
-        from: 3,
-        knowing: 1,
-    },
-    ..Setting::small()
+    others: Others::informed_from(3),
+    ..Setting::drifting()
 };
 
 #[test]
@@ -51,7 +43,7 @@ fn clocks_beyond_the_bound_let_two_hold_at_once_but_never_with_one_fence() {
         ..TOO_FAST
     });
     exhaust(&Setting {
-        drift_ppm: 500_000,
+        drift_ppm: Setting::drifting().drift_ppm,
         ..TOO_FAST
     });
 }
@@ -62,10 +54,7 @@ fn answers_may_as_well_come_together() {
     let setting = Setting {
         ticks: 1,
         ballots: Some(1),
-        others: Others {
-            from: 0,
-            knowing: 1,
-        },
+        others: Others::informed_from(0),
         ..Setting::small()
     };
     let together = exhaust(&setting);

@@ -7,25 +7,32 @@ use hustings_protocol::tenure::{Durable, Tenure};
 /// More than any of these needs.
 const MOST_STEPS: usize = 30_000_000;
 
-/// Searches until a property is broken. The settings are no larger than that needs, and the honest
-/// version survives them.
+/// The honest version survives a setting that is no larger than the wrong one needs to be caught.
 #[track_caller]
 fn caught<S: Subject>(setting: &Setting) {
-    let honest = Search::of::<Tenure>(setting, 1, MOST_STEPS);
-    assert!(honest.found.is_none(), "{:#?}", honest.found);
-    let search = Search::of::<S>(setting, 1, MOST_STEPS);
-    let found = search.found.expect("the wrong version is caught");
-    println!(
-        "honest {} states, exhaustive {}; wrong {} states, {} steps: {}",
-        honest.states,
-        honest.is_exhaustive,
-        search.states,
-        found.steps.len(),
-        found.property,
-    );
+    survives(setting);
+    breaks::<S>(setting);
 }
 
-const NONE: Faults = Setting::small().faults;
+/// The honest version breaks nothing there.
+#[track_caller]
+fn survives(setting: &Setting) {
+    let honest = Search::of::<Tenure>(setting, 1, MOST_STEPS);
+    assert!(honest.found.is_none(), "{:#?}", honest.found);
+    let (states, is_exhaustive) = (honest.states, honest.is_exhaustive);
+    println!("honest: {states} states, exhaustive {is_exhaustive}");
+}
+
+/// Searches until a property is broken.
+#[track_caller]
+fn breaks<S: Subject>(setting: &Setting) {
+    let search = Search::of::<S>(setting, 1, MOST_STEPS);
+    let found = search.found.expect("what is wrong is caught");
+    let (states, steps) = (search.states, found.steps.len());
+    println!("wrong: {states} states, {steps} steps: {}", found.property);
+}
+
+const NONE: Faults = Faults::NONE;
 
 /// Two units a tick, of which three are granted: what was granted in one tick lasts for the next, and
 /// not for the one after it.
@@ -35,36 +42,32 @@ const COARSE: Setting = Setting {
     voter_rate: Rate { units: 2, ticks: 1 },
     nominee_rate: Rate { units: 2, ticks: 1 },
     ticks: 1,
-    others: Others {
-        from: 1,
-        knowing: 1,
-    },
+    others: Others::informed_from(1),
     ..Setting::small()
 };
 
 /// Nothing takes any time.
 const INSTANT: Setting = Setting {
     ticks: 0,
-    others: Others {
-        from: 0,
-        knowing: 1,
-    },
+    others: Others::informed_from(0),
     ..Setting::small()
 };
 
-/// Half as slow and half as fast again as real time.
+/// As far as nominees allow for.
 const DRIFTING: Setting = Setting {
-    ttl: 3,
-    max_ttl: 3,
-    voter_rate: Rate { units: 3, ticks: 2 },
-    nominee_rate: Rate { units: 1, ticks: 2 },
-    drift_ppm: 500_000,
-    ticks: 3,
-    others: Others {
-        from: 3,
-        knowing: 1,
+    others: Others::informed_from(3),
+    ..Setting::drifting()
+};
+
+/// Nothing tells ballots apart but who prepared them.
+const ONE_COUNTER: Setting = Setting {
+    counters: 1,
+    others: Others::AT_ONCE,
+    faults: Faults {
+        releases: 1,
+        ..NONE
     },
-    ..Setting::small()
+    ..INSTANT
 };
 
 #[test]
@@ -97,10 +100,7 @@ fn no_quarantine() {
 fn clock_started_at_the_reply() {
     let setting = Setting {
         ticks: 2,
-        others: Others {
-            from: 2,
-            knowing: 1,
-        },
+        others: Others::informed_from(2),
         ..COARSE
     };
     caught::<wrong::clock_started_at_the_reply::Tenure>(&setting);
@@ -112,10 +112,7 @@ fn proposals_mixed() {
         ticks: 2,
         ballots: Some(1),
         proposals: 2,
-        others: Others {
-            from: 2,
-            knowing: 1,
-        },
+        others: Others::informed_from(2),
         answers: Answers::NoRefusals,
         ..COARSE
     };
@@ -238,58 +235,25 @@ fn lost_disk_initialised_with_just_what_others_know() {
         others: INSTANT.others,
         ..Setting::small()
     };
-    let search = Search::of::<Tenure>(&setting, 1, MOST_STEPS);
-    assert!(search.found.is_none(), "{:#?}", search.found);
+    survives(&setting);
     let just_the_highest = |highest, max_ttl: Duration| Durable {
         counter: highest,
         ..Durable::replacing(highest, max_ttl)
     };
-    let setting = Setting {
+    breaks::<Tenure>(&Setting {
         replacing: just_the_highest,
         ..setting
-    };
-    let search = Search::of::<Tenure>(&setting, 1, MOST_STEPS);
-    let found = search.found.expect("the wrong operator is caught");
-    println!(
-        "{} states, {} steps: {}",
-        search.states,
-        found.steps.len(),
-        found.property
-    );
+    });
 }
 
 #[test]
 fn owner_breaks_ties() {
-    let setting = Setting {
-        counters: 1,
-        others: Others {
-            from: 0,
-            knowing: 0,
-        },
-        faults: Faults {
-            releases: 1,
-            ..NONE
-        },
-        ..INSTANT
-    };
-    caught::<wrong::owner_breaks_ties::Tenure>(&setting);
+    caught::<wrong::owner_breaks_ties::Tenure>(&ONE_COUNTER);
 }
 
 #[test]
 fn equal_counter_accepted() {
-    let setting = Setting {
-        counters: 1,
-        others: Others {
-            from: 0,
-            knowing: 0,
-        },
-        faults: Faults {
-            releases: 1,
-            ..NONE
-        },
-        ..INSTANT
-    };
-    caught::<wrong::equal_counter_accepted::Tenure>(&setting);
+    caught::<wrong::equal_counter_accepted::Tenure>(&ONE_COUNTER);
 }
 
 #[test]

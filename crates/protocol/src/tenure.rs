@@ -61,7 +61,7 @@ mod saved;
 mod voter;
 
 pub use ballot::{Ballot, Fence, Incarnation};
-pub use config::Config;
+pub use config::{Config, MOST_VOTERS};
 pub use message::{Held, Message, Question, Refused, Request, Role, Timer};
 pub use saved::{Durable, Saved};
 

@@ -104,6 +104,19 @@ impl Mul<u64> for Duration {
     }
 }
 
+impl From<std::time::Duration> for Duration {
+    /// The longest there is, if it is longer than that: 584 years.
+    fn from(span: std::time::Duration) -> Self {
+        Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Duration> for std::time::Duration {
+    fn from(span: Duration) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
 impl fmt::Display for Duration {
     /// In the largest unit that shows the span exactly: `250ms`, `1s`, `1500us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,6 +192,7 @@ impl std::error::Error for DurationError {}
 #[cfg(test)]
 mod tests {
     use super::{Duration, Instant};
+    use std::time::Duration as StdDuration;
 
     #[test]
     fn durations_are_a_number_and_a_unit() {
@@ -219,6 +233,14 @@ mod tests {
         ] {
             assert_eq!(span.to_string(), shown);
         }
+    }
+
+    #[test]
+    fn the_standard_librarys_spans_are_the_same_as_far_as_they_fit() {
+        let (ours, theirs) = (Duration(1_500_000_001), StdDuration::new(1, 500_000_001));
+        assert_eq!(Duration::from(theirs), ours);
+        assert_eq!(StdDuration::from(ours), theirs);
+        assert_eq!(Duration::from(StdDuration::MAX), Duration(u64::MAX));
     }
 
     #[test]

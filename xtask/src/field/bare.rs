@@ -22,6 +22,8 @@ const GROUP_PORT: u16 = 7402;
 const BYTES: usize = 110;
 /// Until all have joined the multicast group.
 const SETTLE: Duration = Duration::from_secs(1);
+/// How long they are watched.
+const WATCHED_FOR: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -63,12 +65,12 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// With one sender, a multicast every `every`, watched for `span`.
-    pub(super) fn measure(hosts: &Hosts, every: Duration, span: Duration) -> Result<Self> {
+    /// With one sender, a multicast every `every`.
+    pub(super) fn measure(hosts: &Hosts, every: Duration) -> Result<Self> {
         let loops = Loops::start(hosts, every)?;
         thread::sleep(SETTLE);
         let (before, began) = (loops.cpu_ns()?, now_ns());
-        thread::sleep(span);
+        thread::sleep(WATCHED_FOR);
         let (after, seconds) = (loops.cpu_ns()?, milliseconds(began, now_ns()) / 1e3);
         let costs = before.iter().zip(&after);
         let costs: Vec<f64> = costs

@@ -18,9 +18,6 @@ const IDLE_FOR: Duration = Duration::from_secs(20);
 const USUAL_EVERY: Duration = Duration::from_millis(100);
 const ANNOUNCEMENTS: f64 = 10.0;
 
-/// How long bare loops are watched.
-const BARE_FOR: Duration = Duration::from_secs(10);
-
 /// What a member cost in a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
@@ -38,7 +35,7 @@ pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) ->
 }
 
 fn idle(ground: Ground<'_>, report: &mut Report) -> Result<()> {
-    let bare = Bare::measure(ground.hosts, USUAL_EVERY, BARE_FOR)?;
+    let bare = Bare::measure(ground.hosts, USUAL_EVERY)?;
     let (mut members, leader) = ground.settled(USUAL)?;
     let costs = watch(ground, &mut members, IDLE_FOR)?;
     let title = format!(

@@ -16,6 +16,9 @@ pub(crate) const MEMBERS: usize = 5;
 /// Where members receive unless told otherwise.
 pub(crate) const PORT: u16 = 7400;
 
+/// The key of groups that need one.
+pub(crate) const KEY: &str = "3333333333333333333333333333333333333333333333333333333333333333";
+
 /// Far longer than anything here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -77,10 +80,18 @@ impl<'a> Ground<'a> {
         members.start_all()?;
         let everyone = members.everyone();
         members.agree(&everyone, &everyone, PATIENCE)?;
-        // In the middle of an announce interval as often as at its end.
-        let pause = 400 + now_ns() / 1_000 % 100;
-        members.listen_for(Duration::from_millis(pause));
+        members.settle();
         let (leader, _) = members.agree(&everyone, &everyone, PATIENCE)?;
         Ok((members, leader))
     }
+}
+
+/// What the member on host `index` is called.
+pub(crate) fn name(index: usize) -> String {
+    format!("h{index}")
+}
+
+/// What `--voters` takes, where the first `count` members vote.
+pub(crate) fn voters(count: usize) -> String {
+    (0..count).map(name).collect::<Vec<_>>().join(",")
 }

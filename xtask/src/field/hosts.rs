@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use super::measure::now_ns;
@@ -109,6 +109,14 @@ impl Hosts {
         command
     }
 
+    /// A command that runs on host `index`, hears nothing, and ends when this process does. Its arguments are
+    /// options of `setpriv`, the program, and what that takes.
+    pub(crate) fn tied_command(&self, index: usize) -> Command {
+        let mut command = self.command(index, "setpriv");
+        command.args(["--pdeathsig", "KILL"]).stdin(Stdio::null());
+        command
+    }
+
     /// Replaces host `index`'s packet filter by `rules`, the body of an nftables table.
     pub(crate) fn filter(&self, index: usize, rules: &str) -> Result<()> {
         let script = format!(
@@ -127,13 +135,15 @@ impl Hosts {
         self.filter(index, "")
     }
 
-    /// Everything that host `index` sends or should receive vanishes.
-    pub(crate) fn isolate(&self, index: usize) -> Result<()> {
+    /// Everything that host `index` sends or should receive vanishes. Returns when it began.
+    pub(crate) fn isolate(&self, index: usize) -> Result<u64> {
+        let began = now_ns();
         self.filter(
             index,
             "chain in { type filter hook input priority 0; iif != lo drop; }\n\
              chain out { type filter hook output priority 0; oif != lo drop; }",
-        )
+        )?;
+        Ok(began)
     }
 
     /// Host `index` loses `percent` of what it should receive.
@@ -290,5 +300,48 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
             String::from_utf8_lossy(&output.stderr).trim()
         )
         .into()),
+    }
+}
+
+/// Runs them all at once, as each may wait for the others.
+pub(crate) fn run_together(commands: impl Iterator<Item = Command>) -> Result<()> {
+    let start = |mut command: Command| {
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let started = command.spawn();
+        started.map_err(|error| format!("{command:?}: {error}").into())
+    };
+    let started: Vec<Child> = commands.map(start).collect::<Result<_>>()?;
+    for child in started {
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("ended with {}: {}", output.status, said.trim()).into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{run, run_together};
+    use std::fs;
+    use std::process::Command;
+
+    #[test]
+    fn those_that_wait_for_each_other_are_run_together_and_a_failure_is_told() {
+        let fifo = std::env::temp_dir().join(format!("hustings-{}-fifo", std::process::id()));
+        run(Command::new("mkfifo").arg(&fifo)).unwrap();
+        let shell = |script: &str| {
+            let mut command = Command::new("timeout");
+            command.args(["20", "sh", "-c", script]).arg(&fifo);
+            command
+        };
+        let both = [shell("echo word > $0"), shell("read word < $0")];
+        let ran = run_together(both.into_iter());
+        fs::remove_file(&fifo).unwrap();
+        ran.unwrap();
+        let failed = run_together([shell("echo why >&2; exit 3")].into_iter());
+        let told = failed.unwrap_err().to_string();
+        assert_eq!(told, "ended with exit status: 3: why");
     }
 }

@@ -24,9 +24,6 @@ const BUSY_LOOPS: usize = 4;
 const ANNOUNCE_MS: f64 = 20.0;
 const LISTEN_MS: f64 = 80.0;
 
-/// How long bare loops are watched.
-const BARE_FOR: Duration = Duration::from_secs(10);
-
 /// How long a thread sleeps that watches for stalls.
 const NAP: Duration = Duration::from_millis(5);
 
@@ -62,13 +59,8 @@ pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) ->
     let changes: Vec<u64> = changes(&members, &before);
     let explained = |at: &&u64| stalls.iter().any(|stall| stall.explains(**at));
     let explained = changes.iter().filter(explained).count();
-    let (bare, _) = with_busy_loops(|| {
-        Bare::measure(
-            ground.hosts,
-            Duration::from_millis(ANNOUNCE_MS as u64),
-            BARE_FOR,
-        )
-    });
+    let announce = Duration::from_millis(ANNOUNCE_MS as u64);
+    let (bare, _) = with_busy_loops(|| Bare::measure(ground.hosts, announce));
     let bare = bare?;
     let title = format!(
         "While the machine is busy, for {} s; processor time a second beside a bare loop's:",

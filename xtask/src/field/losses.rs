@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Options;
 use super::ground::{Ground, PATIENCE};
-use super::measure::{milliseconds, now_ns};
+use super::measure::milliseconds;
 use super::members::Members;
 use super::spread::Spread;
 use super::table::{Report, Verdict};
@@ -78,8 +78,7 @@ fn lose_leader(ground: Ground<'_>, members: &mut Members<'_>, percent: u32) -> R
     let everyone = members.everyone();
     let (leader, _) = members.agree(&everyone, &everyone, PATIENCE)?;
     let survivors = members.all_but(leader);
-    let began = now_ns();
-    ground.hosts.isolate(leader)?;
+    let began = ground.hosts.isolate(leader)?;
     let (_, known) = members.agree(&survivors, &survivors, PATIENCE)?;
     ground.hosts.lose(leader, percent)?;
     members.listen_for(Duration::from_secs(3));

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::ground::{Ground, PORT};
+use super::ground::{Ground, PORT, name};
+use super::hosts::run_together;
 use super::measure::{milliseconds, now_ns};
 use crate::Result;
 
@@ -168,21 +169,10 @@ impl<'g> Members<'g> {
                 .args(["voter", "init", "--new", "--name", &name(index)])
                 .args(["--bind", &place.to_string(), "--state"])
                 .arg(state.of(index))
-                .args(&self.options)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            command.spawn()
+                .args(&self.options);
+            command
         };
-        // All at once: each waits for what the others have to say.
-        let inits: Vec<Child> = (0..self.agents.len())
-            .map(init)
-            .collect::<std::io::Result<_>>()?;
-        for mut init in inits {
-            let status = init.wait()?;
-            if !status.success() {
-                return Err(format!("a voter was not initialised: {status}").into());
-            }
-        }
+        run_together((0..self.agents.len()).map(init))?;
         self.state = Some(state);
         Ok(())
     }
@@ -315,6 +305,12 @@ impl<'g> Members<'g> {
         }
     }
 
+    /// Listens until all have settled, and on to any moment between two announcements, or renewals.
+    pub(crate) fn settle(&mut self) {
+        let pause = 400 + now_ns() / 1_000 % 100;
+        self.listen_for(Duration::from_millis(pause));
+    }
+
     /// Whom agent `index` names.
     pub(crate) fn leader_of(&self, index: usize) -> Option<usize> {
         self.words(index).last()?.leader
@@ -413,10 +409,6 @@ impl Drop for State {
 
 fn http(port: u16) -> String {
     format!("127.0.0.1:{}", port + 80)
-}
-
-fn name(index: usize) -> String {
-    format!("h{index}")
 }
 
 fn index_of(name: &str) -> Option<usize> {

@@ -9,7 +9,7 @@ use super::Options;
 use super::ground::{Ground, MEMBERS};
 use super::spread::Spread;
 use super::table::{Report, Verdict};
-use super::trials::{Fate, failover};
+use super::trials::{Fate, USUAL, failover};
 use crate::Result;
 
 /// What a message takes between our hosts.
@@ -27,7 +27,9 @@ const FAULT_STEP_MS: usize = 10;
 /// A protocol, and how it is set in both worlds.
 struct Contestant {
     name: &'static str,
-    agent: &'static [&'static str],
+    /// What both worlds call it.
+    protocol: &'static str,
+    /// What the simulator is told besides.
     sim: &'static [&'static str],
     kind: Kind,
 }
@@ -44,48 +46,26 @@ enum Kind {
 const CONTESTANTS: &[Contestant] = &[
     Contestant {
         name: "protocol suppress (LE-S)",
-        agent: &[
-            "--protocol",
-            "suppress",
-            "--announce",
-            "100ms",
-            "--listen",
-            "300ms",
-        ],
-        sim: &["suppress", "--suppress-interval", "5ms"],
+        protocol: "suppress",
+        sim: &["--suppress-interval", "5ms"],
         kind: Kind::Announcing,
     },
     Contestant {
         name: "protocol announce (LE-A)",
-        agent: &[
-            "--protocol",
-            "announce",
-            "--announce",
-            "100ms",
-            "--listen",
-            "300ms",
-        ],
-        sim: &["announce", "--suppress-interval", "0s"],
+        protocol: "announce",
+        sim: &["--suppress-interval", "0s"],
         kind: Kind::Announcing,
     },
     Contestant {
         name: "protocol earliest (LE-M)",
-        agent: &[
-            "--protocol",
-            "earliest",
-            "--announce",
-            "100ms",
-            "--listen",
-            "300ms",
-        ],
-        sim: &["earliest", "--suppress-interval", "5ms"],
+        protocol: "earliest",
+        sim: &["--suppress-interval", "5ms"],
         kind: Kind::Announcing,
     },
     Contestant {
         name: "protocol bully",
-        agent: &["--protocol", "bully"],
+        protocol: "bully",
         sim: &[
-            "bully",
             "--initiator",
             "all",
             "--answer-within",
@@ -97,14 +77,14 @@ const CONTESTANTS: &[Contestant] = &[
     },
     Contestant {
         name: "protocol chang-roberts",
-        agent: &["--protocol", "chang-roberts"],
-        sim: &["chang-roberts", "--initiators", "all"],
+        protocol: "chang-roberts",
+        sim: &["--initiators", "all"],
         kind: Kind::Classic,
     },
     Contestant {
         name: "protocol modified-ring",
-        agent: &["--protocol", "modified-ring"],
-        sim: &["modified-ring", "--initiators", "all"],
+        protocol: "modified-ring",
+        sim: &["--initiators", "all"],
         kind: Kind::Classic,
     },
 ];
@@ -135,7 +115,7 @@ pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) ->
         ] {
             let mut spread = Spread::default();
             for _ in 0..options.trials {
-                spread.add(failover(ground, contestant.agent, fate)?);
+                spread.add(failover(ground, &contestant.options(), fate)?);
             }
             cells.push(format!("{:.1}", contestant.predict(ground, question)?));
             cells.extend(spread.cells().drain(1..3));
@@ -153,6 +133,15 @@ pub(super) fn run(ground: Ground<'_>, options: &Options, report: &mut Report) ->
 }
 
 impl Contestant {
+    /// What its agents are started with.
+    fn options(&self) -> Vec<&str> {
+        let intervals = match self.kind {
+            Kind::Announcing => USUAL,
+            Kind::Classic => &[],
+        };
+        [intervals, &["--protocol", self.protocol]].concat()
+    }
+
     /// What the simulator says, in milliseconds.
     fn predict(&self, ground: Ground<'_>, question: Question) -> Result<f64> {
         let times = FAULT_AT_MS.step_by(FAULT_STEP_MS);
@@ -177,7 +166,7 @@ impl Contestant {
         fs::write(&scenario, format!("at {at_ms}ms {verb} best\n"))?;
         let mut command = Command::new(ground.program);
         command
-            .arg("sim")
+            .args(["sim", self.protocol])
             .args(self.sim)
             .args(["--members", &MEMBERS.to_string(), "--delay", DELAY])
             .args(["--runs", "100", "--format", "json", "--until", "10s"])

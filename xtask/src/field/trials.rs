@@ -4,7 +4,7 @@ use rustix::process::Signal;
 
 use super::Options;
 use super::ground::{Ground, MEMBERS, PATIENCE};
-use super::measure::{milliseconds, now_ns};
+use super::measure::milliseconds;
 use super::spread::{self, Spread};
 use super::table::{Report, Verdict};
 use crate::Result;
@@ -126,11 +126,7 @@ pub(super) fn failover(ground: Ground<'_>, options: &[&str], fate: Fate) -> Resu
     let began = match fate {
         Fate::Killed => members.end(leader, Signal::KILL)?,
         Fate::Asked => members.signal(leader, Signal::TERM)?,
-        Fate::Isolated => {
-            let began = now_ns();
-            ground.hosts.isolate(leader)?;
-            began
-        }
+        Fate::Isolated => ground.hosts.isolate(leader)?,
     };
     let agreed = members.agree(&survivors, &survivors, PATIENCE);
     if fate == Fate::Isolated {

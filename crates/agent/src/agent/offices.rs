@@ -16,7 +16,7 @@ use crate::authority::occupancy::Occupancy;
 use crate::authority::quorum::{Disk, Quorum};
 use crate::authority::store::StoreError;
 use crate::authority::voter_file::{self, Vote, VoterFile};
-use crate::authority::{Authority, Clerk, Fence, Memory, StoreTerms, Word, Words};
+use crate::authority::{Authority, Clerk, Memory, StoreTerms, Word, Words};
 use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
 use crate::identity::member_id;
 
@@ -132,24 +132,25 @@ impl Offices {
     }
 }
 
-type Remember = Box<dyn FnMut(Fence) -> io::Result<()> + Send>;
-
 /// The highest fence that was ever seen of `group`, and how it is kept.
-fn remember(state: Option<&Path>, group: &str) -> Result<Memory<Remember>, String> {
+fn remember(state: Option<&Path>, group: &str) -> Result<Memory, String> {
     let Some(state) = state else {
-        let remember: Remember = Box::new(|_| Ok(()));
-        let highest = None;
-        return Ok(Memory { highest, remember });
+        return Ok(Memory::fleeting());
     };
-    let kept = std::fs::create_dir_all(state).map_err(|error| error.to_string());
+    let kept = std::fs::create_dir_all(state).map_err(|error| {
+        format!(
+            "{}: cannot be made a directory for the highest fence seen: {error}: name one on a disk that can be \
+             written (--state, or state = \"..\"), or none",
+            state.display()
+        )
+    });
     let guard = kept.and_then(|()| {
         FenceGuard::open(state.join(format!("{group}.fence"))).map_err(|error| error.to_string())
     })?;
     let highest = guard.highest().map_err(|error| error.to_string())?;
-    let remember: Remember = Box::new(move |fence| guard.check(fence).map_err(io::Error::other));
     Ok(Memory {
         highest: Some(highest),
-        remember,
+        remember: Box::new(move |fence| guard.check(fence).map_err(io::Error::other)),
     })
 }
 
@@ -157,7 +158,7 @@ fn remember(state: Option<&Path>, group: &str) -> Result<Memory<Remember>, Strin
 fn hire(
     store: &StoreKind,
     terms: StoreTerms,
-    memory: Memory<Remember>,
+    memory: Memory,
     group: usize,
     words: Words,
 ) -> Result<Clerk, String> {
@@ -208,4 +209,20 @@ fn rand_seed() -> [u8; 32] {
         seed[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }
     seed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::remember;
+
+    #[test]
+    fn where_no_fence_can_be_kept_it_is_said_where_and_what_to_do() {
+        // The file system of the kernel lets nobody make anything, root included.
+        let refused = remember(Some(Path::new("/sys/hustings/state")), "g").err();
+        let refused = refused.expect("nothing can be made there");
+        assert!(refused.starts_with("/sys/hustings/state: "), "{refused}");
+        assert!(refused.contains("--state"), "{refused}");
+    }
 }

@@ -92,7 +92,7 @@ pub(super) async fn run(
     loop {
         agent.flush();
         agent.tend_lifelines();
-        if let Some(ended) = agent.is_refused() {
+        if let Some(ended) = agent.end_as_a_namesake() {
             return Err(ended);
         }
         let due = agent.groups.iter().filter_map(Group::due).min();
@@ -146,7 +146,7 @@ pub(super) async fn run(
 async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(due) => {
-            let wait = StdDuration::from_nanos((due - clock::now()).0);
+            let wait = StdDuration::from(due - clock::now());
             tokio::time::sleep(wait.min(LONGEST_SLEEP)).await;
         }
         None => std::future::pending().await,
@@ -269,6 +269,11 @@ impl Loop {
                 self.flush();
                 let _ = done.send(());
             }
+            Control::FindHeir { group, name, found } => {
+                if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
+                    group.find_heir(now, name, found, &mut self.outbox);
+                }
+            }
             Control::Ask { group, request } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
                     group.ask_authority(now, request, &mut self.outbox);
@@ -308,10 +313,10 @@ impl Loop {
         }
     }
 
-    /// Somebody else goes by our name wherever we are a member.
-    fn is_refused(&self) -> Option<Ended> {
-        let refusals: Option<Vec<SocketAddr>> = self.groups.iter().map(Group::is_refused).collect();
-        let address = *refusals?.first()?;
+    /// Its end, if somebody else goes by our name wherever we are a member.
+    fn end_as_a_namesake(&self) -> Option<Ended> {
+        let others: Option<Vec<SocketAddr>> = self.groups.iter().map(Group::namesake).collect();
+        let address = *others?.first()?;
         Some(Ended::Namesake {
             member: self.config.name.clone(),
             address,
@@ -364,9 +369,8 @@ impl Loop {
 
     fn suspect(&mut self, now: Instant, refusal: Refusal) {
         let Refusal { whose, round_trip } = refusal;
-        let round_trip = Duration(u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX));
         let group = &mut self.groups[whose.group];
-        group.suspect(now, whose.leader, round_trip, &mut self.outbox);
+        group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
     }
 
     /// Somebody holds a member to be dead. If it is our leader we find out for ourselves, once, however many

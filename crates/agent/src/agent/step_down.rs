@@ -1,12 +1,96 @@
 //! To step down, where something has to be done first: a command that runs only while its member leads ends
 //! before another member may lead.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use hustings_protocol::{Duration, MemberId};
+use hustings_protocol::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Control;
+use super::{Control, NoSuchGroup};
+use crate::group::Heir;
+
+/// What became of tenure that was handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandedOver {
+    /// The heir has it.
+    Taken,
+    /// The heir has not said in time that it has it ([`TAKEN_WITHIN`](crate::group::TAKEN_WITHIN)), or there was
+    /// nothing left to hand over: unless it has, whom the election names gets the next.
+    Missed,
+}
+
+/// Why tenure is not handed over. Nothing was given up, and nothing was stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotHandedOver {
+    /// The agent is no member of the group.
+    #[error(transparent)]
+    NoSuchGroup(#[from] NoSuchGroup),
+    /// A store grants to whoever asks first, and an election names whom it likes.
+    #[error(
+        "group `{group}` has no voters, and only tenure that voters grant can be handed to somebody: name nobody, and \
+         whom the election names leads next"
+    )]
+    NoVoters {
+        /// Which group.
+        group: String,
+    },
+    /// Somebody else leads, or nobody.
+    #[error(
+        "this member, `{member}`, holds no tenure of group `{group}` to hand over: {}",
+        .holder.as_ref().map_or_else(
+            || "nobody is known to hold it".to_owned(),
+            |holder| format!("`{holder}` holds it, ask the agent there"),
+        )
+    )]
+    NoTenure {
+        /// Which group.
+        group: String,
+        /// This member.
+        member: String,
+        /// Who does, as far as this member knows.
+        holder: Option<String>,
+    },
+    /// It would not step down.
+    #[error("`{member}` is this member of group `{group}` itself: name another one: {}", list(.known))]
+    Itself {
+        /// Which group.
+        group: String,
+        /// This member.
+        member: String,
+        /// The others that it knows.
+        known: BTreeSet<String>,
+    },
+    /// Nobody goes by that name, or nobody who can hear this member.
+    #[error(
+        "no member of group `{group}` is known as `{heir}`, and nobody answers to that name: choose of those known: {}",
+        list(.known)
+    )]
+    Unknown {
+        /// Which group.
+        group: String,
+        /// The name.
+        heir: String,
+        /// The others that this member knows.
+        known: BTreeSet<String>,
+    },
+    /// The agent has ended, and holds nothing.
+    #[error("the agent has ended")]
+    Ended,
+}
+
+/// Of more names than this a few are told.
+const MOST_TOLD: usize = 20;
+
+fn list(names: &BTreeSet<String>) -> String {
+    let told: Vec<&str> = names.iter().take(MOST_TOLD).map(String::as_str).collect();
+    match names.len().saturating_sub(MOST_TOLD) {
+        0 if told.is_empty() => "nobody yet".to_owned(),
+        0 => told.join(", "),
+        more => format!("{}, and {more} more", told.join(", ")),
+    }
+}
 
 /// How many may wait. Each waits for the same, so more need not.
 const MOST_WAITING: usize = 16;
@@ -18,7 +102,7 @@ pub struct StepDown {
     pub(super) control: mpsc::Sender<Control>,
     pub(super) group: String,
     pub(super) span: Duration,
-    pub(super) heir: Option<MemberId>,
+    pub(super) heir: Option<Heir>,
     pub(super) done: oneshot::Sender<()>,
 }
 

@@ -42,19 +42,22 @@ use desk::{Act, Desk};
 const NAP: StdDuration = StdDuration::from_millis(200);
 
 /// The highest fence that a member has seen, and how it is kept.
-pub struct Memory<F> {
+pub struct Memory {
     /// The highest so far.
     pub highest: Option<Fence>,
     /// Keeps a higher one, on disk if it can: when it returns, it is kept.
-    pub remember: F,
+    pub remember: Remember,
 }
 
-impl Memory<fn(Fence) -> io::Result<()>> {
+/// How a fence is kept.
+pub type Remember = Box<dyn FnMut(Fence) -> io::Result<()> + Send>;
+
+impl Memory {
     /// The memory of a member without a disk: a restart forgets all.
     pub fn fleeting() -> Self {
         Self {
             highest: None,
-            remember: |_| Ok(()),
+            remember: Box::new(|_| Ok(())),
         }
     }
 }
@@ -72,35 +75,29 @@ impl Clerk {
     ///
     /// # Panics
     /// If no tokio runtime runs.
-    pub fn hire<F>(
+    pub fn hire(
         store: impl Store,
         terms: StoreTerms,
-        memory: Memory<F>,
+        memory: Memory,
         group: usize,
         words: Words,
-    ) -> Self
-    where
-        F: FnMut(Fence) -> io::Result<()> + Send + 'static,
-    {
-        Self::hire_by(clock::now, store, terms, memory, group, words)
+    ) -> Self {
+        Self::hire_by(clock::now, store, terms, memory, (group, words))
     }
 
-    fn hire_by<F>(
+    /// A clerk that goes by `clock`.
+    fn hire_by(
         clock: fn() -> Instant,
         store: impl Store,
         terms: StoreTerms,
-        memory: Memory<F>,
-        group: usize,
-        words: Words,
-    ) -> Self
-    where
-        F: FnMut(Fence) -> io::Result<()> + Send + 'static,
-    {
+        memory: Memory,
+        words: (usize, Words),
+    ) -> Self {
         let (requests, inbox) = mpsc::unbounded_channel();
         let (shown, cell) = watch::channel(None);
         let is_reachable = Arc::new(AtomicBool::new(true));
         let counter = Counter {
-            desk: Desk::new(clock, terms, memory.highest, shown, (group, words)),
+            desk: Desk::new(clock, terms, memory.highest, shown, words),
             inbox,
             is_reachable: Arc::clone(&is_reachable),
             remember: Arc::new(Mutex::new(memory.remember)),
@@ -138,12 +135,12 @@ impl Clerk {
 }
 
 /// Where requests and answers meet.
-struct Counter<F> {
+struct Counter {
     desk: Desk,
     inbox: mpsc::UnboundedReceiver<Request>,
     is_reachable: Arc<AtomicBool>,
     /// Shared with the thread that writes, which goes on when nobody waits for it any more.
-    remember: Arc<Mutex<F>>,
+    remember: Arc<Mutex<Remember>>,
 }
 
 /// How waiting for an answer ended.
@@ -155,10 +152,7 @@ enum Waited<T> {
     Overtaken,
 }
 
-impl<F> Counter<F>
-where
-    F: FnMut(Fence) -> io::Result<()> + Send + 'static,
-{
+impl Counter {
     async fn serve(mut self, mut store: impl Store) {
         loop {
             self.desk.look_at_the_clock();
@@ -202,7 +196,7 @@ where
         let deadline = self.desk.renewed_by(read_at);
         let waited = self.attend(Act::Renew, store.renew(), deadline).await;
         match self.answer(waited, store) {
-            Some(Ok(ttl)) => self.desk.on_renewed(read_at, span(ttl)),
+            Some(Ok(ttl)) => self.desk.on_renewed(read_at, ttl.into()),
             Some(Err(denied)) => self.desk.on_not_renewed(&denied),
             None => {} // it is asked for nothing of the kind any more
         }
@@ -250,7 +244,7 @@ where
             let nap = async {
                 match deadline == NEVER {
                     true => pending().await,
-                    false => tokio::time::sleep(NAP.min(StdDuration::from_nanos(left.0))).await,
+                    false => tokio::time::sleep(NAP.min(left.into())).await,
                 }
             };
             tokio::select! {
@@ -290,7 +284,7 @@ where
     }
 
     /// Remembers a fence on a thread of its own: a disk may take its time.
-    fn remember(&self, fence: Fence) -> impl Future<Output = io::Result<()>> + use<F> {
+    fn remember(&self, fence: Fence) -> impl Future<Output = io::Result<()>> + use<> {
         let remember = Arc::clone(&self.remember);
         let writing = tokio::task::spawn_blocking(move || {
             let mut remember = remember.lock().unwrap_or_else(PoisonError::into_inner);
@@ -317,8 +311,4 @@ fn written(waited: Waited<io::Result<()>>) -> Option<io::Result<()>> {
         Waited::Answered(written) => Some(written),
         Waited::TooLong | Waited::Overtaken => None,
     }
-}
-
-fn span(time: StdDuration) -> Duration {
-    Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }

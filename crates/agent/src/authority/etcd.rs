@@ -150,7 +150,7 @@ impl Etcd {
             next: 0,
             key: format!("/hustings/{}/tenure", terms.group),
             value: format!("{} {incarnation:016x}", terms.member),
-            ttl: Duration::from_nanos(terms.ttl.0),
+            ttl: terms.ttl.into(),
             line: None,
             lease: None,
             granted: Duration::ZERO,

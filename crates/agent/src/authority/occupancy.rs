@@ -1,4 +1,9 @@
 //! Whether work goes on that is done under tenure: tenure is not given up before it has stopped.
+//!
+//! Who gives tenure up first says that its member no longer leads, and then looks whether work goes on. Who begins
+//! work first counts it, and then looks whether the member leads. What is said of leadership is written and read under
+//! one lock. So whoever reads that the member leads has had the lock before the writer, and the writer, which looks
+//! later, sees the work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use hustings_protocol::config::ConfigError;
+use hustings_protocol::tenure::MOST_VOTERS;
 use hustings_protocol::{Duration, tenure};
 
+use super::check_name;
 use super::presets::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, DRIFT_PPM};
 use crate::authority::StoreTerms;
 use crate::authority::voter_file::Vote;
@@ -130,6 +132,27 @@ impl QuorumConfig {
             member,
             voters,
         }
+    }
+
+    /// Whether these can be the voters of a group: if not, what is wrong with them, and what to do.
+    pub(super) fn check_voters(&self) -> Result<(), String> {
+        const WHERE: &str = "--voters, or voters = [..]";
+        let count = self.voters.len();
+        if count.is_multiple_of(2) || count > MOST_VOTERS {
+            let names = self.voters.join(", ");
+            return Err(format!(
+                "{count} voters ({names}): name an odd number of them, 1 to {MOST_VOTERS} ({WHERE})"
+            ));
+        }
+        for (at, voter) in self.voters.iter().enumerate() {
+            check_name("voter", voter).map_err(|unfit| format!("{unfit} ({WHERE})"))?;
+            if self.voters[..at].contains(voter) {
+                return Err(format!(
+                    "voter `{voter}` is named twice: name each once ({WHERE})"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Whether `member` votes.

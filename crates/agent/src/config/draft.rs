@@ -329,6 +329,7 @@ impl Draft {
             | Unfit::CannotListen { group, .. }
             | Unfit::NotBuilt { group, .. }
             | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
+            Unfit::Voters { group, .. } => named(group).and_then(|group| place(&group.voters)),
             Unfit::SameTraceTwice { groups, .. } => {
                 named(&groups[1]).and_then(|group| place(&group.trace))
             }

@@ -76,14 +76,12 @@ pub fn parse(path: &Path, text: &str) -> Result<Draft, Complaint> {
         interface: table.text("interface", values::interface)?,
         http: table.text("http", values::http)?,
         insecure: table.flag("insecure")?,
-        state: table.text("state", |name| {
-            values::file(name).map(|name| beside(path).join(name))
-        })?,
+        state: table.file("state")?,
         ..Draft::default()
     };
     for (group, span) in groups(&table)? {
         let table = Table::new(path, text, group, span);
-        let group = read_group(path, &table, &mut draft.warnings)?;
+        let group = read_group(&table, &mut draft.warnings)?;
         draft.groups.push(group);
     }
     Ok(draft)
@@ -126,11 +124,7 @@ fn groups<'t>(table: &Table<'t>) -> Result<Groups<'t>, Complaint> {
     })
 }
 
-fn read_group(
-    path: &Path,
-    table: &Table<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<GroupDraft, Complaint> {
+fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraft, Complaint> {
     table.refuse_unknown(GROUP_FIELDS, |name| {
         let is_agents = AGENT_FIELDS.iter().any(|field| field.name == name);
         is_agents.then_some("it belongs above the first [[group]]")
@@ -140,7 +134,7 @@ fn read_group(
         return Err(table.complain(what.to_owned()));
     };
     Ok(GroupDraft {
-        keys: read_group_keys(path, table, warnings)?,
+        keys: read_group_keys(table, warnings)?,
         priority: table.whole("priority")?,
         campaign: table.flag("campaign")?,
         protocol: table.text("protocol", str::parse)?,
@@ -159,29 +153,19 @@ fn read_group(
         voters: table.texts("voters", values::voter)?,
         etcd: table.texts("etcd", values::endpoint)?,
         etcd_user: table.text("etcd-user", values::login)?,
-        etcd_ca: table.text("etcd-ca", |name| {
-            values::file(name).map(|name| beside(path).join(name))
-        })?,
+        etcd_ca: table.file("etcd-ca")?,
         postgres: table.text("postgres", values::postgres)?,
         era: table.whole("era")?,
         ttl: table.text("ttl", values::ttl)?,
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,
-        trace: table.text("trace", |name| {
-            values::file(name).map(|name| beside(path).join(name))
-        })?,
+        trace: table.file("trace")?,
         ..GroupDraft::new(name)
     })
 }
 
-/// Where the files are that the one at `path` names.
-fn beside(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new(""))
-}
-
 /// `key`, `keys` or `key-file`: one of them, or none.
 fn read_group_keys(
-    path: &Path,
     table: &Table<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Written<Vec<Key>>>, Complaint> {
@@ -200,7 +184,7 @@ fn read_group_keys(
     {
         return Err(table.complain_in(*place, "keys = []: give one key or more".to_owned()));
     }
-    let file = table.text("key-file", |name| read_keys(&beside(path).join(name)))?;
+    let file = table.text("key-file", |name| read_keys(&table.beside(name)))?;
     let file = file.map(|Written { value, place }| {
         warnings.extend(value.warning);
         let value = value.keys;

@@ -97,7 +97,11 @@ impl Group {
         self.hello(now, out);
     }
 
+    /// Keeps a list of members from now on, unless it does already.
     fn begin_membership(&mut self, now: Instant, out: &mut Outbox) {
+        if self.membership.is_some() {
+            return;
+        }
         let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
         let membership = Membership::new(&sender, self.me.merit);
         self.membership = Some(membership);
@@ -200,9 +204,7 @@ impl Group {
                 frame.sender.name,
                 self.reach
             );
-            if self.membership.is_none() {
-                self.begin_membership(now, out);
-            }
+            self.begin_membership(now, out);
         }
     }
 
@@ -214,9 +216,7 @@ impl Group {
         alone: bool,
         out: &mut Outbox,
     ) {
-        if self.membership.is_none() {
-            self.begin_membership(now, out); // it cannot do without
-        }
+        self.begin_membership(now, out); // it cannot do without
         if let Some(membership) = &mut self.membership
             && (alone || !membership.knows(sender))
         {
@@ -231,9 +231,7 @@ impl Group {
         bytes: &[u8],
         out: &mut Outbox,
     ) {
-        if self.membership.is_none() {
-            self.begin_membership(now, out);
-        }
+        self.begin_membership(now, out);
         if let Some(membership) = &mut self.membership
             && membership.hear(now, from, bytes).is_err()
         {

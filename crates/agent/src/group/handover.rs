@@ -1,26 +1,165 @@
 //! Tenure is handed to a named member. The election is told only when that one has it: whom it names then comes too
 //! late, and waits.
+//!
+//! Nothing is given up for somebody who does not exist. A member that only follows may never have been heard here, so
+//! whoever is not known is looked for first.
 
+use std::collections::BTreeSet;
+
+use hustings_protocol::tenure::Fence;
 use hustings_protocol::{Duration, Instant, MemberId};
+use tokio::sync::oneshot;
 
 use super::{Group, Outbox};
+use crate::agent::{HandedOver, NotHandedOver};
+use crate::authority::Authority;
 use crate::frame::Body;
+use crate::identity::member_id;
+use crate::membership::Membership;
 
 /// An heir that is there has tenure by then: a few round trips, and a write to each voter's disk.
-const TAKEN_WITHIN: Duration = Duration::from_millis(250);
+pub const TAKEN_WITHIN: Duration = Duration::from_millis(250);
 
-/// A member that has handed its tenure over, and still leads the election.
+/// Who is there and is looked for has answered by then, though a call or two were lost.
+const FOUND_WITHIN: Duration = Duration::from_millis(250);
+const SEEK_EVERY: Duration = Duration::from_millis(50);
+
+/// Who is to have tenure, and whom to tell whether it has it. Dropped untold: it has not.
+#[derive(Debug)]
+pub(crate) struct Heir {
+    pub(crate) id: MemberId,
+    pub(crate) told: oneshot::Sender<HandedOver>,
+}
+
+/// A member that hands its tenure over, and still leads the election.
 #[derive(Debug)]
 pub(super) struct Handover {
-    heir: MemberId,
+    heir: Heir,
+    /// What is handed over: the heir's is higher.
+    fence: Fence,
     /// For how long it steps down when the heir has it, or does not come.
     span: Duration,
-    until: Instant,
+    /// None while this member's work goes on, and tenure is kept.
+    until: Option<Instant>,
 }
 
 impl Handover {
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn due(&self) -> Option<Instant> {
         self.until
+    }
+}
+
+/// Somebody who is to be an heir, and was never heard.
+#[derive(Debug)]
+pub(super) struct Sought {
+    name: String,
+    id: MemberId,
+    again_at: Instant,
+    until: Instant,
+    found: oneshot::Sender<Result<MemberId, NotHandedOver>>,
+}
+
+impl Sought {
+    pub(super) fn due(&self) -> Instant {
+        self.again_at.min(self.until)
+    }
+}
+
+// Before anything is given up.
+impl Group {
+    /// Tells whether tenure can be handed to the member called `name`: at once, or when it was looked for.
+    pub(crate) fn find_heir(
+        &mut self,
+        now: Instant,
+        name: String,
+        found: oneshot::Sender<Result<MemberId, NotHandedOver>>,
+        out: &mut Outbox,
+    ) {
+        let id = member_id(&name);
+        let verdict = match self.refuse_handover(id) {
+            Some(refusal) => Err(refusal),
+            None if self.names().contains(&name) => Ok(id),
+            None => {
+                self.sought.push(Sought {
+                    name,
+                    id,
+                    again_at: now,
+                    until: now + FOUND_WITHIN,
+                    found,
+                });
+                self.pass_sought(now, out);
+                return;
+            }
+        };
+        // Whoever asked may have gone meanwhile.
+        let _ = found.send(verdict);
+    }
+
+    fn refuse_handover(&self, heir: MemberId) -> Option<NotHandedOver> {
+        let (group, member) = (self.config.name.clone(), self.member.clone());
+        if !matches!(self.tenancy.authority, Authority::Quorum(_)) {
+            return Some(NotHandedOver::NoVoters { group });
+        }
+        if heir == self.me.id {
+            let known = self.names();
+            return Some(NotHandedOver::Itself {
+                group,
+                member,
+                known,
+            });
+        }
+        if self.tenancy.fence().is_none() {
+            let holder = self.tenancy.holder();
+            return Some(NotHandedOver::NoTenure {
+                group,
+                member,
+                holder: holder.map(|(id, _)| self.describe(id).name),
+            });
+        }
+        None
+    }
+
+    /// The members that this one knows of, whether or not they are there: it has heard them, was told of them by
+    /// others, or has them for voters.
+    fn names(&self) -> BTreeSet<String> {
+        let heard = self.peers.iter().map(|(_, peer)| peer.name.clone());
+        let listed = self.membership.iter().flat_map(Membership::candidates);
+        let listed = listed.map(|it| self.describe(it.id).name);
+        let voters = self.tenancy.voters.iter().map(|it| it.name.clone());
+        let mut names: BTreeSet<String> = heard.chain(listed).chain(voters).collect();
+        names.remove(&self.member);
+        names
+    }
+
+    /// Somebody is looked for, perhaps this member: who answers is known from then on.
+    pub(super) fn on_seek(&mut self, from: MemberId, whom: MemberId, call: u64, out: &mut Outbox) {
+        if let (true, Some(address)) = (whom == self.me.id, self.address_of(from)) {
+            self.on_knock(address, call, out);
+        }
+    }
+
+    /// Calls those who are looked for again, and tells who has been found.
+    pub(super) fn pass_sought(&mut self, now: Instant, out: &mut Outbox) {
+        for mut sought in std::mem::take(&mut self.sought) {
+            let verdict = match self.peers.get(sought.id) {
+                Some(_) => Ok(sought.id),
+                None if sought.until <= now => Err(NotHandedOver::Unknown {
+                    group: self.config.name.clone(),
+                    heir: sought.name,
+                    known: self.names(),
+                }),
+                None => {
+                    if sought.again_at <= now {
+                        sought.again_at = now + SEEK_EVERY;
+                        self.broadcast(now, &Body::Seek { whom: sought.id }, out);
+                    }
+                    self.sought.push(sought);
+                    continue;
+                }
+            };
+            // Whoever asked may have gone meanwhile.
+            let _ = sought.found.send(verdict);
+        }
     }
 }
 
@@ -29,17 +168,33 @@ impl Group {
         &mut self,
         now: Instant,
         span: Duration,
-        heir: MemberId,
+        heir: Heir,
+        fence: Fence,
         out: &mut Outbox,
     ) {
+        self.tenancy.heir = Some(heir.id);
         self.handover = Some(Handover {
             heir,
+            fence,
             span,
-            until: now + TAKEN_WITHIN,
+            until: None,
         });
-        self.tenancy.heir = Some(heir);
-        self.broadcast(now, &Body::HandsOver { to: heir }, out);
         self.resign_tenure(now, out);
+    }
+
+    /// Tenure is given up now: from now on it is the heir's to take.
+    pub(super) fn begin_handover(&mut self, now: Instant, to: MemberId, out: &mut Outbox) {
+        if let Some(handover) = &mut self.handover {
+            handover.until = Some(now + TAKEN_WITHIN);
+        }
+        self.broadcast(now, &Body::HandsOver { to }, out);
+    }
+
+    /// This member takes no part any more: whoever waits for an heir waits in vain.
+    pub(super) fn forget_handover(&mut self) {
+        self.handover = None;
+        self.tenancy.heir = None;
+        self.sought.clear();
     }
 
     /// Tenure is about to be free, but not for this member, unless it is the heir.
@@ -48,19 +203,34 @@ impl Group {
     }
 
     /// Somebody holds tenure: is it the heir?
-    pub(super) fn note_heir(&mut self, now: Instant, holder: MemberId, out: &mut Outbox) {
-        if let Some(handover) = self.handover.take_if(|it| it.heir == holder) {
+    pub(super) fn note_heir(
+        &mut self,
+        now: Instant,
+        holder: MemberId,
+        fence: Fence,
+        out: &mut Outbox,
+    ) {
+        // With a lower fence it tells of what it held before.
+        let is_it = |it: &mut Handover| it.heir.id == holder && it.fence < fence;
+        if let Some(handover) = self.handover.take_if(is_it) {
+            // Whoever wished it may have gone.
+            let _ = handover.heir.told.send(HandedOver::Taken);
             self.step_down(now, handover.span, None, out);
         }
     }
 
+    /// The heir has had its time, or what was kept for it until the work has stopped is lost.
     pub(super) fn pass_handover(&mut self, now: Instant, out: &mut Outbox) {
-        if let Some(handover) = self.handover.take_if(|it| it.until <= now) {
+        let is_lost = self.tenancy.authority.holds(now).is_none();
+        let is_over = |it: &mut Handover| it.until.map_or(is_lost, |until| until <= now);
+        if let Some(handover) = self.handover.take_if(is_over) {
             tracing::warn!(
                 "group `{}`: `{}` did not take tenure over: whom the election names gets the next",
                 self.config.name,
-                self.describe(handover.heir).name
+                self.describe(handover.heir.id).name
             );
+            let _ = handover.heir.told.send(HandedOver::Missed);
+            self.tenancy.heir = None;
             self.step_down(now, handover.span, None, out);
         }
     }

@@ -90,8 +90,15 @@ impl Muster {
             && self.backing.is_some_and(has_counted)
             && contest.held.values().any(|word| has_counted(word.backing))
         {
-            contest.holds_until = contest.holds_until.map(|until| until.min(now));
+            contest.let_go(now);
         }
+    }
+}
+
+impl Contest {
+    /// What rivals said need not be held back any longer.
+    fn let_go(&mut self, now: Instant) {
+        self.holds_until = self.holds_until.map(|until| until.min(now));
     }
 }
 
@@ -131,8 +138,8 @@ impl Group {
 
     /// This member said something to all.
     pub(super) fn note_own_word(&mut self, message: &[u8]) {
-        if let Some(muster) = &mut self.muster
-            && self.nominee == Some(self.me.id)
+        if self.is_nominee()
+            && let Some(muster) = &mut self.muster
         {
             muster.backing = self.seat.backing(message);
         }
@@ -199,8 +206,10 @@ impl Group {
 
     /// Our leader wants to know who follows it.
     pub(super) fn on_muster(&mut self, now: Instant, from: MemberId, call: u64, within: Duration) {
-        let is_leader = self.leader_elsewhere().is_some_and(|(id, _)| id == from);
-        if let Some(muster) = self.muster.as_mut().filter(|_| is_leader) {
+        if !self.follows(from) {
+            return;
+        }
+        if let Some(muster) = &mut self.muster {
             // Not all at once: each in its own moment.
             let within = within.min(muster.announce);
             let moment = Duration((self.me.id.0 ^ call) % within.0.max(1));
@@ -210,10 +219,12 @@ impl Group {
 
     /// Our leader follows a rival: nobody need wait for its word.
     pub(super) fn on_give_way(&mut self, now: Instant, from: MemberId) {
-        let is_leader = self.leader_elsewhere().is_some_and(|(id, _)| id == from);
-        let muster = self.muster.as_mut().filter(|_| is_leader);
+        if !self.follows(from) {
+            return;
+        }
+        let muster = self.muster.as_mut();
         if let Some(contest) = muster.and_then(|it| it.contest.as_mut()) {
-            contest.holds_until = contest.holds_until.map(|until| until.min(now));
+            contest.let_go(now);
         }
     }
 

@@ -71,10 +71,7 @@ impl Group {
         let Some(suspicion) = self.suspicion.take_if(|it| it.until <= now) else {
             return;
         };
-        if self
-            .leader_elsewhere()
-            .is_some_and(|(id, _)| id == suspicion.of)
-        {
+        if self.follows(suspicion.of) {
             tracing::info!("group `{}`: the leader's process is dead", self.config.name);
             self.bury(now, suspicion.of, out);
         }

@@ -6,6 +6,7 @@
 //! user is told that it does not lead, and when the user's work has stopped, tenure is given up. Until then
 //! it lasts, or another would begin too early.
 
+mod lists;
 mod status;
 
 use std::collections::VecDeque;
@@ -24,6 +25,7 @@ use crate::authority::{Authority, Word};
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::seal::Rejected;
+use lists::OtherLists;
 pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 
 /// How often a holder says so, and for how long that counts.
@@ -70,6 +72,7 @@ pub(super) struct Tenancy {
     pub(super) voters: Vec<Voter>,
     pub(super) promptness: Promptness,
     pub(super) refusals: VecDeque<Refusal>,
+    other_lists: OtherLists,
     last_words: watch::Sender<LastWords>,
     /// What the last words are made of: they are made anew when it changes.
     worded: Option<(u64, Message)>,
@@ -119,6 +122,7 @@ impl Tenancy {
             waits: None,
             promptness: Promptness::default(),
             refusals: VecDeque::new(),
+            other_lists: OtherLists::default(),
             last_words: watch::Sender::default(),
             worded: None,
         }
@@ -220,7 +224,10 @@ impl Group {
         if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
             self.tenancy.is_leaving = false;
             let request = match self.tenancy.heir.take() {
-                Some(to) => Request::Transfer { to },
+                Some(to) => {
+                    self.begin_handover(now, to, out);
+                    Request::Transfer { to }
+                }
                 None => Request::Release,
             };
             self.ask_authority(now, request, out);
@@ -235,8 +242,8 @@ impl Group {
         message: &[u8],
         out: &mut Outbox,
     ) {
-        if voters != self.tenancy.authority.voters_id() {
-            self.hear_other_voters(sender);
+        if !self.shares_voters(sender, voters) {
+            self.counters.other_voters += 1;
             return;
         }
         let mut voters = self.tenancy.voters.iter_mut();
@@ -257,18 +264,6 @@ impl Group {
             Err(why) => self.counters.reject(why),
         }
         self.note_who_waits(now, sender.id, message, out);
-    }
-
-    /// Members with different lists of voters must not add their votes up.
-    fn hear_other_voters(&mut self, sender: &Sender<'_>) {
-        self.counters.other_voters += 1;
-        if self.counters.other_voters.is_power_of_two() {
-            tracing::error!(
-                "group `{}`: `{}` has another list of voters, or another authority: none of its words about tenure counts here; give all members the same",
-                self.config.name,
-                sender.name
-            );
-        }
     }
 
     /// A nominee that a voter refused waits until the holder's time is over. If that one gives tenure up before, it
@@ -323,9 +318,9 @@ impl Group {
 
     /// Somebody has come up, and should know who holds.
     pub(super) fn tell_newcomer(&mut self, address: SocketAddr, out: &mut Outbox) {
-        if let Some(Fence(fence)) = self.tenancy.fence {
-            let lasts_ns = TOLD_FOR.0;
-            self.send(Route::To(address), &Body::Holds { fence, lasts_ns }, out);
+        if let Some(fence) = self.tenancy.fence {
+            let holds = self.holds(fence, TOLD_FOR);
+            self.send(Route::To(address), &holds, out);
         }
     }
 
@@ -455,11 +450,8 @@ impl Group {
             (_, Some(_)) => self.tell_all(now, out),
             (Some(fence), None) => {
                 self.tenancy.tell_at = None;
-                let body = Body::Holds {
-                    fence: fence.0,
-                    lasts_ns: 0,
-                };
-                self.broadcast(now, &body, out);
+                let held = self.holds(fence, Duration::ZERO);
+                self.broadcast(now, &held, out);
             }
             (None, None) => {}
         }
@@ -468,10 +460,18 @@ impl Group {
     /// Tells all others that this member holds.
     fn tell_all(&mut self, now: Instant, out: &mut Outbox) {
         self.tenancy.tell_at = None;
-        if let Some(Fence(fence)) = self.tenancy.fence {
+        if let Some(fence) = self.tenancy.fence {
             self.tenancy.tell_at = Some(now + TELL_EVERY);
-            let lasts_ns = TOLD_FOR.0;
-            self.broadcast(now, &Body::Holds { fence, lasts_ns }, out);
+            let holds = self.holds(fence, TOLD_FOR);
+            self.broadcast(now, &holds, out);
+        }
+    }
+
+    fn holds(&self, Fence(fence): Fence, lasts: Duration) -> Body<'static> {
+        Body::Holds {
+            fence,
+            lasts_ns: lasts.0,
+            voters: self.tenancy.authority.voters_id(),
         }
     }
 

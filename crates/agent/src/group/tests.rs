@@ -1,5 +1,6 @@
 //! Members in a network that is only told of: no socket, no clock.
 
+mod handover;
 mod tenancy;
 
 use std::net::SocketAddr;
@@ -429,7 +430,7 @@ fn a_namesake_is_refused_and_the_first_is_still_heard() {
             let before = field.changes(&ALL[..3]);
             field.enter_as(&name(copied), protocol, 0, others, 0);
             field.run(Duration::from_secs(10));
-            assert!(field.members[3].is_refused().is_some());
+            assert!(field.members[3].namesake().is_some());
             assert_eq!(
                 field.agreed(&ALL[..3]),
                 Some(leader),
@@ -445,6 +446,54 @@ fn a_namesake_is_refused_and_the_first_is_still_heard() {
             let rest: Vec<usize> = (0..3).filter(|it| *it != leader).collect();
             assert!(field.agreed(&rest).is_some(), "without {leader}");
         }
+    }
+}
+
+/// By its calendar the newcomer was here a day before, or comes a day later.
+#[test]
+fn of_two_namesakes_the_first_stays_whatever_calendars_say() {
+    const DAY: u64 = 86_400_000_000_000;
+    let today = Life::begin().0;
+    let bully = ProtocolConfig::Bully(bully::Config::field(DELAY * 10, Duration::from_secs(1)));
+    for protocol in [announcing(Takeover::Never), bully] {
+        for (copied, born) in [0, 1, 2]
+            .into_iter()
+            .flat_map(|it| [(it, today - DAY), (it, today + DAY)])
+        {
+            let mut field = Field::empty();
+            for _ in 0..3 {
+                field.enter(protocol, 0, &[], 0);
+            }
+            field.run(Duration::from_secs(5));
+            let leader = field.agreed(&ALL[..3]).expect("they agree");
+            let config = field.members[copied].config.clone();
+            let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
+            let port = address(3).port();
+            let mut twin = Group::new(config, &name(copied), port, field.now, None, nobody);
+            (twin.life, twin.born) = (Life(born), Life(born));
+            field.admit_member(twin, None, &[], 0);
+            field.run(Duration::from_secs(10));
+            let refused = field.members.iter().map(|it| it.namesake().is_some());
+            assert_eq!(refused.collect::<Vec<_>>(), [false, false, false, true]);
+            assert_eq!(field.agreed(&ALL[..3]), Some(leader), "{copied}");
+        }
+    }
+}
+
+/// Neither has been here for longer than a frame may take.
+#[test]
+fn of_two_namesakes_that_come_up_at_once_one_stays() {
+    for _ in 0..20 {
+        let mut field = Field::settled(Takeover::Never, &[0; 3]);
+        for _ in 0..2 {
+            field.enter_as("twin", announcing(Takeover::Never), 0, &[], 0);
+        }
+        field.run(Duration::from_secs(2));
+        let refused = field.members.iter().map(|it| it.namesake().is_some());
+        assert_eq!(
+            refused.collect::<Vec<_>>(),
+            [false, false, false, false, true]
+        );
     }
 }
 

@@ -49,8 +49,16 @@ impl Deadline {
 
     /// When whatever is left of a command is killed.
     pub(super) fn kill_at(self) -> Instant {
-        let margin = Duration(self.span.0 / 10).clamp(LEAST_MARGIN, GREATEST_MARGIN);
-        earlier(self.until, margin)
+        earlier(self.until, self.margin())
+    }
+
+    /// When somebody else must do it, if it has not been done.
+    pub(super) fn overdue_at(self) -> Instant {
+        earlier(self.until, Duration(self.margin().0 / 2))
+    }
+
+    fn margin(self) -> Duration {
+        Duration(self.span.0 / 10).clamp(LEAST_MARGIN, GREATEST_MARGIN)
     }
 }
 

@@ -29,11 +29,11 @@ pub enum Error {
     /// The agent cannot learn of signals, so it could not forward them.
     #[error("cannot listen for signals: {0}")]
     Signals(#[source] io::Error),
-    /// All that watched over the command were killed, so that nobody knows what it has left behind. Tenure must not be
-    /// given up: end the agent without a word, and it runs out.
+    /// All that watched over the command were killed, or do not end, so that nobody knows what it has left behind. Tenure
+    /// is not given up any more: end the agent, and it runs out.
     #[error(
-        "the command's watchers were killed, and something of it may still run: its tenure is not given up, it runs \
-         out; look for what is left, and kill it"
+        "nobody has seen the command end, and something of it may still run: its tenure is not given up, it runs out; \
+         look for what is left, and kill it"
     )]
     Unseen,
     /// Nobody says any more who leads: the command was stopped.

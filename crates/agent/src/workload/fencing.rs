@@ -57,11 +57,13 @@ impl Tenures {
     }
 
     /// Waits until tenure is held, with `fence` if that is known, and leaves time for a command that may take
-    /// `grace` to stop. It is not given up before what comes with it is dropped. May be dropped unfinished.
+    /// `grace` to stop. It is not given up before what comes with it is dropped. If its member no longer leads, by
+    /// `leads`, it may be given up at any moment, and nothing is granted. May be dropped unfinished.
     pub(super) async fn granted(
         &mut self,
         fence: Option<u64>,
         grace: Duration,
+        leads: impl Fn() -> bool,
     ) -> (Held, Occupation) {
         loop {
             // Before the look: what is seen then is not given up until the command has ended.
@@ -70,6 +72,7 @@ impl Tenures {
             if let Some((held, deadline)) = self.look(now)
                 && fence.is_none_or(|fence| fence == held.fence.0)
                 && now < deadline.stop_at(grace)
+                && leads()
             {
                 // The guardian of the next command has heard none of them.
                 self.fencing.last_words.mark_changed();
@@ -113,6 +116,8 @@ impl Tenures {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
+
     use super::*;
 
     const GRACE: Duration = Duration::from_secs(1);
@@ -140,9 +145,53 @@ mod tests {
     async fn may_start(tenures: &mut Tenures, fence: Option<u64>) -> bool {
         tokio::select! {
             biased;
-            _ = tenures.granted(fence, GRACE) => true,
+            _ = tenures.granted(fence, GRACE, || true) => true,
             () = std::future::ready(()) => false,
         }
+    }
+
+    /// An agent on another thread says that its member no longer leads, and gives tenure up if no work goes on: what is
+    /// granted meanwhile has either been seen by it, or is not granted.
+    #[test]
+    fn what_is_granted_while_a_member_stops_leading_is_not_given_up() {
+        for attempt in 0..2_000 {
+            let (authority, mut tenures) = member();
+            authority.send_replace(held(7, Duration::from_secs(600)));
+            let work = tenures.fencing.work.clone();
+            let (election, leads) = watch::channel(true);
+            let both = std::sync::Barrier::new(2);
+            let (is_given_up, is_granted) = std::thread::scope(|threads| {
+                let agent = threads.spawn(|| {
+                    both.wait();
+                    election.send_replace(false);
+                    !work.is_occupied()
+                });
+                both.wait();
+                let grant = std::pin::pin!(tenures.granted(None, GRACE, || *leads.borrow()));
+                let waker = std::task::Waker::noop();
+                let granted = grant.poll(&mut std::task::Context::from_waker(waker));
+                // Whatever was granted lives on until the agent has looked.
+                (agent.join().expect("it ends"), granted.is_ready())
+            });
+            assert!(!(is_given_up && is_granted), "attempt {attempt}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_member_that_no_longer_leads_is_granted_nothing_and_does_no_work() {
+        let (authority, mut tenures) = member();
+        authority.send_replace(held(7, Duration::from_secs(600)));
+        let work = tenures.fencing.work.clone();
+        let leads = || {
+            assert!(work.is_occupied(), "it is asked after the work was noted");
+            false
+        };
+        let is_granted = tokio::select! {
+            biased;
+            _ = tenures.granted(Some(7), GRACE, leads) => true,
+            () = std::future::ready(()) => false,
+        };
+        assert!(!is_granted && !work.is_occupied());
     }
 
     #[tokio::test]

@@ -1,9 +1,10 @@
 //! The guardian: the process that has the command for a child, adopts its orphans, and outlives none of them.
 //!
 //! Assumes   that the machine gives it a turn within the margin of [`Deadline`], and that nobody
-//!           stops (STOP) it
+//!           stops (STOP) it together with the agent, which else does its work
 //! Promises  nothing of the command is left when its tenure ends, whether or not the agent can say so;
-//!           the agent's last words are sent only when nothing of the command is left and the agent is dead
+//!           the agent's last words are sent only when nothing of the command is left and the agent is dead;
+//!           without a warden nothing of the command goes on: what a killed guardian leaves would be nobody's
 //!
 //! A machine that was suspended wakes up all its processes at once: the guardian kills a command whose tenure
 //! ended meanwhile as soon as it has its turn, and the command may have had one before. What the command says then
@@ -15,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use hustings_protocol::{Duration, Instant};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_process_death_signal};
 
 use super::deadline::Deadline;
 use super::launch::launch;
@@ -33,6 +34,7 @@ use crate::{clock, handover, obituary};
 struct Ears {
     vigil: Vigil,
     agent: Inbox<UnixStream>,
+    warden: Option<Pid>,
 }
 
 struct Guardian {
@@ -67,7 +69,13 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
         witness,
     } = handover::receive()?;
     let agent = Inbox::new(socket);
-    let mut ears = Ears { vigil, agent };
+    // Wakes the vigil, as the end of a child does.
+    set_parent_process_death_signal(Some(Signal::CHILD))?;
+    let mut ears = Ears {
+        vigil,
+        agent,
+        warden: getppid(),
+    };
     let Early {
         terms,
         passed,
@@ -146,6 +154,12 @@ impl Ears {
         Ok(())
     }
 
+    /// Whether nobody is left to obey, or nobody to clear up after this process.
+    fn are_left_alone(&self) -> bool {
+        // An orphan has another parent.
+        self.agent.has_ended || getppid() != self.warden
+    }
+
     /// Tells the agent. If it has ended, reading from it will say so.
     fn report(&mut self, report: Report) -> io::Result<()> {
         let line = format!("{report}\n");
@@ -165,7 +179,7 @@ impl Guardian {
             for line in ears.agent.arrived() {
                 self.on_line(&line);
             }
-            if ears.agent.has_ended {
+            if ears.are_left_alone() {
                 self.kill();
             }
             if self.on_time(clock::now()) {

@@ -5,7 +5,7 @@ use std::future::{Future, pending};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use hustings_protocol::{Duration as BootSpan, Instant as BootTime};
+use hustings_protocol::Instant as BootTime;
 use rustix::process::Signal;
 use tokio::sync::watch::error::RecvError;
 use tokio::sync::{mpsc, watch};
@@ -37,7 +37,8 @@ use crate::{Leadership, StepDown};
 /// With `fencing` the command runs only while tenure is held as well, and gets the fence of what is held. It starts
 /// when enough of the tenure is left. The guardian knows its end, and if that comes near without a renewal the command
 /// is told to stop and then killed, so that nothing of it is left at the end: even if this process is stopped,
-/// or hangs. A renewal that comes after the command was told to stop does not take that back; if the tenure goes
+/// or hangs. If the guardian is stopped or hangs, this process kills it, and the command with it: shortly before the
+/// tenure ends, or when the command was told to stop, a second after its grace. A renewal that comes after the command was told to stop does not take that back; if the tenure goes
 /// on, the command is started anew. If this process dies, and nothing is left of the command, the guardian sends the
 /// last words that it was given: then the tenure need not run out.
 ///
@@ -53,7 +54,8 @@ use crate::{Leadership, StepDown};
 ///
 /// `resign` is called under [`AtEnd::Resign`] when the command has ended: leadership is then expected to change.
 ///
-/// If the future is dropped, the command is killed.
+/// If the future is dropped, the command is killed. Tenure is not given up before somebody has seen that nothing is left
+/// of it: a thread waits for that.
 ///
 /// # Errors
 ///
@@ -190,8 +192,7 @@ impl<R: FnMut()> Supervisor<R> {
                 ControlFlow::Break(code) => return Ok(code),
             };
             let started = Instant::now();
-            let (cause, ending) = self.run_once(leadership, held).await?;
-            drop(work); // nothing of it is left: now tenure may be given up
+            let (cause, ending) = self.run_once(leadership, held, work).await?;
             let code = ending.code();
             info!(code, "the command has ended: {}", cause.in_words());
             match (cause, self.workload.at_end) {
@@ -225,11 +226,13 @@ impl<R: FnMut()> Supervisor<R> {
         leadership: &Leadership,
         span: Duration,
     ) -> ControlFlow<Option<u8>, Option<(Held, Occupation)>> {
-        let grace = span_of(self.workload.grace);
+        let grace = self.workload.grace.into();
+        let latest = self.leadership.clone();
+        let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
         let granted = async {
             sleep(span).await;
             match &mut self.tenures {
-                Some(tenures) => Some(tenures.granted(leadership.fence, grace).await),
+                Some(tenures) => Some(tenures.granted(leadership.fence, grace, leads).await),
                 None => None,
             }
         };
@@ -259,12 +262,12 @@ impl<R: FnMut()> Supervisor<R> {
         &mut self,
         leadership: &Leadership,
         held: Option<Held>,
+        work: Option<Occupation>,
     ) -> Result<(Cause, Ending), Error> {
-        let guard = Guard::start(&self.workload, leadership, held);
+        let guard = Guard::start(&self.workload, leadership, held, work);
         let mut guard = guard.map_err(Error::Guardian)?;
         let mut cause = Cause::Itself;
         let mut started = false;
-        let mut was_seen_to_end = false;
         let ended = loop {
             let runs_on = matches!(cause, Cause::Itself);
             tokio::select! {
@@ -279,10 +282,7 @@ impl<R: FnMut()> Supervisor<R> {
                         cause = Cause::Expired;
                     }
                     Some(Report::Expired) => {}
-                    Some(Report::Ended(ending)) => {
-                        was_seen_to_end = true;
-                        break Ok((cause, ending));
-                    }
+                    Some(Report::Ended(ending)) => break Ok((cause, ending)),
                     None if started => {
                         warn!("the command's guardian was killed, and the command with it");
                         break Ok((cause, Ending::killed_by(Signal::KILL)));
@@ -291,35 +291,34 @@ impl<R: FnMut()> Supervisor<R> {
                 },
                 over = tenure_over(&mut self.leadership, leadership), if runs_on => {
                     cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
-                    guard.order(Order::Stop(Signal::TERM)).await;
+                    guard.order(&Order::Stop(Signal::TERM));
                 }
                 change = changed(&mut self.tenures, held) => match change {
-                    Change::Until(until) => guard.order(Order::Until(until)).await,
-                    Change::LastWords(words) => guard.order(Order::LastWords(words)).await,
+                    Change::Until(until) => guard.order(&Order::Until(until)),
+                    Change::LastWords(words) => guard.order(&Order::LastWords(words)),
                     Change::Over if runs_on => {
                         cause = Cause::Expired;
-                        guard.order(Order::Stop(Signal::TERM)).await;
+                        guard.order(&Order::Stop(Signal::TERM));
                     }
                     Change::Over => {}
                 },
                 Some(step_down) = self.step_downs.recv(), if runs_on => {
                     info!("stepping down: the command is stopped first");
                     cause = Cause::SteppingDown(step_down);
-                    guard.order(Order::Stop(Signal::TERM)).await;
+                    guard.order(&Order::Stop(Signal::TERM));
                 }
                 signal = self.signals.next() => {
                     let stops = signal == Signal::TERM || signal == Signal::INT;
                     if stops {
                         cause = Cause::Asked;
-                        guard.order(Order::Stop(signal)).await;
+                        guard.order(&Order::Stop(signal));
                     } else {
-                        guard.order(Order::Pass(signal)).await;
+                        guard.order(&Order::Pass(signal));
                     }
                 }
             }
         };
-        let none_left = guard.end().await.map_err(Error::Guardian)?;
-        if let (false, Some(tenures)) = (none_left || was_seen_to_end, &mut self.tenures) {
+        if let (false, Some(tenures)) = (guard.end().await, &mut self.tenures) {
             tenures.keep_last_words();
             return Err(Error::Unseen);
         }
@@ -364,11 +363,6 @@ async fn changed(tenures: &mut Option<Tenures>, held: Option<Held>) -> Change {
         (Some(tenures), Some(held)) => tenures.changed(held.fence).await,
         (None, _) | (_, None) => pending().await,
     }
-}
-
-/// A span as the boot clock has it.
-fn span_of(span: Duration) -> BootSpan {
-    BootSpan(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Waits for `event`, unless this member is to step down first, while no command runs.

@@ -2,8 +2,8 @@
 
 use std::time::Duration as StdDuration;
 
-use hustings_agent::authority::Request;
 use hustings_agent::authority::store::Store;
+use hustings_agent::authority::{Fence, Request};
 use hustings_agent::clock;
 use hustings_protocol::Duration;
 use tokio::time::timeout;
@@ -13,6 +13,7 @@ use crate::member::{
     ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
 };
 use crate::proxy::Proxy;
+use crate::watcher::Watcher;
 
 /// How long a tenure that is not released may be held up beyond its end: by a store that looks for what
 /// has expired now and then, by those who wait in doubt, and by a busy machine.
@@ -145,8 +146,7 @@ async fn late_answers_count_for_nothing(house: &impl House) {
     let group = Group::new(house, "late");
     let mut holder = group.member("anna").await;
     let fence = holder.acquire().await;
-    let late = StdDuration::from_nanos((ANSWER_WITHIN * 2).0);
-    holder.proxy.slow_answers(late);
+    holder.proxy.slow_answers((ANSWER_WITHIN * 2).into());
     holder.lost(fence).await;
     pass(TTL).await;
     assert_eq!(holder.held(), None, "a late grant was taken");
@@ -208,8 +208,7 @@ pub(crate) async fn killed<H: House>() {
             until(ends + TTL).await;
             assert!(members.iter().all(|it| it.held().is_none()));
         }
-        house.server().restart();
-        house.ready().await;
+        house.restart().await;
         if is_gone_for_long {
             let (next, higher) = first_to_gain(&mut members).await;
             assert!(higher > fence);
@@ -281,14 +280,8 @@ pub(crate) async fn restored<H: House>() {
     group.watcher.judge();
 }
 
-async fn held_by_one_of_three(
-    house: &impl House,
-) -> (
-    Vec<Member>,
-    crate::watcher::Watcher,
-    usize,
-    hustings_agent::authority::Fence,
-) {
+/// Three members and who watches them; which of them holds, and its fence.
+async fn held_by_one_of_three(house: &impl House) -> (Vec<Member>, Watcher, usize, Fence) {
     let group = Group::new(house, "faults");
     let mut members = three(&group).await;
     for member in &members {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::contract;
 use crate::house::House;
-use crate::member::{PATIENCE, terms};
+use crate::member::terms;
 use crate::process::{Home, Server, find_program, free_port};
 
 struct EtcdHouse {
@@ -64,15 +64,8 @@ impl House for EtcdHouse {
         house
     }
 
-    async fn ready(&self) {
-        let asked = async {
-            let mut client = self.client().await;
-            while client.get("ready", None).await.is_err() {
-                tokio::task::yield_now().await;
-            }
-        };
-        let ready = tokio::time::timeout(PATIENCE, asked).await;
-        ready.expect("etcd answers");
+    async fn answers(&self) -> bool {
+        self.client().await.get("ready", None).await.is_ok()
     }
 
     fn port(&self) -> u16 {
@@ -101,16 +94,14 @@ impl House for EtcdHouse {
     async fn copy(&mut self) {
         self.server.kill();
         copy_directory(&self.home.path("data"), &self.home.path("copy"));
-        self.server.restart();
-        self.ready().await;
+        self.restart().await;
     }
 
     async fn restore(&mut self) {
         self.server.kill();
         std::fs::remove_dir_all(self.home.path("data")).unwrap();
         std::fs::rename(self.home.path("copy"), self.home.path("data")).unwrap();
-        self.server.restart();
-        self.ready().await;
+        self.restart().await;
     }
 
     async fn litter(&self) -> Vec<String> {

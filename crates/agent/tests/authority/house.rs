@@ -1,17 +1,40 @@
 //! A real store to test against.
 
+use std::time::Duration;
+
 use hustings_agent::authority::StoreTerms;
 use hustings_agent::authority::store::Store;
 
+use crate::member::PATIENCE;
 use crate::process::Server;
+
+/// How often to ask a server that was started whether it answers.
+const ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// A store with one server, and what a person can do to it.
 pub(crate) trait House: Sized {
     /// Starts it, and waits until it answers.
     async fn open() -> Self;
 
-    /// Waits until it answers, after it was started again.
-    async fn ready(&self);
+    /// Whether it answers now.
+    async fn answers(&self) -> bool;
+
+    /// Waits until it answers, after it was started.
+    async fn ready(&self) {
+        let answered = async {
+            while !self.answers().await {
+                tokio::time::sleep(ASK_EVERY).await;
+            }
+        };
+        let ready = tokio::time::timeout(PATIENCE, answered).await;
+        ready.expect("a store that was started answers");
+    }
+
+    /// Starts it once more after it was killed, and waits until it answers.
+    async fn restart(&mut self) {
+        self.server().restart();
+        self.ready().await;
+    }
 
     fn port(&self) -> u16;
 

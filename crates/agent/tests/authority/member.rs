@@ -81,10 +81,10 @@ impl Member {
         let (sender, words) = mpsc::unbounded_channel();
         let remembered = Arc::new(Mutex::new(highest));
         let memory = Arc::clone(&remembered);
-        let remember = move |fence| {
+        let remember = Box::new(move |fence| {
             *memory.lock().unwrap() = Some(fence);
             Ok(())
-        };
+        });
         let memory = Memory { highest, remember };
         Self {
             name: terms.member.clone(),
@@ -165,7 +165,7 @@ pub(crate) async fn pass(time: Duration) {
 pub(crate) async fn until(moment: Instant) {
     while clock::now() < moment {
         let left = moment - clock::now();
-        tokio::time::sleep(StdDuration::from_nanos(left.0)).await;
+        tokio::time::sleep(left.into()).await;
     }
 }
 

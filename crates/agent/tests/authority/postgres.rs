@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use hustings_agent::authority::StoreTerms;
 use hustings_agent::authority::postgres::{Postgres, PostgresConfig, SCHEMA};
@@ -66,13 +65,9 @@ impl House for PostgresHouse {
             let program = find_program(name, "postgresql", programs());
             program.to_str().unwrap().to_owned()
         };
-        let as_nobody = |command: &[&str]| {
+        let as_nobody = |command: &[&str]| -> Vec<String> {
             let command = command.iter().map(|&it| it.to_owned());
-            nobody
-                .iter()
-                .cloned()
-                .chain(command)
-                .collect::<Vec<String>>()
+            nobody.iter().cloned().chain(command).collect()
         };
         let initdb = program("initdb");
         let make = [
@@ -109,14 +104,8 @@ impl House for PostgresHouse {
         house
     }
 
-    async fn ready(&self) {
-        let asked = async {
-            while self.connect().await.is_err() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let ready = tokio::time::timeout(PATIENCE, asked).await;
-        ready.expect("PostgreSQL answers");
+    async fn answers(&self) -> bool {
+        self.connect().await.is_ok()
     }
 
     fn port(&self) -> u16 {

@@ -151,14 +151,13 @@ pub(crate) fn as_nobody(home: &Path) -> Vec<String> {
         return Vec::new();
     }
     std::os::unix::fs::chown(home, Some(NOBODY), Some(NOBODY)).unwrap();
-    [
+    let setpriv = [
         "setpriv",
         "--reuid=65534",
         "--regid=65534",
         "--clear-groups",
-    ]
-    .iter()
-    .chain(&["--pdeathsig", "KILL"])
-    .map(|&it| it.to_owned())
-    .collect()
+        "--pdeathsig",
+        "KILL",
+    ];
+    setpriv.map(str::to_owned).to_vec()
 }

@@ -1,7 +1,7 @@
 //! An agent as a process of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use hustings_agent::clock;
 use hustings_protocol::{Duration as Span, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{PATIENCE, Voter, eventually, example, lines_of, pid};
+use crate::processes::{PATIENCE, Voter, eventually, example, lines_of, pid, state};
 
 /// A span that no test sees the end of.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
@@ -160,6 +160,20 @@ impl Agent {
         line.trim().to_owned()
     }
 
+    /// It has nothing to say to who tells it who leads, for so long.
+    pub(crate) fn answers_nothing(&mut self, span: Duration) {
+        self.listen_for(span);
+        let mut line = String::new();
+        let heard = self.socket.read_line(&mut line).map_err(|it| it.kind());
+        assert_eq!(heard, Err(ErrorKind::WouldBlock), "{line}");
+        self.listen_for(PATIENCE);
+    }
+
+    fn listen_for(&self, span: Duration) {
+        let timeout = self.socket.get_ref().set_read_timeout(Some(span));
+        timeout.expect("not zero, so allowed");
+    }
+
     /// The next line on standard output.
     pub(crate) fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("another line")
@@ -217,6 +231,12 @@ pub(crate) fn line(program: &Path) -> Command {
     let mut line = Command::new("env");
     line.arg("--default-signal").arg(program);
     line
+}
+
+/// Stops a process (STOP): it does nothing more.
+pub(crate) fn stop(pid: Pid) {
+    kill_process(pid, Signal::STOP).expect("it lives");
+    eventually(|| (state(pid)? == "T").then_some(()));
 }
 
 /// The agent's executable.

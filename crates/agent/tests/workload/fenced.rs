@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use hustings_agent::clock;
 use hustings_protocol::Instant;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::agent::{Agent, LONG, scratch};
-use crate::processes::{SHORT, TREE, assert_gone, eventually, lives, state};
+use crate::processes::{SHORT, TREE, assert_gone, eventually, lives, parent, state};
 
 /// What is left of a tenure that is to be seen the end of. Commands are up before it is cut down to this: on a busy host
 /// that may take longer.
@@ -71,6 +71,72 @@ fn nothing_is_left_when_a_tenure_ends_while_the_agent_is_stopped() {
         agent.hold(7, LONG);
         agent.pids::<3>();
     }
+}
+
+/// The command's guardian, and its warden if that is wished, are stopped.
+fn stop_watchers(command: Pid, both: bool) {
+    let guardian = parent(command);
+    let watchers = [guardian, parent(guardian)];
+    for watcher in &watchers[..1 + usize::from(both)] {
+        kill_process(*watcher, Signal::STOP).expect("it lives");
+        eventually(|| (state(*watcher)? == "T").then_some(()));
+    }
+}
+
+#[test]
+fn nothing_is_left_when_a_tenure_ends_while_the_guardian_is_stopped() {
+    for both in [false, true] {
+        let script = format!("echo $$; trap '' TERM; {TREE}");
+        let mut agent = Agent::holding("exit", LONG, &script);
+        let pids = agent.pids::<4>();
+        stop_watchers(pids[0], both);
+        let until = agent.hold(7, TENURE);
+        assert_gone_before(until, &pids);
+    }
+}
+
+#[test]
+fn a_stopped_guardian_does_not_keep_its_agent_from_stepping_down() {
+    for both in [false, true] {
+        let script = format!("echo $$; trap '' TERM; {TREE}");
+        let mut agent = Agent::holding("exit", SHORT, &script);
+        let pids = agent.pids::<4>();
+        stop_watchers(pids[0], both);
+        agent.tell("follow");
+        agent.is_silent(SHORT);
+        assert!(pids.iter().all(|pid| lives(*pid)), "it may be slow");
+        assert_gone(&pids);
+        agent.tell("lead 7");
+        let again = agent.pids::<4>();
+        stop_watchers(again[0], both);
+        agent.send(Signal::TERM);
+        assert_eq!(agent.code(), Some(137), "its command was killed");
+        assert_gone(&again);
+    }
+}
+
+/// It reads nothing, so that there is no room for more.
+#[test]
+fn a_guardian_that_does_not_hear_of_renewals_is_not_waited_for() {
+    let mut agent = Agent::holding("restart", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    stop_watchers(pids[0], false);
+    eventually(|| {
+        agent.hold(7, LONG);
+        (!lives(pids[0])).then_some(())
+    });
+    agent.pids::<4>();
+    assert!(!pids.iter().any(|pid| lives(*pid)));
+}
+
+#[test]
+fn a_stopped_guardian_does_not_keep_a_dropped_command_alive() {
+    let mut agent = Agent::holding("exit", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    stop_watchers(pids[0], true);
+    agent.tell("drop");
+    assert_eq!(agent.answer(), "free");
+    assert!(!pids.iter().any(|pid| lives(*pid)));
 }
 
 #[test]
@@ -158,5 +224,42 @@ fn another_tenure_is_for_another_command() {
         agent.hold(fence, LONG);
         agent.tell(&format!("lead {fence}"));
         assert_eq!(agent.line(), format!("up {fence}"));
+    }
+}
+
+/// The guardian is stopped for a while, so that it cannot kill the command at once.
+#[test]
+fn tenure_is_not_given_up_before_the_command_of_a_dropped_supervision_has_ended() {
+    let mut agent = Agent::holding("exit", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    let guardian = parent(pids[0]);
+    kill_process(guardian, Signal::STOP).expect("it lives");
+    eventually(|| (state(guardian)? == "T").then_some(()));
+    agent.tell("drop");
+    agent.answers_nothing(SHORT);
+    kill_process(guardian, Signal::CONT).expect("it lives");
+    assert_eq!(agent.answer(), "free");
+    assert!(!pids.iter().any(|pid| lives(*pid)));
+}
+
+/// What the command has started lives on, and nobody can know whether it has ended.
+#[test]
+fn tenure_is_not_given_up_if_nobody_has_seen_the_command_of_a_dropped_supervision_end() {
+    let mut agent = Agent::holding("exit", LONG, &format!("echo $$; {TREE}"));
+    let pids = agent.pids::<4>();
+    let guardian = parent(pids[0]);
+    let warden = parent(guardian);
+    for watcher in [warden, guardian] {
+        kill_process(watcher, Signal::STOP).expect("it lives");
+        eventually(|| (state(watcher)? == "T").then_some(()));
+    }
+    agent.tell("drop");
+    for watcher in [warden, guardian] {
+        kill_process(watcher, Signal::KILL).expect("it lives");
+    }
+    agent.answers_nothing(SHORT * 5);
+    for pid in pids {
+        // The command itself died with its guardian.
+        let _ = kill_process(pid, Signal::KILL);
     }
 }

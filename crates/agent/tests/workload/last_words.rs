@@ -11,7 +11,7 @@ use hustings_protocol::Duration;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::agent::{Agent, LONG, program};
+use crate::agent::{Agent, LONG, program, stop};
 use crate::processes::{
     PATIENCE, SHORT, TREE, Voter, assert_gone, eventually, lines_of, lives, parent, pid, state,
 };
@@ -94,6 +94,7 @@ fn an_agent_whose_guardian_and_warden_were_killed_gives_nothing_up() {
     let first = agent.pids::<4>();
     let guardian = parent(first[0]);
     let warden = parent(guardian);
+    stop(guardian); // or it would notice that it is alone
     for watcher in [warden, guardian] {
         kill_process(watcher, Signal::KILL).expect("it lives");
     }

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::agent::{Agent, LONG};
+use crate::agent::{Agent, LONG, stop};
 use crate::processes::{TREE, assert_gone, lives, parent};
 
 /// A command that does not end when asked, its descendants, and those who watch over it.
@@ -67,23 +67,38 @@ fn a_command_whose_guardian_was_killed_is_started_again_if_so_wished() {
     assert_gone(&again);
 }
 
+/// Else whoever killed the guardian later would leave behind what the command has started.
 #[test]
-fn the_guardian_carries_on_when_the_warden_is_killed() {
+fn nothing_survives_a_warden_that_is_killed() {
     let scene = Scene::set("exit");
     kill(scene.warden);
-    assert_gone(&[scene.warden]);
-    assert!(scene.command.iter().all(|pid| lives(*pid)));
-    kill(scene.agent.pid());
     assert_gone(&scene.command);
-    assert_gone(&[scene.guardian]);
+    assert_gone(&[scene.guardian, scene.warden]);
+    assert_eq!(
+        scene.agent.code(),
+        Some(137),
+        "as if the command had been killed"
+    );
+}
+
+#[test]
+fn a_command_whose_warden_was_killed_is_started_again_with_two_watchers_if_so_wished() {
+    let scene = Scene::set("restart");
+    kill(scene.warden);
+    let again = scene.agent.pids::<4>();
+    assert!(!scene.command.iter().any(|pid| lives(*pid)));
+    let guardian = parent(again[0]);
+    assert_eq!(parent(parent(guardian)), scene.agent.pid());
+    kill(guardian);
+    assert_gone(&again);
 }
 
 /// What the command has started is then beyond reach.
 #[test]
-fn a_command_dies_when_warden_and_guardian_are_killed() {
+fn a_command_dies_when_warden_and_guardian_are_killed_at_one_moment() {
     let scene = Scene::set("exit");
+    stop(scene.guardian);
     kill(scene.warden);
-    assert_gone(&[scene.warden]);
     kill(scene.guardian);
     assert_gone(&scene.command[..1]);
     for pid in &scene.command[1..] {

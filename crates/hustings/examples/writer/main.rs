@@ -120,7 +120,7 @@ impl Options {
         joining.bind = self.bind;
         if let (ProtocolConfig::Announce(config), Some(span)) = (&mut joining.protocol, self.listen)
         {
-            config.listen = Listen::For(hustings::protocol::Duration(span.as_nanos() as u64));
+            config.listen = Listen::For(span.into());
         }
         joining.fenced_by(&voters, self.ttl, &self.state)
     }
@@ -128,5 +128,5 @@ impl Options {
 
 fn span(text: &str) -> Result<Duration, hustings::protocol::DurationError> {
     let span: hustings::protocol::Duration = text.parse()?;
-    Ok(Duration::from_nanos(span.0))
+    Ok(span.into())
 }

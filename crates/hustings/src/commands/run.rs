@@ -56,8 +56,12 @@ const AFTER_HELP: &str = "\
 The command is started when this member has led for --settle, with HUSTINGS_GROUP and
 HUSTINGS_LEADER in its environment, and told to stop (TERM, then KILL) when it no longer
 leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these,
-and at `hustings step-down`, the command has ended before another member leads. Nothing that
-the command has started outlives it, or outlives a killed `hustings run`.
+and at `hustings step-down`, the command has ended before another member leads.
+
+Nothing that the command has started outlives it, or outlives a killed `hustings run`. Two
+processes see to it, hustings-warden and hustings-guard: if one of them is killed, the other
+kills the command with all that it has started. Beyond them is what lives on when both are
+killed at one moment, what has gained privileges, and what the command has had others start.
 
 With --voters leadership is fenced: the command runs only under tenure, is gone before its
 tenure ends, even if `hustings run` is stopped or hangs, and finds its fence in
@@ -94,8 +98,8 @@ impl Run {
         };
         let workload = Workload {
             command: self.command,
-            settle: Duration::from_nanos(self.settle.unwrap_or(established).0),
-            grace: Duration::from_nanos(self.grace.0),
+            settle: self.settle.unwrap_or(established).into(),
+            grace: self.grace.into(),
             at_end: match self.at_end {
                 Then::Exit => AtEnd::Exit,
                 Then::Resign => AtEnd::Resign,

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use clap::Args;
+use hustings_agent::group::TAKEN_WITHIN;
 use hustings_agent::http::STEP_DOWN_FOR;
 use hustings_protocol::Duration;
 
@@ -26,7 +27,7 @@ pub(crate) struct StepDown {
           value_parser = values::some_time)]
     span: Duration,
 
-    /// Hand tenure to this member, where voters grant it. Default: to whomever the election names
+    /// Hand tenure to this member; only where voters grant it. Default: to whomever the election names
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
 
@@ -36,7 +37,11 @@ pub(crate) struct StepDown {
 
 const AFTER_HELP: &str = "\
 Ends when the agent has stepped down. If it is that of `hustings run`, its command is stopped
-first, which takes as long as the command does, and at most its --grace.";
+first, which takes as long as the command does, and at most its --grace.
+
+With --to it ends when that member has tenure. If nobody goes by that name, or this member has no
+tenure of voters to hand over, it is refused, and nothing is given up. A member that is known but
+does not take it, since it is down, leaves it to whomever the election names: code 1.";
 
 /// Who still waits after this time is told what for.
 const TELL_AFTER: StdDuration = StdDuration::from_secs(1);
@@ -66,11 +71,19 @@ impl StepDown {
         let answered = tell_if_slow(&group);
         let answer = client.post(&path);
         drop(answered);
-        answer.map_err(|why| client.failure(why))?;
-        let printed = writeln!(
-            std::io::stdout(),
-            "group {group}: stepped down, and out of elections for {span}"
-        );
+        let answer = answer.map_err(|why| client.failure(why))?;
+        let mut done = format!("group {group}: stepped down, and out of elections for {span}");
+        match (answer["to"].as_str(), answer["taken"] == true) {
+            (Some(heir), true) => done += &format!("; `{heir}` has tenure"),
+            (Some(heir), false) => {
+                return Err(Failure::Failed(format!(
+                    "{done}, but `{heir}` has not said within {TAKEN_WITHIN} that it has tenure: unless it has, whom \
+                     the election names gets the next; see `hustings status`"
+                )));
+            }
+            (None, _) => {}
+        }
+        let printed = writeln!(std::io::stdout(), "{done}");
         printed.map_err(|error| Failure::output(&error))
     }
 }

@@ -1,7 +1,7 @@
 //! `hustings voter`: what a voter keeps on its disk.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use hustings_agent::agent::{Promised, Told};
 use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
-use hustings_agent::{Agent, AgentConfig, clock};
+use hustings_agent::{Agent, AgentConfig, Ended, clock};
 use hustings_fence::slots::OpenError;
 use hustings_protocol::tenure::Durable;
 use tokio::sync::mpsc;
@@ -102,15 +102,27 @@ struct Seat<'a> {
 impl<'a> Seat<'a> {
     fn of(config: &'a AgentConfig) -> Result<Self, Failure> {
         let [group] = &config.groups[..] else {
-            let what = "the file has several groups: choose one with --group";
-            return Err(Failure::Usage(what.to_owned()));
+            let names: Vec<&str> = config.groups.iter().map(|it| it.name.as_str()).collect();
+            return Err(Failure::Usage(format!(
+                "voters are seen to one group at a time, and the file has {}: choose one with --group",
+                names.join(", ")
+            )));
         };
-        let AuthorityConfig::Quorum(quorum) = &group.authority else {
-            let what = format!(
-                "group `{}` has no voters: name them with --voters, or voters = [..]",
-                group.name
-            );
-            return Err(Failure::Usage(what));
+        let quorum = match &group.authority {
+            AuthorityConfig::Quorum(quorum) => quorum,
+            AuthorityConfig::Nobody => {
+                return Err(Failure::Usage(format!(
+                    "group `{}` has no voters: name them with --voters, or voters = [..]",
+                    group.name
+                )));
+            }
+            AuthorityConfig::Store(store) => {
+                return Err(Failure::Usage(format!(
+                    "group `{}` has no voters: {} grants its tenure, and there is nothing to initialise here",
+                    group.name,
+                    store.store.name()
+                )));
+            }
         };
         let member = config.name.as_str();
         match &quorum.state {
@@ -121,7 +133,8 @@ impl<'a> Seat<'a> {
                 member,
             }),
             _ => Err(Failure::Usage(format!(
-                "this member, `{member}`, is no voter of group `{}`: its voters are {}",
+                "this member, `{member}`, is no voter of group `{}`: run this where one of them is ({}), or say by \
+                 --name which of them this is",
                 group.name,
                 quorum.voters.join(", ")
             ))),
@@ -137,14 +150,20 @@ impl<'a> Seat<'a> {
         self.quorum.vote(&self.group.name, self.member)
     }
 
+    /// Makes sure that there is a directory to keep a promise in.
+    fn prepare(&self) -> Result<(), Failure> {
+        std::fs::create_dir_all(self.state).map_err(|error| {
+            let state = self.state.display();
+            let remedy = remedy(&error);
+            Failure::Failed(format!(
+                "{state}: cannot be made a directory for what a voter promises: {error}: {remedy}"
+            ))
+        })
+    }
+
     fn reset(&self, durable: Durable) -> Result<(), Failure> {
-        let kept = std::fs::create_dir_all(self.state)
-            .map_err(|error| format!("{}: {error}", self.state.display()))
-            .and_then(|()| {
-                VoterFile::reset(self.state, self.vote(), durable)
-                    .map_err(|error| error.to_string())
-            });
-        kept.map_err(Failure::Failed)?;
+        let kept = VoterFile::reset(self.state, self.vote(), durable);
+        kept.map_err(|error| Failure::Failed(in_words(&error)))?;
         let path = voter_file::path(self.state, &self.group.name);
         print(&format!(
             "{}: voter `{}` of group `{}` begins at counter {}",
@@ -170,11 +189,18 @@ impl Init {
             Ok(_) => {}
             // What was promised among others is not this list's, nor may it be forgotten.
             Err(error @ VoterError::OtherVoters(_)) if self.era.is_none() => {
-                return Err(Failure::Failed(error.to_string()));
+                return Err(Failure::Failed(in_words(&error)));
             }
-            Err(VoterError::File(error @ OpenError::InUse { .. })) => {
-                return Err(Failure::Failed(error.to_string()));
-            }
+            // What cannot be read is not lost, and what is another's is not this voter's to forget.
+            Err(
+                error @ (VoterError::Another { .. }
+                | VoterError::File(
+                    OpenError::InUse { .. }
+                    | OpenError::Io { .. }
+                    | OpenError::NotOurs { .. }
+                    | OpenError::Another { .. },
+                )),
+            ) => return Err(Failure::Failed(in_words(&error))),
             // Of a new group there is none.
             Err(VoterError::File(OpenError::Missing { .. })) => {}
             Err(error) if self.new => {
@@ -184,6 +210,7 @@ impl Init {
             }
             Err(error) => say(&format!("found: {error}")),
         }
+        seat.prepare()?;
         let within = Duration::from_nanos(self.within.0);
         let needs_others = !self.new && self.era.is_none();
         let told = runtime()?.block_on(survey(&config, &seat, within, needs_others))?;
@@ -273,8 +300,11 @@ async fn survey(
         group.campaigns = group.protocol.elects_all(); // it only asks, where that can be
         group.trace = None;
     }
-    let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
-    let agent = Agent::start(config).await.map_err(|error| failed(&error))?;
+    let mut agent = Agent::start(config).await.map_err(|error| {
+        Failure::Failed(format!(
+            "{error}. This member's own agent must not run meanwhile: if it does, stop it"
+        ))
+    })?;
     let (answers, mut arriving) = mpsc::unbounded_channel();
     let within = match needs_others {
         true => within,
@@ -284,18 +314,78 @@ async fn survey(
     let deadline = clock::now() + within;
     let others = seat.quorum.voters.len() - 1;
     let mut told = BTreeMap::new();
-    while told.len() < others && clock::now() < deadline {
-        let asked = agent.handle().survey(&seat.group.name, &answers).await;
-        asked.map_err(|error| failed(&error))?;
-        while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await {
-            told.insert(voter, promised);
-            if told.len() == others {
-                break;
+    let handle = agent.handle().clone();
+    let asking = async {
+        while told.len() < others && clock::now() < deadline {
+            let asked = handle.survey(&seat.group.name, &answers).await;
+            asked.map_err(|error| Failure::Failed(error.to_string()))?;
+            // Goes on when all have answered: whoever goes by this member's name may be slower.
+            while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await
+            {
+                told.insert(voter, promised);
             }
         }
+        Ok(())
+    };
+    tokio::select! {
+        biased; // who runs has promised what is not in any file here
+        ended = agent.ended() => return Err(still_runs(ended)),
+        asked = asking => asked?,
     }
     agent.abort().await; // it was no member: there is nobody to say goodbye to
     Ok(told)
+}
+
+/// Why nobody could be asked.
+fn still_runs(ended: Result<(), Ended>) -> Failure {
+    Failure::Failed(match ended {
+        Err(Ended::Namesake { member, address }) => format!(
+            "the agent of `{member}` runs, at {address}: stop it, and run this again; if it is another member's, give \
+             one of the two another name (--name)"
+        ),
+        Err(error) => error.to_string(),
+        Ok(()) => "the other voters could not be asked: try again".to_owned(),
+    })
+}
+
+/// Why a voter's file cannot be used, and what to do about it.
+fn in_words(error: &VoterError) -> String {
+    let VoterError::File(file) = error else {
+        return error.to_string();
+    };
+    match file {
+        OpenError::Missing { path } => format!(
+            "{}: no such file: this voter was never initialised, or its disk was lost: see `hustings voter init --help` \
+             for what to do in which case",
+            path.display()
+        ),
+        OpenError::InUse { path } => format!(
+            "{}: is in use: stop the agent of this member first, or whoever else has it open",
+            path.display()
+        ),
+        OpenError::Io { path, source } => {
+            let remedy = remedy(source);
+            format!("{}: {source}: {remedy}", path.display())
+        }
+        OpenError::Truncated { .. } | OpenError::Damaged { .. } => {
+            format!("{file}, with `hustings voter init`")
+        }
+        _ => file.to_string(), // says what to do by itself
+    }
+}
+
+/// What to do when the file system refuses.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "run this as the user that runs the agent, and let that one write there, or name another directory \
+             (--state, or state = \"..\")"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "something on that path is a file: name a directory (--state, or state = \"..\")"
+        }
+        _ => "name a directory on a disk that can be written (--state, or state = \"..\")",
+    }
 }
 
 impl Show {
@@ -304,7 +394,7 @@ impl Show {
         let seat = Seat::of(&config)?;
         let durable = seat
             .open()
-            .map_err(|error| Failure::Failed(error.to_string()))?;
+            .map_err(|error| Failure::Failed(in_words(&error)))?;
         print(&format!(
             "voter `{}` of group `{}`: promised counter {}, granted {} at most",
             seat.member, seat.group.name, durable.counter, durable.longest_ttl
@@ -313,5 +403,5 @@ impl Show {
 }
 
 fn print(line: &str) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "{line}").map_err(|error| Failure::output(&error))
+    writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
 }

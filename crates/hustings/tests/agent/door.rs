@@ -39,6 +39,7 @@ fn only_programs_of_this_host_get_in_and_errors_say_why() {
     let http = alpha.http();
     let step_down = format!("POST /v1/groups/{group}/step-down?for=1h HTTP/1.1");
     let for_nothing = format!("POST /v1/groups/{group}/step-down?for=5 HTTP/1.1");
+    let to_another = format!("POST /v1/groups/{group}/step-down?to=beta HTTP/1.1");
     let get_step_down = format!("GET /v1/groups/{group}/step-down HTTP/1.1");
     let leader = format!("GET /v1/groups/{group}/leader HTTP/1.1");
     let allowed = "Hustings-Request: 1";
@@ -66,6 +67,11 @@ fn only_programs_of_this_host_get_in_and_errors_say_why() {
             ][..],
             404,
             "no member of group `x`",
+        ),
+        (
+            &[to_another.as_str(), "Host: localhost", allowed][..],
+            409,
+            "has no voters, and only tenure that voters grant can be handed to somebody",
         ),
         (
             &[get_step_down.as_str(), "Host: localhost"][..],

@@ -128,7 +128,17 @@ fn who_cannot_vote_or_be_granted_anything_is_told() {
         outcome.said
     };
     assert!(wrong("--name a", "--name z").contains("no voter of group"));
-    assert!(wrong("a,b,c", "a,b,c,d").contains("odd number"));
+    let even = wrong("a,b,c", "a,b,c,d");
+    let said =
+        "4 voters (a, b, c, d): name an odd number of them, 1 to 63 (--voters, or voters = [..])";
+    assert!(even.contains(said), "{even}");
+    let twice = wrong("a,b,c", "a,b,a");
+    assert!(
+        twice.contains("voter `a` is named twice: name each once (--voters"),
+        "{twice}"
+    );
+    let strange = wrong("a,b,c", "a,b,c/d");
+    assert!(strange.contains("voter `c/d`: 1 to 64 letters") && strange.contains("(--voters"));
     assert!(wrong("500ms", "1ms").contains("100ms to 1h"));
     assert!(wrong("--ttl 500ms", "--era 40000").contains("--era"));
     let outcome = scene.init("a", "--within 300ms");
@@ -137,6 +147,75 @@ fn who_cannot_vote_or_be_granted_anything_is_told() {
     let outcome = hustings(without);
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.said.contains("--state"), "{}", outcome.said);
+}
+
+#[test]
+fn where_nothing_can_be_kept_voters_are_told_what_to_do() {
+    let scene = Scene::founded("no-place");
+    let file = scene.file("a");
+    let show = |state: &str| {
+        let own = format!("--state {}/a", scene.home.display());
+        let options = scene
+            .options("a")
+            .replace(&own, &format!("--state {state}"));
+        (
+            hustings(&format!("voter show {options}")),
+            hustings(&format!("voter init --new --within 100ms {options}")),
+        )
+    };
+    let absent = scene.home.join("absent").display().to_string();
+    let (shown, made) = show(&absent);
+    assert_refused(&shown, "see `hustings voter init --help`");
+    assert!(made.text().contains("begins at counter 0"));
+    // The file system of the kernel lets nobody make anything, root included.
+    for (state, words) in [
+        (
+            file.display().to_string(),
+            "something on that path is a file: name a directory (--state",
+        ),
+        (
+            format!("{}/below", file.display()),
+            "something on that path is a file: name a directory (--state",
+        ),
+        ("/sys/hustings".to_owned(), "(--state, or state = \"..\")"),
+        ("/sys".to_owned(), "(--state, or state = \"..\")"),
+    ] {
+        assert_refused(&show(&state).1, words);
+    }
+    fs::copy(scene.file("b"), scene.file("a")).expect("files can be copied");
+    assert_refused(&scene.init("a", ""), "it is what `b` promised, not `a`");
+    fs::write(scene.file("a"), "something else").expect("files can be written");
+    assert_refused(&scene.init("a", "--new"), "is not a file of Hustings");
+}
+
+/// What it has promised is nowhere but in its memory: nothing may be begun beside it.
+#[test]
+fn a_voter_whose_agent_runs_without_its_file_is_not_initialised() {
+    let scene = Scene::founded("agent-runs");
+    let mut agents: Vec<Program> = NAMES.map(|name| scene.agent(name)).into();
+    agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    fs::remove_file(scene.file("c")).expect("it is there");
+    for options in ["", "--new", "--era 1"] {
+        assert_refused(
+            &scene.init("c", options),
+            "the agent of `c` runs, at 127.0.0.1:",
+        );
+        assert!(!scene.file("c").exists());
+    }
+}
+
+/// Nobody asks it, nor does it ask: it is no voter, and follows.
+#[test]
+fn a_member_with_another_list_of_voters_says_so_by_itself() {
+    let scene = Scene::founded("another-list");
+    let mut agents: Vec<Program> = NAMES.map(|name| scene.agent(name)).into();
+    let first = agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    let options = scene.options("z").replace("a,b,c", "a,b,d");
+    let mut stray = Program::member(&format!("--http off {options}"));
+    stray.until("it follows", |it| it["leader"] == first["leader"]);
+    let said = stray.until_said_containing("has another list of voters than this member");
+    let leader = first["leader"].as_str().expect("a name");
+    assert!(said.contains(&format!("`{leader}`")), "{said}");
 }
 
 #[test]
@@ -154,13 +233,42 @@ fn tenure_is_handed_to_the_one_that_is_named() {
         .expect("one of them");
     let heir = NAMES[(place + 1) % 3];
     let (http, group) = (agents[place].http(), &scene.group);
-    hustings(&format!(
-        "step-down --http {http} --group {group} --to {heir}"
-    ))
-    .text();
+    let step_down = |http: &str, to: &str| {
+        hustings(&format!(
+            "step-down --http {http} --group {group} --for 1h --to {to}"
+        ))
+    };
+    let others = NAMES.map(str::to_owned).into_iter();
+    let others: Vec<String> = others.filter(|it| *it != leader).collect();
+    let others = others.join(", ");
+    // Nothing is given up for nobody.
+    let said = format!("nobody answers to that name: choose of those known: {others}");
+    assert_refused(&step_down(&http, "nobody"), &said);
+    let said = format!("itself: name another one: {others}");
+    assert_refused(&step_down(&http, &leader), &said);
+    let follower = agents[(place + 1) % 3].http();
+    let said = format!("`{leader}` holds it, ask the agent there");
+    assert_refused(&step_down(&follower, NAMES[(place + 2) % 3]), &said);
+    let status = hustings(&format!("status --http {http} --format json")).json();
+    assert_eq!(status["groups"][0]["leadership"]["fence"], first["fence"]);
+
+    let said = step_down(&http, heir).text();
+    assert!(
+        said.ends_with(&format!("; `{heir}` has tenure\n")),
+        "{said}"
+    );
     for agent in &mut agents {
         agent.reaches("the heir leads, with a higher fence", |it| {
             it["leader"] == heir && it["fence"].as_u64() > first["fence"].as_u64()
         });
     }
+
+    // The third one is known, and dead.
+    let (http, dead) = (agents[(place + 1) % 3].http(), (place + 2) % 3);
+    agents[dead].kill();
+    let said = format!(
+        "but `{}` has not said within 250ms that it has tenure",
+        NAMES[dead]
+    );
+    assert_refused(&step_down(&http, NAMES[dead]), &said);
 }

@@ -95,9 +95,8 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// A life ends. What it held runs out, though it is not there to see it.
+    /// It is down for `lasts`, without a word.
     pub(super) fn crash(&mut self, who: usize, lasts: Micros) {
-        let life = self.life(who);
         self.diary.note(self.now, || format!("{who}  is down"));
         if self.group.votes(who) {
             self.tally.note(Count::VoterCrashes);
@@ -105,6 +104,12 @@ impl<S: Subject> World<S> {
         if self.group.stands(who) {
             self.tally.note(Count::NomineeCrashes);
         }
+        self.end_life(who, lasts);
+    }
+
+    /// A life ends, and the next begins after `lasts`. What it held runs out, though it is not there to see it.
+    fn end_life(&mut self, who: usize, lasts: Micros) {
+        let life = self.life(who);
         self.judge.lose(life);
         self.seats[who].stop();
         self.expect(who);
@@ -298,13 +303,9 @@ impl<S: Subject> World<S> {
         }
         self.tally.note(Count::Leaves);
         self.diary.note(self.now, || format!("{who}  leaves"));
-        let life = self.life(who);
         self.step(who, Input::Leave)?;
         if self.is_up(who) {
-            self.judge.lose(life);
-            self.seats[who].stop();
-            self.expect(who);
-            self.enter(lasts, Turn::Restart(life));
+            self.end_life(who, lasts);
         }
         Ok(())
     }

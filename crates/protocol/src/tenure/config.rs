@@ -5,7 +5,7 @@ use crate::config::{ConfigError, require_some_time};
 use crate::{Duration, MemberId};
 
 /// The most voters: each question's answers are counted in the bits of one word.
-const MOST_VOTERS: usize = 63;
+pub const MOST_VOTERS: usize = 63;
 /// What must fit into a tenure, in `answer_within`: a renewal, and the two round trips of a greater
 /// ballot if it fails.
 const ANSWERS_IN_A_TENURE: u64 = 3;

@@ -1,5 +1,6 @@
 //! Members that contend for one tenure, one a host: their processes, and what can be done to them.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,12 +12,10 @@ use super::contender::{Blow, Contender};
 use super::stores::Stores;
 use super::worker::{Beginning, Desk};
 use crate::Result;
-use crate::field::ground::{MEMBERS, PORT};
-use crate::field::hosts::{Hosts, address, this_program};
+use crate::field::ground::{KEY, MEMBERS, PORT, name, voters};
+use crate::field::hosts::{Hosts, address, run_together, this_program};
 use crate::field::measure::now_ns;
 use crate::field::trials::USUAL;
-
-const KEY: &str = "3333333333333333333333333333333333333333333333333333333333333333";
 
 /// How many of the members vote, from the first on.
 pub(super) const VOTERS: usize = 3;
@@ -84,31 +83,20 @@ impl<'a> Contest<'a> {
         &self.home
     }
 
-    /// Initialises the voters, all at once, as each waits for answers of the others.
+    /// Initialises the voters.
     fn found(&self) -> Result<()> {
-        let mut inits = Vec::new();
-        for voter in 0..VOTERS {
-            let program = self.ring.program.to_string_lossy();
-            let mut command = self.on_host(voter, &program);
+        let init = |voter| {
+            let mut command = self.on_host(voter, self.ring.program);
             command.args(["voter", "init", "--new"]);
             self.membership(voter, &mut command);
-            command.stdout(Stdio::null()).stderr(Stdio::piped());
-            inits.push(command.spawn()?);
-        }
-        for init in inits {
-            let output = init.wait_with_output()?;
-            if !output.status.success() {
-                return Err(String::from_utf8_lossy(&output.stderr).into());
-            }
-        }
-        Ok(())
+            command
+        };
+        run_together((0..VOTERS).map(init))
     }
 
-    /// A command on the host of `member`, which ends when this process does.
-    fn on_host(&self, member: usize, program: &str) -> Command {
-        let mut command = self.ring.hosts.command(member, "setpriv");
-        command.args(["--pdeathsig", "KILL", program]);
-        command.stdin(Stdio::null());
+    fn on_host(&self, member: usize, program: impl AsRef<OsStr>) -> Command {
+        let mut command = self.ring.hosts.tied_command(member);
+        command.arg(program);
         command
     }
 
@@ -138,9 +126,8 @@ impl<'a> Contest<'a> {
                 command.args(["--postgres", &self.ring.stores.postgres()]);
             }
             _ => {
-                let voters: Vec<String> = (0..VOTERS).map(name).collect();
                 let state = self.home.join(format!("disk.{}", name(member)));
-                command.args(["--voters", &voters.join(",")]);
+                command.args(["--voters", &voters(VOTERS)]);
                 command.arg("--state").arg(state);
             }
         }
@@ -152,7 +139,7 @@ impl<'a> Contest<'a> {
         let work = self.work(member);
         let mut command = match self.contender {
             Contender::Quorum | Contender::Etcd | Contender::Postgres => {
-                let mut run = self.on_host(member, &self.ring.program.to_string_lossy());
+                let mut run = self.on_host(member, self.ring.program);
                 run.args(["run", "--http", "127.0.0.1:7480"]);
                 self.membership(member, &mut run);
                 if part == Part::VotesAlone {
@@ -271,7 +258,7 @@ impl Contest<'_> {
                 Some(client) => kill(client.process.id())?,
                 None => return Err("a command runs whose client does not".into()),
             },
-            Blow::Host => self.ring.hosts.isolate(holder.member)?,
+            Blow::Host => _ = self.ring.hosts.isolate(holder.member)?,
         }
         Ok(at_ns)
     }
@@ -317,8 +304,4 @@ impl Drop for Contest<'_> {
 fn kill(process: u32) -> Result<()> {
     let pid = Pid::from_raw(process.cast_signed()).ok_or("no process")?;
     Ok(kill_process(pid, Signal::KILL)?)
-}
-
-fn name(member: usize) -> String {
-    format!("h{member}")
 }

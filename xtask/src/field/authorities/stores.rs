@@ -102,18 +102,12 @@ impl<'a> Stores<'a> {
         renewals(&metrics).ok_or_else(|| "etcd does not tell its renewals".into())
     }
 
-    /// Begins a command on the stores' host that ends when this process does.
-    fn on_host(&self, options: &[&str]) -> Command {
-        let mut command = self.hosts.command(self.host, "setpriv");
-        command.args(["--pdeathsig", "KILL"]).args(options);
-        command.stdin(Stdio::null());
-        command
-    }
-
     fn start_etcd(&mut self) -> Result<()> {
         let (clients, peers) = (self.etcd(), "http://127.0.0.1:2380");
-        let mut command = self.on_host(&["etcd", "--data-dir"]);
-        command.arg(self.home.join("etcd"));
+        let mut command = self.hosts.tied_command(self.host);
+        command
+            .args(["etcd", "--data-dir"])
+            .arg(self.home.join("etcd"));
         command.args(["--listen-client-urls", &clients]);
         command.args(["--advertise-client-urls", &clients]);
         command.args([
@@ -130,7 +124,8 @@ impl<'a> Stores<'a> {
         let data = self.home.join("postgres");
         fs::create_dir(&data)?;
         chown(&data, Some(NOBODY), Some(NOBODY))?;
-        let mut make = self.on_host(&AS_NOBODY);
+        let mut make = self.hosts.tied_command(self.host);
+        make.args(AS_NOBODY);
         make.arg(postgres_program("initdb")?).arg("-D").arg(&data);
         make.args(["-U", "hustings", "-A", "trust", "-N", "-E", "UTF8"]);
         run(&mut make)?;
@@ -138,8 +133,8 @@ impl<'a> Stores<'a> {
             .append(true)
             .open(data.join("pg_hba.conf"))?;
         doors.write_all(b"host all all 10.72.0.0/16 trust\n")?;
-        let mut command = self.on_host(&AS_NOBODY);
-        command.arg(postgres_program("postgres")?);
+        let mut command = self.hosts.tied_command(self.host);
+        command.args(AS_NOBODY).arg(postgres_program("postgres")?);
         command.arg("-D").arg(&data).arg("-k").arg(&data);
         command.args(["-h", &address(self.host), "-p", &POSTGRES_PORT.to_string()]);
         self.serve(command, "postgres.log")

@@ -1,14 +1,12 @@
 //! How soon somebody holds tenure: the first, and the next one after the holder was lost.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 
 use super::TTL_MS;
 use crate::Result;
 use crate::field::Options;
-use crate::field::ground::{Ground, MEMBERS, PATIENCE};
-use crate::field::measure::{milliseconds, now_ns};
+use crate::field::ground::{Ground, MEMBERS, PATIENCE, voters};
+use crate::field::measure::milliseconds;
 use crate::field::members::{Held, Members};
 use crate::field::spread::{self, Spread};
 use crate::field::table::{Report, Verdict};
@@ -89,19 +87,13 @@ impl Begins {
             let up = members.up_ns().ok_or("nobody came up")?;
             return Ok(milliseconds(up, first.since_ns));
         }
-        // At any time between two renewals, and announcements.
-        let pause = 400 + now_ns() / 1_000 % 100;
-        members.listen_for(Duration::from_millis(pause));
+        members.settle();
         let everyone = members.everyone();
         let holder = members.held(&everyone, 0, PATIENCE)?;
         let others = members.all_but(holder.by);
         let began = match self {
             Self::WhenTheProcessDies => members.end(holder.by, Signal::KILL)?,
-            Self::WhenTheHostIsLost | Self::WithTheGroup => {
-                let began = now_ns();
-                ground.hosts.isolate(holder.by)?;
-                began
-            }
+            Self::WhenTheHostIsLost | Self::WithTheGroup => ground.hosts.isolate(holder.by)?,
         };
         let next = members.held(&others, holder.fence, PATIENCE);
         ground.hosts.unfilter(holder.by)?;
@@ -111,8 +103,7 @@ impl Begins {
 
 /// A group that was just founded, and its first holder.
 fn founded(ground: Ground<'_>) -> Result<(Members<'_>, Held)> {
-    let voters: Vec<String> = (0..MEMBERS).map(|index| format!("h{index}")).collect();
-    let (voters, ttl) = (voters.join(","), format!("{TTL_MS}ms"));
+    let (voters, ttl) = (voters(MEMBERS), format!("{TTL_MS}ms"));
     let options = [USUAL, &["--voters", &voters, "--ttl", &ttl]].concat();
     let mut members = ground.group(&options);
     members.found()?;

@@ -60,9 +60,7 @@ pub(super) fn carry_out(scene: &mut Scene<'_>, round: &Round) -> Result<Course> 
     for it in underway.iter().flatten() {
         it.mend(scene)?;
     }
-    for member in 0..MEMBERS {
-        scene.start(member)?;
-    }
+    scene.start_all()?;
     course.healed_ns = now_ns();
     let held = scene.held_after(course.healed_ns, HOLDER_WITHIN);
     scene.require_all_up()?;

@@ -14,11 +14,9 @@ use super::evidence::numbers;
 use super::home::Home;
 use super::schedule::Life;
 use crate::Result;
-use crate::field::ground::{MEMBERS, PORT};
-use crate::field::hosts::{Hosts, address};
+use crate::field::ground::{KEY, MEMBERS, PORT, name, voters};
+use crate::field::hosts::{Hosts, address, run_together};
 use crate::field::measure::now_ns;
-
-const KEY: &str = "3333333333333333333333333333333333333333333333333333333333333333";
 
 /// How long a process that was asked to stop may take.
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
@@ -103,52 +101,32 @@ impl<'a> Scene<'a> {
         self.unpunctual
     }
 
-    /// Initialises all voters, at once, as each waits for answers of the others.
+    /// Initialises all voters.
     fn found(&self) -> Result<()> {
-        let mut inits = Vec::new();
-        for voter in 0..self.voters {
+        let init = |voter| {
             let mut command = self.init(voter);
             command.arg("--new");
-            inits.push(
-                command
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .spawn()?,
-            );
-        }
-        for init in inits {
-            let output = init.wait_with_output()?;
-            if !output.status.success() {
-                return Err(String::from_utf8_lossy(&output.stderr).into());
-            }
-        }
-        Ok(())
+            command
+        };
+        run_together((0..self.voters).map(init))
     }
 
     fn init(&self, voter: usize) -> Command {
-        let mut command = self.on_host(voter, self.programs.hustings);
+        let mut command = self.hosts.tied_command(voter);
+        command.arg(self.programs.hustings);
         command.args(["voter", "init", "--http", "off"]);
         self.membership(voter, &mut command);
         command
     }
 
-    /// A command on the host of `member`, which ends when this process does.
-    fn on_host(&self, member: usize, program: &Path) -> Command {
-        let mut command = self.hosts.command(member, "setpriv");
-        command.args(["--pdeathsig", "KILL"]).arg(program);
-        command.stdin(Stdio::null());
-        command
-    }
-
     /// Who a member is, for any program that takes its part.
     fn membership(&self, member: usize, command: &mut Command) {
-        let voters: Vec<String> = (0..self.voters).map(name).collect();
         let place = format!("{}:{PORT}", address(member));
         command
             .args(["--group", &self.group, "--name", &name(member)])
             .args([
                 "--voters",
-                &voters.join(","),
+                &voters(self.voters),
                 "--ttl",
                 &format!("{TTL_MS}ms"),
             ])
@@ -177,6 +155,7 @@ impl<'a> Scene<'a> {
 
 // What can be done.
 impl Scene<'_> {
+    /// Starts every writer that does not run.
     pub(super) fn start_all(&mut self) -> Result<()> {
         (0..MEMBERS).try_for_each(|member| self.start(member))
     }
@@ -189,7 +168,8 @@ impl Scene<'_> {
         self.started += 1;
         let log = format!("{}.{}.log", name(member), self.started);
         let log = self.home.path.join(log);
-        let mut command = self.on_host(member, self.programs.writer);
+        let mut command = self.hosts.tied_command(member);
+        command.arg(self.programs.writer);
         self.membership(member, &mut command);
         command.arg("--to").arg(&self.home.path);
         self.go_by_calendar(member, &mut command)?;
@@ -365,10 +345,6 @@ impl Drop for Scene<'_> {
         // The disks are in use until then. What cannot be killed has ended.
         let _ = self.end_all();
     }
-}
-
-pub(super) fn name(member: usize) -> String {
-    format!("h{member}")
 }
 
 /// The last whole line of a file that grows.

@@ -8,7 +8,6 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
-use super::span;
 use crate::authority::store::{Denied, Grant};
 use crate::authority::{Fence, Held, Request, StoreTerms, Word, Words, era};
 
@@ -209,7 +208,7 @@ impl Desk {
             return None;
         }
         self.highest = Some(fence);
-        let until = read_at + self.usable(span(grant.ttl));
+        let until = read_at + self.usable(grant.ttl.into());
         Some(Held { fence, until })
     }
 
@@ -240,7 +239,7 @@ impl Desk {
         match denied {
             Denied::Held { lasts, .. } => {
                 self.refuse(why);
-                self.pause(lasts.map_or(self.terms.ttl, span));
+                self.pause(lasts.map_or(self.terms.ttl, Duration::from));
                 self.on_told(told)
             }
             // What was not answered may have been done.

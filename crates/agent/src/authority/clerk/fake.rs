@@ -5,9 +5,8 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::Instant;
+use hustings_protocol::{Duration, Instant};
 
-use super::span;
 use crate::authority::store::{Denied, Grant, Store};
 
 thread_local! {
@@ -20,12 +19,12 @@ pub(super) fn clock() -> Instant {
     let now = tokio::time::Instant::now();
     let began = BEGAN.get().unwrap_or(now);
     BEGAN.set(Some(began));
-    Instant(SLEPT_NANOS.get()) + span(now - began)
+    Instant(SLEPT_NANOS.get()) + Duration::from(now - began)
 }
 
 /// The machine sleeps: the clock goes on, timers do not.
 pub(super) fn sleep_machine(time: StdDuration) {
-    SLEPT_NANOS.set(SLEPT_NANOS.get() + span(time).0);
+    SLEPT_NANOS.set(SLEPT_NANOS.get() + Duration::from(time).0);
 }
 
 /// What all members see of one store.
@@ -109,7 +108,7 @@ impl Books {
     }
 
     fn until(&self) -> Instant {
-        clock() + span(self.ttl)
+        clock() + self.ttl.into()
     }
 }
 
@@ -147,7 +146,7 @@ impl Store for Fake {
             }
             Err((count, holder, lasts)) => {
                 self.told = Some(count);
-                let lasts = Some(StdDuration::from_nanos(lasts.0));
+                let lasts = Some(lasts.into());
                 Err(Denied::Held { holder, lasts })
             }
         }

@@ -19,8 +19,8 @@ fn terms(era: u16) -> StoreTerms {
     StoreTerms {
         member: "m".to_owned(),
         group: "g".to_owned(),
-        ttl: super::span(TTL),
-        answer_within: super::span(ANSWER_WITHIN),
+        ttl: TTL.into(),
+        answer_within: ANSWER_WITHIN.into(),
         drift_ppm: 200,
         era,
     }
@@ -48,13 +48,14 @@ impl Desk {
         let (sender, words) = mpsc::unbounded_channel();
         let remembered = Arc::new(Mutex::new(Vec::new()));
         let list = Arc::clone(&remembered);
-        let remember = move |fence| {
+        let remember = Box::new(move |fence| {
             keep(fence)?;
             list.lock().unwrap().push(fence);
             Ok(())
-        };
+        });
         let memory = Memory { highest, remember };
-        let clerk = Clerk::hire_by(clock, shop.member(member), terms(era), memory, 7, sender);
+        let (store, words_to) = (shop.member(member), (7, sender));
+        let clerk = Clerk::hire_by(clock, store, terms(era), memory, words_to);
         Self {
             clerk,
             words,
@@ -140,7 +141,7 @@ async fn what_a_store_grants_beyond_what_it_was_asked_for_is_not_used() {
     let mut desk = Desk::new(&shop, 1);
     let asked_at = clock();
     desk.acquire().await;
-    assert!(desk.held().unwrap().until - asked_at < super::span(TTL));
+    assert!(desk.held().unwrap().until - asked_at < Duration::from(TTL));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,14 +1,14 @@
 //! One table of the file: fields are asked for by name, and complaints know where they stand.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fields::{Field, is_secret, sample};
 use crate::config::draft::{Complaint, Place, Written};
-use crate::config::values::{list, nearest};
+use crate::config::values::{self, list, nearest};
 
 /// As much of a value as is shown.
 const MOST_SHOWN: usize = 60;
@@ -81,6 +81,17 @@ impl<'t> Table<'t> {
             DeValue::String(text) => Some(parse(text)),
             _ => None,
         })
+    }
+
+    /// The path of a file, in quotes.
+    pub(super) fn file(&self, field: &'static str) -> Read<PathBuf> {
+        self.text(field, |name| values::file(name).map(|it| self.beside(it)))
+    }
+
+    /// What a path in this file means: it begins where this file is.
+    pub(super) fn beside(&self, path: impl AsRef<Path>) -> PathBuf {
+        let home = self.path.parent().unwrap_or(Path::new(""));
+        home.join(path)
     }
 
     /// A list of texts in quotes, each as `parse` understands it.

@@ -113,8 +113,8 @@ impl Troupe {
     /// Makes a voter of a group that is new.
     fn found(&self, voter: &str) -> Result<(), Failure> {
         let joining = Joining::on_this_host(&self.group, voter);
-        let ttl = Duration::from_nanos(self.ttl.0);
-        let joining = joining.fenced_by(&NAMES[..VOTERS], ttl, &self.state.join(voter));
+        let voters = &NAMES[..VOTERS];
+        let joining = joining.fenced_by(voters, self.ttl.into(), &self.state.join(voter));
         joining
             .found_voter()
             .map_err(|error| Failure::Failed(format!("cannot make voter {voter}: {error}")))
@@ -228,9 +228,9 @@ impl Troupe {
 
     /// Listens for `span`, whatever happens.
     pub(super) fn rest(&mut self, span: Duration) {
-        let until = clock::now() + hustings_protocol::Duration(span.as_nanos() as u64);
+        let until = clock::now() + span.into();
         loop {
-            let left = Duration::from_nanos((until - clock::now()).0);
+            let left = Duration::from(until - clock::now());
             match self.heard.recv_timeout(left) {
                 Ok((index, pid, line)) => self.note(index, pid, line),
                 Err(_) => return,
@@ -244,12 +244,12 @@ impl Troupe {
         patience: Duration,
         ready: impl Fn(&[Agent]) -> Option<R>,
     ) -> Result<R, Failure> {
-        let until = clock::now() + hustings_protocol::Duration(patience.as_nanos() as u64);
+        let until = clock::now() + patience.into();
         loop {
             if let Some(result) = ready(&self.agents) {
                 return Ok(result);
             }
-            let left = Duration::from_nanos((until - clock::now()).0);
+            let left = Duration::from(until - clock::now());
             match self.heard.recv_timeout(left) {
                 Ok((index, pid, line)) => self.note(index, pid, line),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {

@@ -1,0 +1,161 @@
+//! Tenure is handed to a named member, in the network that is only told of.
+
+use hustings_protocol::announce::Takeover;
+use hustings_protocol::tenure::{Durable, Fence, Saved};
+use hustings_protocol::{Duration, MemberId};
+use tokio::sync::oneshot::{self, Receiver};
+
+use super::tenancy::TTL;
+use super::{ALL, Field, id, name};
+use crate::agent::{HandedOver, NotHandedOver};
+use crate::group::{Heir, Outbox};
+
+/// A while in which an heir that is there takes tenure, and a member that is there is found.
+const WHILE: Duration = Duration::from_millis(100);
+/// After this an heir that has not taken it has had its time.
+const TOO_LONG: Duration = Duration::from_millis(400);
+
+impl Field {
+    fn hand_over(&mut self, index: usize, heir: usize) -> Receiver<HandedOver> {
+        let (told, outcome) = oneshot::channel();
+        let heir = Heir { id: id(heir), told };
+        let mut out = Outbox::new();
+        self.members[index].step_down(self.now, Duration::from_secs(5), Some(heir), &mut out);
+        self.post(index, out);
+        outcome
+    }
+
+    /// What `index` says when it is asked whether it could hand tenure to the member called `name`, after `span`.
+    fn find_heir(
+        &mut self,
+        index: usize,
+        name: &str,
+        span: Duration,
+    ) -> Result<MemberId, NotHandedOver> {
+        let (found, mut is_found) = oneshot::channel();
+        let mut out = Outbox::new();
+        self.members[index].find_heir(self.now, name.to_owned(), found, &mut out);
+        self.post(index, out);
+        self.run(span);
+        is_found.try_recv().expect("it has said so")
+    }
+}
+
+#[test]
+fn tenure_is_handed_to_a_named_member_whomever_the_election_names() {
+    for nth in [1, 2, 3, 4].repeat(10) {
+        let mut field = Field::fenced(Takeover::Never);
+        let (former, fence) = field.settled_on(&ALL);
+        let heir = (former + nth) % 5;
+        let mut outcome = field.hand_over(former, heir);
+        field.run(WHILE);
+        assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+        let (next, higher) = field.settled_on(&ALL);
+        assert_eq!(next, heir);
+        assert!(higher > fence);
+        field.run(TTL * 5);
+        assert_eq!(field.settled_on(&ALL), (next, higher), "nobody unseats it");
+        field.step_down(heir);
+        field.run(WHILE);
+        let (third, highest) = field.settled_on(&ALL);
+        assert!(
+            third != heir && highest > higher,
+            "it gives up what it was handed"
+        );
+    }
+}
+
+#[test]
+fn an_heir_that_is_gone_leaves_tenure_to_whom_the_election_names() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    let (former, fence) = field.settled_on(&ALL);
+    field.sides[4] = 1;
+    assert_eq!(
+        field.find_heir(former, &name(4), Duration::ZERO),
+        Ok(id(4)),
+        "it is known, though it is gone"
+    );
+    let mut outcome = field.hand_over(former, 4);
+    field.run(TOO_LONG);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Missed));
+    let rest: Vec<usize> = ALL[..4]
+        .iter()
+        .copied()
+        .filter(|it| *it != former)
+        .collect();
+    assert!(field.settled_on(&rest).1 > fence);
+}
+
+/// Its time begins when tenure is given up, not before.
+#[test]
+fn an_heir_waits_until_the_work_has_stopped_and_then_gets_tenure() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, fence) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let work = field.members[former].occupancy().begin();
+    let mut outcome = field.hand_over(former, heir);
+    field.run(TOO_LONG);
+    let mut out = Outbox::new();
+    // A word of what the heir held before is late.
+    field.members[former].note_heir(field.now, id(heir), Fence(fence), &mut out);
+    assert!(outcome.try_recv().is_err(), "nothing was decided yet");
+    drop(work);
+    field.members[former].leave_tenure(field.now, &mut out);
+    field.post(former, out);
+    field.run(WHILE);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+    let (next, higher) = field.settled_on(&ALL);
+    assert!(next == heir && higher > fence);
+}
+
+#[test]
+fn nothing_is_given_up_for_nobody_or_for_oneself() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    let before = field.settled_on(&ALL);
+    let (leader, _) = before;
+    let known = ["m1", "m2", "m3", "m4"].map(str::to_owned).into();
+    assert_eq!(leader, 0);
+    let refused = field.find_heir(leader, "nobody", TOO_LONG);
+    let unknown = NotHandedOver::Unknown {
+        group: "test".to_owned(),
+        heir: "nobody".to_owned(),
+        known,
+    };
+    assert_eq!(refused, Err(unknown));
+    let refused = field.find_heir(leader, &name(leader), Duration::ZERO);
+    assert!(matches!(refused, Err(NotHandedOver::Itself { .. })));
+    let refused = field.find_heir(1, &name(2), Duration::ZERO);
+    let holder = Some(name(leader));
+    assert!(matches!(refused, Err(NotHandedOver::NoTenure { holder: it, .. }) if it == holder));
+    assert_eq!(field.settled_on(&ALL), before);
+}
+
+/// Members that follow are silent: who comes up later has never heard them.
+#[test]
+fn an_heir_that_was_never_heard_is_found() {
+    let mut field = Field::empty();
+    for merit in [3, 2, 1, 0] {
+        let founding = Saved::Initialised(Durable::FOUNDING);
+        field.admit_fenced(Takeover::ByTheBetter, merit, founding);
+        field.run(Duration::from_secs(1));
+    }
+    field.admit_fenced(Takeover::ByTheBetter, 99, Saved::Missing);
+    field.run(Duration::from_secs(2));
+    let (leader, _) = field.settled_on(&ALL);
+    assert_eq!(leader, 4);
+    assert!(
+        field.members[4].peers.get(id(3)).is_none(),
+        "not heard by chance"
+    );
+    assert_eq!(field.find_heir(4, &name(3), WHILE), Ok(id(3)));
+    let mut outcome = field.hand_over(4, 3);
+    field.run(WHILE);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+}
+
+#[test]
+fn where_nobody_votes_there_is_nothing_to_hand_over() {
+    let mut field = Field::settled(Takeover::Never, &[1, 2, 3]);
+    let refused = field.find_heir(0, &name(1), Duration::ZERO);
+    assert!(matches!(refused, Err(NotHandedOver::NoVoters { .. })));
+}

@@ -1,0 +1,159 @@
+//! How long the agent waits for the guardian, which may be stopped (STOP) or hang, before it acts itself.
+//!
+//! ```text
+//! ┬─────────── grace ───────────┬─── slack ───┬──── the rest ────┐
+//! told to stop        the command is killed  the guardian is    nobody has seen the end:
+//!                         by the guardian     killed, and the    tenure is not given up
+//!                                             command by the
+//!                                             warden
+//! ```
+//!
+//! Whatever was ordered, a guardian that has not ended just before the tenure does is killed then.
+
+use hustings_protocol::{Duration, Instant};
+
+use super::deadline::Deadline;
+use super::lines::Order;
+
+/// A guardian that has its turn now and then has done its work by then.
+const SLACK: Duration = Duration::from_secs(1);
+/// What was killed has ended by then, or is held up by the system. The warden has said by what process.
+const THE_REST: Duration = Duration::from_secs(10);
+
+/// What the agent knows of the guardian's duties.
+#[derive(Debug)]
+pub(super) struct Patience {
+    grace: Duration,
+    /// None: there is no tenure, leadership is advisory.
+    deadline: Option<Deadline>,
+    /// When the guardian should have ended.
+    ends_by: Option<Instant>,
+    killed_at: Option<Instant>,
+}
+
+/// What the agent does when it has waited for long enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Kills the guardian.
+    Kill,
+    /// Takes it that nobody will see the command's end.
+    GiveUp,
+}
+
+impl Patience {
+    /// With a guardian that leaves the command so much grace.
+    pub(super) fn new(grace: Duration) -> Self {
+        Self {
+            grace,
+            deadline: None,
+            ends_by: None,
+            killed_at: None,
+        }
+    }
+
+    /// The guardian was told something.
+    pub(super) fn on_order(&mut self, order: &Order, now: Instant) {
+        match order {
+            Order::Stop(_) => self.on_stopping(now),
+            Order::Until(until) => self.deadline = Some(Deadline::told(self.deadline, *until, now)),
+            Order::Pass(_) | Order::LastWords(_) => {}
+        }
+    }
+
+    /// The command was told to stop.
+    pub(super) fn on_stopping(&mut self, now: Instant) {
+        self.expect_end_by(now + self.grace + SLACK);
+    }
+
+    /// There is nothing more to wait for but the guardian's own end.
+    pub(super) fn on_ending(&mut self, now: Instant) {
+        self.expect_end_by(now + SLACK);
+    }
+
+    /// The guardian does not hear: nothing more is expected of it.
+    pub(super) fn on_deaf(&mut self, now: Instant) {
+        self.expect_end_by(now);
+    }
+
+    pub(super) fn on_killed(&mut self, now: Instant) {
+        self.killed_at = Some(now);
+    }
+
+    fn expect_end_by(&mut self, moment: Instant) {
+        self.ends_by = Some(self.ends_by.map_or(moment, |before| before.min(moment)));
+    }
+
+    /// What the agent does next, and when. Without a tenure that could run out, it never gives up.
+    pub(super) fn next(&self) -> Option<(Instant, Step)> {
+        match (self.killed_at, self.deadline) {
+            (None, deadline) => {
+                let enforced = deadline.map(Deadline::overdue_at);
+                let at = self.ends_by.into_iter().chain(enforced).min()?;
+                Some((at, Step::Kill))
+            }
+            (Some(killed_at), Some(_)) => Some((killed_at + THE_REST, Step::GiveUp)),
+            (Some(_), None) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::Signal;
+
+    use super::*;
+
+    const STOP: Order = Order::Stop(Signal::TERM);
+
+    fn at(millis: u64) -> Instant {
+        Instant::START + Duration::from_millis(millis)
+    }
+
+    fn kill_at(millis: u64) -> Option<(Instant, Step)> {
+        Some((at(millis), Step::Kill))
+    }
+
+    #[test]
+    fn a_guardian_that_was_told_to_stop_has_the_grace_and_a_second() {
+        let mut patience = Patience::new(Duration::from_secs(5));
+        assert_eq!(patience.next(), None, "nothing is expected of it");
+        patience.on_order(&STOP, at(100));
+        assert_eq!(patience.next(), kill_at(6_100));
+        patience.on_order(&STOP, at(3_000));
+        assert_eq!(patience.next(), kill_at(6_100), "it is not asked twice");
+        patience.on_ending(at(2_000));
+        assert_eq!(patience.next(), kill_at(3_000));
+        patience.on_deaf(at(2_500));
+        assert_eq!(patience.next(), kill_at(2_500));
+    }
+
+    #[test]
+    fn a_guardian_has_ended_when_the_tenure_does_and_renewals_put_that_off() {
+        let mut patience = Patience::new(Duration::from_secs(5));
+        patience.on_order(&Order::Until(at(3_000)), at(0));
+        // It kills 200 ms before the end itself.
+        assert_eq!(patience.next(), kill_at(2_900));
+        patience.on_order(&Order::Until(at(4_000)), at(1_000));
+        assert_eq!(patience.next(), kill_at(3_900));
+        patience.on_order(&STOP, at(1_000));
+        assert_eq!(patience.next(), kill_at(3_900), "no grace beyond the end");
+        patience.on_order(&Order::Until(at(9_000)), at(2_000));
+        assert_eq!(patience.next(), kill_at(7_000));
+    }
+
+    #[test]
+    fn where_a_tenure_can_run_out_the_wait_for_the_killed_has_an_end() {
+        for (until, next) in [
+            (None, None),
+            (Some(at(3_000)), Some((at(12_900), Step::GiveUp))),
+        ] {
+            let mut patience = Patience::new(Duration::ZERO);
+            if let Some(until) = until {
+                patience.on_order(&Order::Until(until), at(0));
+            }
+            patience.on_killed(at(2_900));
+            patience.on_order(&STOP, at(2_950));
+            assert_eq!(patience.next(), next);
+        }
+    }
+}
