@@ -300,10 +300,18 @@ impl ComputedView<'_> {
 
 impl View for ComputedView<'_> {
     fn len(&self) -> usize {
-        if self.population.all_know_all {
-            self.population.len()
-        } else {
-            self.candidates().count()
+        let people = self.population;
+        match people.acquaintance {
+            _ if people.all_know_all => people.len(),
+            Some(acquaintance) if people.seen_sides.is_empty() && people.met.is_empty() => {
+                // Counted without a branch: where all members want to know, that is all pairs.
+                let known = |member: u32, up: bool| acquaintance.holds(self.observer, member) & up;
+                let seen = (0..).zip(&people.seen_up);
+                let others: usize = seen.map(|(m, &up)| usize::from(known(m, up))).sum();
+                let knows_itself = known(self.observer, people.seen_up[self.observer as usize]);
+                others + usize::from(!knows_itself)
+            }
+            Some(_) | None => self.candidates().count(),
         }
     }
 
@@ -369,6 +377,22 @@ mod tests {
         population.heal();
         assert_eq!(population.notice().len(), 4);
         assert!(population.view(0).contains(MemberId(2)));
+    }
+
+    #[test]
+    fn counting_a_view_and_going_through_it_come_to_the_same() {
+        let mut population = population(300, 0.4);
+        for gone in [7, 8, 250] {
+            population.set_condition(gone, Condition::Down);
+        }
+        population.see();
+        for met in [None, Some(9)] {
+            met.into_iter().for_each(|it| population.meet(3, it));
+            for observer in 0..300 {
+                let view = population.view(observer);
+                assert_eq!(view.len(), view.candidates().count(), "{observer}");
+            }
+        }
     }
 
     #[test]
