@@ -15,6 +15,7 @@
 //! | [`success`] | round success probabilities | how often a round succeeds |
 //! | [`detection`] | detection of incorrect termination, Theorem 2 | how often a failed round is noticed |
 //! | [`cost`] | complexity, Theorems 3 to 5 | messages and time |
+//! | [`adaptive`] | 3.2 | the smallest `K` for a wanted success, and its cost |
 //!
 //! **What is wrong in print.** The factors are approximations, not bounds ([`factors::e1_exact`],
 //! [`relay::connected`]); two relay members are joined if *one* of them knows the other
@@ -23,6 +24,7 @@
 //! factor takes every unicast along a tree to be needed, so that more relay members make a round *less* likely to
 //! succeed, where in truth what does not come one way comes another ([`success`]).
 
+pub mod adaptive;
 pub mod cost;
 pub mod detection;
 pub mod factors;
