@@ -1,8 +1,10 @@
 //! `hustings theory`: the closed forms at the same parameters.
 
-use clap::Args;
+mod probabilistic;
 
-use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Task};
+use clap::{Args, Subcommand};
+
+use crate::elections::{Choice, ClosedForm, Election, Task};
 use crate::failure::Failure;
 use crate::options::Common;
 use crate::report::{Findings, Report};
@@ -13,7 +15,19 @@ use crate::report::{Findings, Report};
           subcommand_help_heading = "Protocols", disable_help_subcommand = true)]
 pub(crate) struct Theory {
     #[command(subcommand)]
-    protocol: Choice<NoOptions>,
+    protocol: Protocols,
+}
+
+/// The names of the protocols, for the usage line.
+const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic";
+
+/// The protocols.
+#[derive(Debug, Subcommand)]
+enum Protocols {
+    #[command(flatten)]
+    Elections(Choice<NoOptions>),
+    /// Groups of any size: a few members drawn by a hash agree on a leader, and tell all
+    Probabilistic(probabilistic::Probabilistic),
 }
 
 const EXAMPLES: &str = "\
@@ -21,6 +35,7 @@ Examples:
   hustings theory chang-roberts --members 1000 --initiators all
   hustings theory bully --members 50 --crashed-leader --format json
   hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
+  hustings theory probabilistic --members 10000 --target 0.999 --view 0.4 --loss 0.1
 
 The options are those of `hustings sim`, so that the same command line serves
 both.";
@@ -52,7 +67,10 @@ Of the announce family there are also, with T_L where they depend on it:
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
-        self.protocol.undertake(Compute)
+        match self.protocol {
+            Protocols::Elections(choice) => choice.undertake(Compute),
+            Protocols::Probabilistic(probabilistic) => probabilistic.run(),
+        }
     }
 }
 
@@ -69,5 +87,19 @@ impl Task<NoOptions> for Compute {
             findings: Findings::Computed { values, missing },
         };
         report.print(common.experiment.format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, Subcommand};
+
+    use super::{PROTOCOLS, Protocols};
+
+    #[test]
+    fn the_usage_line_names_every_protocol() {
+        let command = Protocols::augment_subcommands(Command::new("theory"));
+        let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        assert_eq!(names.join("|"), PROTOCOLS);
     }
 }

@@ -209,16 +209,29 @@ impl Conditions {
     /// # Errors
     /// Names the first condition that closed forms cannot honour.
     pub(crate) fn require_no_faults_but_loss(&self) -> Result<(), Failure> {
-        let faults = [
+        require_none(&[
             ("duplicates", self.network.duplicate),
             ("reordering", self.network.reordering.probability),
             ("crashes", self.crash),
             ("partial views", 1.0 - self.view),
-        ];
-        match faults.iter().find(|(_, probability)| *probability > 0.0) {
-            Some((fault, _)) => Err(no_closed_form(&format!("with {fault}"))),
-            None => Ok(()),
-        }
+        ])
+    }
+
+    /// Makes sure that messages are lost at worst, and each receiver's by itself. Members may crash, and not know
+    /// each other.
+    ///
+    /// # Errors
+    /// Names the first condition that closed forms cannot honour.
+    pub(crate) fn require_independent_losses(&self) -> Result<(), Failure> {
+        let lost_together = match self.loss_model {
+            LossModel::Uncorrelated => 0.0,
+            LossModel::Correlated => self.network.multicast_loss,
+        };
+        require_none(&[
+            ("duplicates", self.network.duplicate),
+            ("reordering", self.network.reordering.probability),
+            ("correlated loss", lost_together),
+        ])
     }
 
     /// Makes sure that nothing is asked for that members without views, which multicast all they say,
@@ -250,6 +263,14 @@ impl Conditions {
                 Err(no_closed_form("with delays that vary"))
             }
         }
+    }
+}
+
+/// Makes sure that none of these befalls anybody.
+fn require_none(faults: &[(&str, f64)]) -> Result<(), Failure> {
+    match faults.iter().find(|(_, probability)| *probability > 0.0) {
+        Some((fault, _)) => Err(no_closed_form(&format!("with {fault}"))),
+        None => Ok(()),
     }
 }
 
