@@ -13,10 +13,12 @@
 //!           from each that relays); about K^2 preferences and K decisions a round, however large the group. Whoever
 //!           comes up asks a few (question, answer)
 //!
-//! A round has the document's three phases: *filter*, *relay*, *detection*. A member waits for one thing at a time, so
-//! it has one timer.
+//! A round has the document's three phases: *filter*, *relay*, *detection*. A member waits for one thing at a time. In
+//! the field a leader asks one member now and then whether it is of the same mind (check), and its followers, all
+//! together as often, ask it: groups that were cut off from each other, and members that missed an election, are found so.
 
 mod config;
+mod departed;
 mod filter;
 mod message;
 mod relay;
@@ -31,25 +33,28 @@ use rand_core::Rng;
 use crate::{
     Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, View, ViewChange,
 };
+use departed::Departed;
 use filter::{Draw, Filter};
 use relay::Relay;
 
 /// How many members a newcomer asks.
 const ASKED: usize = 3;
 
-/// The one timer.
+/// The timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
     /// What this member waits for has had its time.
     Phase,
+    /// It leads, and asks somebody whether it says so too.
+    Check,
 }
 
 impl crate::Timer for Timer {
-    const ALL: &'static [Self] = &[Self::Phase];
+    const ALL: &'static [Self] = &[Self::Phase, Self::Check];
 
     #[inline]
     fn index(self) -> usize {
-        0
+        self as usize
     }
 }
 
@@ -74,6 +79,8 @@ pub struct Probabilistic {
     leader: Option<Candidate>,
     /// What it knows while it relays; few do.
     relay: Option<Box<Relay>>,
+    /// Who is known to be gone: others may not know, and still prefer it.
+    departed: Departed,
     told: Told,
 }
 
@@ -161,6 +168,20 @@ impl Probabilistic {
         self.leader
     }
 
+    /// Whether it takes part in no round.
+    fn is_idle(&self) -> bool {
+        match self.phase {
+            Phase::Resting | Phase::Recalling { .. } | Phase::Calling | Phase::GivenUp { .. } => {
+                true
+            }
+            Phase::Called | Phase::Listening | Phase::Relaying | Phase::Overhearing => false,
+        }
+    }
+
+    fn leads(&self, io: &impl Io<Self>) -> bool {
+        self.leader.is_some_and(|leader| leader.id == io.me().id)
+    }
+
     /// N_i.
     #[inline]
     fn size(&self, io: &impl Io<Self>) -> u64 {
@@ -195,8 +216,9 @@ impl Protocol for Probabilistic {
             Input::Start => self.on_start(io),
             Input::Message { from, message } => self.on_message(from, message, io),
             Input::Timer(Timer::Phase) => self.on_time(io),
+            Input::Timer(Timer::Check) => self.on_check_due(io),
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
-            Input::ViewChanged(ViewChange::Joined(_)) => {} // it asks, if it does not know
+            Input::ViewChanged(ViewChange::Joined(it)) => self.on_joined(it.id, io),
             Input::Request(Request::GroupSize(size)) => {
                 self.told.size = u32::try_from(size).unwrap_or(u32::MAX);
             }
@@ -214,7 +236,7 @@ impl Probabilistic {
             Joining::Call => self.call(io),
             Joining::Ask => {
                 self.ask(io);
-                self.call_soon(io);
+                self.call_soon(io.config().hop * 2, io); // those who were asked have their say
             }
         }
     }
@@ -230,7 +252,7 @@ impl Probabilistic {
                     after => self.enter_after(after, io),
                 }
             }
-            Message::Initiation { .. } => {} // known, or past
+            Message::Initiation { .. } => self.on_past(from, io),
             Message::Preference {
                 round,
                 choice,
@@ -245,7 +267,10 @@ impl Probabilistic {
             }
             Message::Decision { round, k, choice } => self.on_decision(round, k, choice, io),
             Message::Question => self.on_question(from, io),
-            Message::Answer { round, leader } => self.on_answer(round, leader, io),
+            Message::Check { round, merit } => {
+                self.on_check(Candidate { merit, id: from }, round, io);
+            }
+            Message::Answer { round, leader } => self.on_answer(from, round, leader, io),
         }
     }
 
@@ -256,7 +281,7 @@ impl Probabilistic {
         if relay.include(sender.id) {
             io.meet(sender);
         }
-        if choice > relay.choice {
+        if choice > relay.choice && !self.departed.has(choice.id) {
             relay.choice = choice;
             self.tell_set(io);
         } else if relay.answers(sender.id, choice, io.config().reply) {
@@ -299,11 +324,62 @@ impl Probabilistic {
     }
 
     fn on_left(&mut self, id: MemberId, io: &mut impl Io<Self>) {
+        if id == io.me().id {
+            return; // whoever says so will hear from it
+        }
+        self.departed.enter(id);
         if self.leader.is_some_and(|leader| leader.id == id) {
             self.name(None, io);
             if self.phase == Phase::Resting {
-                self.call_soon(io);
+                self.call_soon(Duration::ZERO, io);
             }
+        }
+    }
+
+    /// Somebody is there that was not, or was cut off: with a leader of its own, perhaps.
+    fn on_joined(&mut self, id: MemberId, io: &mut impl Io<Self>) {
+        self.departed.remove(id);
+        if self.leads(io) && io.config().check.is_some() && id != io.me().id {
+            self.check(id, io);
+        }
+    }
+
+    /// A leader asks somebody whether it says so too; others ask their leader.
+    fn on_check_due(&mut self, io: &mut impl Io<Self>) {
+        match self.leader {
+            None => return,
+            Some(_) if self.leads(io) => {
+                if let Some(id) = self.pick(1, io).first() {
+                    self.check(*id, io);
+                }
+            }
+            Some(leader) => io.unicast(leader.id, Message::Question),
+        }
+        self.check_later(io);
+    }
+
+    /// Whoever asks leads, by its own account. If that is news, and later than what this member knows, it is believed;
+    /// if this member knows better, it says so.
+    fn on_check(&mut self, sender: Candidate, round: Round, io: &mut impl Io<Self>) {
+        self.departed.remove(sender.id);
+        match self.leader {
+            Some(leader) if leader.id == sender.id => {}
+            Some(leader) if round <= self.round => {
+                let round = self.round;
+                io.unicast(sender.id, Message::Answer { round, leader });
+            }
+            Some(_) | None if round >= self.round && self.is_idle() => {
+                self.accept(round, sender, io);
+            }
+            Some(_) | None => {} // an election is under way, and will tell
+        }
+    }
+
+    /// Somebody calls a round that is over: it has missed how it ended. The leader tells, for all.
+    #[inline]
+    fn on_past(&mut self, caller: MemberId, io: &mut impl Io<Self>) {
+        if self.phase == Phase::Resting && self.leads(io) && io.config().check.is_some() {
+            self.check(caller, io);
         }
     }
 
@@ -314,13 +390,27 @@ impl Probabilistic {
         }
     }
 
-    fn on_answer(&mut self, round: Round, leader: Candidate, io: &mut impl Io<Self>) {
-        if self.phase == Phase::Calling && self.leader.is_none() && round >= self.round {
-            self.begin(round, 0, io);
-            self.heard.hear(leader);
-            self.rest(io);
-            self.name(Some(leader), io);
-        } // else it knows better, or did not ask
+    fn on_answer(
+        &mut self,
+        from: MemberId,
+        round: Round,
+        leader: Candidate,
+        io: &mut impl Io<Self>,
+    ) {
+        let is_from_leader = self.leader.is_some_and(|own| own.id == from);
+        match self.leader {
+            _ if self.departed.has(leader.id) || !self.is_idle() => {} // that will be told, or decided
+            None if round >= self.round => self.accept(round, leader, io),
+            None => {} // it knows better
+            Some(own) if own.id == leader.id => {}
+            Some(_) if is_from_leader && round > self.round => self.accept(round, leader, io),
+            // Its leader does not lead, or two groups have grown together, each with its own.
+            Some(_) if is_from_leader || self.leads(io) => {
+                self.round.sequence = self.round.sequence.max(round.sequence);
+                self.call_soon(Duration::ZERO, io);
+            }
+            Some(_) => {} // its leader will find out
+        }
     }
 }
 
@@ -396,14 +486,14 @@ impl Probabilistic {
     fn conclude(&mut self, io: &mut impl Io<Self>) {
         let was_informed = self.phase == Phase::Listening;
         match self.heard {
-            Heard::One(leader) => {
+            Heard::One(leader) if !self.departed.has(leader.id) => {
                 self.phase = Phase::Resting;
                 self.name(Some(leader), io);
             }
             Heard::Several if !was_informed && !io.config().uninformed_detect => {
                 self.phase = Phase::Resting;
             }
-            Heard::Nothing | Heard::Several => self.fail(io),
+            Heard::Nothing | Heard::One(_) | Heard::Several => self.fail(io),
         }
     }
 
@@ -424,7 +514,7 @@ impl Probabilistic {
             (Some(_), Recall::Delay) => {
                 let until = io.now() + io.config().hesitation;
                 self.phase = Phase::Recalling { until };
-                self.hesitate(io);
+                self.hesitate(Duration::ZERO, io);
             }
             (Some(_), Recall::Hash | Recall::All) if calls => self.recall(Duration::ZERO, io),
             (Some(_), Recall::Hash | Recall::All) => self.rest(io),
@@ -480,25 +570,53 @@ impl Probabilistic {
         io.arm(Timer::Phase, span);
     }
 
-    /// Hears others out before it calls an election.
-    fn call_soon(&mut self, io: &mut impl Io<Self>) {
+    /// Hears others out before it calls an election, `after` and a while more.
+    fn call_soon(&mut self, after: Duration, io: &mut impl Io<Self>) {
         self.phase = Phase::Calling;
-        self.hesitate(io);
+        self.hesitate(after, io);
+    }
+
+    /// Names a leader that was elected without it.
+    fn accept(&mut self, round: Round, leader: Candidate, io: &mut impl Io<Self>) {
+        self.begin(round, 0, io);
+        self.heard.hear(leader);
+        self.rest(io);
+        self.name(Some(leader), io);
+    }
+
+    /// Asks somebody whether it says, too, that this member leads.
+    fn check(&self, id: MemberId, io: &mut impl Io<Self>) {
+        let (round, merit) = (self.round, io.me().merit);
+        io.unicast(id, Message::Check { round, merit });
+    }
+
+    /// A leader asks every so often, and so do all others together.
+    fn check_later(&self, io: &mut impl Io<Self>) {
+        let Some(span) = io.config().check else {
+            return;
+        };
+        let pause = match self.leads(io) {
+            true => span,
+            false => span.mul_f64((0.5 + uniform(io)) * self.size(io) as f64),
+        };
+        io.arm(Timer::Check, pause);
     }
 
     /// Waits for a time that is long for most and short for few, so that few speak before they have heard the first:
     /// truncated exponential, as in [`Wake`](crate::announce::Wake).
-    fn hesitate(&mut self, io: &mut impl Io<Self>) {
+    fn hesitate(&mut self, after: Duration, io: &mut impl Io<Self>) {
         let lambda = 1.0 + (self.size(io) as f64).ln();
         let part = (uniform(io) * lambda.exp_m1()).ln_1p() / lambda;
         let pause = io.config().hesitation.mul_f64(part);
-        io.arm(Timer::Phase, pause);
+        io.arm(Timer::Phase, after + pause);
     }
 
     /// A later round begins before this one was concluded: what was heard of it is all there is.
     fn supersede(&mut self, io: &mut impl Io<Self>) {
         match (self.phase, self.heard) {
-            (Phase::Listening | Phase::Overhearing, Heard::One(leader)) => {
+            (Phase::Listening | Phase::Overhearing, Heard::One(leader))
+                if !self.departed.has(leader.id) =>
+            {
                 self.name(Some(leader), io);
             }
             (Phase::Listening | Phase::Relaying, _) => self.name(None, io),
@@ -514,26 +632,35 @@ impl Probabilistic {
     }
 
     fn name(&mut self, leader: Option<Candidate>, io: &mut impl Io<Self>) {
-        if self.leader != leader {
-            self.leader = leader;
-            io.report(leader.map_or(Outcome::Vacant, Outcome::Nominee));
+        if self.leader == leader {
+            return;
+        }
+        self.leader = leader;
+        io.report(leader.map_or(Outcome::Vacant, Outcome::Nominee));
+        if leader.is_some() {
+            self.check_later(io);
         }
     }
 
-    /// Asks a few members, picked by chance, who leads.
+    /// Asks a few members who leads.
     fn ask(&mut self, io: &mut impl Io<Self>) {
-        let me = io.me().id;
-        let known = io.view().len().saturating_sub(1);
-        let from = (uniform(io) * known as f64) as usize;
-        let all = io
-            .view()
-            .candidates()
-            .map(|it| it.id)
-            .filter(|&id| id != me)
-            .collect::<Vec<_>>();
-        for &id in all.iter().cycle().skip(from).take(ASKED.min(all.len())) {
+        for id in self.pick(ASKED, io) {
             io.unicast(id, Message::Question);
         }
+    }
+
+    /// So many others of the view, picked by chance; neighbours in its order, which is nobody's loss.
+    fn pick(&self, count: usize, io: &mut impl Io<Self>) -> Vec<MemberId> {
+        let me = io.me().id;
+        let others = io.view().len().saturating_sub(1);
+        let from = (uniform(io) * others as f64) as usize;
+        let view = io.view();
+        let known = || view.candidates().map(|it| it.id).filter(|id| *id != me);
+        known()
+            .skip(from)
+            .chain(known())
+            .take(count.min(others))
+            .collect()
     }
 }
 

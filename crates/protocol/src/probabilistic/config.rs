@@ -34,6 +34,9 @@ pub struct Config {
     /// longer it is, compared with `spread`, the fewer call at once. With [`Recall::Delay`] the next round begins when
     /// it is over.
     pub hesitation: Duration,
+    /// Whether, and how often, a leader asks one member, picked by chance, whether it is of the same mind: it may have
+    /// missed the election, or have been cut off and have another leader. All others together ask it as often.
+    pub check: Option<Duration>,
     /// Whether, and how long after, an election that has failed in its last round is called anew.
     pub again: Option<Duration>,
 }
@@ -97,6 +100,7 @@ impl Config {
             apart: Duration::ZERO,
             joining: Joining::Call,
             hesitation: hop * 1_000,
+            check: None,
             again: None,
         }
     }
@@ -116,6 +120,7 @@ impl Config {
             apart: spread * 2,
             joining: Joining::Ask,
             hesitation: spread * 10,
+            check: Some(spread * 100),
             again: Some(spread * 20),
         }
     }
@@ -135,6 +140,7 @@ impl Config {
                 least: self.spread,
             });
         }
+        require_some_time("check", self.check)?;
         require_some_time("again", self.again)?;
         self.strategy.check()
     }

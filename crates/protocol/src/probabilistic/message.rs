@@ -47,7 +47,14 @@ pub enum Message {
     },
     /// I am new here: who leads? To a few.
     Question,
-    /// As far as I know, this one. To who asked.
+    /// I lead: do you say so too? To one.
+    Check {
+        /// In which round I was elected.
+        round: Round,
+        /// How well I lead.
+        merit: Merit,
+    },
+    /// As far as I know, this one leads. To who asked.
     Answer {
         /// In which round it was elected.
         round: Round,
@@ -76,7 +83,8 @@ impl crate::Message for Message {
             Self::Preference { .. } => Self::PREFERENCE,
             Self::Decision { .. } => Self::DECISION,
             Self::Question => 3,
-            Self::Answer { .. } => 4,
+            Self::Check { .. } => 4,
+            Self::Answer { .. } => 5,
         }
     }
 }

@@ -1,0 +1,49 @@
+//! Who is known to be gone.
+
+use crate::MemberId;
+
+/// So many are remembered: more than die within one election, unless it is a catastrophe.
+const MOST: usize = 16;
+
+/// The members that left last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Departed(Vec<MemberId>);
+
+impl Departed {
+    #[inline]
+    pub(super) fn has(&self, id: MemberId) -> bool {
+        self.0.contains(&id)
+    }
+
+    pub(super) fn enter(&mut self, id: MemberId) {
+        self.remove(id);
+        if self.0.len() == MOST {
+            self.0.remove(0);
+        }
+        self.0.push(id);
+    }
+
+    pub(super) fn remove(&mut self, id: MemberId) {
+        self.0.retain(|it| *it != id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Departed, MOST};
+    use crate::MemberId;
+
+    #[test]
+    fn the_last_that_left_are_remembered_until_they_come_back() {
+        let mut departed = Departed::default();
+        for id in 0..MOST as u64 + 2 {
+            departed.enter(MemberId(id));
+        }
+        assert!(!departed.has(MemberId(1)) && departed.has(MemberId(2)));
+        departed.remove(MemberId(2));
+        assert!(!departed.has(MemberId(2)));
+        departed.enter(MemberId(2));
+        departed.enter(MemberId(2));
+        assert!(departed.has(MemberId(3)), "nobody counts twice");
+    }
+}
