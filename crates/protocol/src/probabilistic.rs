@@ -17,6 +17,7 @@
 //! the field a leader asks one member now and then whether it is of the same mind (check), and its followers, all
 //! together as often, ask it: groups that were cut off from each other, and members that missed an election, are found so.
 
+mod accord;
 mod config;
 mod departed;
 mod filter;
@@ -36,9 +37,6 @@ use crate::{
 use departed::Departed;
 use filter::{Draw, Filter};
 use relay::Relay;
-
-/// How many members a newcomer asks.
-const ASKED: usize = 3;
 
 /// The timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -335,83 +333,6 @@ impl Probabilistic {
             }
         }
     }
-
-    /// Somebody is there that was not, or was cut off: with a leader of its own, perhaps.
-    fn on_joined(&mut self, id: MemberId, io: &mut impl Io<Self>) {
-        self.departed.remove(id);
-        if self.leads(io) && io.config().check.is_some() && id != io.me().id {
-            self.check(id, io);
-        }
-    }
-
-    /// A leader asks somebody whether it says so too; others ask their leader.
-    fn on_check_due(&mut self, io: &mut impl Io<Self>) {
-        match self.leader {
-            None => return,
-            Some(_) if self.leads(io) => {
-                if let Some(id) = self.pick(1, io).first() {
-                    self.check(*id, io);
-                }
-            }
-            Some(leader) => io.unicast(leader.id, Message::Question),
-        }
-        self.check_later(io);
-    }
-
-    /// Whoever asks leads, by its own account. If that is news, and later than what this member knows, it is believed;
-    /// if this member knows better, it says so.
-    fn on_check(&mut self, sender: Candidate, round: Round, io: &mut impl Io<Self>) {
-        self.departed.remove(sender.id);
-        match self.leader {
-            Some(leader) if leader.id == sender.id => {}
-            Some(leader) if round <= self.round => {
-                let round = self.round;
-                io.unicast(sender.id, Message::Answer { round, leader });
-            }
-            Some(_) | None if round >= self.round && self.is_idle() => {
-                self.accept(round, sender, io);
-            }
-            Some(_) | None => {} // an election is under way, and will tell
-        }
-    }
-
-    /// Somebody calls a round that is over: it has missed how it ended. The leader tells, for all.
-    #[inline]
-    fn on_past(&mut self, caller: MemberId, io: &mut impl Io<Self>) {
-        if self.phase == Phase::Resting && self.leads(io) && io.config().check.is_some() {
-            self.check(caller, io);
-        }
-    }
-
-    fn on_question(&mut self, from: MemberId, io: &mut impl Io<Self>) {
-        if let Some(leader) = self.leader {
-            let round = self.round;
-            io.unicast(from, Message::Answer { round, leader });
-        }
-    }
-
-    fn on_answer(
-        &mut self,
-        from: MemberId,
-        round: Round,
-        leader: Candidate,
-        io: &mut impl Io<Self>,
-    ) {
-        let is_from_leader = self.leader.is_some_and(|own| own.id == from);
-        match self.leader {
-            _ if self.departed.has(leader.id) || !self.is_idle() => {} // that will be told, or decided
-            None if round >= self.round => self.accept(round, leader, io),
-            None => {} // it knows better
-            Some(own) if own.id == leader.id => {}
-            Some(_) if is_from_leader && round > self.round => self.accept(round, leader, io),
-            // Its leader does not lead, or two groups have grown together, each with its own.
-            Some(_) if is_from_leader || self.leads(io) => {
-                self.round.sequence = self.round.sequence.max(round.sequence);
-                self.call_soon(Duration::ZERO, io);
-            }
-            Some(_) => {} // its leader will find out
-        }
-    }
 }
 
 // Transitions.
@@ -576,32 +497,6 @@ impl Probabilistic {
         self.hesitate(after, io);
     }
 
-    /// Names a leader that was elected without it.
-    fn accept(&mut self, round: Round, leader: Candidate, io: &mut impl Io<Self>) {
-        self.begin(round, 0, io);
-        self.heard.hear(leader);
-        self.rest(io);
-        self.name(Some(leader), io);
-    }
-
-    /// Asks somebody whether it says, too, that this member leads.
-    fn check(&self, id: MemberId, io: &mut impl Io<Self>) {
-        let (round, merit) = (self.round, io.me().merit);
-        io.unicast(id, Message::Check { round, merit });
-    }
-
-    /// A leader asks every so often, and so do all others together.
-    fn check_later(&self, io: &mut impl Io<Self>) {
-        let Some(span) = io.config().check else {
-            return;
-        };
-        let pause = match self.leads(io) {
-            true => span,
-            false => span.mul_f64((0.5 + uniform(io)) * self.size(io) as f64),
-        };
-        io.arm(Timer::Check, pause);
-    }
-
     /// Waits for a time that is long for most and short for few, so that few speak before they have heard the first:
     /// truncated exponential, as in [`Wake`](crate::announce::Wake).
     fn hesitate(&mut self, after: Duration, io: &mut impl Io<Self>) {
@@ -640,27 +535,6 @@ impl Probabilistic {
         if leader.is_some() {
             self.check_later(io);
         }
-    }
-
-    /// Asks a few members who leads.
-    fn ask(&mut self, io: &mut impl Io<Self>) {
-        for id in self.pick(ASKED, io) {
-            io.unicast(id, Message::Question);
-        }
-    }
-
-    /// So many others of the view, picked by chance; neighbours in its order, which is nobody's loss.
-    fn pick(&self, count: usize, io: &mut impl Io<Self>) -> Vec<MemberId> {
-        let me = io.me().id;
-        let others = io.view().len().saturating_sub(1);
-        let from = (uniform(io) * others as f64) as usize;
-        let view = io.view();
-        let known = || view.candidates().map(|it| it.id).filter(|id| *id != me);
-        known()
-            .skip(from)
-            .chain(known())
-            .take(count.min(others))
-            .collect()
     }
 }
 
