@@ -39,8 +39,8 @@ impl Strategy {
     /// Names what cannot.
     pub fn check(&self) -> Result<(), ConfigError> {
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
-        if self.first == 0 {
-            return out_of_range("K of the first round", "1 or more");
+        if !(1..=1_000_000).contains(&self.first) {
+            return out_of_range("K of the first round", "from 1 to 1000000");
         }
         if !(1.0..=1_000.0).contains(&self.growth) {
             return out_of_range("growth", "from 1 to 1000");
