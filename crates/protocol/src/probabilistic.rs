@@ -25,7 +25,7 @@ mod message;
 mod relay;
 mod strategy;
 
-pub use config::{Config, GroupSize, Joining, Recall, Reply};
+pub use config::{Config, GroupSize, Introduction, Joining, Recall, Reply};
 pub use message::{Message, Round};
 pub use strategy::{LastRound, Strategy};
 
@@ -282,13 +282,10 @@ impl Probabilistic {
         if choice > relay.choice && !self.departed.has(choice.id) {
             relay.choice = choice;
             self.tell_set(io);
-        } else if relay.answers(sender.id, choice, io.config().reply) {
-            let answer = Message::Preference {
-                round: self.round,
-                choice: relay.choice,
-                merit: io.me().merit,
-            };
-            io.unicast(sender.id, answer);
+        } else if relay.answers(sender.id, choice, io.config().reply)
+            && let Some(preference) = self.preference(io)
+        {
+            io.unicast(sender.id, preference);
         }
     }
 
@@ -375,21 +372,33 @@ impl Probabilistic {
         }
         self.relay = Some(Box::new(Relay::new(choice, set)));
         self.phase = Phase::Relaying;
-        self.tell_set(io);
+        match io.config().introduction {
+            Introduction::View => self.tell_set(io),
+            Introduction::Multicast => {
+                if let Some(preference) = self.preference(io) {
+                    io.multicast(preference);
+                }
+            }
+        }
         io.arm(Timer::Phase, io.config().relay_time(k));
     }
 
     fn tell_set(&self, io: &mut impl Io<Self>) {
-        if let Some(relay) = &self.relay {
-            let preference = Message::Preference {
-                round: self.round,
-                choice: relay.choice,
-                merit: io.me().merit,
-            };
+        if let (Some(relay), Some(preference)) = (&self.relay, self.preference(io)) {
             for &id in relay.set() {
                 io.unicast(id, preference);
             }
         }
+    }
+
+    /// What it says while it relays.
+    fn preference(&self, io: &impl Io<Self>) -> Option<Message> {
+        let choice = self.relay.as_ref()?.choice;
+        Some(Message::Preference {
+            round: self.round,
+            choice,
+            merit: io.me().merit,
+        })
     }
 
     /// The relay phase is over: tells everyone.

@@ -27,7 +27,8 @@ pub enum Message {
         /// Those who hear of it begin so much later: by then all have, whoever it was that they heard it from.
         after: Duration,
     },
-    /// Of all that I know, or have heard of, this is the best. Between two that relay.
+    /// Of all that I know, or have heard of, this is the best. Between two that relay, or, to be found by others that
+    /// relay, to everyone.
     Preference {
         /// In which round.
         round: Round,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::probabilistic::{
-    Config, LastRound, Message, Probabilistic, Recall, Round, Strategy,
+    Config, Introduction, LastRound, Message, Probabilistic, Recall, Round, Strategy,
 };
 use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use hustings_sim::probabilistic::{Trial, elect};
@@ -122,6 +122,38 @@ fn a_round_in_which_nobody_relays_is_followed_by_another() {
     }
     // (1 - 1/100)^100 of all runs: 37, give or take 4.9.
     assert!((15..60).contains(&empty), "{empty}");
+}
+
+/// Of a thousand members each knows ten. Those who relay do not find each other by that, and by multicast they do.
+#[test]
+fn where_views_are_small_those_who_relay_find_each_other_by_multicast() {
+    let succeeded = |introduction| {
+        let trial = Trial {
+            members: 1_000,
+            view: 0.01,
+            crash: 0.0,
+            unicast_loss: 0.05,
+            multicast_loss: 0.05,
+            config: Config {
+                introduction,
+                strategy: Strategy {
+                    first: 14,
+                    rounds: 1,
+                    ..Strategy::DOCUMENT
+                },
+                ..Config::document(1_000, HOP)
+            },
+            purge: true,
+        };
+        let runs = (0..200).map(|run| elect(&trial, Seeds::new(6, run), Scratch::default()).0);
+        runs.filter(|run| run.strong_success).count()
+    };
+    let (by_view, by_multicast) = (
+        succeeded(Introduction::View),
+        succeeded(Introduction::Multicast),
+    );
+    assert!(by_view < 10, "{by_view} of 200");
+    assert!(by_multicast > 190, "{by_multicast} of 200");
 }
 
 /// In the document's model, with its own rule, nobody may call though somebody has noticed.
