@@ -20,6 +20,7 @@ mod attention;
 pub mod classics;
 mod experiment;
 pub mod faults;
+pub mod fenced;
 pub mod monte_carlo;
 mod network;
 mod population;
