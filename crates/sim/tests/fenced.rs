@@ -23,7 +23,8 @@ struct Reign {
     tenures: u64,
 }
 
-/// In each election the holder dies, and some others; one voter restarts now and then.
+/// In every other election the holder dies, and some others in each, voters among them; all come back. Else the holder
+/// lives, and whom the election names meanwhile must not have what it holds.
 fn reign(members: u32, elections: u64, loss: f64, seed: u64) -> Reign {
     let voters = (0..VOTERS).map(|it| MemberId(u64::from(it))).collect();
     let field = probabilistic::Config::field(3, HOP, HOP);
@@ -64,7 +65,8 @@ fn reign(members: u32, elections: u64, loss: f64, seed: u64) -> Reign {
         let begin = Instant::START + APART * election;
         world.run_until(begin);
         let mut dead: Vec<u32> = (0..3).map(|_| below(members, &mut rng)).collect();
-        dead.extend(world.trace().holder().map(|(holder, _)| holder));
+        let holder = world.trace().holder().map(|(holder, _)| holder);
+        dead.extend(holder.filter(|_| election % 2 == 0));
         dead.sort_unstable();
         dead.dedup();
         let at = begin + Duration(rng.next_u64() % (HOP.0 * 30));
@@ -97,7 +99,7 @@ fn at_most_one_holds_however_elections_end() {
         tenures += reign(300, elections, 0.2, seed).tenures;
     }
     // Most elections end in a tenure, or the laws were held against nothing.
-    assert!(tenures > elections * 4 / 2, "{tenures}");
+    assert!(tenures > elections, "{tenures}");
 }
 
 #[test]
