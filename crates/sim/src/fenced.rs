@@ -3,6 +3,10 @@
 //! Whatever the election does, the [`Registry`] holds tenure to its promise at every step: one holder at a time, and
 //! fences that only rise.
 
+mod reign;
+
+pub use reign::{Reign, reign};
+
 use std::cell::Cell;
 
 use hustings_protocol::probabilistic::{self, Probabilistic};
