@@ -4,6 +4,11 @@
 //! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
 //! acquainted. So a million views cost a few bytes a member.
 
+#![allow(
+    clippy::disallowed_types,
+    reason = "who has met whom is looked up, never listed"
+)]
+
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::cold_path;

@@ -173,7 +173,7 @@ fn runs(trial: &Trial, count: u64, mut take: impl FnMut(Run) + Send) {
             ControlFlow::Continue(())
         },
     );
-    assert_eq!(taken.unwrap(), count);
+    assert_eq!(taken.expect("there are threads"), count);
 }
 
 fn number(value: &Value, name: &str) -> f64 {
