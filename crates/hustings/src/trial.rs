@@ -81,11 +81,11 @@ impl<P: Protocol> Default for Memory<P> {
 }
 
 impl<P: Protocol> Memory<P> {
-    fn take(&self) -> Scratch<P> {
+    pub(crate) fn take(&self) -> Scratch<P> {
         self.pieces().pop().unwrap_or_default()
     }
 
-    fn give_back(&self, scratch: Scratch<P>) {
+    pub(crate) fn give_back(&self, scratch: Scratch<P>) {
         self.pieces().push(scratch);
     }
 
