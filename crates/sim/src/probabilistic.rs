@@ -6,7 +6,9 @@ use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{Delay, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, Verb, Who, World};
+use crate::{
+    Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
+};
 
 /// What one run is to be.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +55,9 @@ pub struct Run {
 /// The document counts messages apart from those of the round in which all take part.
 const ROUNDS_COUNTED: u32 = 4;
 
+/// How many hops pass between two questions whether to go on.
+const HOPS_BETWEEN_LOOKS: u64 = 4;
+
 /// Does one run.
 ///
 /// # Panics
@@ -62,12 +67,31 @@ pub fn elect(
     seeds: Seeds,
     scratch: Scratch<Probabilistic>,
 ) -> (Run, Scratch<Probabilistic>) {
-    let mut course = Course::new(trial, seeds, scratch);
+    let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, || true);
+    (run, scratch)
+}
+
+/// Does one run and records it, for as long as `goes_on` says so, which is asked often: if it does not, the run is cut off.
+/// The client is one more member, the last, which goes down at once.
+///
+/// # Panics
+/// If there are no members, or a probability is none.
+pub fn elect_traced<T: Trace<Probabilistic>>(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<Probabilistic>,
+    trace: T,
+    goes_on: impl Fn() -> bool,
+) -> (Run, T, Scratch<Probabilistic>) {
+    let mut course = Course::new(trial, seeds, scratch, trace);
     course.call();
     let relay_members = course.relaying();
     let mut detected = None;
     loop {
-        course.finish_round();
+        course.finish_round(&goes_on);
+        if !goes_on() {
+            break;
+        }
         let is_recalled = course.is_recalled();
         if course.round == 1 && !course.agreement().0 {
             detected = Some(is_recalled || course.would_recall());
@@ -90,13 +114,14 @@ pub fn elect(
         detected,
         delay: course.elapsed,
     };
-    (run, course.world.retire().1)
+    let (trace, scratch) = course.world.retire();
+    (run, trace, scratch)
 }
 
 /// An election under way.
-struct Course<'a> {
+struct Course<'a, T: Trace<Probabilistic>> {
     trial: &'a Trial,
-    world: World<Probabilistic>,
+    world: World<Probabilistic, T>,
     chance: Xoshiro256PlusPlus,
     /// Which round it is.
     round: u32,
@@ -111,8 +136,8 @@ struct Course<'a> {
     counted: Option<u64>,
 }
 
-impl<'a> Course<'a> {
-    fn new(trial: &'a Trial, seeds: Seeds, scratch: Scratch<Probabilistic>) -> Self {
+impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
+    fn new(trial: &'a Trial, seeds: Seeds, scratch: Scratch<Probabilistic>, trace: T) -> Self {
         let setup = Setup {
             // The last one is the client, which is gone once it has called the election.
             merits: vec![Merit(0); trial.members as usize + 1],
@@ -131,7 +156,7 @@ impl<'a> Course<'a> {
         let make = |_| Probabilistic::new();
         Self {
             trial,
-            world: World::within(scratch, setup, config, seeds, Silent, make),
+            world: World::within(scratch, setup, config, seeds, trace, make),
             chance: seeds.rng(Stream::Faults),
             round: 0,
             end: Instant::START,
@@ -177,8 +202,16 @@ impl<'a> Course<'a> {
         relaying.count() as u32
     }
 
-    fn finish_round(&mut self) {
-        self.world.run_until(self.end);
+    fn finish_round(&mut self, goes_on: impl Fn() -> bool) {
+        let stretch = self.trial.config.hop * HOPS_BETWEEN_LOOKS;
+        while self.world.now() < self.end && goes_on() {
+            let halt = self
+                .world
+                .run_until(self.end.min(self.world.now() + stretch));
+            if halt == Halt::Quiet {
+                break;
+            }
+        }
         if self.round == ROUNDS_COUNTED {
             self.counted = Some(self.sent());
         }
@@ -236,4 +269,54 @@ impl<'a> Course<'a> {
 /// A number from [0, 1).
 fn uniform(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * 2f64.powi(-53)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use hustings_protocol::Duration;
+    use hustings_protocol::probabilistic::Config;
+
+    use super::{Trial, elect, elect_traced};
+    use crate::{JsonLines, Scratch, Seeds, Silent};
+
+    fn trial() -> Trial {
+        let members = 50;
+        Trial {
+            members,
+            view: 0.5,
+            crash: 0.01,
+            unicast_loss: 0.4,
+            multicast_loss: 0.4,
+            config: Config::document(members.into(), Duration::from_millis(100)),
+            purge: true,
+        }
+    }
+
+    #[test]
+    fn recording_a_run_does_not_change_it() {
+        for number in 0..20 {
+            let seeds = Seeds::new(1, number);
+            let (plain, _) = elect(&trial(), seeds, Scratch::default());
+            let trace = JsonLines::new(Vec::new());
+            let (recorded, trace, _) =
+                elect_traced(&trial(), seeds, Scratch::default(), trace, || true);
+            assert_eq!(plain, recorded, "run {number}");
+            let lines = String::from_utf8(trace.finish().unwrap()).unwrap();
+            let multicasts = lines.matches("\"kind\":\"multicast\"").count();
+            assert_eq!(multicasts as u64, plain.multicasts, "run {number}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_cut_off_within_a_round() {
+        let seeds = Seeds::new(1, 0);
+        let (whole, _) = elect(&trial(), seeds, Scratch::default());
+        let asked = Cell::new(0);
+        let once = || asked.replace(asked.get() + 1) == 0;
+        let (cut, Silent, _) = elect_traced(&trial(), seeds, Scratch::default(), Silent, once);
+        assert!(cut.multicasts < whole.multicasts, "{cut:?}, not {whole:?}");
+        assert_eq!((cut.rounds, cut.weak_success), (1, 0.0));
+    }
 }

@@ -65,7 +65,7 @@ enum LossModel {
 pub(crate) struct FaultOptions {
     /// The probability that a member crashes in a round, for as long as the election lasts. A round
     /// is once round the ring; for the bully, both time-outs together; for the announce family, one
-    /// announce interval, or T_S and a delay for suppression
+    /// announce interval, or T_S and a delay for suppression; for probabilistic, one of its rounds
     #[arg(long, value_name = "P", default_value = "0", value_parser = values::probability,
           allow_negative_numbers = true)]
     crash: f64,
@@ -77,7 +77,7 @@ pub(crate) struct FaultOptions {
 
     /// How members learn that others crashed: at once and untold (oracle), never, or so long after
     /// it, with a notice. Default: oracle on rings, never for the bully; the announce family has no
-    /// views
+    /// views; those of probabilistic lose between rounds who has crashed
     #[arg(long, value_name = "oracle|never|DURATION", value_parser = values::detection,
           allow_hyphen_values = true)]
     detect: Option<Detection>,
@@ -253,6 +253,36 @@ impl Conditions {
         Err(Failure::Usage(format!(
             "{option} changes nothing for {protocol}, whose members {reason}: leave it out"
         )))
+    }
+
+    /// Makes sure that every message takes one delay, arrives once if at all, and that each receiver loses its own:
+    /// rounds are timed by that. Members may crash, and not know each other. Returns the delay.
+    ///
+    /// # Errors
+    /// Names the option to leave out.
+    pub(crate) fn require_steps(&self, protocol: &str) -> Result<Duration, Failure> {
+        let network = &self.network;
+        let refuse = |what: &str, remedy: &str| {
+            Err(Failure::Usage(format!(
+                "{protocol} cannot be simulated with {what}: {remedy}"
+            )))
+        };
+        let Delay::Constant(delay) = network.delay else {
+            return refuse("delays that vary", "choose one, as in --delay 100ms");
+        };
+        let others = [
+            ("--reorder", network.reordering.probability > 0.0),
+            ("--duplicate", network.duplicate > 0.0),
+            (
+                "--loss-model correlated",
+                self.loss_model == LossModel::Correlated,
+            ),
+            ("--detect", self.detection.is_some()),
+        ];
+        match others.iter().find(|(_, is_asked_for)| *is_asked_for) {
+            Some((option, _)) => refuse(option, "leave it out"),
+            None => Ok(delay),
+        }
     }
 
     /// Makes sure that all messages take equally long.

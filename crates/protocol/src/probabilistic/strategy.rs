@@ -51,6 +51,15 @@ impl Strategy {
         Ok(())
     }
 
+    /// K of each round in a group of `size`, all of them needed.
+    pub fn ks(&self, size: u64) -> impl Iterator<Item = u32> {
+        let strategy = *self;
+        let rounds = std::iter::successors(Some((1, strategy.first)), move |&(round, k)| {
+            Some((round + 1, strategy.next(round, k, size)?))
+        });
+        rounds.map(|(_, k)| k)
+    }
+
     /// K of the round that follows round `round`, in which it was `k`, in a group of `size`; none if that was the
     /// last.
     pub(super) fn next(&self, round: u16, k: u32, size: u64) -> Option<u32> {
@@ -71,10 +80,7 @@ mod tests {
     use super::{LastRound, Strategy};
 
     fn ks(strategy: Strategy, size: u64) -> Vec<u32> {
-        let rounds = std::iter::successors(Some((1, strategy.first)), |&(round, k)| {
-            Some((round + 1, strategy.next(round, k, size)?))
-        });
-        rounds.map(|(_, k)| k).collect()
+        strategy.ks(size).collect()
     }
 
     #[test]
