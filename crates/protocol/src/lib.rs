@@ -24,6 +24,7 @@
 //! # For groups that nobody knows whole
 //! | module | gives a member | needs |
 //! |---|---|---|
+//! | [`census`] | how many there are | a view |
 //! | [`shuffle`] | a few others at random, as its view | one that it knows |
 //!
 //! A nominee is a claim, not a licence to act: two members may name different nominees for a
@@ -34,6 +35,7 @@ pub mod announce;
 pub mod announce_listen;
 pub mod bully;
 pub mod candidate;
+pub mod census;
 pub mod chang_roberts;
 pub mod config;
 pub mod few;

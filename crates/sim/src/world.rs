@@ -171,6 +171,13 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         }
     }
 
+    /// Asks something of `member`, now, if it is up.
+    pub fn request(&mut self, member: u32, request: P::Request) {
+        if self.scene.people.condition(member) == Condition::Up {
+            self.step(member, Input::Request(request));
+        }
+    }
+
     /// Enters a scenario's lines into the agenda.
     ///
     /// # Panics

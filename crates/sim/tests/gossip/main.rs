@@ -1,5 +1,7 @@
-//! What members do for a group that nobody knows whole: shuffle whom they know.
+//! What members do for a group that nobody knows whole: shuffle whom they know, and count
+//! themselves.
 
+mod census;
 mod desk;
 mod shuffle;
 #[path = "../support/mod.rs"]
