@@ -4,7 +4,7 @@
 //! Assumes   views that are random enough: everybody's, or those of [`shuffle`](crate::shuffle); messages that mostly
 //!           arrive within [`Config::patience`]; crash faults
 //! Promises  after a count of [`Config::turns`] turns each member that took part has the size of the group, as it was
-//!           when the count began, to within two parts in a hundred; how many turns that takes grows with the
+//!           when the count began, to within two parts in a hundred or so; how many turns that takes grows with the
 //!           logarithm of the group. What loss does to it: see [`Config::tries`]. Never a size of 0
 //! Messages  parcel (to one member, from each in each turn of a count), receipt (to its sender); none between counts
 //!
@@ -42,7 +42,7 @@ pub struct Config {
     /// come out too large by a factor of about (1 - p/2)^(-log N), to the base 2 - p: 1.4 for 10,000 members at p = 0.05,
     /// 5 at 0.2, and differ from count to count by a good part of it. So no mean of many counts helps, but tries do.
     /// With six of them one parcel in 400 has arrived and is taken back at p = 0.2, and sizes are right to within two
-    /// parts in a hundred; what is sent to the dead is not lost either.
+    /// parts in a hundred in the mean, and vary by as much; what is sent to the dead is not lost either.
     pub tries: u8,
     /// How long whoever sent a parcel waits for the receipt. All tries together must take no longer than a turn.
     pub patience: Duration,
@@ -266,7 +266,6 @@ impl Census {
             let is_late = age > Duration(io.config().length().0 / 2);
             let value = if is_late { 0.0 } else { 1.0 };
             self.begin(count, Share { value, weight: 0.0 }, io);
-            self.called = called;
         }
         if Some(count) == self.count {
             self.share.add(share);

@@ -8,8 +8,9 @@
 //!           other, and must be brought together again by somebody else
 //! Promises  a member never knows more than [`Config::room`] others. As many know it as know any other, about: the
 //!           spread is narrower than in a random graph, and twice as wide where a fifth of all messages is lost. Who is
-//!           gone is forgotten within twice `room` periods; who is new is as known as anyone after as many. In a group
-//!           of fewer than `room` all know all. Merits are those of twice `room` periods ago at the latest
+//!           gone is forgotten within twice `room` periods, not counting what its entries spend under way (within three
+//!           times, where messages take up to a tenth of a period). Who is new is as known as anyone after twice `room`
+//!           periods. In a group of fewer than `room` all know all. Merits are as old as entries may be, at most
 //! Messages  offer (to the one that it has not heard of for longest), answer (to who offered): two a period and member
 //!
 //! The exchange keeps the number of those who know a member: who offers sends itself and takes the other off its list,

@@ -121,7 +121,7 @@ fn what_loss_does_and_what_tries_do_about_it() {
                 .collect::<Vec<_>>()
                 .into_iter(),
         );
-        assert!((tried - 1.0).abs() < 0.01, "{members}, {loss}: {tried}");
+        assert!((tried - 1.0).abs() < 0.02, "{members}, {loss}: {tried}");
     }
 }
 
