@@ -25,6 +25,7 @@
 //! | module | gives a member | needs |
 //! |---|---|---|
 //! | [`census`] | how many there are | a view |
+//! | [`epidemic`] | a multicast made of unicasts | a view |
 //! | [`shuffle`] | a few others at random, as its view | one that it knows |
 //!
 //! A nominee is a claim, not a licence to act: two members may name different nominees for a
@@ -38,6 +39,7 @@ pub mod candidate;
 pub mod census;
 pub mod chang_roberts;
 pub mod config;
+pub mod epidemic;
 pub mod few;
 pub mod modified_ring;
 pub mod probabilistic;

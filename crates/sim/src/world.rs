@@ -290,6 +290,11 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         &self.members
     }
 
+    /// The same, to take from them what they hold ready for whoever runs them.
+    pub fn members_mut(&mut self) -> &mut [P] {
+        &mut self.members
+    }
+
     /// Whom `member` names, and since when.
     pub fn nominee(&self, member: u32) -> Option<(MemberId, Instant)> {
         let nominee = self.scene.nominees[member as usize].checked_sub(1)?;

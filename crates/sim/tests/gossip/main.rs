@@ -1,8 +1,8 @@
-//! What members do for a group that nobody knows whole: shuffle whom they know, and count
-//! themselves.
+//! What members do for a group that nobody knows whole: shuffle whom they know, count themselves, pass words on.
 
 mod census;
 mod desk;
+mod epidemic;
 mod shuffle;
 #[path = "../support/mod.rs"]
 mod support;
