@@ -354,3 +354,12 @@ fn what_is_too_old_is_dropped_and_not_taken() {
     desk.tell(Input::Timer(Timer::Period));
     assert_eq!(known(&desk), [30, 32]);
 }
+
+#[test]
+fn who_does_not_answer_in_time_is_forgotten() {
+    let mut desk = full();
+    let to = desk.papers.said[0].0;
+    assert!(known(&desk).contains(&to.0));
+    desk.tell(Input::Timer(Timer::Period));
+    assert!(!known(&desk).contains(&to.0));
+}
