@@ -21,6 +21,13 @@
 //! | [`announce`] | announcing oneself until somebody better is heard of | a multicast |
 //! | [`probabilistic`] | a few, picked by a hash, who agree and tell all | a multicast, a partial view |
 //!
+//! # For groups that nobody knows whole
+//! | module | gives a member | needs |
+//! |---|---|---|
+//! | [`census`] | how many there are | a view |
+//! | [`epidemic`] | a multicast made of unicasts | a view |
+//! | [`shuffle`] | a few others at random, as its view | one that it knows |
+//!
 //! A nominee is a claim, not a licence to act: two members may name different nominees for a
 //! while. That is the nature of these protocols, and each header says when it happens. What makes a
 //! claim a licence is [`tenure`]: one holder at a time, with a fence.
@@ -29,11 +36,15 @@ pub mod announce;
 pub mod announce_listen;
 pub mod bully;
 pub mod candidate;
+pub mod census;
 pub mod chang_roberts;
 pub mod config;
+pub mod epidemic;
+pub mod few;
 pub mod modified_ring;
 pub mod probabilistic;
 pub mod scatter;
+pub mod shuffle;
 pub mod suppression;
 pub mod tenure;
 pub mod time;

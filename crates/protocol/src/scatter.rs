@@ -8,3 +8,9 @@ pub fn scatter(number: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+/// The place among `bound` that a number drawn from all 64 bits means: each is as likely.
+#[inline]
+pub fn fit(number: u64, bound: u64) -> u64 {
+    ((u128::from(number) * u128::from(bound)) >> 64) as u64
+}

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::hint::cold_path;
 
-use hustings_protocol::scatter::scatter;
+use hustings_protocol::scatter::{fit, scatter};
 use hustings_protocol::{Candidate, Duration, MemberId, Merit, View};
 
 /// How members learn that others come and go.
@@ -249,6 +249,9 @@ fn pair(observer: u32, subject: u32) -> u64 {
     u64::from(observer) << 32 | u64::from(subject)
 }
 
+/// How often a member is drawn for a view that may not hold it.
+const TRIALS: usize = 64;
+
 /// One member's view, computed when asked.
 #[derive(Clone, Copy)]
 pub(crate) struct ComputedView<'a> {
@@ -322,11 +325,27 @@ impl View for ComputedView<'_> {
             .filter(|&member| self.population.knows(self.observer, member))
             .map(|member| self.population.candidate(member))
     }
+
+    /// By trial: to count a partial view first would take as long as the group is large.
+    fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
+        let people = self.population;
+        let mut number = number;
+        for _ in 0..TRIALS {
+            let member = fit(number, people.len() as u64) as u32;
+            if u64::from(member) != me.0 && people.knows(self.observer, member) {
+                return Some(people.candidate(member));
+            }
+            number = scatter(number);
+        }
+        let others = || self.candidates().filter(|it| it.id != me);
+        others().nth(fit(number, others().count() as u64) as usize)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Condition, Population};
+    use hustings_protocol::scatter::scatter;
     use hustings_protocol::{MemberId, Merit, View};
 
     fn population(count: u64, view: f64) -> Population {
@@ -372,6 +391,25 @@ mod tests {
                 assert_eq!(view.len(), view.candidates().count(), "{observer}");
             }
         }
+    }
+
+    #[test]
+    fn others_are_drawn_alike_from_any_view() {
+        for (count, view) in [(40, 1.0), (40, 0.5), (40, 0.05), (2_000, 0.002)] {
+            let population = population(count, view);
+            let view = population.view(7);
+            let known = view.len() - 1;
+            let draws = 4_000 * known;
+            let mut drawn = vec![0_u32; count as usize];
+            for number in (0..draws as u64).map(scatter) {
+                drawn[view.other(MemberId(7), number).unwrap().id.0 as usize] += 1;
+            }
+            assert_eq!(drawn.iter().filter(|&&times| times > 0).count(), known);
+            // 4,000 each, standard deviation 63.
+            let even = |times: &&u32| **times > 0 && times.abs_diff(4_000) > 5 * 63;
+            assert_eq!(drawn.iter().find(even), None, "of {known}");
+        }
+        assert_eq!(population(1, 1.0).view(0).other(MemberId(0), 3), None);
     }
 
     #[test]

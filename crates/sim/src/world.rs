@@ -171,7 +171,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         }
     }
 
-    /// Asks something of `member`, now.
+    /// Asks something of `member`, now, if it is up.
     pub fn request(&mut self, member: u32, request: P::Request) {
         if self.scene.people.condition(member) == Condition::Up {
             self.step(member, Input::Request(request));
@@ -288,6 +288,11 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     /// The members' states, by index.
     pub fn members(&self) -> &[P] {
         &self.members
+    }
+
+    /// The same, to take from them what they hold ready for whoever runs them.
+    pub fn members_mut(&mut self) -> &mut [P] {
+        &mut self.members
     }
 
     /// Whom `member` names, and since when.
