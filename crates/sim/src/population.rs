@@ -4,13 +4,7 @@
 //! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
 //! acquainted. So a million views cost a few bytes a member.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "who has met whom is looked up, never listed"
-)]
-
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeSet;
 use std::hint::cold_path;
 
 use hustings_protocol::scatter::scatter;
@@ -53,7 +47,7 @@ pub(crate) struct Population {
     one_way: Vec<(u32, u32)>,
     acquaintance: Option<Acquaintance>,
     /// Who got to know whom later, as [`pair`]s.
-    met: HashSet<u64, BuildHasherDefault<Scattered>>,
+    met: BTreeSet<u64>,
     /// Nobody is down or paused, nothing is cut: every message gets to its receiver.
     untroubled: bool,
 }
@@ -83,7 +77,7 @@ impl Population {
             seen_sides: Vec::new(),
             one_way: Vec::new(),
             acquaintance,
-            met: HashSet::default(),
+            met: BTreeSet::new(),
             untroubled: true,
         }
     }
@@ -253,26 +247,6 @@ impl Acquaintance {
 #[inline]
 fn pair(observer: u32, subject: u32) -> u64 {
     u64::from(observer) << 32 | u64::from(subject)
-}
-
-/// The hash of a pair. The standard one would take longer than all else that is done with a pair.
-#[derive(Debug, Default)]
-struct Scattered(u64);
-
-impl Hasher for Scattered {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = scatter(self.0 ^ number);
-    }
 }
 
 /// One member's view, computed when asked.
