@@ -5,26 +5,29 @@ use crate::MemberId;
 /// So many are remembered: more than die within one election, unless it is a catastrophe.
 const MOST: usize = 16;
 
-/// The members that left last.
+/// The members that left last. Behind a pointer: most members of a million know of none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Departed(Vec<MemberId>);
+pub(super) struct Departed(Option<Box<Vec<MemberId>>>);
 
 impl Departed {
     #[inline]
     pub(super) fn has(&self, id: MemberId) -> bool {
-        self.0.contains(&id)
+        self.0.as_ref().is_some_and(|gone| gone.contains(&id))
     }
 
     pub(super) fn enter(&mut self, id: MemberId) {
         self.remove(id);
-        if self.0.len() == MOST {
-            self.0.remove(0);
+        let gone = self.0.get_or_insert_default();
+        if gone.len() == MOST {
+            gone.remove(0);
         }
-        self.0.push(id);
+        gone.push(id);
     }
 
     pub(super) fn remove(&mut self, id: MemberId) {
-        self.0.retain(|it| *it != id);
+        if let Some(gone) = &mut self.0 {
+            gone.retain(|it| *it != id);
+        }
     }
 }
 

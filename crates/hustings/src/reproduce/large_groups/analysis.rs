@@ -21,7 +21,7 @@ const CONVERGED: f64 = 40.0;
 
 pub(super) fn p1(effort: &Effort) -> Result<Evidence, ExperimentError> {
     let model = Model::of_figure_4();
-    let count = effort.choose(100, 2_000);
+    let count = effort.choose(100, 500);
     let (mut peak, mut at) = (0.0, 0);
     for k in 1..=GREATEST_K {
         let bound = success_bound(&model, k.into());
@@ -172,10 +172,11 @@ pub(super) fn p12(effort: &Effort) -> Result<Evidence, ExperimentError> {
         ),
     );
     let sizes: &[u64] = effort.choose(&[500, 5_000], &[1_000, 10_000, 100_000]);
-    let count = effort.choose(400, 2_000);
+    // Larger groups take longer, and vary no more.
+    let count = |members: u64| (20_000_000 / members).min(effort.choose(400, 1_000));
     let held: Vec<_> = sizes
         .iter()
-        .map(|&members| held(effort, count, &of(members), Plan::round(k)))
+        .map(|&members| held(effort, count(members), &of(members), Plan::round(k)))
         .collect::<Result<_, _>>()?;
     for (members, larger) in sizes.iter().zip(&held).skip(1) {
         evidence.stated(

@@ -116,7 +116,7 @@ pub(super) fn p4(effort: &Effort) -> Result<Evidence, ExperimentError> {
 pub(super) fn p5(effort: &Effort) -> Result<Evidence, ExperimentError> {
     let k = 7;
     let sizes: &[u64] = effort.choose(&[200, 2_000], &[200, 2_000, 20_000]);
-    let count = effort.choose(300, 2_000);
+    let count = effort.choose(300, 500);
     let groups = |sizes: &[u64]| -> Vec<Model> {
         sizes
             .iter()
@@ -173,8 +173,8 @@ pub(super) fn p5(effort: &Effort) -> Result<Evidence, ExperimentError> {
 }
 
 pub(super) fn p6(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let ks: &[u32] = effort.choose(&[7, 14], &[7, 14, 28, 56]);
-    let count = effort.choose(200, 1_000);
+    let ks: &[u32] = effort.choose(&[7, 14], &[7, 14, 28]);
+    let count = effort.choose(200, 400);
     let model = Model {
         crash: 0.0,
         ..with_loss(2_000, 0.0)
