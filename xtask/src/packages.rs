@@ -91,6 +91,12 @@ const PACKAGES: &[Package] = &[
         needed_by: &[NeededBy::Cost],
     },
     Package {
+        name: "e2fsprogs",
+        program: "mkfs.ext4",
+        purpose: "makes disks that can be told to refuse writes",
+        needed_by: &[NeededBy::Test, NeededBy::Field],
+    },
+    Package {
         name: "faketime",
         program: "faketime",
         purpose: "sets the calendar of one process",

@@ -5,7 +5,7 @@
 //! lines from it: "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign".
 //! The MODE is "advisory" or "fenced"; in the latter it also reads "hold FENCE NANOS" (until when, on the boot
 //! clock) and "lose", "words ADDRESS TEXT" and "words" for last words, and "drop": then it supervises no more,
-//! answers "free" as soon as tenure might be given up, and lives on.
+//! answers "dropped", and "free" as soon as tenure might be given up, and lives on.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -89,6 +89,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     match supervised {
         Some(supervised) => Ok(ExitCode::from(code(supervised))),
         None => {
+            writeln!(socket, "dropped")?;
             runtime.block_on(async {
                 while work.is_occupied() {
                     tokio::time::sleep(Duration::from_millis(1)).await;

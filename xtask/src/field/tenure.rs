@@ -4,6 +4,7 @@
 //! namespaces of one machine and have its boot clock in common, so the beliefs of all of them can be compared.
 
 mod check;
+mod disks;
 mod evidence;
 mod figures;
 mod home;

@@ -160,6 +160,12 @@ impl Agent {
         line.trim().to_owned()
     }
 
+    /// Has it drop its supervision. It has, when this returns.
+    pub(crate) fn drop_supervision(&mut self) {
+        self.tell("drop");
+        assert_eq!(self.answer(), "dropped");
+    }
+
     /// It has nothing to say to who tells it who leads, for so long.
     pub(crate) fn answers_nothing(&mut self, span: Duration) {
         self.listen_for(span);

@@ -134,7 +134,7 @@ fn a_stopped_guardian_does_not_keep_a_dropped_command_alive() {
     let mut agent = Agent::holding("exit", LONG, &format!("echo $$; {TREE}"));
     let pids = agent.pids::<4>();
     stop_watchers(pids[0], true);
-    agent.tell("drop");
+    agent.drop_supervision();
     assert_eq!(agent.answer(), "free");
     assert!(!pids.iter().any(|pid| lives(*pid)));
 }
@@ -235,7 +235,7 @@ fn tenure_is_not_given_up_before_the_command_of_a_dropped_supervision_has_ended(
     let guardian = parent(pids[0]);
     kill_process(guardian, Signal::STOP).expect("it lives");
     eventually(|| (state(guardian)? == "T").then_some(()));
-    agent.tell("drop");
+    agent.drop_supervision();
     agent.answers_nothing(SHORT);
     kill_process(guardian, Signal::CONT).expect("it lives");
     assert_eq!(agent.answer(), "free");
@@ -253,8 +253,8 @@ fn tenure_is_not_given_up_if_nobody_has_seen_the_command_of_a_dropped_supervisio
         kill_process(watcher, Signal::STOP).expect("it lives");
         eventually(|| (state(watcher)? == "T").then_some(()));
     }
-    agent.tell("drop");
-    for watcher in [warden, guardian] {
+    agent.drop_supervision();
+    for watcher in [guardian, warden] {
         kill_process(watcher, Signal::KILL).expect("it lives");
     }
     agent.answers_nothing(SHORT * 5);

@@ -62,7 +62,7 @@ fn an_agent_that_lives_is_not_spoken_for() {
     agent.entrust(&voter, "farewell");
     let pids = agent.pids::<4>();
     let guardian = parent(pids[0]);
-    agent.tell("drop");
+    agent.drop_supervision();
     assert_gone(&pids);
     assert_gone(&[guardian]);
     agent.send(Signal::KILL);
@@ -94,8 +94,8 @@ fn an_agent_whose_guardian_and_warden_were_killed_gives_nothing_up() {
     let first = agent.pids::<4>();
     let guardian = parent(first[0]);
     let warden = parent(guardian);
-    stop(guardian); // or it would notice that it is alone
-    for watcher in [warden, guardian] {
+    stop(warden); // or it would kill the rest
+    for watcher in [guardian, warden] {
         kill_process(watcher, Signal::KILL).expect("it lives");
     }
     voter.hears_nothing(SHORT);

@@ -97,9 +97,10 @@ fn a_command_whose_warden_was_killed_is_started_again_with_two_watchers_if_so_wi
 #[test]
 fn a_command_dies_when_warden_and_guardian_are_killed_at_one_moment() {
     let scene = Scene::set("exit");
-    stop(scene.guardian);
-    kill(scene.warden);
+    // In the other order the system would continue a guardian that was stopped: it has become an orphan.
+    stop(scene.warden);
     kill(scene.guardian);
+    kill(scene.warden);
     assert_gone(&scene.command[..1]);
     for pid in &scene.command[1..] {
         // The command's own process id is there twice.

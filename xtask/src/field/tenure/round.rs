@@ -8,6 +8,7 @@ use rustix::process::Signal;
 
 use super::TTL_MS;
 use super::check::Pause;
+use super::disks;
 use super::scene::{Calendar, Scene};
 use super::schedule::{Fault, Kind, Round, Whom};
 use crate::Result;
@@ -15,7 +16,7 @@ use crate::field::ground::MEMBERS;
 use crate::field::measure::{milliseconds, now_ns};
 
 /// A group in which all are well has a holder by then.
-const HOLDER_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const HOLDER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a round went.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +36,8 @@ struct Underway {
     member: usize,
     /// The process that was stopped, and when.
     stopped: Option<(u32, u64)>,
+    /// What a voter had promised when its disk was full.
+    promised: Vec<u8>,
 }
 
 pub(super) fn carry_out(scene: &mut Scene<'_>, round: &Round) -> Result<Course> {
@@ -58,7 +61,7 @@ pub(super) fn carry_out(scene: &mut Scene<'_>, round: &Round) -> Result<Course> 
         }
     }
     for it in underway.iter().flatten() {
-        it.mend(scene)?;
+        course.pauses.extend(it.mend(scene)?);
     }
     scene.start_all()?;
     course.healed_ns = now_ns();
@@ -92,7 +95,9 @@ impl Underway {
             Whom::Holder => scene.holder().map_or(0, |(member, _)| member),
         };
         let member = match fault.kind {
-            Kind::DiskFull { .. } | Kind::StateLost => whom % scene.voters(),
+            Kind::DiskFull { .. } | Kind::DiskRefuses { .. } | Kind::StateLost => {
+                whom % scene.voters()
+            }
             Kind::Clock { .. } => scene.unpunctual(),
             _ => whom,
         };
@@ -100,6 +105,7 @@ impl Underway {
             fault,
             member,
             stopped: None,
+            promised: Vec::new(),
         };
         let others: Vec<usize> = (0..MEMBERS).filter(|&it| it != member).collect();
         match fault.kind {
@@ -123,6 +129,14 @@ impl Underway {
             }
             Kind::DiskFull { restarts } => {
                 scene.fill(member)?;
+                it.promised = scene.promised(member)?;
+                it.restart(scene, restarts)?;
+            }
+            Kind::DiskRefuses { .. } if !scene.disks_can_refuse() => {} // that was said
+            Kind::DiskRefuses { restarts } => {
+                // A process that has said so once may not say it again: another one has not.
+                it.restart(scene, scene.has_logged(member, disks::tells_of_refusal)?)?;
+                scene.refuse_writes(member)?;
                 it.restart(scene, restarts)?;
             }
             Kind::StateLost => {
@@ -154,7 +168,7 @@ impl Underway {
         let member = self.member;
         match self.fault.kind {
             Kind::Killed => scene.start(member)?,
-            Kind::Stopped => return self.go_on(scene),
+            Kind::Stopped => return go_on(scene, member, self.stopped),
             Kind::Restarted => {
                 scene.see_out(member)?;
                 scene.start(member)?;
@@ -162,8 +176,8 @@ impl Underway {
             Kind::Partition { .. } | Kind::OneWay { .. } | Kind::Loss { .. } => {
                 scene.hosts.heal()?;
             }
-            Kind::DiskFull { .. } => scene.free(member)?,
-            Kind::StateLost => {} // it is mended when all others are well
+            // They are mended when all else is well.
+            Kind::DiskFull { .. } | Kind::DiskRefuses { .. } | Kind::StateLost => {}
             Kind::Clock { restarts, .. } => {
                 if restarts {
                     require_wrong_date(scene, member)?;
@@ -174,36 +188,51 @@ impl Underway {
         Ok(None)
     }
 
-    fn go_on(&self, scene: &Scene<'_>) -> Result<Option<Pause>> {
-        let continued = scene.signal(self.member, Signal::CONT)?;
-        // It may have been killed meanwhile, and be another one.
-        let (Some((process, stopped_ns)), Some((same, continued_ns))) = (self.stopped, continued)
-        else {
-            return Ok(None);
-        };
-        let outlived = milliseconds(stopped_ns, continued_ns) > TTL_MS as f64;
-        Ok((process == same && outlived).then_some(Pause {
-            process,
-            stopped_ns,
-            continued_ns,
-        }))
+    /// What takes a group that is well otherwise. Returns the pauses of members that were made to stand still for it.
+    fn mend(&self, scene: &mut Scene<'_>) -> Result<Vec<Pause>> {
+        match self.fault.kind {
+            Kind::StateLost => self.initialise(scene).map(|()| Vec::new()),
+            Kind::DiskFull { .. } => disks::mend_full(scene, self.member, &self.promised),
+            Kind::DiskRefuses { .. } if !scene.disks_can_refuse() => Ok(Vec::new()),
+            Kind::DiskRefuses { .. } => disks::mend_refusing(scene, self.member),
+            Kind::Killed
+            | Kind::Stopped
+            | Kind::Restarted
+            | Kind::Partition { .. }
+            | Kind::OneWay { .. }
+            | Kind::Loss { .. }
+            | Kind::Clock { .. } => Ok(Vec::new()),
+        }
     }
 
-    /// What takes a group that is well otherwise.
-    fn mend(&self, scene: &mut Scene<'_>) -> Result<()> {
-        if self.fault.kind != Kind::StateLost {
-            return Ok(());
-        }
+    fn initialise(&self, scene: &mut Scene<'_>) -> Result<()> {
         let member = self.member;
         scene.start(member)?;
-        scene.require_logged(member, "that it does not vote", |line| {
-            line.contains("this voter does not vote")
-        })?;
+        scene.require_logged(member, "that it does not vote", disks::tells_of_no_vote)?;
         scene.signal(member, Signal::TERM)?;
         scene.see_out(member)?;
         scene.replace(member)?;
         scene.start(member)
     }
+}
+
+/// A member that was stopped goes on. Returns its pause, if it was longer than tenure lasts.
+pub(super) fn go_on(
+    scene: &Scene<'_>,
+    member: usize,
+    stopped: Option<(u32, u64)>,
+) -> Result<Option<Pause>> {
+    let continued = scene.signal(member, Signal::CONT)?;
+    // It may have been killed meanwhile, and be another one.
+    let (Some((process, stopped_ns)), Some((same, continued_ns))) = (stopped, continued) else {
+        return Ok(None);
+    };
+    let outlived = milliseconds(stopped_ns, continued_ns) > TTL_MS as f64;
+    Ok((process == same && outlived).then_some(Pause {
+        process,
+        stopped_ns,
+        continued_ns,
+    }))
 }
 
 /// What a member has logged shows that its calendar was set.

@@ -1,7 +1,7 @@
 //! A group of writers, one a host: their processes, disks and calendars, and what can be done to them.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -11,11 +11,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::TTL_MS;
 use super::evidence::numbers;
-use super::home::Home;
+use super::home::{BLOCK_BYTES, Home};
 use super::schedule::Life;
 use crate::Result;
 use crate::field::ground::{KEY, MEMBERS, PORT, name, voters};
-use crate::field::hosts::{Hosts, address, run_together};
+use crate::field::hosts::{Hosts, address, run, run_together};
 use crate::field::measure::now_ns;
 
 /// How long a process that was asked to stop may take.
@@ -222,15 +222,34 @@ impl Scene<'_> {
     /// Fills the disk of a voter up.
     pub(super) fn fill(&self, voter: usize) -> Result<()> {
         let mut file = File::create(self.home.disk(&name(voter)).join("filler"))?;
-        let page = [0; 4096];
-        while file.write_all(&page).is_ok() {}
-        Ok(())
+        loop {
+            match file.write_all(&[0; BLOCK_BYTES]) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     pub(super) fn free(&self, voter: usize) -> Result<()> {
         Ok(fs::remove_file(
             self.home.disk(&name(voter)).join("filler"),
         )?)
+    }
+
+    /// Whether a voter's disk can be made to refuse writes.
+    pub(super) fn disks_can_refuse(&self) -> bool {
+        self.home.disks_can_refuse()
+    }
+
+    /// From now on every write to a voter's file fails, also by a process that has it open: that is how ext4 takes
+    /// immutable files. A file system cannot be made read-only while one of its files is open for writing.
+    pub(super) fn refuse_writes(&self, voter: usize) -> Result<()> {
+        run(Command::new("chattr").arg("+i").arg(self.promise(voter)))
+    }
+
+    pub(super) fn accept_writes(&self, voter: usize) -> Result<()> {
+        run(Command::new("chattr").arg("-i").arg(self.promise(voter)))
     }
 
     /// Deletes what a voter has promised.
@@ -247,6 +266,11 @@ impl Scene<'_> {
             true => Ok(()),
             false => Err(String::from_utf8_lossy(&output.stderr).into()),
         }
+    }
+
+    /// What a voter's file says.
+    pub(super) fn promised(&self, voter: usize) -> Result<Vec<u8>> {
+        Ok(fs::read(self.promise(voter))?)
     }
 
     fn promise(&self, voter: usize) -> PathBuf {
@@ -292,6 +316,14 @@ impl Scene<'_> {
             }
             thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Whether the process that a member is now has logged such a line.
+    pub(super) fn has_logged(&self, member: usize, is_it: impl Fn(&str) -> bool) -> Result<bool> {
+        let Some(writer) = &self.writers[member] else {
+            return Ok(false);
+        };
+        Ok(fs::read_to_string(&writer.log)?.lines().any(is_it))
     }
 
     /// Fails if somebody has ended without being told to.

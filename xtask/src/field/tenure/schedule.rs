@@ -51,6 +51,8 @@ pub(super) enum Kind {
     Loss { percent: u32 },
     /// A voter's disk is full; perhaps it is killed and started meanwhile.
     DiskFull { restarts: bool },
+    /// A voter's disk refuses to be written; perhaps it is killed and started meanwhile.
+    DiskRefuses { restarts: bool },
     /// A voter's file is deleted. It must not vote until it is initialised once more, at the end.
     StateLost,
     /// The calendar of the one member that has its own jumps; perhaps it is killed and started meanwhile.
@@ -58,7 +60,7 @@ pub(super) enum Kind {
 }
 
 /// One of each kind; what they say besides is drawn.
-const DECK: [Kind; 9] = [
+const DECK: [Kind; 10] = [
     Kind::Killed,
     Kind::Stopped,
     Kind::Restarted,
@@ -66,6 +68,7 @@ const DECK: [Kind; 9] = [
     Kind::OneWay { is_deaf: true },
     Kind::Loss { percent: 0 },
     Kind::DiskFull { restarts: true },
+    Kind::DiskRefuses { restarts: true },
     Kind::StateLost,
     Kind::Clock {
         forward: true,
@@ -88,6 +91,7 @@ impl Kind {
             Self::OneWay { .. } => "one-way cut",
             Self::Loss { .. } => "loss",
             Self::DiskFull { .. } => "voter's disk full",
+            Self::DiskRefuses { .. } => "voter's disk refuses writes",
             Self::StateLost => "voter's state deleted",
             Self::Clock { .. } => "wall clock set",
         }
@@ -95,7 +99,15 @@ impl Kind {
 
     /// Two of the same sort would undo each other, or take a majority of the disks.
     fn goes_with(self, other: Self) -> bool {
-        !(self.is_of_network() && other.is_of_network()) && self.name() != other.name()
+        let both_are = |of_a_sort: fn(Self) -> bool| of_a_sort(self) && of_a_sort(other);
+        !both_are(Self::is_of_network) && !both_are(Self::is_of_disk) && self.name() != other.name()
+    }
+
+    fn is_of_disk(self) -> bool {
+        matches!(
+            self,
+            Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::StateLost
+        )
     }
 
     fn is_of_network(self) -> bool {
@@ -112,7 +124,7 @@ impl Kind {
             Self::Stopped => (400, 500),
             Self::Partition { .. } | Self::OneWay { .. } => (200, 600),
             Self::Loss { .. } => (300, 500),
-            Self::DiskFull { .. } | Self::Clock { .. } => (200, 400),
+            Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::Clock { .. } => (200, 400),
             Self::StateLost => (200, 300),
         }
     }
@@ -191,6 +203,7 @@ impl Dealer {
                 percent: 10 + self.chance.below(50) as u32,
             },
             Kind::DiskFull { .. } => Kind::DiskFull { restarts: flip() },
+            Kind::DiskRefuses { .. } => Kind::DiskRefuses { restarts: flip() },
             Kind::Clock { .. } => Kind::Clock {
                 forward: flip(),
                 restarts: flip(),
@@ -258,6 +271,11 @@ mod tests {
         assert!(!loss.goes_with(cut));
         assert!(!Kind::StateLost.goes_with(Kind::StateLost));
         assert!(Kind::StateLost.goes_with(loss));
+        let refuses = Kind::DiskRefuses { restarts: false };
+        // Two of three voters would be without a vote, or a file that cannot be written be deleted.
+        assert!(!Kind::StateLost.goes_with(refuses));
+        assert!(!refuses.goes_with(Kind::DiskFull { restarts: false }));
+        assert!(refuses.goes_with(Kind::Killed));
     }
 
     #[test]
