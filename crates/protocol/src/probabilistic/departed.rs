@@ -7,17 +7,21 @@ const MOST: usize = 16;
 
 /// The members that left last. Behind a pointer: most members of a million know of none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Departed(Option<Box<Vec<MemberId>>>);
+pub(super) struct Departed(Option<Box<Gone>>);
+
+/// The last of them at the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Gone(Vec<MemberId>);
 
 impl Departed {
     #[inline]
     pub(super) fn has(&self, id: MemberId) -> bool {
-        self.0.as_ref().is_some_and(|gone| gone.contains(&id))
+        self.0.as_ref().is_some_and(|gone| gone.0.contains(&id))
     }
 
     pub(super) fn enter(&mut self, id: MemberId) {
         self.remove(id);
-        let gone = self.0.get_or_insert_default();
+        let gone = &mut self.0.get_or_insert_default().0;
         if gone.len() == MOST {
             gone.remove(0);
         }
@@ -26,7 +30,7 @@ impl Departed {
 
     pub(super) fn remove(&mut self, id: MemberId) {
         if let Some(gone) = &mut self.0 {
-            gone.retain(|it| *it != id);
+            gone.0.retain(|it| *it != id);
         }
     }
 }
