@@ -13,6 +13,7 @@ mod deny;
 mod field;
 mod model;
 mod packages;
+mod reign;
 mod shell;
 mod steps;
 mod storm;
@@ -48,6 +49,8 @@ enum Chore {
     Model(model::Options),
     /// Take tenure through random faults from many seeds, and print what happened
     Storm(storm::Options),
+    /// Hold thousands of probabilistic elections with tenure, and print what they cost
+    Reign(reign::Options),
     /// Throw wrong packets at an agent: a part of the field tests
     #[command(hide = true)]
     Barrage(field::barrage::Options),
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Chore::Field(options) => field::run(&options),
         Chore::Model(options) => model::run(&options),
         Chore::Storm(options) => storm::run(&options),
+        Chore::Reign(options) => reign::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
         Chore::Bare(options) => field::bare::run(&options),
         Chore::Worker(options) => field::authorities::worker::run(&options),

@@ -11,7 +11,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use hustings_protocol::config::ConfigError;
-use hustings_protocol::{Duration, Merit, announce, bully, chang_roberts, modified_ring};
+use hustings_protocol::{
+    Duration, Merit, announce, bully, chang_roberts, modified_ring, probabilistic,
+};
 
 use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
@@ -92,6 +94,8 @@ pub enum ProtocolConfig {
     ChangRoberts(chang_roberts::Config),
     /// A list of identities goes round a ring twice.
     ModifiedRing(modified_ring::Config),
+    /// A few members, picked by a hash, agree and tell all.
+    Probabilistic(probabilistic::Config),
 }
 
 /// Where a group of members that receive at `bind` meets unless told otherwise.
@@ -122,6 +126,7 @@ impl ProtocolConfig {
             Self::Bully(_) => "bully",
             Self::ChangRoberts(_) => "chang-roberts",
             Self::ModifiedRing(_) => "modified-ring",
+            Self::Probabilistic(_) => "probabilistic",
         }
     }
 
@@ -132,6 +137,7 @@ impl ProtocolConfig {
             Self::Bully(_) => 2,
             Self::ChangRoberts(_) => 3,
             Self::ModifiedRing(_) => 4,
+            Self::Probabilistic(_) => 5,
         }
     }
 
@@ -158,6 +164,7 @@ impl ProtocolConfig {
                 && config.leaders == 1)
                 .then_some(config.announce),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => None,
+            Self::Probabilistic(_) => None,
         }
     }
 
@@ -171,6 +178,7 @@ impl ProtocolConfig {
         match self {
             Self::Announce(config) => config.listen_interval(0.0),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => Some(DETECTED_WITHIN),
+            Self::Probabilistic(_) => Some(DETECTED_WITHIN),
         }
     }
 
@@ -180,6 +188,7 @@ impl ProtocolConfig {
         match self {
             Self::Announce(config) => config.announce + config.suppress,
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => CONTRADICTED_WITHIN,
+            Self::Probabilistic(config) => config.apart,
         }
     }
 
@@ -189,6 +198,7 @@ impl ProtocolConfig {
             Self::Bully(config) => config.check(),
             Self::ChangRoberts(config) => config.check(),
             Self::ModifiedRing(config) => config.check(),
+            Self::Probabilistic(config) => config.check(),
         }
     }
 }
@@ -199,6 +209,7 @@ impl ProtocolConfig {
         let (announce, listen) = match self {
             Self::Announce(config) => (config.announce, config.listen),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => return Ok(()),
+            Self::Probabilistic(_) => return Ok(()),
         };
         let refused = |what| ("announce", format!("{announce}: {what}"));
         ANNOUNCE_BOUNDS.check(announce).map_err(refused)?;

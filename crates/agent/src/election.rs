@@ -4,6 +4,7 @@ use hustings_protocol::announce::{self, Announce, Criterion, Joining, MeritScale
 use hustings_protocol::bully::Bully;
 use hustings_protocol::chang_roberts::ChangRoberts;
 use hustings_protocol::modified_ring::ModifiedRing;
+use hustings_protocol::probabilistic::Probabilistic;
 use hustings_protocol::{Candidate, Duration, Merit};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -32,6 +33,10 @@ pub(crate) fn seat(
         }
         ProtocolConfig::ModifiedRing(config) => {
             Box::new(Driver::new(me, ModifiedRing::new(), config, rng, recorder))
+        }
+        ProtocolConfig::Probabilistic(config) => {
+            let member = Probabilistic::new();
+            Box::new(Driver::new(me, member, config, rng, recorder))
         }
     }
 }
@@ -70,6 +75,7 @@ pub(crate) fn onlooker(
         }
         ProtocolConfig::Bully(_)
         | ProtocolConfig::ChangRoberts(_)
-        | ProtocolConfig::ModifiedRing(_) => None,
+        | ProtocolConfig::ModifiedRing(_)
+        | ProtocolConfig::Probabilistic(_) => None,
     }
 }

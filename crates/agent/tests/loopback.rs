@@ -68,6 +68,22 @@ async fn bullies_agree_and_go_on_without_their_leader() {
 }
 
 #[tokio::test]
+async fn a_probabilistic_election_goes_on_without_its_leader() {
+    for multicast in [true, false] {
+        let group = format!("by-chance-{multicast}");
+        let bound = Duration::from_millis(5);
+        let protocol = ProtocolConfig::probabilistic_field(&group, bound, 3);
+        let mut members = match multicast {
+            true => Members::start(5, protocol, &group).await,
+            false => Members::start_without_multicast(5, protocol, &group).await,
+        };
+        let leader = members.agree().await;
+        members.vanish(leader).await;
+        assert_ne!(members.agree().await, leader, "{group}");
+    }
+}
+
+#[tokio::test]
 async fn rings_close_over_a_dead_leader() {
     for (protocol, group) in [
         (

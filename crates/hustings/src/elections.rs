@@ -4,6 +4,7 @@
 mod announce;
 mod bully;
 mod classic;
+mod probabilistic;
 mod rings;
 
 use std::fmt::Debug;
@@ -19,6 +20,7 @@ use crate::measure::Metric;
 use crate::options::{Common, Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use crate::trial::{Churn, Course, Observer};
+pub(crate) use probabilistic::Probabilistic;
 
 /// An election by one protocol, all its options settled.
 pub(crate) trait Election: Copy + Send + Sync + 'static {
@@ -108,11 +110,18 @@ pub(crate) struct ClosedForm {
 pub(crate) trait Task<O> {
     /// Does it.
     fn run<E: Election>(self, election: E, common: &Common, own: &O) -> Result<(), Failure>;
+
+    /// Does it with the election that goes round by round.
+    fn run_in_rounds(
+        self,
+        election: &Probabilistic,
+        common: &Common,
+        own: &O,
+    ) -> Result<(), Failure>;
 }
 
 /// The names of the protocols, for the usage line.
-pub(crate) const PROTOCOLS: &str =
-    "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen";
+pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic";
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
@@ -133,6 +142,8 @@ pub(crate) enum Choice<O: Args> {
     Suppression(With<announce::SuppressionOptions, O>),
     /// Baseline: everyone announces itself for ever (AL)
     AnnounceListen(With<announce::AnnounceListenOptions, O>),
+    /// Groups of any size: a few members drawn by a hash agree on a leader, and tell all
+    Probabilistic(With<probabilistic::Options, O>),
 }
 
 /// A protocol's own options and those that all share.
@@ -181,6 +192,10 @@ impl<O: Args> Choice<O> {
             Self::AnnounceListen(with) => {
                 let election = with.election.settle(&with.common.conditions())?;
                 task.run(election, &with.common, &with.own)
+            }
+            Self::Probabilistic(with) => {
+                let election = with.election.settle(&with.common.conditions())?;
+                task.run_in_rounds(&election, &with.common, &with.own)
             }
         }
     }

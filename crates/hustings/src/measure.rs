@@ -9,9 +9,21 @@ use hustings_sim::monte_carlo;
 use hustings_sim::statistics::{Estimate, Kind, Sample};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::elections::{AccountOf, Election};
 use crate::failure::Failure;
-use crate::trial::{Account, Trial};
+use crate::report::Findings;
+use crate::trial::Account;
+
+/// What can be run many times, each time from its own chance.
+pub(crate) trait Experiment: Sync {
+    /// What is left of a run.
+    type Account: Account;
+
+    /// What is measured, in the order in which it is shown.
+    fn metrics(&self) -> Vec<Metric<Self::Account>>;
+
+    /// Does run number `number`; nothing comes of it if the user wants to stop.
+    fn run(&self, number: u64) -> Option<Self::Account>;
+}
 
 /// What many runs say.
 #[derive(Debug)]
@@ -22,6 +34,17 @@ pub(crate) struct Measurement {
     pub(crate) caveats: BTreeMap<&'static str, u64>,
     /// The estimates by name; none where no run has anything to say.
     pub(crate) metrics: Vec<(String, Option<Estimate>)>,
+}
+
+impl Measurement {
+    /// For a report, with the seed that the runs came from.
+    pub(crate) fn findings(self, seed: u64) -> Findings {
+        Findings::Measured {
+            runs: self.runs,
+            seed,
+            metrics: self.metrics,
+        }
+    }
 }
 
 /// A quantity that a run has, or has not.
@@ -67,22 +90,22 @@ impl<A> Metric<A> {
     }
 }
 
-/// Does `runs` runs of `trial` on `threads` threads (0: one a core).
-pub(crate) fn measure<E: Election>(
-    trial: &Trial<E>,
+/// Does `runs` runs of `experiment` on `threads` threads (0: one a core).
+pub(crate) fn measure<X: Experiment>(
+    experiment: &X,
     runs: u64,
     threads: u16,
 ) -> Result<Measurement, Failure> {
-    let mut samples = Samples::of(trial.election.metrics(trial.course));
+    let mut samples = Samples::of(experiment.metrics());
     let whole_runs = AtomicU64::new(0);
     let mut taken_in = 0;
     let mut caveats: BTreeMap<&'static str, u64> = BTreeMap::new();
     let one = |number| {
-        let run = trial.run(number);
+        let run = experiment.run(number);
         whole_runs.fetch_add(run.is_some().into(), Ordering::Relaxed);
         run
     };
-    let take = |run: Option<AccountOf<E>>| match run {
+    let take = |run: Option<X::Account>| match run {
         Some(account) => {
             samples.take_in(&account);
             taken_in += 1;

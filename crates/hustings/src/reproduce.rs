@@ -8,6 +8,7 @@
 mod effort;
 mod evidence;
 mod figure;
+mod large_groups;
 mod page;
 mod slides;
 mod text;
@@ -23,7 +24,7 @@ pub(crate) use page::write as page;
 pub(crate) use text::{Telling, write as text};
 
 /// Every document whose claims are put to the test.
-const DOCUMENTS: &[Document] = &[slides::DOCUMENT, thesis::DOCUMENT];
+const DOCUMENTS: &[Document] = &[slides::DOCUMENT, thesis::DOCUMENT, large_groups::DOCUMENT];
 
 /// A document that makes claims.
 struct Document {
@@ -32,6 +33,7 @@ struct Document {
     title: &'static str,
     claims: &'static [Claim],
     sketches: &'static [Sketch],
+    plates: &'static [Plate],
 }
 
 /// Something that a document says and that can be measured.
@@ -74,11 +76,19 @@ impl Method {
 
 /// A figure that a document gives reason to draw.
 #[derive(Debug)]
-pub(crate) struct Sketch {
+struct Sketch {
     /// Its file is called so.
-    pub(crate) name: &'static str,
+    name: &'static str,
     caption: &'static str,
     draw: fn(&Effort) -> Result<Figure, ExperimentError>,
+}
+
+/// Figures that show different sides of the same runs.
+struct Plate {
+    /// Their names, by which their files are called, and captions.
+    panels: &'static [(&'static str, &'static str)],
+    /// Draws them all, in that order.
+    draw: fn(&Effort) -> Result<Vec<Figure>, ExperimentError>,
 }
 
 /// A claim and what became of it.
@@ -92,7 +102,9 @@ pub(crate) struct Finding {
 /// A figure, drawn.
 #[derive(Debug)]
 pub(crate) struct Drawing {
-    pub(crate) sketch: &'static Sketch,
+    /// Its file is called so.
+    pub(crate) name: &'static str,
+    caption: &'static str,
     pub(crate) svg: String,
 }
 
@@ -152,14 +164,40 @@ impl Selection {
             let mut chosen = self.claims.iter();
             chosen.any(|(other, _)| other.key == document.key)
         });
-        let sketches = documents.flat_map(|document| document.sketches);
-        sketches
-            .map(|sketch| {
-                let figure = (sketch.draw)(&effort.reseeded(seed_of(sketch.name)))?;
-                let svg = figure.to_svg()?;
-                Ok(Drawing { sketch, svg })
-            })
-            .collect()
+        let mut drawings = Vec::new();
+        for document in documents {
+            for Sketch {
+                name,
+                caption,
+                draw,
+            } in document.sketches
+            {
+                let figure = draw(&effort.reseeded(seed_of(name)))?;
+                drawings.push(Drawing::of(name, caption, &figure)?);
+            }
+            for Plate { panels, draw } in document.plates {
+                let names: String = panels.iter().map(|(name, _)| *name).collect();
+                let figures = draw(&effort.reseeded(seed_of(&names)))?;
+                for ((name, caption), figure) in panels.iter().zip(&figures) {
+                    drawings.push(Drawing::of(name, caption, figure)?);
+                }
+            }
+        }
+        Ok(drawings)
+    }
+}
+
+impl Drawing {
+    fn of(
+        name: &'static str,
+        caption: &'static str,
+        figure: &Figure,
+    ) -> Result<Self, ExperimentError> {
+        Ok(Self {
+            name,
+            caption,
+            svg: figure.to_svg()?,
+        })
     }
 }
 

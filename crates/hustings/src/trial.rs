@@ -1,6 +1,7 @@
 //! One run of an election, and its record.
 
 mod churn;
+mod rounds;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -16,9 +17,11 @@ use hustings_sim::{
 use crate::elections::{AccountOf, Election};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
+use crate::measure::{Experiment, Metric};
 use crate::options::Conditions;
 pub(crate) use churn::Churn;
 use churn::Going;
+pub(crate) use rounds::Rounds;
 
 /// How many mean delays pass between two looks at a run.
 const DELAYS_BETWEEN_LOOKS: u64 = 4;
@@ -78,11 +81,11 @@ impl<P: Protocol> Default for Memory<P> {
 }
 
 impl<P: Protocol> Memory<P> {
-    fn take(&self) -> Scratch<P> {
+    pub(crate) fn take(&self) -> Scratch<P> {
         self.pieces().pop().unwrap_or_default()
     }
 
-    fn give_back(&self, scratch: Scratch<P>) {
+    pub(crate) fn give_back(&self, scratch: Scratch<P>) {
         self.pieces().push(scratch);
     }
 
@@ -131,29 +134,34 @@ enum Strike {
     Going(Going),
 }
 
-impl<E: Election> Trial<E> {
-    /// Does run number `number`; nothing comes of it if the user wants to stop.
-    pub(crate) fn run(&self, number: u64) -> Option<AccountOf<E>> {
+impl<E: Election> Experiment for Trial<E> {
+    type Account = AccountOf<E>;
+
+    fn metrics(&self) -> Vec<Metric<AccountOf<E>>> {
+        self.election.metrics(self.course)
+    }
+
+    fn run(&self, number: u64) -> Option<AccountOf<E>> {
         if self.interruption.is_raised() {
             return None;
         }
         let (run, observer) = self.observe(number);
         (run.end != End::Interrupted).then(|| observer.account(run))
     }
+}
 
+impl<E: Election> Trial<E> {
     /// Does the first run and writes down all that happens, one JSON object a line.
     pub(crate) fn record(&self, path: &Path) -> Result<(), Failure> {
-        let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
+        let trace = open(path)?;
         // Once to see how long it lasts, and once, the same, to write it down.
         let (run, _) = self.observe(0);
         let until = match run.end {
             End::Decided => run.ended,
             End::AtRest | End::TimeUp | End::Flooded | End::Interrupted => self.limit,
         };
-        let trace = JsonLines::new(BufWriter::new(file));
         let (_, trace) = self.carry_out(0, until, |_| trace, |_| false);
-        let written = trace.finish().map(drop);
-        written.map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))
+        close(trace, path)
     }
 
     fn observe(&self, number: u64) -> (Run, E::Observer) {
@@ -301,6 +309,18 @@ impl<E: Election> Trial<E> {
         }
         None
     }
+}
+
+/// A record in a new file.
+fn open(path: &Path) -> Result<JsonLines<BufWriter<File>>, Failure> {
+    let file = File::create(path).map_err(|error| Failure::file("--trace", path, error))?;
+    Ok(JsonLines::new(BufWriter::new(file)))
+}
+
+/// Makes sure that all of the record is in the file.
+fn close(trace: JsonLines<BufWriter<File>>, path: &Path) -> Result<(), Failure> {
+    let written = trace.finish().map(drop);
+    written.map_err(|error| Failure::Failed(format!("--trace {}: {error}", path.display())))
 }
 
 /// How many messages were sent so far.

@@ -18,8 +18,15 @@
 //! | [`chang_roberts`] | the best identity going once round a ring | a successor |
 //! | [`modified_ring`] | a list of identities going twice round a ring | a successor, a view of who is gone |
 //! | [`bully`] | asking everyone better whether they live | every member known, bounded delays |
-//!
 //! | [`announce`] | announcing oneself until somebody better is heard of | a multicast |
+//! | [`probabilistic`] | a few, picked by a hash, who agree and tell all | a multicast, a partial view |
+//!
+//! # For groups that nobody knows whole
+//! | module | gives a member | needs |
+//! |---|---|---|
+//! | [`census`] | how many there are | a view |
+//! | [`epidemic`] | a multicast made of unicasts | a view |
+//! | [`shuffle`] | a few others at random, as its view | one that it knows |
 //!
 //! A nominee is a claim, not a licence to act: two members may name different nominees for a
 //! while. That is the nature of these protocols, and each header says when it happens. What makes a
@@ -29,9 +36,15 @@ pub mod announce;
 pub mod announce_listen;
 pub mod bully;
 pub mod candidate;
+pub mod census;
 pub mod chang_roberts;
 pub mod config;
+pub mod epidemic;
+pub mod few;
 pub mod modified_ring;
+pub mod probabilistic;
+pub mod scatter;
+pub mod shuffle;
 pub mod suppression;
 pub mod tenure;
 pub mod time;
@@ -142,6 +155,12 @@ pub trait Io<P: Protocol> {
 
     /// Tells the world what this member concluded.
     fn report(&mut self, outcome: Outcome);
+
+    /// Whoever this is, this member has heard from it or of it: its view may hold it from now on. Nothing where views
+    /// are whole anyway.
+    fn meet(&mut self, candidate: Candidate) {
+        let _ = candidate;
+    }
 
     /// Sends `message` to each other member of the view that `pick` chooses, in the cyclic order
     /// of identities that begins after this member. Returns how many there were.

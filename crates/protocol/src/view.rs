@@ -1,5 +1,6 @@
 //! What one member knows of its group.
 
+use crate::scatter::fit;
 use crate::{Candidate, MemberId};
 
 /// What one member knows of its group, itself included. It answers questions; it need not be a
@@ -33,6 +34,13 @@ pub trait View {
         self.candidates()
             .max()
             .expect("a view holds at least the member itself")
+    }
+
+    /// The member other than `me` that a number drawn from all 64 bits means, each as likely; none if there is none.
+    fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
+        let others = self.len().saturating_sub(1);
+        let place = fit(number, others as u64) as usize;
+        self.candidates().filter(|it| it.id != me).nth(place)
     }
 }
 
@@ -126,6 +134,10 @@ impl<V: View> View for &V {
     fn candidates(&self) -> impl Iterator<Item = Candidate> {
         (**self).candidates()
     }
+
+    fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
+        (**self).other(me, number)
+    }
 }
 
 #[cfg(test)]
@@ -161,5 +173,18 @@ mod tests {
         assert!(!roster.remove(MemberId(1)));
         assert!(!roster.remove(MemberId(2)));
         assert_eq!(roster.best(), Candidate::new(2, 98));
+    }
+
+    #[test]
+    fn every_other_member_is_drawn_as_often() {
+        let roster = roster(&[30, 10, 20, 40]);
+        let mut drawn = [0; 5];
+        const STEP: u64 = u64::MAX / 3_000;
+        for number in (0..3_000).map(|it| it * STEP + STEP / 2) {
+            let other = roster.other(MemberId(20), number).unwrap();
+            drawn[other.id.0 as usize / 10] += 1;
+        }
+        assert_eq!(drawn, [0, 1_000, 0, 1_000, 1_000]);
+        assert_eq!(self::roster(&[7]).other(MemberId(7), u64::MAX), None);
     }
 }

@@ -4,11 +4,11 @@
 //! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
 //! acquainted. So a million views cost a few bytes a member.
 
+use std::collections::BTreeSet;
 use std::hint::cold_path;
 
+use hustings_protocol::scatter::{fit, scatter};
 use hustings_protocol::{Candidate, Duration, MemberId, Merit, View};
-
-use crate::seeds::mix;
 
 /// How members learn that others come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(crate) struct Population {
     /// Links cut in one direction: from, to.
     one_way: Vec<(u32, u32)>,
     acquaintance: Option<Acquaintance>,
+    /// Who got to know whom later, as [`pair`]s.
+    met: BTreeSet<u64>,
     /// Nobody is down or paused, nothing is cut: every message gets to its receiver.
     untroubled: bool,
 }
@@ -75,6 +77,7 @@ impl Population {
             seen_sides: Vec::new(),
             one_way: Vec::new(),
             acquaintance,
+            met: BTreeSet::new(),
             untroubled: true,
         }
     }
@@ -208,7 +211,22 @@ impl Population {
             || self.seen_up[subject as usize]
                 && (self.seen_sides.is_empty()
                     || self.seen_sides[observer as usize] == self.seen_sides[subject as usize])
-                && self.acquaintance.is_none_or(|a| a.holds(observer, subject))
+                && self
+                    .acquaintance
+                    .is_none_or(|a| a.holds(observer, subject) || self.have_met(observer, subject))
+    }
+
+    #[inline]
+    fn have_met(&self, observer: u32, subject: u32) -> bool {
+        !self.met.is_empty() && self.met.contains(&pair(observer, subject))
+    }
+
+    /// `observer` knows `subject` from now on, while the detector holds it to be up.
+    pub(crate) fn meet(&mut self, observer: u32, subject: u32) {
+        let knows_already = |a: Acquaintance| a.holds(observer, subject);
+        if observer != subject && !self.acquaintance.is_none_or(knows_already) {
+            self.met.insert(pair(observer, subject));
+        }
     }
 
     pub(crate) fn view(&self, observer: u32) -> ComputedView<'_> {
@@ -220,10 +238,19 @@ impl Population {
 }
 
 impl Acquaintance {
+    #[inline]
     fn holds(self, observer: u32, subject: u32) -> bool {
-        mix(self.seed ^ (u64::from(observer) << 32 | u64::from(subject))) < self.threshold
+        scatter(self.seed ^ pair(observer, subject)) < self.threshold
     }
 }
+
+#[inline]
+fn pair(observer: u32, subject: u32) -> u64 {
+    u64::from(observer) << 32 | u64::from(subject)
+}
+
+/// How often a member is drawn for a view that may not hold it.
+const TRIALS: usize = 64;
 
 /// One member's view, computed when asked.
 #[derive(Clone, Copy)]
@@ -255,10 +282,18 @@ impl ComputedView<'_> {
 
 impl View for ComputedView<'_> {
     fn len(&self) -> usize {
-        if self.population.all_know_all {
-            self.population.len()
-        } else {
-            self.candidates().count()
+        let people = self.population;
+        match people.acquaintance {
+            _ if people.all_know_all => people.len(),
+            Some(acquaintance) if people.seen_sides.is_empty() && people.met.is_empty() => {
+                // Counted without a branch: where all members want to know, that is all pairs.
+                let known = |member: u32, up: bool| acquaintance.holds(self.observer, member) & up;
+                let seen = (0..).zip(&people.seen_up);
+                let others: usize = seen.map(|(m, &up)| usize::from(known(m, up))).sum();
+                let knows_itself = known(self.observer, people.seen_up[self.observer as usize]);
+                others + usize::from(!knows_itself)
+            }
+            Some(_) | None => self.candidates().count(),
         }
     }
 
@@ -290,11 +325,27 @@ impl View for ComputedView<'_> {
             .filter(|&member| self.population.knows(self.observer, member))
             .map(|member| self.population.candidate(member))
     }
+
+    /// By trial: to count a partial view first would take as long as the group is large.
+    fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
+        let people = self.population;
+        let mut number = number;
+        for _ in 0..TRIALS {
+            let member = fit(number, people.len() as u64) as u32;
+            if u64::from(member) != me.0 && people.knows(self.observer, member) {
+                return Some(people.candidate(member));
+            }
+            number = scatter(number);
+        }
+        let others = || self.candidates().filter(|it| it.id != me);
+        others().nth(fit(number, others().count() as u64) as usize)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Condition, Population};
+    use hustings_protocol::scatter::scatter;
     use hustings_protocol::{MemberId, Merit, View};
 
     fn population(count: u64, view: f64) -> Population {
@@ -324,6 +375,52 @@ mod tests {
         population.heal();
         assert_eq!(population.notice().len(), 4);
         assert!(population.view(0).contains(MemberId(2)));
+    }
+
+    #[test]
+    fn counting_a_view_and_going_through_it_come_to_the_same() {
+        let mut population = population(300, 0.4);
+        for gone in [7, 8, 250] {
+            population.set_condition(gone, Condition::Down);
+        }
+        population.see();
+        for met in [None, Some(9)] {
+            met.into_iter().for_each(|it| population.meet(3, it));
+            for observer in 0..300 {
+                let view = population.view(observer);
+                assert_eq!(view.len(), view.candidates().count(), "{observer}");
+            }
+        }
+    }
+
+    #[test]
+    fn others_are_drawn_alike_from_any_view() {
+        for (count, view) in [(40, 1.0), (40, 0.5), (40, 0.05), (2_000, 0.002)] {
+            let population = population(count, view);
+            let view = population.view(7);
+            let known = view.len() - 1;
+            let draws = 4_000 * known;
+            let mut drawn = vec![0_u32; count as usize];
+            for number in (0..draws as u64).map(scatter) {
+                drawn[view.other(MemberId(7), number).unwrap().id.0 as usize] += 1;
+            }
+            assert_eq!(drawn.iter().filter(|&&times| times > 0).count(), known);
+            // 4,000 each, standard deviation 63.
+            let even = |times: &&u32| **times > 0 && times.abs_diff(4_000) > 5 * 63;
+            assert_eq!(drawn.iter().find(even), None, "of {known}");
+        }
+        assert_eq!(population(1, 1.0).view(0).other(MemberId(0), 3), None);
+    }
+
+    #[test]
+    fn whoever_is_met_is_known_while_it_is_seen_to_be_up() {
+        let mut population = population(200, 0.1);
+        let stranger = (1..200).find(|&m| !population.knows(0, m)).unwrap();
+        population.meet(0, stranger);
+        assert!(population.knows(0, stranger) && !population.knows(stranger, 0));
+        population.set_condition(stranger, Condition::Down);
+        population.see();
+        assert!(!population.knows(0, stranger));
     }
 
     #[test]

@@ -447,6 +447,13 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
         self.scene.save(self.member, Some(state));
     }
 
+    fn meet(&mut self, candidate: Candidate) {
+        let members = self.scene.people.len() as u64;
+        if candidate.id.0 < members {
+            self.scene.people.meet(self.member, candidate.id.0 as u32);
+        }
+    }
+
     #[inline(always)]
     fn report(&mut self, outcome: Outcome) {
         let member = self.member;

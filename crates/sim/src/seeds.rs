@@ -1,6 +1,7 @@
 //! Where all chance comes from: one seed, a child for each run, and of each run a child for each
 //! part, so that one more draw in one part moves nothing in the others.
 
+use hustings_protocol::scatter::scatter;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -39,16 +40,8 @@ impl Seeds {
 
     /// A number for one part of the run.
     pub fn number(self, stream: Stream) -> u64 {
-        mix(mix(mix(self.seed) ^ self.run) ^ stream as u64)
+        scatter(scatter(scatter(self.seed) ^ self.run) ^ stream as u64)
     }
-}
-
-/// A bijection that scatters its input over all 64 bits (the finaliser of splitmix64).
-pub(crate) fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

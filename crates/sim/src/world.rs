@@ -171,6 +171,13 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         }
     }
 
+    /// Asks something of `member`, now, if it is up.
+    pub fn request(&mut self, member: u32, request: P::Request) {
+        if self.scene.people.condition(member) == Condition::Up {
+            self.step(member, Input::Request(request));
+        }
+    }
+
     /// Enters a scenario's lines into the agenda.
     ///
     /// # Panics
@@ -273,9 +280,19 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         self.scene.post.reuse(flights);
     }
 
+    /// Views show from now on who is up and who is cut off, and nobody is told.
+    pub fn see(&mut self) {
+        self.scene.people.see();
+    }
+
     /// The members' states, by index.
     pub fn members(&self) -> &[P] {
         &self.members
+    }
+
+    /// The same, to take from them what they hold ready for whoever runs them.
+    pub fn members_mut(&mut self) -> &mut [P] {
+        &mut self.members
     }
 
     /// Whom `member` names, and since when.

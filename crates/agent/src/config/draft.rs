@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use hustings_protocol::announce::{self, Criterion, Joining, Listen, Takeover};
 use hustings_protocol::{Duration, Merit};
 
-use super::presets::{ANNOUNCE, BOUND, PATIENCE, TTL, announce_family};
+use super::presets::{ANNOUNCE, BOUND, HOP, PATIENCE, RELAYING, TTL, announce_family};
 use super::values::{ListenFor, OrOff, ProtocolName};
 use super::{
     AgentConfig, AuthorityConfig, GroupConfig, HTTP, PORT, ProtocolConfig, QuorumConfig,
@@ -98,8 +98,10 @@ pub struct GroupDraft {
     pub takeover: Maybe<Takeover>,
     /// How long who waits for an answer waits.
     pub patience: Maybe<Duration>,
-    /// [`hustings_protocol::bully::Config::field`]
+    /// [`hustings_protocol::bully::Config::field`], [`hustings_protocol::probabilistic::Config::field`]
     pub bound: Maybe<Duration>,
+    /// [`hustings_protocol::probabilistic::Strategy::first`]
+    pub k: Maybe<u64>,
     /// [`super::QuorumConfig::voters`]
     pub voters: Maybe<Vec<String>>,
     /// Of [`StoreKind::Etcd`]: its endpoints.
@@ -163,6 +165,7 @@ impl GroupDraft {
             takeover: None,
             patience: None,
             bound: None,
+            k: None,
             voters: None,
             etcd: None,
             etcd_user: None,
@@ -406,6 +409,11 @@ impl GroupDraft {
             ProtocolName::ModifiedRing => Ok(ProtocolConfig::modified_ring_field(
                 patience.unwrap_or(PATIENCE),
             )),
+            ProtocolName::Probabilistic => Ok(ProtocolConfig::probabilistic_field(
+                &self.name.value,
+                value(&self.bound).unwrap_or(HOP),
+                value(&self.k).map_or(RELAYING, |k| u32::try_from(k).unwrap_or(u32::MAX)),
+            )),
         }
     }
 
@@ -420,16 +428,21 @@ impl GroupDraft {
             ("takeover", place(&self.takeover)),
         ];
         let bound = [("bound", place(&self.bound))];
+        let k = [("k", place(&self.k))];
+        let patience = [("patience", place(&self.patience))];
         let priority = [("priority", place(&self.priority))];
         let (strangers, reason): (Vec<_>, _) = match protocol {
-            ProtocolName::Announce | ProtocolName::Suppress => (bound.to_vec(), "it is for bully"),
-            ProtocolName::Earliest if place(&self.bound).is_some() => {
-                (bound.to_vec(), "it is for bully")
-            }
+            ProtocolName::Probabilistic => match place(&self.patience) {
+                Some(_) => (patience.to_vec(), "its time-outs follow from bound and k"),
+                None => (families.to_vec(), FOR_THE_FAMILY),
+            },
+            _ if place(&self.k).is_some() => (k.to_vec(), "it is for probabilistic"),
+            ProtocolName::Announce | ProtocolName::Suppress => (bound.to_vec(), FOR_BOUND),
+            ProtocolName::Earliest if place(&self.bound).is_some() => (bound.to_vec(), FOR_BOUND),
             ProtocolName::Earliest => (priority.to_vec(), "who wakes up first leads"),
             ProtocolName::Bully => (families.to_vec(), FOR_THE_FAMILY),
             ProtocolName::ChangRoberts | ProtocolName::ModifiedRing => match place(&self.bound) {
-                Some(_) => (bound.to_vec(), "it is for bully"),
+                Some(_) => (bound.to_vec(), FOR_BOUND),
                 None => (families.to_vec(), FOR_THE_FAMILY),
             },
         };
@@ -529,3 +542,4 @@ impl GroupDraft {
 }
 
 const FOR_THE_FAMILY: &str = "it is for announce, suppress and earliest";
+const FOR_BOUND: &str = "it is for bully and probabilistic";

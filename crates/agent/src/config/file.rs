@@ -150,6 +150,7 @@ fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraf
         takeover: table.text("takeover", values::takeover)?,
         patience: table.text("patience", values::wait)?,
         bound: table.text("bound", values::wait)?,
+        k: table.whole("k")?,
         voters: table.texts("voters", values::voter)?,
         etcd: table.texts("etcd", values::endpoint)?,
         etcd_user: table.text("etcd-user", values::login)?,

@@ -1,9 +1,10 @@
 //! Protocols as an agent runs them unless told otherwise: every number here, with its reason.
 
 use hustings_protocol::announce::{Config, Criterion, Joining, Listen, Takeover};
-use hustings_protocol::{Duration, bully, chang_roberts, modified_ring};
+use hustings_protocol::{Duration, bully, chang_roberts, modified_ring, probabilistic};
 
 use super::ProtocolConfig;
+use crate::identity::group_id;
 
 /// T_A: ten small datagrams a second from the leader alone. A leader whose host fails silently is then
 /// missed within a second; one whose process dies is known to be dead at once, whatever this says.
@@ -31,6 +32,13 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Most messages take less than this, between busy hosts too. Only elections with dead members wait for it.
 pub const BOUND: Duration = Duration::from_millis(100);
+
+/// The same for a probabilistic election, which waits for it more than ten times over: ten times what a message takes on
+/// a LAN.
+pub const HOP: Duration = Duration::from_millis(5);
+
+/// K: how many members of a probabilistic election are expected to relay at first, as in its source.
+pub const RELAYING: u32 = 7;
 
 /// How long tenure is granted at a time. It is renewed three times as often, by one small datagram to each voter and
 /// back; when a host is lost, nobody leads for so long.
@@ -147,6 +155,16 @@ impl ProtocolConfig {
     /// The modified ring.
     pub fn modified_ring_field(patience: Duration) -> Self {
         Self::ModifiedRing(modified_ring::Config::field(patience))
+    }
+
+    /// The probabilistic election of the group called `group`, where most messages take less than `bound`.
+    pub fn probabilistic_field(group: &str, bound: Duration, k: u32) -> Self {
+        let config = probabilistic::Config::field(group_id(group), bound, bound);
+        let strategy = probabilistic::Strategy {
+            first: k,
+            ..config.strategy
+        };
+        Self::Probabilistic(probabilistic::Config { strategy, ..config })
     }
 
     /// What its name on the command line is: the announce family has three.

@@ -1,6 +1,7 @@
 //! A configuration in a few words, for people.
 
 use hustings_protocol::announce::{Joining, Listen, Takeover};
+use hustings_protocol::probabilistic;
 
 use super::{AgentConfig, AuthorityConfig, GroupConfig, ProtocolConfig};
 
@@ -124,6 +125,14 @@ impl ProtocolConfig {
             }
             Self::ChangRoberts(config) => format!("{name}{}", patience_in_words(config.patience)),
             Self::ModifiedRing(config) => format!("{name}{}", patience_in_words(config.patience)),
+            Self::Probabilistic(config) => {
+                let probabilistic::Config { strategy, hop, .. } = config;
+                let first = config.round_time(strategy.first);
+                format!(
+                    "{name}: K {}, bound {hop}, {first} for a first round",
+                    strategy.first
+                )
+            }
         }
     }
 }

@@ -48,16 +48,19 @@ pub enum ProtocolName {
     ChangRoberts,
     /// A list of identities goes round a ring twice.
     ModifiedRing,
+    /// A few members, picked by a hash, agree and tell all.
+    Probabilistic,
 }
 
 /// Every protocol, with its name.
-const PROTOCOLS: [(&str, ProtocolName); 6] = [
+const PROTOCOLS: [(&str, ProtocolName); 7] = [
     ("announce", ProtocolName::Announce),
     ("suppress", ProtocolName::Suppress),
     ("earliest", ProtocolName::Earliest),
     ("bully", ProtocolName::Bully),
     ("chang-roberts", ProtocolName::ChangRoberts),
     ("modified-ring", ProtocolName::ModifiedRing),
+    ("probabilistic", ProtocolName::Probabilistic),
 ];
 
 impl FromStr for ProtocolName {

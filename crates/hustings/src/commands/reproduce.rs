@@ -138,7 +138,7 @@ fn publish(
         .draw(effort)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     for drawing in &drawings {
-        write(&format!("{}.svg", drawing.sketch.name), &drawing.svg)?;
+        write(&format!("{}.svg", drawing.name), &drawing.svg)?;
     }
     write("claims.json", &Report::new(effort, findings).to_json())?;
     write("index.html", &reproduce::page(effort, findings, &drawings))?;

@@ -7,13 +7,13 @@ use clap::Args;
 use hustings_protocol::{Duration, Instant};
 use hustings_sim::Scenario;
 
-use crate::elections::{Choice, Election, PROTOCOLS, Task};
+use crate::elections::{Choice, Election, PROTOCOLS, Probabilistic, Task};
 use crate::failure::{Failure, say};
 use crate::interruption::Interruption;
-use crate::measure::{Measurement, measure};
-use crate::options::{Common, values};
-use crate::report::{Findings, Report};
-use crate::trial::{Course, Memory, Trial};
+use crate::measure::{Experiment, Measurement, measure};
+use crate::options::{Common, ExperimentOptions, values};
+use crate::report::Report;
+use crate::trial::{Course, Memory, Rounds, Trial};
 
 /// Hold an election many times in the simulator, and tell what it costs
 #[derive(Debug, Args)]
@@ -31,6 +31,7 @@ Examples:
   hustings sim modified-ring --members 5 --runs 1 --trace run.jsonl
   hustings sim suppress --members 1000 --loss 0.4 --loss-model correlated
   hustings sim suppress --rules field --churn die:30s,join:10s --loss 0.1
+  hustings sim probabilistic --members 2000 --view 0.5 --crash 0.001 --loss 0.2
 
 `hustings sim PROTOCOL --help` lists the options, and what is measured.";
 
@@ -42,13 +43,14 @@ pub(crate) struct SimOptions {
     /// round a ring, or 100 times both time-outs of the bully, after the last line of the scenario.
     /// The announce family is never at rest: without --until, --churn and --scenario a run ends when
     /// all have heard the leader; else it lasts until then, by default as long as it takes all to
-    /// hear, or with --churn 10 times the longest mean and 60 announce intervals at least
+    /// hear, or with --churn 10 times the longest mean and 60 announce intervals at least. Not for
+    /// probabilistic, which is over when nobody calls another round
     #[arg(long, value_name = "DURATION", value_parser = values::some_time,
           allow_hyphen_values = true)]
     until: Option<Duration>,
 
     /// A script of what befalls the group in each run, on top of the other options. If it has a `start`
-    /// line, only those it names start
+    /// line, only those it names start. Not for probabilistic
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
 
@@ -95,6 +97,22 @@ of suppression, the first three only, until everyone has spoken who will. And wi
   changes         how often a member named another leader than before, or none
   sent_KIND       messages of each kind sent in the whole run
 
+Of the probabilistic election, which a client calls that is no member; the lowest
+identity is the best:
+  strong_success  all members that are up name the same leader, which is up
+  weak_success    the largest fraction of them that names the same
+  rounds          until nobody called another one
+  unicasts, multicasts, messages
+                  sent; messages: of both kinds
+  messages_rounds_1_to_4
+                  of these, before the fifth round: there all N may take part, which
+                  is rare and takes about N^2 of them
+  relay_members   how many took part in the first round, of about K
+  detected        whether anybody called another round, or would have if there were
+                  one; of those runs whose first round failed
+  delay           seconds that the rounds took, not counting how long members
+                  hesitated between them
+
 Lines of a scenario; members are numbered from 0, in ring order; elsewhere
 the last is the best:
   at 0s     start 2        # calls an election
@@ -132,25 +150,78 @@ impl Task<SimOptions> for Simulate {
         if let Some(path) = &own.trace {
             trial.record(path)?;
         }
-        let asked = common.experiment.runs;
-        let measurement = measure(&trial, asked, common.experiment.threads)?;
-        let (done, caveats) = (measurement.runs, measurement.caveats.clone());
-        own.report(&trial, measurement)
-            .print(common.experiment.format)?;
-        for (caveat, runs) in caveats {
-            say(&format!("note: {runs} of {done} runs {caveat}"));
-        }
-        if done < asked {
-            return Err(Failure::Interrupted { done, asked });
-        }
-        Ok(())
+        let report = |measurement| own.report(&trial, measurement);
+        conduct(&trial, &common.experiment, report)
     }
+
+    fn run_in_rounds(
+        self,
+        election: &Probabilistic,
+        common: &Common,
+        own: &SimOptions,
+    ) -> Result<(), Failure> {
+        own.require_no_script(Probabilistic::NAME)?;
+        let conditions = common.conditions();
+        let seed = common.experiment.seed;
+        let rounds = Rounds {
+            trial: election.trial(&conditions)?,
+            seed,
+            interruption: Interruption::watch()?,
+            memory: Memory::default(),
+        };
+        if let Some(path) = &own.trace {
+            rounds.record(path)?;
+        }
+        let report = |measurement: Measurement| Report {
+            protocol: Probabilistic::NAME,
+            sentence: format!("{}; {}", election.sentence(), conditions.sentence()),
+            parameters: election
+                .parameters()
+                .and(conditions.parameters())
+                .with("seed", seed),
+            findings: measurement.findings(seed),
+        };
+        conduct(&rounds, &common.experiment, report)
+    }
+}
+
+/// Does all runs, and prints what they say.
+fn conduct(
+    experiment: &impl Experiment,
+    options: &ExperimentOptions,
+    report: impl FnOnce(Measurement) -> Report,
+) -> Result<(), Failure> {
+    let asked = options.runs;
+    let measurement = measure(experiment, asked, options.threads)?;
+    let (done, caveats) = (measurement.runs, measurement.caveats.clone());
+    report(measurement).print(options.format)?;
+    for (caveat, runs) in caveats {
+        say(&format!("note: {runs} of {done} runs {caveat}"));
+    }
+    if done < asked {
+        return Err(Failure::Interrupted { done, asked });
+    }
+    Ok(())
 }
 
 /// A hundred years: what can be written as a duration. Times in a run then never overflow.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl SimOptions {
+    /// Makes sure that nothing befalls the group but what the protocol's own options say.
+    fn require_no_script(&self, protocol: &str) -> Result<(), Failure> {
+        let asked = [
+            ("--until", self.until.is_some()),
+            ("--scenario", self.scenario.is_some()),
+        ];
+        match asked.iter().find(|(_, is_asked_for)| *is_asked_for) {
+            Some((option, _)) => Err(Failure::Usage(format!(
+                "{protocol} cannot be simulated with {option}: leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn trial<E: Election>(&self, election: E, common: &Common) -> Result<Trial<E>, Failure> {
         election.require_room()?;
         let conditions = common.conditions();
@@ -211,11 +282,7 @@ impl SimOptions {
                 .with("until", until.to_string())
                 .with("scenario", script)
                 .with("seed", trial.seed),
-            findings: Findings::Measured {
-                runs: measurement.runs,
-                seed: trial.seed,
-                metrics: measurement.metrics,
-            },
+            findings: measurement.findings(trial.seed),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Task};
+use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Probabilistic, Task};
 use crate::failure::Failure;
 use crate::options::Common;
 use crate::report::{Findings, Report};
@@ -21,6 +21,7 @@ Examples:
   hustings theory chang-roberts --members 1000 --initiators all
   hustings theory bully --members 50 --crashed-leader --format json
   hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
+  hustings theory probabilistic --members 10000 --target-success 0.999 --view 0.4 --loss 0.1
 
 The options are those of `hustings sim`, so that the same command line serves
 both.";
@@ -48,7 +49,32 @@ Of the announce family there are also, with T_L where they depend on it:
                              until all others have heard it; until it has heard
                              the leader
   first_round_messages_without_delay
-                             uncorrelated loss, if messages took no time";
+                             uncorrelated loss, if messages took no time
+
+Of the probabilistic election, of one round with K. As the paper prints them:
+  e1                 about K members take part, and about K of them live to tell
+  e2                 those are connected, if each knows each other with --view
+  e3                 then they choose the same leader
+  e4                 then each member crashes or is told
+  e5                 the leader does not crash
+  success_bound      the product of the five: a round succeeds. Far too low, and
+                     it falls again as K grows
+  detection_bound_printed
+                     a round that fails is noticed; the exponents are misplaced
+  unicasts_bound     half the cube of 3/2 of those who take part: an order, since
+                     answers come on top
+Corrected:
+  success_corrected  a round succeeds, at least, whatever makes a good leader
+  detection_bound    a round that fails is noticed, and the next one called
+With --target-success also:
+  k                  the K that is enough, by success_corrected
+  relay_members      how many take part, on average
+  first_unicasts     how many tell first choices, on average; what is relayed and
+                     answered comes on top
+  multicasts_bound   the initiation, and one from each of 3/2 of them
+There --crash is for the one round, and --multicast-loss for each receiver by itself.
+How long messages take does not matter, as long as members wait for them, nor what
+follows the first round.";
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -65,6 +91,24 @@ impl Task<NoOptions> for Compute {
         let report = Report {
             protocol: election.name(),
             sentence: format!("{}; {}", election.sentence(), conditions.sentence()),
+            parameters: election.parameters().and(conditions.parameters()),
+            findings: Findings::Computed { values, missing },
+        };
+        report.print(common.experiment.format)
+    }
+
+    fn run_in_rounds(
+        self,
+        election: &Probabilistic,
+        common: &Common,
+        _: &NoOptions,
+    ) -> Result<(), Failure> {
+        let conditions = common.conditions();
+        let ClosedForm { values, missing } = election.closed_form(&conditions)?;
+        let sentence = election.sentence_of_a_round();
+        let report = Report {
+            protocol: Probabilistic::NAME,
+            sentence: format!("{sentence}; {}", conditions.sentence()),
             parameters: election.parameters().and(conditions.parameters()),
             findings: Findings::Computed { values, missing },
         };

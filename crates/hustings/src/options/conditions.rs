@@ -65,7 +65,7 @@ enum LossModel {
 pub(crate) struct FaultOptions {
     /// The probability that a member crashes in a round, for as long as the election lasts. A round
     /// is once round the ring; for the bully, both time-outs together; for the announce family, one
-    /// announce interval, or T_S and a delay for suppression
+    /// announce interval, or T_S and a delay for suppression; for probabilistic, one of its rounds
     #[arg(long, value_name = "P", default_value = "0", value_parser = values::probability,
           allow_negative_numbers = true)]
     crash: f64,
@@ -77,7 +77,7 @@ pub(crate) struct FaultOptions {
 
     /// How members learn that others crashed: at once and untold (oracle), never, or so long after
     /// it, with a notice. Default: oracle on rings, never for the bully; the announce family has no
-    /// views
+    /// views; those of probabilistic lose between rounds who has crashed
     #[arg(long, value_name = "oracle|never|DURATION", value_parser = values::detection,
           allow_hyphen_values = true)]
     detect: Option<Detection>,
@@ -209,16 +209,29 @@ impl Conditions {
     /// # Errors
     /// Names the first condition that closed forms cannot honour.
     pub(crate) fn require_no_faults_but_loss(&self) -> Result<(), Failure> {
-        let faults = [
+        require_none(&[
             ("duplicates", self.network.duplicate),
             ("reordering", self.network.reordering.probability),
             ("crashes", self.crash),
             ("partial views", 1.0 - self.view),
-        ];
-        match faults.iter().find(|(_, probability)| *probability > 0.0) {
-            Some((fault, _)) => Err(no_closed_form(&format!("with {fault}"))),
-            None => Ok(()),
-        }
+        ])
+    }
+
+    /// Makes sure that messages are lost at worst, and each receiver's by itself. Members may crash, and not know
+    /// each other.
+    ///
+    /// # Errors
+    /// Names the first condition that closed forms cannot honour.
+    pub(crate) fn require_independent_losses(&self) -> Result<(), Failure> {
+        let lost_together = match self.loss_model {
+            LossModel::Uncorrelated => 0.0,
+            LossModel::Correlated => self.network.multicast_loss,
+        };
+        require_none(&[
+            ("duplicates", self.network.duplicate),
+            ("reordering", self.network.reordering.probability),
+            ("correlated loss", lost_together),
+        ])
     }
 
     /// Makes sure that nothing is asked for that members without views, which multicast all they say,
@@ -242,6 +255,36 @@ impl Conditions {
         )))
     }
 
+    /// Makes sure that every message takes one delay, arrives once if at all, and that each receiver loses its own:
+    /// rounds are timed by that. Members may crash, and not know each other. Returns the delay.
+    ///
+    /// # Errors
+    /// Names the option to leave out.
+    pub(crate) fn require_steps(&self, protocol: &str) -> Result<Duration, Failure> {
+        let network = &self.network;
+        let refuse = |what: &str, remedy: &str| {
+            Err(Failure::Usage(format!(
+                "{protocol} cannot be simulated with {what}: {remedy}"
+            )))
+        };
+        let Delay::Constant(delay) = network.delay else {
+            return refuse("delays that vary", "choose one, as in --delay 100ms");
+        };
+        let others = [
+            ("--reorder", network.reordering.probability > 0.0),
+            ("--duplicate", network.duplicate > 0.0),
+            (
+                "--loss-model correlated",
+                self.loss_model == LossModel::Correlated,
+            ),
+            ("--detect", self.detection.is_some()),
+        ];
+        match others.iter().find(|(_, is_asked_for)| *is_asked_for) {
+            Some((option, _)) => refuse(option, "leave it out"),
+            None => Ok(delay),
+        }
+    }
+
     /// Makes sure that all messages take equally long.
     pub(crate) fn require_constant_delay(&self) -> Result<(), Failure> {
         match self.network.delay {
@@ -250,6 +293,14 @@ impl Conditions {
                 Err(no_closed_form("with delays that vary"))
             }
         }
+    }
+}
+
+/// Makes sure that none of these befalls anybody.
+fn require_none(faults: &[(&str, f64)]) -> Result<(), Failure> {
+    match faults.iter().find(|(_, probability)| *probability > 0.0) {
+        Some((fault, _)) => Err(no_closed_form(&format!("with {fault}"))),
+        None => Ok(()),
     }
 }
 

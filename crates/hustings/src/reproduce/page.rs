@@ -17,12 +17,12 @@ pub(crate) fn write(effort: &Effort, findings: &[Finding], drawings: &[Drawing])
     let _ = writeln!(page, "<style>\n{STYLE}</style>\n</head>\n<body>\n<main>");
     page += &introduction(effort, findings);
     page += &overview(findings);
-    for Drawing { sketch, svg } in drawings {
-        let caption = escaped(sketch.caption);
+    for Drawing { name, caption, svg } in drawings {
+        let caption = escaped(caption);
         let _ = writeln!(
             page,
             "<figure id=\"{}\">\n{}\n<figcaption>{caption}</figcaption>\n</figure>",
-            sketch.name,
+            name,
             fluid(svg)
         );
     }

@@ -15,6 +15,7 @@ pub(super) const DOCUMENT: Document = Document {
     title: "Leader Election, lecture slides CSE 486/586 (University at Buffalo)",
     claims: CLAIMS,
     sketches: SKETCHES,
+    plates: &[],
 };
 
 const CLAIMS: &[Claim] = &[

@@ -22,6 +22,7 @@ pub(super) const DOCUMENT: Document = Document {
     title: "Leader Election, chapter 5 of Why Multicast Protocols (Don't) Scale (Schooler, Caltech 2000)",
     claims: CLAIMS,
     sketches: sketches::SKETCHES,
+    plates: &[],
 };
 
 const CLAIMS: &[Claim] = &[

@@ -3,12 +3,13 @@
 use crate::run::{object, printed};
 
 /// Command lines in which everything is left to chance.
-const CHANCY: [&str; 5] = [
+const CHANCY: [&str; 6] = [
     "sim chang-roberts --members 20 --initiators 5 --crash 0.05 --patience 20s --loss 0.002",
     "sim modified-ring --members 20 --initiators 3 --delay exponential:50ms --duplicate 0.1",
     "sim bully --members 20 --initiator random --loss 0.1 --view 0.9 --reorder 0.2 --until 20s",
     "sim suppress --members 20 --merit priority --loss 0.2",
     "sim suppress --members 6 --rules field --churn leave:9s,die:8s,join:5s --absence 2s --loss 0.2 --until 40s",
+    "sim probabilistic --members 100 --view 0.5 --crash 0.02 --loss 0.4 --last-round grown",
 ];
 
 #[test]

@@ -66,6 +66,27 @@ fn a_trace_has_every_message_of_the_first_run() {
     );
 }
 
+/// In the election by rounds a client calls, which is no member but sends.
+#[test]
+fn a_trace_has_every_message_of_every_round() {
+    let path = scratch("rounds.jsonl");
+    let options = "sim probabilistic --members 30 --loss 0.5 --view 0.3 --seed 4 --runs 1 --trace";
+    let report = object(&format!("{options} {}", path.display()));
+    let text = fs::read_to_string(&path).expect("the trace was written");
+    let lines = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("a line is a JSON object");
+        line["kind"].as_str().expect("a kind").to_owned()
+    });
+    let kinds: Vec<String> = lines.collect();
+    let metrics = &report["metrics"];
+    for (kind, metric) in [("send", "unicasts"), ("multicast", "multicasts")] {
+        let sent = kinds.iter().filter(|it| *it == kind).count();
+        assert_eq!(metrics[metric]["max"], sent as f64, "{kind}");
+    }
+    let rounds = metrics["rounds"]["max"].as_f64().expect("a number");
+    assert!(rounds > 1.0, "the seed has several rounds: {rounds}");
+}
+
 /// A group that announces its leader for ever is recorded until all have heard it.
 #[test]
 fn a_trace_ends_where_the_election_does() {
@@ -110,20 +131,22 @@ fn a_full_disk_is_a_failure_not_a_usage_error() {
     );
 }
 
+/// Interrupts `election` while it measures. Returns what it reports, and how many runs were done.
+///
 /// The program listens for signals before it writes the trace, and measures when it has written it. So
 /// once a reader of the trace comes to its end, the program measures, and can be interrupted.
 #[cfg(unix)]
-#[test]
-fn an_interrupted_experiment_reports_what_was_done() {
+#[track_caller]
+fn interrupted(election: &str, pipe: &str) -> (Value, u64) {
     use std::process::Command;
 
-    let pipe = scratch("trace.pipe");
+    let pipe = scratch(pipe);
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo starts").success());
     // Enough for minutes; if the signal came to nothing, the test would end all the same, and fail.
     let asked = 20_000_000;
     let arguments = format!(
-        "sim bully --members 20 --runs {asked} --threads 1 --format json --trace {}",
+        "{election} --runs {asked} --threads 1 --format json --trace {}",
         pipe.display()
     );
     let program = hustings(&arguments).spawn().expect("the program starts");
@@ -142,9 +165,27 @@ fn an_interrupted_experiment_reports_what_was_done() {
         String::from_utf8_lossy(&outcome.stderr),
         format!("interrupted: {done} of {asked} runs\n")
     );
+    (report, done)
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_experiment_reports_what_was_done() {
+    let (report, done) = interrupted("sim bully --members 20", "trace.pipe");
     let messages = &report["metrics"]["messages"];
     match done {
         0 => assert_eq!(*messages, Value::Null),
         _ => assert_eq!(messages["mean"], 417.0),
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_election_by_rounds_reports_what_was_done() {
+    let (report, done) = interrupted("sim probabilistic --members 20", "rounds.pipe");
+    let delay = &report["metrics"]["delay"];
+    match done {
+        0 => assert_eq!(*delay, Value::Null),
+        _ => assert_eq!(delay["min"], 1.3),
     }
 }

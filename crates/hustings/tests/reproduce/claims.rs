@@ -177,3 +177,63 @@ fn l19_intervals_follow_from_each_other_and_from_the_loss() {
 fn l20_what_the_chapter_leaves_open_is_worth_it() {
     assert_verdict("L20", "holds");
 }
+
+#[test]
+fn p1_the_product_of_the_factors_peaks_far_below_what_rounds_achieve() {
+    assert_verdict("P1", "holds");
+}
+
+#[test]
+fn p2_two_are_joined_if_one_knows_the_other() {
+    assert_verdict("P2", "holds with correction");
+}
+
+#[test]
+fn p3_the_group_that_is_too_large_has_another_exponent() {
+    assert_verdict("P3", "holds with correction");
+}
+
+#[test]
+fn p4_one_choice_told_to_all_is_success() {
+    assert_verdict("P4", "holds");
+}
+
+#[test]
+fn p5_failures_are_noticed_if_whoever_notices_says_so() {
+    assert_verdict("P5", "holds with correction");
+}
+
+#[test]
+fn p6_equal_choices_must_not_be_answered() {
+    assert_verdict("P6", "holds with correction");
+}
+
+#[test]
+fn p7_success_depends_on_who_calls_another_round() {
+    assert_verdict("P7", "holds with correction");
+}
+
+#[test]
+fn p8_rounds_and_messages_stay_few_under_loss() {
+    assert_verdict("P8", "holds");
+}
+
+#[test]
+fn p9_messages_do_not_depend_on_the_group() {
+    assert_verdict("P9", "holds");
+}
+
+#[test]
+fn p10_partial_views_are_enough() {
+    assert_verdict("P10", "holds");
+}
+
+#[test]
+fn p11_success_falls_as_leaders_crash() {
+    assert_verdict("P11", "holds with correction");
+}
+
+#[test]
+fn p12_the_least_success_does_not_depend_on_the_group() {
+    assert_verdict("P12", "holds");
+}

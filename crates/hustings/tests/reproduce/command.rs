@@ -18,7 +18,7 @@ fn scratch(name: &str) -> PathBuf {
 
 fn ids() -> Vec<String> {
     let of = |key: &'static str, count: u32| (1..=count).map(move |it| format!("{key}{it}"));
-    of("R", 12).chain(of("L", 20)).collect()
+    of("R", 12).chain(of("L", 20)).chain(of("P", 12)).collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -101,9 +101,17 @@ fn the_page_the_figures_and_the_numbers_are_written() {
         );
     }
     let of_chapter = (6..=13).map(|number| format!("L-figure-5-{number}"));
-    let others = ["R-messages", "R-time-outs", "L-scale"].map(str::to_owned);
+    let of_report = ('a'..='i').map(|panel| format!("P-figure-5-{panel}"));
+    let others = [
+        "R-messages",
+        "R-time-outs",
+        "L-scale",
+        "P-figure-4",
+        "P-scale",
+    ]
+    .map(str::to_owned);
     let of_guide = FIGURES_OF_THE_GUIDE.map(str::to_owned);
-    for figure in of_chapter.chain(others).chain(of_guide) {
+    for figure in of_chapter.chain(of_report).chain(others).chain(of_guide) {
         assert!(read(&format!("{figure}.svg")).starts_with("<svg"));
         assert!(page.contains(&format!("<figure id=\"{figure}\">")));
     }
@@ -144,7 +152,7 @@ fn a_place_that_cannot_be_written_to_is_a_usage_error() {
 fn the_number_of_threads_changes_no_byte() {
     let on = |threads: u32| {
         reproduce(&format!(
-            "R2 R8 R12 L6 L9 --quick --seed 7 --format json --threads {threads}"
+            "R2 R8 R12 L6 L9 P5 --quick --seed 7 --format json --threads {threads}"
         ))
         .stdout
     };

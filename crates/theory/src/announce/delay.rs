@@ -2,8 +2,8 @@
 
 use super::quadrature::integral;
 use super::rounds::surplus_announcements;
-use super::wake::{any_of, complement_to};
 use super::{Algorithm, Loss, Model};
+use crate::chance::{any_of, complement_to};
 
 /// Leadership delay (section 5.3.1; claims L1, L2, L3): from the start until everybody has heard the leader.
 ///

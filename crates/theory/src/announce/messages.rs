@@ -21,8 +21,8 @@ use super::in_step;
 use super::quadrature::integral;
 use super::recurrence;
 use super::rounds::rounds;
-use super::wake::{any_of, complement_to};
 use super::{Algorithm, Loss, Model};
+use crate::chance::{any_of, complement_to};
 
 /// A sum over announcements ends when what is left is below this part of it.
 const NEGLIGIBLE: f64 = 1e-14;

@@ -5,8 +5,8 @@
 //! with its joiner.
 
 use super::rounds::surplus_announcements;
-use super::wake::any_of;
 use super::{Algorithm, Loss, Model, check_interval};
+use crate::chance::any_of;
 
 /// A sum over announcements ends when what is left is below this part of one.
 const NEGLIGIBLE: f64 = 1e-15;

@@ -3,8 +3,8 @@
 //! A round is one announcement of the leader; the first is 1. The chapter counts from 0 and calls the
 //! surplus `E[# consecutive lost]`.
 
-use super::wake::any_of;
 use super::{Loss, Model};
+use crate::chance::any_of;
 use crate::harmonic::harmonic;
 
 /// A sum of falling terms ends when the next one is below this part of it.

@@ -3,6 +3,7 @@
 //! Times are in units of the suppression interval `T_S`, so they run from 0 to 1.
 
 use super::quadrature::integral;
+use crate::chance::complement_to;
 
 /// Below this rate the mean of the exponential law is taken from its series.
 const SERIES_BELOW: f64 = 1e-2;
@@ -129,24 +130,5 @@ impl Wake {
                 "wake-up rate {rate}: need above 0 and at most {RATE_LIMIT}"
             ),
         }
-    }
-}
-
-/// `(1 - chance)^power`, to full precision for a small chance and a large power. A chance that rounding has
-/// put above 1 is 1.
-pub(super) fn complement_to(chance: f64, power: f64) -> f64 {
-    if power == 0.0 {
-        1.0
-    } else {
-        (power * (-chance.min(1.0)).ln_1p()).exp()
-    }
-}
-
-/// `1 - (1 - chance)^power`, to full precision: at least one of `power` independent chances.
-pub(super) fn any_of(chance: f64, power: f64) -> f64 {
-    if power == 0.0 {
-        0.0
-    } else {
-        -(power * (-chance.min(1.0)).ln_1p()).exp_m1()
     }
 }

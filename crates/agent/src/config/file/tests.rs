@@ -293,7 +293,7 @@ fn what_is_wrong_with_a_group_is_told_as_well() {
         ),
         (
             "protocol = \"raft\"",
-            "protocol = \"raft\": no such protocol: choose announce, suppress, earliest, bully, chang-roberts or modified-ring",
+            "protocol = \"raft\": no such protocol: choose announce, suppress, earliest, bully, chang-roberts, modified-ring or probabilistic",
         ),
         (
             "announce = \"100\"",
@@ -386,7 +386,15 @@ fn values_that_do_not_go_together_are_refused() {
         ),
         (
             "bound = \"1s\"",
-            "bound means nothing to protocol suppress: it is for bully",
+            "bound means nothing to protocol suppress: it is for bully and probabilistic",
+        ),
+        (
+            "k = 5",
+            "k means nothing to protocol suppress: it is for probabilistic",
+        ),
+        (
+            "patience = \"1s\"\nprotocol = \"probabilistic\"",
+            "patience means nothing to protocol probabilistic: its time-outs follow from bound and k",
         ),
         (
             "announce = \"1s\"\nprotocol = \"bully\"",
@@ -512,9 +520,9 @@ fn is_default(line: &str) -> bool {
     let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
     fields.any(|field| {
         let mut defaults = field.default.split(", or ");
-        // `bound` is of another protocol than the default one, `ttl` of an authority.
+        // `bound` and `k` are of other protocols than the default one, `ttl` of an authority.
         field.name == name
-            && !["bound", "ttl", "era"].contains(&name)
+            && !["bound", "k", "ttl", "era"].contains(&name)
             && defaults.any(|default| default == value)
     })
 }

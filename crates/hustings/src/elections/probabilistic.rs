@@ -1,0 +1,363 @@
+//! The probabilistic election by Gupta, van Renesse and Birman.
+
+mod paper;
+
+use clap::{Args, ValueEnum};
+use hustings_protocol::Duration;
+use hustings_protocol::probabilistic::{
+    Config, GroupSize, LastRound, Recall, Reply as ProtocolReply, Strategy,
+};
+use hustings_sim::probabilistic::Trial;
+use hustings_theory::probabilistic::Model;
+
+use super::ClosedForm;
+use crate::failure::Failure;
+use crate::options::{Conditions, name_of, values};
+use crate::report::Parameters;
+
+/// Members beyond which the last round is as any other, unless the user says otherwise; and the greatest K that memory
+/// has room for.
+const MOST_AT_ONCE: u32 = 20_000;
+/// The most members that are simulated: they take about two gigabytes.
+const MOST_SIMULATED: u32 = 10_000_000;
+/// A hundred years: what can be written as a duration.
+const LONGEST: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
+
+/// The options of `probabilistic`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+pub(crate) struct Options {
+    /// How many members the group has: 1 to 10000000, in theory to 1000000000. Hardly anything depends on it
+    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
+          value_parser = values::whole(1..=1_000_000_000_u32))]
+    members: u32,
+
+    /// How many members are drawn to agree on a leader in the first round, on average: 1 to N. More
+    /// succeed more often, and send more messages. Default: 7, as in the paper, or N if that is less
+    #[arg(long, value_name = "K", value_parser = values::whole(1..=1_000_000_000_u32),
+          allow_negative_numbers = true)]
+    k: Option<u32>,
+
+    /// In place of --k: take the smallest K with which a round succeeds with this probability, whatever
+    /// makes a good leader, at the given --view, --crash and losses
+    #[arg(long, visible_alias = "target", value_name = "P", value_parser = target,
+          allow_negative_numbers = true, conflicts_with = "k")]
+    target_success: Option<f64>,
+
+    /// By what K grows from round to round: 1 to 1000
+    #[arg(long, value_name = "FACTOR", default_value = "2", value_parser = growth,
+          allow_negative_numbers = true)]
+    growth: f64,
+
+    /// How many rounds there are at most
+    #[arg(long, value_name = "R", default_value = "5", value_parser = values::whole(1..=1_000_u16),
+          allow_negative_numbers = true)]
+    max_rounds: u16,
+
+    /// K of the last of several rounds. With everyone it is N, as in the paper, and takes each thread about
+    /// N^2 x the view x 60 bytes if it comes to it. Default: everyone up to 20000 members, grown beyond
+    #[arg(long, value_enum)]
+    last_round: Option<Last>,
+
+    /// One round alone, with K
+    #[arg(long, conflicts_with_all = ["growth", "max_rounds", "last_round"])]
+    single_round: bool,
+
+    /// Who calls the next round when one has failed, of those that notice
+    #[arg(long, value_enum, default_value_t = Reinitiate::Delay)]
+    reinitiate: Reinitiate,
+
+    /// Whom a member that is drawn answers, of those whose choice is no better than its own
+    #[arg(long, value_enum, default_value_t = Reply::Worse)]
+    reply: Reply,
+
+    /// How large a member takes the group to be when it finds out who is drawn
+    #[arg(long, value_enum, default_value_t = Size::Known)]
+    group_size: Size,
+}
+
+/// K of the last of several rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Last {
+    /// N: all take part
+    Everyone,
+    /// As much greater as in every round
+    Grown,
+}
+
+/// Who calls the next round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Reinitiate {
+    /// Those whose hash is below K/N, as in the paper's figure 3: perhaps none
+    Hash,
+    /// Whoever has hesitated for the shortest time, the paper's alternative
+    Delay,
+    /// Everyone
+    All,
+}
+
+/// Whom a member that is drawn answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Reply {
+    /// Those whose choice is worse
+    Worse,
+    /// Those too whose choice is the same, but each only once in a round
+    Once,
+    /// All, as in the paper's figure 3: two that agree tell each other so until time is up
+    Literal,
+}
+
+/// How large a member takes the group to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Size {
+    /// As large as it is
+    Known,
+    /// As large as its view
+    View,
+    /// As estimated by gossip; not in the simulator yet
+    Estimate,
+}
+
+fn target(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
+        _ => Err("choose a probability above 0 and below 1, as in 0.999".to_owned()),
+    }
+}
+
+fn growth(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (1.0..=1_000.0).contains(&number) => Ok(number),
+        _ => Err("choose a number from 1 to 1000, as in 1.5".to_owned()),
+    }
+}
+
+impl Options {
+    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Probabilistic, Failure> {
+        let members = self.members;
+        let model = Model {
+            members: members.into(),
+            view: conditions.view,
+            crash: conditions.crash,
+            unicast_loss: conditions.network.unicast_loss,
+            multicast_loss: conditions.network.multicast_loss,
+        };
+        let first = match (self.k, self.target_success) {
+            (_, Some(target)) => paper::k_for(&model, target)?,
+            (None, None) => Strategy::DOCUMENT.first.min(members),
+            (Some(k), None) if k <= members => k,
+            (Some(k), None) => {
+                return Err(Failure::Usage(format!(
+                    "--k {k} is more than --members {members}: choose from 1 to {members}"
+                )));
+            }
+        };
+        let usual = if members <= MOST_AT_ONCE {
+            Last::Everyone
+        } else {
+            Last::Grown
+        };
+        let strategy = Strategy {
+            first,
+            growth: self.growth,
+            rounds: if self.single_round {
+                1
+            } else {
+                self.max_rounds
+            },
+            last: match self.last_round.unwrap_or(usual) {
+                Last::Everyone => LastRound::Everybody,
+                Last::Grown => LastRound::Grown,
+            },
+        };
+        Ok(Probabilistic {
+            model,
+            members,
+            strategy,
+            target: self.target_success,
+            reinitiate: self.reinitiate,
+            reply: self.reply,
+            size: self.group_size,
+        })
+    }
+}
+
+/// A probabilistic election, all its options settled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probabilistic {
+    model: Model,
+    members: u32,
+    strategy: Strategy,
+    /// What the first K was chosen for.
+    target: Option<f64>,
+    reinitiate: Reinitiate,
+    reply: Reply,
+    size: Size,
+}
+
+impl Probabilistic {
+    /// The protocol's name on the command line.
+    pub(crate) const NAME: &'static str = "probabilistic";
+
+    /// What a run is to be in the simulator.
+    ///
+    /// # Errors
+    /// Names what the simulator cannot do, or has no room for.
+    pub(crate) fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
+        let hop = conditions.require_steps(Self::NAME)?;
+        let members = self.members;
+        let config = Config {
+            strategy: self.strategy,
+            size: match self.size {
+                Size::Known => GroupSize::Known(members.into()),
+                Size::View => GroupSize::View,
+                Size::Estimate => {
+                    return Err(Failure::Usage(
+                        "--group-size estimate is not in the simulator yet: choose known or view"
+                            .to_owned(),
+                    ));
+                }
+            },
+            recall: match self.reinitiate {
+                Reinitiate::Hash => Recall::Hash,
+                Reinitiate::Delay => Recall::Delay,
+                Reinitiate::All => Recall::All,
+            },
+            reply: match self.reply {
+                Reply::Worse => ProtocolReply::Worse,
+                Reply::Once => ProtocolReply::Once,
+                Reply::Literal => ProtocolReply::Literal,
+            },
+            ..Config::document(members.into(), hop)
+        };
+        self.require_room()?;
+        self.require_time(&config)?;
+        Ok(Trial {
+            members,
+            view: conditions.view,
+            crash: conditions.crash,
+            unicast_loss: conditions.network.unicast_loss,
+            multicast_loss: conditions.network.multicast_loss,
+            config,
+            purge: true,
+        })
+    }
+
+    /// Makes sure that members, and the messages of those who take part, fit into memory.
+    fn require_room(&self) -> Result<(), Failure> {
+        let members = self.members;
+        if members > MOST_SIMULATED {
+            return Err(Failure::Usage(format!(
+                "--members {members} is more than the simulator has room for: choose from 1 to {MOST_SIMULATED}"
+            )));
+        }
+        let greatest = self.strategy.ks(members.into()).max().unwrap_or(0);
+        if greatest <= MOST_AT_ONCE {
+            return Ok(());
+        }
+        let remedy = if self.strategy.first > MOST_AT_ONCE {
+            "choose a smaller --k"
+        } else if self.strategy.last == LastRound::Everybody && greatest == members {
+            "choose --last-round grown, or fewer --members"
+        } else {
+            "choose a smaller --growth, or fewer --max-rounds"
+        };
+        Err(Failure::Usage(format!(
+            "K would grow to {greatest}, which takes the square of that in messages, more than memory has room for beyond {MOST_AT_ONCE}: {remedy}"
+        )))
+    }
+
+    /// Makes sure that times in a run do not overflow.
+    fn require_time(&self, config: &Config) -> Result<(), Failure> {
+        let hop = config.hop.as_secs_f64();
+        let round = |k: u32| hop * (f64::from(k) * 1.5 + 4.0) + hesitation(config);
+        let longest: f64 = self.strategy.ks(self.members.into()).map(round).sum();
+        if longest <= LONGEST {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "a run of up to {:.0} years is too long: choose a shorter --delay, or fewer --max-rounds",
+            longest / LONGEST * 100.0
+        )))
+    }
+
+    /// All that was chosen, and what it led to.
+    pub(crate) fn parameters(&self) -> Parameters {
+        let Strategy {
+            first,
+            growth,
+            rounds,
+            last,
+        } = self.strategy;
+        let last = match last {
+            LastRound::Everybody => Last::Everyone,
+            LastRound::Grown => Last::Grown,
+        };
+        Parameters::new()
+            .with("members", self.members)
+            .with("k", first)
+            .with("target_success", self.target)
+            .with("growth", growth)
+            .with("max_rounds", rounds)
+            .with("last_round", name_of(&last))
+            .with("reinitiate", name_of(&self.reinitiate))
+            .with("reply", name_of(&self.reply))
+            .with("group_size", name_of(&self.size))
+    }
+
+    /// What is worth saying of one round.
+    pub(crate) fn sentence_of_a_round(&self) -> String {
+        let target = self.target.map(|it| format!(" for a success of {it}"));
+        let Self {
+            members, strategy, ..
+        } = self;
+        format!(
+            "{members} members, K {}{}",
+            strategy.first,
+            target.unwrap_or_default()
+        )
+    }
+
+    /// What is worth saying of all of it.
+    pub(crate) fn sentence(&self) -> String {
+        let Strategy {
+            growth,
+            rounds,
+            last,
+            ..
+        } = self.strategy;
+        let mut said = vec![self.sentence_of_a_round()];
+        if rounds == 1 {
+            said.push("one round".to_owned());
+        } else {
+            let last = match last {
+                LastRound::Everybody => ", everyone in the last",
+                LastRound::Grown => "",
+            };
+            said.push(format!("growing by {growth} in {rounds} rounds{last}"));
+            said.push(format!("reinitiate {}", name_of(&self.reinitiate)));
+        }
+        if self.reply != Reply::Worse {
+            said.push(format!("reply {}", name_of(&self.reply)));
+        }
+        if self.size != Size::Known {
+            said.push(format!("group size {}", name_of(&self.size)));
+        }
+        said.join(", ")
+    }
+
+    /// What a round costs on paper.
+    ///
+    /// # Errors
+    /// If there is no closed form under these conditions.
+    pub(crate) fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        paper::round(self, conditions)
+    }
+}
+
+fn hesitation(config: &Config) -> f64 {
+    match config.recall {
+        Recall::Delay => Duration::as_secs_f64(config.hesitation),
+        Recall::Hash | Recall::All => 0.0,
+    }
+}

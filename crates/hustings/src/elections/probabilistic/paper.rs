@@ -1,0 +1,108 @@
+//! One round on paper, and the choice of K.
+
+use hustings_sim::Detection;
+use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
+use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
+
+use super::{ClosedForm, Probabilistic, Reinitiate, Reply, Size};
+use crate::failure::Failure;
+use crate::options::{Conditions, no_closed_form};
+
+/// The smallest K with which a round succeeds so often.
+///
+/// # Errors
+/// If there is none.
+pub(super) fn k_for(model: &Model, target: f64) -> Result<u32, Failure> {
+    let chosen =
+        smallest_k(model, target).map_err(|shortfall| out_of_reach(model, target, &shortfall))?;
+    // At most all members, of which there are fewer than this.
+    Ok(u32::try_from(chosen.k).unwrap_or(u32::MAX))
+}
+
+/// A round with the first K.
+///
+/// # Errors
+/// If there is no closed form under these conditions.
+pub(super) fn round(
+    election: &Probabilistic,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
+    conditions.require_independent_losses()?;
+    if conditions.detection(Detection::Never) != Detection::Never {
+        return Err(no_closed_form("with --detect"));
+    }
+    match election.size {
+        Size::Known => {}
+        Size::View => return Err(no_closed_form("with --group-size view")),
+        Size::Estimate => return Err(no_closed_form("with --group-size estimate")),
+    }
+    let model = &election.model;
+    let k = f64::from(election.strategy.first);
+    let mut values = Vec::new();
+    let is_chosen = election.target.is_some();
+    if is_chosen {
+        values.extend(named([("k", k)]));
+    }
+    values.extend(of_round(model, k, election.reinitiate));
+    let mut missing = Vec::new();
+    match election.reply {
+        Reply::Worse => values.extend(named([("unicasts_bound", cost::unicasts_bound(model, k))])),
+        Reply::Once | Reply::Literal => missing.push("unicasts_bound"),
+    }
+    if is_chosen {
+        values.extend(cost_of_round(model, k));
+    }
+    Ok(ClosedForm { values, missing })
+}
+
+fn of_round(model: &Model, k: f64, reinitiate: Reinitiate) -> Vec<(String, f64)> {
+    let detection_bound = match reinitiate {
+        Reinitiate::Hash => detection::detection_bound_by_hash(model, k),
+        Reinitiate::Delay | Reinitiate::All => detection::detection_bound(model, k),
+    };
+    named([
+        ("e1", factors::e1(model, k)),
+        ("e2", factors::e2(model, k)),
+        ("e3", factors::e3(model, k)),
+        ("e4", factors::e4(model, k)),
+        ("e5", factors::e5(model, k)),
+        ("success_bound", factors::success_bound(model, k)),
+        ("success_corrected", success::success_corrected(model, k)),
+        ("detection_bound", detection_bound),
+        (
+            "detection_bound_printed",
+            detection::detection_bound_printed(model, k),
+        ),
+    ])
+}
+
+fn cost_of_round(model: &Model, k: f64) -> Vec<(String, f64)> {
+    named([
+        ("relay_members", model.relay_members(k)),
+        ("first_unicasts", cost::first_unicasts(model, k)),
+        ("multicasts_bound", cost::multicasts_bound(model, k)),
+    ])
+}
+
+fn named<const COUNT: usize>(values: [(&str, f64); COUNT]) -> Vec<(String, f64)> {
+    values
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+}
+
+fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {
+    let OutOfReach { ceiling, best } = shortfall;
+    Failure::Usage(if target >= *ceiling {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} the leader itself crashes so often that no round succeeds more often than {ceiling}: choose a target below that",
+            model.crash
+        )
+    } else {
+        // Rounded down, so that it can be asked for.
+        let success = (best.success * 1e6).floor() / 1e6;
+        format!(
+            "no K reaches --target-success {target}: the best of --members {} is K {}, with {success}: choose a lower target, or more members, wider views, fewer losses",
+            model.members, best.k
+        )
+    })
+}

@@ -1,0 +1,73 @@
+//! What the last counts came to.
+
+use crate::few::Few;
+
+use super::Share;
+
+/// The most counts that are kept.
+pub const MOST_KEPT: usize = 8;
+
+/// What the last counts came to, the latest first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Results {
+    /// One divided by the size, in proportion to the weight. A count that goes wrong has lost weight, and one without any
+    /// would make a mean of sizes infinite; in a mean of these it is one of several.
+    inverses: Few<f64, MOST_KEPT>,
+}
+
+impl Results {
+    pub(super) const NONE: Self = Self {
+        inverses: Few::NONE,
+    };
+
+    /// Enters what a count left a member with, unless none of the weight has reached it. Keeps so many in all.
+    pub(super) fn enter(&mut self, share: Share, kept: usize) {
+        let inverse = share.weight / share.value;
+        if inverse.is_finite() && inverse > 0.0 {
+            let earlier = self.inverses.iter().take(kept.saturating_sub(1));
+            self.inverses = [inverse].into_iter().chain(earlier).collect();
+        }
+    }
+
+    /// The size of the group.
+    pub(super) fn size(&self) -> Option<u64> {
+        let counts = self.inverses.len() as f64;
+        let sum = self.inverses.iter().sum::<f64>();
+        // A float-to-integer cast saturates.
+        (counts > 0.0).then(|| ((counts / sum).round() as u64).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Results, Share};
+
+    fn enter(results: &mut Results, value: f64, weight: f64) {
+        results.enter(Share { value, weight }, 2);
+    }
+
+    #[test]
+    fn inverses_are_averaged_over_the_last_counts() {
+        let mut results = Results::NONE;
+        assert_eq!(results.size(), None);
+        enter(&mut results, 7.0, 0.5);
+        assert_eq!(results.size(), Some(14));
+        enter(&mut results, 100.0, 1.0);
+        enter(&mut results, 300.0, 1.0);
+        assert_eq!(results.size(), Some(150));
+    }
+
+    #[test]
+    fn impossible_shares_give_no_size_and_extreme_ones_a_possible_one() {
+        let mut results = Results::NONE;
+        for (value, weight) in [(1.0, 0.0), (0.0, 0.0), (0.0, 1.0), (f64::NAN, 1.0)] {
+            enter(&mut results, value, weight);
+            assert_eq!(results.size(), None, "{value} / {weight}");
+        }
+        enter(&mut results, 1e-300, 1.0);
+        assert_eq!(results.size(), Some(1));
+        let mut results = Results::NONE;
+        enter(&mut results, 1e19, 1e-300);
+        assert_eq!(results.size(), Some(u64::MAX));
+    }
+}

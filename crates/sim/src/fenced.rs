@@ -1,0 +1,303 @@
+//! Elections whose nominee seeks tenure, as in the field: the probabilistic election names, a few voters grant.
+//!
+//! Whatever the election does, the [`Registry`] holds tenure to its promise at every step: one holder at a time, and
+//! fences that only rise.
+
+mod reign;
+
+pub use reign::{Reign, reign};
+
+use std::cell::Cell;
+
+use hustings_protocol::probabilistic::{self, Probabilistic};
+use hustings_protocol::tenure::{self, Durable, Fence, Role, Saved, Tenure};
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, View,
+};
+use rand_core::Rng;
+
+use crate::{Boot, Event, Trace, Verb, Who};
+
+/// How elections and tenure are to be run.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The election.
+    pub election: probabilistic::Config,
+    /// Tenure.
+    pub tenure: tenure::Config,
+}
+
+/// What members say to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub enum Message {
+    /// In the election.
+    Election(probabilistic::Message),
+    /// About tenure.
+    Tenure(tenure::Message),
+}
+
+impl Message {
+    /// The kind of all that is said about tenure.
+    pub const TENURE: usize = 6;
+}
+
+impl hustings_protocol::Message for Message {
+    const KINDS: &'static [&'static str] = &[
+        "initiation",
+        "preference",
+        "decision",
+        "question",
+        "check",
+        "answer",
+        "tenure",
+    ];
+
+    fn kind(&self) -> usize {
+        match self {
+            Self::Election(message) => message.kind(),
+            Self::Tenure(_) => Self::TENURE,
+        }
+    }
+}
+
+/// The timers of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// The election's.
+    Election(probabilistic::Timer),
+    /// That of tenure.
+    Tenure(tenure::Timer),
+}
+
+impl hustings_protocol::Timer for Timer {
+    const ALL: &'static [Self] = &[
+        Self::Election(probabilistic::Timer::Phase),
+        Self::Election(probabilistic::Timer::Check),
+        Self::Tenure(tenure::Timer::Attempt),
+        Self::Tenure(tenure::Timer::Answer),
+        Self::Tenure(tenure::Timer::Renew),
+        Self::Tenure(tenure::Timer::End),
+    ];
+
+    fn index(self) -> usize {
+        match self {
+            Self::Election(timer) => timer.index(),
+            Self::Tenure(timer) => 2 + timer.index(),
+        }
+    }
+}
+
+/// What may be asked of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// To call an election.
+    Call,
+}
+
+/// One member: it seeks tenure while the election names it.
+#[derive(Debug, Clone)]
+pub struct Fenced {
+    election: Probabilistic,
+    tenure: Tenure,
+}
+
+impl Fenced {
+    /// A member that comes up; whether it votes, `config` says.
+    pub fn new(boot: &Boot<Self>, config: &tenure::Config) -> Self {
+        let votes = config.place(boot.me.id).map(|_| {
+            // The group is new: its voters were initialised, and keep what they save.
+            Saved::Initialised(boot.saved.unwrap_or(Durable::FOUNDING))
+        });
+        Self {
+            election: Probabilistic::new(),
+            tenure: Tenure::new(Role {
+                votes,
+                stands: true,
+            }),
+        }
+    }
+
+    /// Whether it holds tenure when its clock says `now`.
+    pub fn holds(&self, now: Instant) -> bool {
+        self.tenure.holds(now).is_some()
+    }
+
+    /// Its part in the election takes an input; whom it then names decides whether it seeks tenure.
+    fn elect(&mut self, input: Input<Probabilistic>, io: &mut impl Io<Self>) {
+        let named = Cell::new(None);
+        self.election.step(input, &mut Half { io, named: &named });
+        if let Some(nominee) = named.take() {
+            let request = match nominee == Some(io.me().id) {
+                true => tenure::Request::Acquire,
+                false => tenure::Request::Withdraw,
+            };
+            self.seek(Input::Request(request), io);
+        }
+    }
+
+    fn seek(&mut self, input: Input<Tenure>, io: &mut impl Io<Self>) {
+        let named = Cell::new(None);
+        self.tenure.step(input, &mut Half { io, named: &named });
+    }
+}
+
+impl Protocol for Fenced {
+    type Config = Config;
+    type Message = Message;
+    type Timer = Timer;
+    type Durable = Durable;
+    type Request = Request;
+
+    fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
+        match input {
+            Input::Start => self.seek(Input::Start, io),
+            Input::Message { from, message } => match message {
+                Message::Election(message) => self.elect(Input::Message { from, message }, io),
+                Message::Tenure(message) => self.seek(Input::Message { from, message }, io),
+            },
+            Input::Timer(Timer::Election(timer)) => self.elect(Input::Timer(timer), io),
+            Input::Timer(Timer::Tenure(timer)) => self.seek(Input::Timer(timer), io),
+            Input::ViewChanged(change) => self.elect(Input::ViewChanged(change), io),
+            Input::Request(Request::Call) => self.elect(Input::Start, io),
+            Input::Leave => {
+                self.elect(Input::Leave, io);
+                self.seek(Input::Leave, io);
+            }
+        }
+    }
+}
+
+/// One of the two protocols' access to the world.
+struct Half<'a, I> {
+    io: &'a mut I,
+    /// Whom the election names since this step.
+    named: &'a Cell<Option<Option<MemberId>>>,
+}
+
+/// What both halves do alike, and what they do each in its own way.
+macro_rules! half {
+    ($protocol:ty, $part:ident, $config:ident, $save:expr) => {
+        impl<I: Io<Fenced>> Io<$protocol> for Half<'_, I> {
+            fn me(&self) -> Candidate {
+                self.io.me()
+            }
+
+            fn config(&self) -> &<$protocol as Protocol>::Config {
+                &self.io.config().$config
+            }
+
+            fn now(&self) -> Instant {
+                self.io.now()
+            }
+
+            fn rng(&mut self) -> &mut impl Rng {
+                self.io.rng()
+            }
+
+            fn view(&self) -> impl View {
+                self.io.view()
+            }
+
+            fn unicast(&mut self, to: MemberId, message: <$protocol as Protocol>::Message) {
+                self.io.unicast(to, Message::$part(message));
+            }
+
+            fn multicast(&mut self, message: <$protocol as Protocol>::Message) {
+                self.io.multicast(Message::$part(message));
+            }
+
+            fn arm(&mut self, timer: <$protocol as Protocol>::Timer, after: Duration) {
+                self.io.arm(Timer::$part(timer), after);
+            }
+
+            fn disarm(&mut self, timer: <$protocol as Protocol>::Timer) {
+                self.io.disarm(Timer::$part(timer));
+            }
+
+            fn save(&mut self, state: <$protocol as Protocol>::Durable) {
+                let save: fn(&mut I, <$protocol as Protocol>::Durable) = $save;
+                save(self.io, state);
+            }
+
+            fn report(&mut self, outcome: Outcome) {
+                match outcome {
+                    Outcome::Nominee(candidate) => self.named.set(Some(Some(candidate.id))),
+                    Outcome::Vacant => self.named.set(Some(None)),
+                    Outcome::Standing { .. } | Outcome::DuplicateIdentity => {}
+                    Outcome::TenureGained { .. }
+                    | Outcome::TenureLost { .. }
+                    | Outcome::TenureRefused(_) => {}
+                }
+                self.io.report(outcome);
+            }
+
+            fn meet(&mut self, candidate: Candidate) {
+                self.io.meet(candidate);
+            }
+        }
+    };
+}
+
+half!(Probabilistic, Election, election, |_, ()| {});
+half!(Tenure, Tenure, tenure, |io, state| io.save(state));
+
+/// Who holds, and has held. Panics where the promise of tenure is broken. Members are to be killed by their numbers.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    holder: Option<(u32, Fence)>,
+    last: Option<Fence>,
+    tenures: u64,
+}
+
+impl Registry {
+    /// Who holds, and by which fence.
+    pub fn holder(&self) -> Option<(u32, Fence)> {
+        self.holder
+    }
+
+    /// How many tenures there have been.
+    pub fn tenures(&self) -> u64 {
+        self.tenures
+    }
+
+    fn gained(&mut self, at: Instant, member: u32, fence: Fence) {
+        assert_eq!(
+            self.holder, None,
+            "at {at:?} {member} holds {fence:?} beside it"
+        );
+        assert!(
+            self.last.is_none_or(|last| last < fence),
+            "at {at:?} {member} holds {fence:?} after {:?}",
+            self.last
+        );
+        self.holder = Some((member, fence));
+        self.last = Some(fence);
+        self.tenures += 1;
+    }
+
+    fn ended(&mut self, member: u32) {
+        self.holder.take_if(|(holder, _)| *holder == member);
+    }
+}
+
+impl Trace<Fenced> for Registry {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, event: Event<'_, Fenced>) {
+        match event {
+            Event::Reported {
+                member,
+                outcome: Outcome::TenureGained { fence },
+            } => self.gained(at, member, fence),
+            Event::Reported {
+                member,
+                outcome: Outcome::TenureLost { .. },
+            } => self.ended(member),
+            // Whoever is dead does nothing any more.
+            Event::Struck {
+                verb: Verb::Kill(Who::Members(members)),
+            } => members.iter().for_each(|member| self.ended(*member)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Probabilistic elections as the document runs them: a client calls one, members crash by chance in each round, and
+//! the run is over when nobody calls another round.
+
+use hustings_protocol::probabilistic::{Config, Message, Probabilistic, Recall};
+use hustings_protocol::{Duration, Instant, MemberId, Merit};
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::{
+    Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
+};
+
+/// What one run is to be.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// How many members there are; the one with the lowest identity is the best.
+    pub members: u32,
+    /// The probability with which a member knows another.
+    pub view: f64,
+    /// The probability with which a member crashes in a round, at a time uniform in it.
+    pub crash: f64,
+    /// The probability with which a unicast is lost.
+    pub unicast_loss: f64,
+    /// The probability with which a multicast is lost on its way to one member.
+    pub multicast_loss: f64,
+    /// How members go about it. Every message takes [`Config::hop`].
+    pub config: Config,
+    /// Whether views lose, at the beginning of a round, whoever crashed before.
+    pub purge: bool,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Whether all that are up name the same leader, and it is up.
+    pub strong_success: bool,
+    /// The largest fraction of those that are up that name the same.
+    pub weak_success: f64,
+    /// How many rounds there were.
+    pub rounds: u32,
+    /// How many unicasts.
+    pub unicasts: u64,
+    /// How many multicasts.
+    pub multicasts: u64,
+    /// How many of both in rounds before the fifth.
+    pub messages_rounds_1_to_4: u64,
+    /// How many members relayed in the first round.
+    pub relay_members: u32,
+    /// If the first round failed: whether another was called, or would have been if there were one.
+    pub detected: Option<bool>,
+    /// How long the rounds took, from call to end.
+    pub delay: Duration,
+}
+
+/// The document counts messages apart from those of the round in which all take part.
+const ROUNDS_COUNTED: u32 = 4;
+
+/// How many hops pass between two questions whether to go on.
+const HOPS_BETWEEN_LOOKS: u64 = 4;
+
+/// Does one run.
+///
+/// # Panics
+/// If there are no members, or a probability is none.
+pub fn elect(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<Probabilistic>,
+) -> (Run, Scratch<Probabilistic>) {
+    let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, || true);
+    (run, scratch)
+}
+
+/// Does one run and records it, for as long as `goes_on` says so, which is asked often: if it does not, the run is cut off.
+/// The client is one more member, the last, which goes down at once.
+///
+/// # Panics
+/// If there are no members, or a probability is none.
+pub fn elect_traced<T: Trace<Probabilistic>>(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<Probabilistic>,
+    trace: T,
+    goes_on: impl Fn() -> bool,
+) -> (Run, T, Scratch<Probabilistic>) {
+    let mut course = Course::new(trial, seeds, scratch, trace);
+    course.call();
+    let relay_members = course.relaying();
+    let mut detected = None;
+    loop {
+        course.finish_round(&goes_on);
+        if !goes_on() {
+            break;
+        }
+        let is_recalled = course.is_recalled();
+        if course.round == 1 && !course.agreement().0 {
+            detected = Some(is_recalled || course.would_recall());
+        }
+        if !is_recalled {
+            break;
+        }
+        course.next_round();
+    }
+    let (strong_success, weak_success) = course.agreement();
+    let tally = course.world.tally();
+    let run = Run {
+        strong_success,
+        weak_success,
+        rounds: course.round,
+        unicasts: tally.unicasts.iter().sum(),
+        multicasts: tally.multicasts.iter().sum(),
+        messages_rounds_1_to_4: course.counted.unwrap_or_else(|| course.sent()),
+        relay_members,
+        detected,
+        delay: course.elapsed,
+    };
+    let (trace, scratch) = course.world.retire();
+    (run, trace, scratch)
+}
+
+/// An election under way.
+struct Course<'a, T: Trace<Probabilistic>> {
+    trial: &'a Trial,
+    world: World<Probabilistic, T>,
+    chance: Xoshiro256PlusPlus,
+    /// Which round it is.
+    round: u32,
+    /// When it is over.
+    end: Instant,
+    /// How long all rounds took, not counting how long members hesitated between them: the document has that take no
+    /// time.
+    elapsed: Duration,
+    /// How many initiations had been sent when it began.
+    initiations: u64,
+    /// What had been sent when the last round that counts was over.
+    counted: Option<u64>,
+}
+
+impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
+    fn new(trial: &'a Trial, seeds: Seeds, scratch: Scratch<Probabilistic>, trace: T) -> Self {
+        let setup = Setup {
+            // The last one is the client, which is gone once it has called the election.
+            merits: vec![Merit(0); trial.members as usize + 1],
+            network: Network {
+                unicast_loss: trial.unicast_loss,
+                multicast_loss: trial.multicast_loss,
+                ..Network::perfect(Delay::Constant(trial.config.hop))
+            },
+            detection: Detection::Never,
+            view: trial.view,
+        };
+        let config = Config {
+            key: seeds.number(Stream::Layout),
+            ..trial.config
+        };
+        let make = |_| Probabilistic::new();
+        Self {
+            trial,
+            world: World::within(scratch, setup, config, seeds, trace, make),
+            chance: seeds.rng(Stream::Faults),
+            round: 0,
+            end: Instant::START,
+            elapsed: Duration::ZERO,
+            initiations: 0,
+            counted: None,
+        }
+    }
+
+    /// The client calls the election. Returns when all that hear of it have begun.
+    fn call(&mut self) {
+        let client = self.trial.members;
+        self.world.start(client);
+        self.world
+            .schedule(Instant::START, Verb::Kill(Who::one(client)));
+        let begins = Instant::START + self.trial.config.hop;
+        self.world.run_until(Instant(begins.0 - 1));
+        self.world.see();
+        self.begin(begins);
+        self.world.run_until(begins);
+    }
+
+    /// Somebody has called the round, of which the others hear at `at`.
+    fn begin(&mut self, at: Instant) {
+        self.round += 1;
+        self.initiations = self.world.tally().multicasts[Message::INITIATION];
+        let members = self.world.members().iter();
+        let in_it = members.filter(|member| u32::from(member.round().number) == self.round);
+        let k = in_it.map(Probabilistic::k).max().unwrap_or(0);
+        let length = self.trial.config.round_time(k);
+        self.end = at + length;
+        self.elapsed = self.elapsed + self.trial.config.spread + length;
+        for member in 0..self.trial.members {
+            if uniform(&mut self.chance) < self.trial.crash && self.world.is_up(member) {
+                let at = at + length.mul_f64(uniform(&mut self.chance));
+                self.world.schedule(at, Verb::Kill(Who::one(member)));
+            }
+        }
+    }
+
+    fn relaying(&self) -> u32 {
+        let relaying = self.world.members().iter().filter(|member| member.relays());
+        relaying.count() as u32
+    }
+
+    fn finish_round(&mut self, goes_on: impl Fn() -> bool) {
+        let stretch = self.trial.config.hop * HOPS_BETWEEN_LOOKS;
+        while self.world.now() < self.end && goes_on() {
+            let halt = self
+                .world
+                .run_until(self.end.min(self.world.now() + stretch));
+            if halt == Halt::Quiet {
+                break;
+            }
+        }
+        if self.round == ROUNDS_COUNTED {
+            self.counted = Some(self.sent());
+        }
+    }
+
+    fn sent(&self) -> u64 {
+        let tally = self.world.tally();
+        tally.unicasts.iter().chain(&tally.multicasts).sum()
+    }
+
+    /// By when those who call another round have done so.
+    fn calls_end(&self) -> Instant {
+        match self.trial.config.recall {
+            Recall::Delay => self.end + self.trial.config.hesitation,
+            Recall::Hash | Recall::All => self.end,
+        }
+    }
+
+    /// Whether somebody has called another round.
+    fn is_recalled(&mut self) -> bool {
+        self.world.run_until(self.calls_end());
+        self.world.tally().multicasts[Message::INITIATION] > self.initiations
+    }
+
+    fn would_recall(&self) -> bool {
+        let up = (0..self.trial.members).filter(|&member| self.world.is_up(member));
+        up.map(|member| &self.world.members()[member as usize])
+            .any(Probabilistic::recalls)
+    }
+
+    fn next_round(&mut self) {
+        if self.trial.purge {
+            self.world.see();
+        }
+        self.begin(self.calls_end() + self.trial.config.spread);
+    }
+
+    /// Whether all that are up name the same leader, and it is up; and the largest fraction that names the same.
+    fn agreement(&self) -> (bool, f64) {
+        let mut votes = vec![0u32; self.trial.members as usize + 1];
+        let mut up = 0;
+        for member in (0..self.trial.members).filter(|&member| self.world.is_up(member)) {
+            up += 1;
+            if let Some((MemberId(leader), _)) = self.world.nominee(member) {
+                votes[leader as usize] += 1;
+            }
+        }
+        let most = votes.iter().enumerate().max_by_key(|&(_, votes)| votes);
+        let (leader, votes) = most.map_or((0, 0), |(leader, &votes)| (leader as u32, votes));
+        let strong = up > 0 && votes == up && self.world.is_up(leader);
+        (strong, f64::from(votes) / f64::from(up.max(1)))
+    }
+}
+
+/// A number from [0, 1).
+fn uniform(rng: &mut impl Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 * 2f64.powi(-53)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use hustings_protocol::Duration;
+    use hustings_protocol::probabilistic::Config;
+
+    use super::{Trial, elect, elect_traced};
+    use crate::{JsonLines, Scratch, Seeds, Silent};
+
+    fn trial() -> Trial {
+        let members = 50;
+        Trial {
+            members,
+            view: 0.5,
+            crash: 0.01,
+            unicast_loss: 0.4,
+            multicast_loss: 0.4,
+            config: Config::document(members.into(), Duration::from_millis(100)),
+            purge: true,
+        }
+    }
+
+    #[test]
+    fn recording_a_run_does_not_change_it() {
+        for number in 0..20 {
+            let seeds = Seeds::new(1, number);
+            let (plain, _) = elect(&trial(), seeds, Scratch::default());
+            let trace = JsonLines::new(Vec::new());
+            let (recorded, trace, _) =
+                elect_traced(&trial(), seeds, Scratch::default(), trace, || true);
+            assert_eq!(plain, recorded, "run {number}");
+            let lines = String::from_utf8(trace.finish().unwrap()).unwrap();
+            let multicasts = lines.matches("\"kind\":\"multicast\"").count();
+            assert_eq!(multicasts as u64, plain.multicasts, "run {number}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_cut_off_within_a_round() {
+        let seeds = Seeds::new(1, 0);
+        let (whole, _) = elect(&trial(), seeds, Scratch::default());
+        let asked = Cell::new(0);
+        let once = || asked.replace(asked.get() + 1) == 0;
+        let (cut, Silent, _) = elect_traced(&trial(), seeds, Scratch::default(), Silent, once);
+        assert!(cut.multicasts < whole.multicasts, "{cut:?}, not {whole:?}");
+        assert_eq!((cut.rounds, cut.weak_success), (1, 0.0));
+    }
+}

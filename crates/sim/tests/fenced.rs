@@ -1,0 +1,29 @@
+//! Probabilistic elections with tenure: however an election ends, at most one member holds, and what all of it costs does
+//! not grow with the group.
+
+use hustings_sim::Seeds;
+use hustings_sim::fenced::reign;
+
+#[test]
+fn at_most_one_holds_however_elections_end() {
+    let (elections, mut tenures) = (150, 0);
+    for seed in 0..4 {
+        tenures += reign(300, elections, 0.2, Seeds::new(seed, 0)).tenures;
+    }
+    // Most elections end in a tenure, or the laws were held against nothing.
+    assert!(tenures > elections, "{tenures}");
+}
+
+#[test]
+fn neither_the_election_nor_tenure_costs_more_in_a_larger_group() {
+    let small = reign(500, 40, 0.2, Seeds::new(1, 0));
+    let large = reign(20_000, 40, 0.2, Seeds::new(1, 0));
+    assert!(
+        large.election_messages < 1.5 * small.election_messages,
+        "{small:?} {large:?}"
+    );
+    assert!(
+        large.tenure_messages < 1.5 * small.tenure_messages,
+        "{small:?} {large:?}"
+    );
+}

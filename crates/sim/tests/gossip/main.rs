@@ -1,0 +1,39 @@
+//! What members do for a group that nobody knows whole: shuffle whom they know, count themselves, pass words on.
+
+mod census;
+mod desk;
+mod epidemic;
+mod shuffle;
+#[path = "../support/mod.rs"]
+mod support;
+
+use hustings_protocol::{Duration, Merit};
+use hustings_sim::{Delay, Detection, Network, Setup};
+
+/// What members wait between two turns, throughout.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Members that all know each other, on a network that loses so many messages, and takes up to a tenth of a period.
+fn setup(members: u32, loss: f64) -> Setup {
+    let delay = Delay::Uniform {
+        from: Duration::ZERO,
+        to: PERIOD.mul_f64(0.1),
+    };
+    Setup {
+        merits: vec![Merit(0); members as usize],
+        network: Network {
+            unicast_loss: loss,
+            ..Network::perfect(delay)
+        },
+        detection: Detection::Never,
+        view: 1.0,
+    }
+}
+
+/// The mean and the variance of some numbers.
+fn moments(numbers: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = numbers.clone().count() as f64;
+    let mean = numbers.clone().sum::<f64>() / count;
+    let spread = numbers.map(|it| (it - mean).powi(2)).sum::<f64>();
+    (mean, spread / count)
+}

@@ -1,0 +1,247 @@
+//! Every sentence under `Promises` in the header of the probabilistic election, and what members do about faults that
+//! the document leaves out.
+
+use std::collections::BTreeSet;
+
+use hustings_protocol::probabilistic::{
+    Config, Introduction, LastRound, Message, Probabilistic, Recall, Round, Strategy,
+};
+use hustings_protocol::{Duration, Instant, MemberId, Merit};
+use hustings_sim::probabilistic::{Trial, elect};
+use hustings_sim::{
+    Delay, Detection, Network, Scratch, Seeds, Setup, Stream, Summary, Verb, Who, World,
+};
+use rand_core::Rng;
+
+mod faults;
+mod member;
+
+const HOP: Duration = Duration::from_millis(10);
+
+/// A group in the field: nobody is asked to call an election, all come up.
+fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> {
+    let setup = Setup {
+        merits: (0..members).map(|it| Merit(u64::from(it))).collect(),
+        network: Network {
+            unicast_loss: loss,
+            multicast_loss: loss,
+            ..Network::perfect(Delay::Uniform {
+                from: Duration(HOP.0 / 10),
+                to: HOP,
+            })
+        },
+        detection: Detection::After(HOP * 10),
+        view,
+    };
+    let config = Config::field(7, HOP, HOP);
+    let seeds = Seeds::new(seed, 0);
+    let mut world = World::new(setup, config, seeds, |_| Probabilistic::new());
+    let mut rng = seeds.rng(Stream::Layout);
+    for member in 0..members {
+        let at = Instant(rng.next_u64() % (HOP.0 * 20));
+        world.schedule(at, Verb::Start(Who::one(member)));
+    }
+    world
+}
+
+/// Whom those that are up name.
+fn named(world: &World<Probabilistic>) -> BTreeSet<Option<MemberId>> {
+    let up = (0..world.len()).filter(|&member| world.is_up(member));
+    up.map(|member| world.nominee(member).map(|(id, _)| id))
+        .collect()
+}
+
+/// The one that all name, if it is up.
+fn agreed(world: &World<Probabilistic>) -> Option<MemberId> {
+    let named = named(world);
+    let leader = named.first().copied().flatten()?;
+    (named.len() == 1 && world.is_up(leader.0 as u32)).then_some(leader)
+}
+
+fn ms(count: u64) -> Instant {
+    Instant::START + Duration::from_millis(count)
+}
+
+#[test]
+fn all_that_are_up_name_one_leader_after_a_round() {
+    let trial = Trial {
+        members: 300,
+        view: 1.0,
+        crash: 0.0,
+        unicast_loss: 0.0,
+        multicast_loss: 0.0,
+        config: Config::document(300, HOP),
+        purge: true,
+    };
+    for run in 0..200 {
+        let (run, _) = elect(&trial, Seeds::new(3, run), Scratch::default());
+        assert!(run.strong_success, "{run:?}");
+        if run.relay_members > 0 {
+            assert_eq!(run.rounds, 1, "{run:?}");
+            // All know all, so all agree from the beginning: one preference to each, and one decision each.
+            let relay = u64::from(run.relay_members);
+            assert_eq!(run.unicasts, relay * (relay - 1), "{run:?}");
+            assert_eq!(run.multicasts, relay + 1, "{run:?}");
+        }
+    }
+}
+
+/// If nobody relays nobody decides, and everybody notices: there is another round, and K has grown.
+#[test]
+fn a_round_in_which_nobody_relays_is_followed_by_another() {
+    let strategy = Strategy {
+        first: 1,
+        growth: 4.0,
+        rounds: 4,
+        last: LastRound::Grown,
+    };
+    let trial = |recall| Trial {
+        members: 100,
+        view: 1.0,
+        crash: 0.0,
+        unicast_loss: 0.0,
+        multicast_loss: 0.0,
+        config: Config {
+            strategy,
+            recall,
+            ..Config::document(100, HOP)
+        },
+        purge: true,
+    };
+    let mut empty = 0;
+    for run in 0..100 {
+        let (run, _) = elect(
+            &trial(Recall::Delay),
+            Seeds::new(4, run),
+            Scratch::default(),
+        );
+        empty += u32::from(run.relay_members == 0);
+        assert_eq!(run.relay_members == 0, run.rounds > 1, "{run:?}");
+        assert_eq!(run.detected, (run.relay_members == 0).then_some(true));
+        assert!(run.strong_success, "{run:?}");
+    }
+    // (1 - 1/100)^100 of all runs: 37, give or take 4.9.
+    assert!((15..60).contains(&empty), "{empty}");
+}
+
+/// Of a thousand members each knows ten. Those who relay do not find each other by that, and by multicast they do.
+#[test]
+fn where_views_are_small_those_who_relay_find_each_other_by_multicast() {
+    let succeeded = |introduction| {
+        let trial = Trial {
+            members: 1_000,
+            view: 0.01,
+            crash: 0.0,
+            unicast_loss: 0.05,
+            multicast_loss: 0.05,
+            config: Config {
+                introduction,
+                strategy: Strategy {
+                    first: 14,
+                    rounds: 1,
+                    ..Strategy::DOCUMENT
+                },
+                ..Config::document(1_000, HOP)
+            },
+            purge: true,
+        };
+        let runs = (0..200).map(|run| elect(&trial, Seeds::new(6, run), Scratch::default()).0);
+        runs.filter(|run| run.strong_success).count()
+    };
+    let (by_view, by_multicast) = (
+        succeeded(Introduction::View),
+        succeeded(Introduction::Multicast),
+    );
+    assert!(by_view < 10, "{by_view} of 200");
+    assert!(by_multicast > 190, "{by_multicast} of 200");
+}
+
+/// In the document's model, with its own rule, nobody may call though somebody has noticed.
+#[test]
+fn by_the_hash_rule_a_failure_that_is_noticed_may_go_uncalled() {
+    let trial = Trial {
+        members: 500,
+        view: 0.5,
+        crash: 0.0,
+        unicast_loss: 0.3,
+        multicast_loss: 0.3,
+        config: Config {
+            recall: Recall::Hash,
+            ..Config::document(500, HOP)
+        },
+        purge: true,
+    };
+    let mut uncalled = 0;
+    for run in 0..200 {
+        let (run, _) = elect(&trial, Seeds::new(5, run), Scratch::default());
+        uncalled += u32::from(run.detected == Some(false));
+    }
+    assert!(uncalled > 20, "{uncalled}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let trial = Trial {
+        members: 400,
+        view: 0.3,
+        crash: 0.05,
+        unicast_loss: 0.2,
+        multicast_loss: 0.2,
+        config: Config::document(400, HOP),
+        purge: true,
+    };
+    let mut scratch = Scratch::default();
+    for run in 0..50 {
+        let seeds = Seeds::new(9, run);
+        let (fresh, _) = elect(&trial, seeds, Scratch::default());
+        let (used, back) = elect(&trial, seeds, scratch);
+        scratch = back;
+        assert_eq!(fresh, used);
+    }
+}
+
+#[test]
+fn a_group_that_comes_up_agrees_and_stays_with_its_leader() {
+    for seed in 0..100 {
+        let members = 2 + (seed as u32 * 7) % 60;
+        let mut world = group(members, 1.0, 0.0, seed);
+        world.run_until(ms(5_000));
+        let leader = agreed(&world).unwrap_or_else(|| panic!("{seed}: {:?}", named(&world)));
+        let sent = *world.tally();
+        world.run_until(ms(20_000));
+        assert_eq!(agreed(&world), Some(leader), "{seed}");
+        let now = world.tally();
+        assert_eq!(now.multicasts, sent.multicasts, "{seed}");
+        // Its leader asks one member a second, and the others together ask it as often, and are answered.
+        let checks: u64 = now.unicasts.iter().sum::<u64>() - sent.unicasts.iter().sum::<u64>();
+        assert!((14..=75).contains(&checks), "{seed}: {checks}");
+    }
+}
+
+/// It asks, and is told: no election is called for it.
+#[test]
+fn a_newcomer_learns_who_leads_without_an_election() {
+    for seed in 0..50 {
+        let mut world = group(20, 1.0, 0.0, seed);
+        world.schedule(Instant::START, Verb::Kill(Who::one(19)));
+        world.run_until(ms(5_000));
+        let leader = agreed(&world).expect("they agree");
+        let initiations = world.tally().multicasts[Message::INITIATION];
+        let (who, keep_state) = (Who::one(19), false);
+        world.schedule(ms(5_000), Verb::Restart { who, keep_state });
+        world.run_until(ms(6_000));
+        assert_eq!(agreed(&world), Some(leader), "{seed}");
+        assert_eq!(world.tally().multicasts[Message::INITIATION], initiations);
+    }
+}
+
+#[test]
+fn summary_and_agreement_say_the_same() {
+    let mut world = group(9, 1.0, 0.0, 1);
+    let halt = world.run_until(ms(5_000));
+    assert_eq!(
+        Summary::of(&world, halt).strong_success,
+        agreed(&world).is_some()
+    );
+    assert_ne!(world.members()[0].round(), Round::default());
+}

@@ -1,0 +1,90 @@
+//! The binomial law, as a list of weights.
+
+/// Weights below this part of the greatest are left out: all of them together weigh less than a rounding error.
+const NEGLIGIBLE: f64 = 1e-25;
+
+/// The law of how many of `trials` succeed, each with the chance `chance`: pairs of a number and its
+/// probability, which add up to 1.
+///
+/// From the most likely number both ways by the ratio of neighbours, then divided by the sum: no factorial, so
+/// no digits are lost for a billion trials. About `20 sqrt(trials chance)` pairs.
+pub(crate) fn law(trials: u64, chance: f64) -> Vec<(u64, f64)> {
+    if chance <= 0.0 {
+        return vec![(0, 1.0)];
+    }
+    if chance >= 1.0 {
+        return vec![(trials, 1.0)];
+    }
+    let n = trials as f64;
+    let odds = chance / (1.0 - chance);
+    let mode = (((n + 1.0) * chance) as u64).min(trials);
+    let mut law = vec![(mode, 1.0)];
+    let mut weight = 1.0;
+    for number in mode..trials {
+        let so_far = number as f64;
+        weight *= (n - so_far) / (so_far + 1.0) * odds;
+        if weight < NEGLIGIBLE {
+            break;
+        }
+        law.push((number + 1, weight));
+    }
+    weight = 1.0;
+    for number in (1..=mode).rev() {
+        let so_far = number as f64;
+        weight *= so_far / ((n - so_far + 1.0) * odds);
+        if weight < NEGLIGIBLE {
+            break;
+        }
+        law.push((number - 1, weight));
+    }
+    let total: f64 = law.iter().map(|(_, weight)| weight).sum();
+    for (_, weight) in &mut law {
+        *weight /= total;
+    }
+    law
+}
+
+#[cfg(test)]
+mod tests {
+    use super::law;
+
+    fn moments(trials: u64, chance: f64) -> (f64, f64) {
+        let law = law(trials, chance);
+        let mean: f64 = law.iter().map(|(n, weight)| *n as f64 * weight).sum();
+        let spread = |n: u64| (n as f64 - mean).powi(2);
+        (
+            mean,
+            law.iter().map(|(n, weight)| spread(*n) * weight).sum(),
+        )
+    }
+
+    #[test]
+    fn small_laws_are_those_of_pascals_triangle() {
+        let mut law = law(4, 0.25);
+        law.sort_by_key(|(number, _)| *number);
+        let expected = [81.0, 108.0, 54.0, 12.0, 1.0].map(|ways| ways / 256.0);
+        for ((number, weight), expected) in law.iter().zip(expected) {
+            assert!((weight - expected).abs() < 1e-15, "{number}: {weight}");
+        }
+        assert_eq!(law.len(), 5);
+    }
+
+    #[test]
+    fn mean_and_variance_are_known_for_any_number_of_trials() {
+        for trials in [1, 2, 10, 1_000, 1_000_000_000] {
+            for part in [1e-9, 1e-5, 0.3, 0.999] {
+                let (mean, variance) = moments(trials, part);
+                let expected = trials as f64 * part;
+                assert!(
+                    (mean / expected - 1.0).abs() < 1e-9,
+                    "{trials} {part}: {mean}"
+                );
+                let expected = expected * (1.0 - part);
+                let error = (variance / expected - 1.0).abs();
+                assert!(error < 1e-7, "{trials} {part}: {variance}");
+            }
+        }
+        assert_eq!(law(7, 0.0), [(0, 1.0)]);
+        assert_eq!(law(7, 1.0), [(7, 1.0)]);
+    }
+}
