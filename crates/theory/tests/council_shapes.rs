@@ -1,6 +1,6 @@
 //! The council election: what must hold of its costs, and the claims of its paper that are about their shape.
 
-use hustings_theory::council::estimate::Estimate;
+use hustings_theory::council::estimate::{Estimate, by_pseudocode};
 use hustings_theory::council::limit;
 use hustings_theory::council::optimum::{
     Goal, best_c, robust_c, rule_of_thumb_for_messages, rule_of_thumb_for_rounds,
@@ -162,6 +162,33 @@ fn a_wrong_estimate_costs_about_a_round() {
     assert_near("too high", taken(10.0).rounds - right.rounds, 1.21, 0.01);
     assert_near("too low", taken(0.1).rounds - right.rounds, 1.0, 0.02);
     assert_near("too low", taken(0.1).messages / right.messages, 10.0, 0.02);
+}
+
+/// `f(n) = n`: a centre that never changes its mind, unless more hosts reply than it takes there to be.
+#[test]
+fn an_estimate_may_stay_as_it_is() {
+    for (members, first) in [(10, 1e5), (1_000, 5_000.0), (1_000, 400.0)] {
+        let estimated = |algorithm| Election {
+            knowledge: Knowledge::Estimated(Estimate {
+                alpha: 1.0,
+                beta: 1.0,
+                first,
+            }),
+            ..election((1, 8), members, algorithm, 5.6)
+        };
+        let taken = |algorithm| {
+            Election {
+                knowledge: Knowledge::Taken(first),
+                ..estimated(algorithm)
+            }
+            .cost()
+        };
+        let run = by_pseudocode(&estimated(Algorithm::SkipReset)).expect("resets");
+        assert_near("rounds", run.rounds, taken(Algorithm::SkipReset).rounds, 1e-9);
+        // By the equations the centre knows better once it has heard more than U.
+        let known = estimated(Algorithm::SkipReset).cost();
+        assert_near("rounds", known.rounds, run.rounds, 1e-3);
+    }
 }
 
 /// Claim C11.

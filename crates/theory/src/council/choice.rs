@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::Pick;
-use super::draw::{Descend, Opening, Overshoot, Passage, Rules, Verdict};
+use super::draw::{Descend, NEGLIGIBLE, Opening, Overshoot, Passage, Rules, Verdict};
 use crate::binomial::{law, law_in_steps};
 
 pub(super) struct Choice {
@@ -130,13 +130,19 @@ impl Choice {
         };
         let mut draw = Draw::default();
         for (through, weight) in law_in_steps(active, clear, self.rules.smooth_beyond()) {
+            if weight < NEGLIGIBLE {
+                continue;
+            }
             let counts = self.pick_of_two(through, chance);
             draw.elected += weight * counts.elected;
             draw.undershoot += weight * counts.undershoot;
             let unheard = law(active - through, unheard_chance);
             for ((count, _), part) in counts.overshoots {
                 for (more, share) in &unheard {
-                    *draw.overshoots.entry((count, *more)).or_default() += weight * part * share;
+                    let likely = weight * part * share;
+                    if likely >= NEGLIGIBLE {
+                        *draw.overshoots.entry((count, *more)).or_default() += likely;
+                    }
                 }
             }
         }

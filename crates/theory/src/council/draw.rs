@@ -4,7 +4,7 @@ use super::{Election, Loss, Seats};
 use crate::binomial::{law, law_in_steps};
 
 /// Less likely numbers of hosts are left out: their part in any sum is lost in rounding.
-const NEGLIGIBLE: f64 = 1e-18;
+pub(super) const NEGLIGIBLE: f64 = 1e-18;
 
 /// What every draw goes by.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,8 @@ const NEGLIGIBLE: f64 = 1e-15;
 pub struct Estimate {
     /// Above 0, at most 1.
     pub alpha: f64,
-    /// Such that every estimate is less than the one before: above `U^(alpha - 1)`.
+    /// Such that no estimate is greater than the one before: `U^(alpha - 1)` or more. If both are 1 the first estimate is
+    /// the only one.
     pub beta: f64,
     /// The first estimate. Above `U`.
     pub first: f64,
@@ -48,15 +49,15 @@ impl Estimate {
         (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
     }
 
-    /// Whether each estimate is less than the one before.
+    /// Whether estimates never rise.
     #[must_use]
-    pub fn falls(&self, seats: Seats) -> bool {
-        let falls = self.beta * (seats.most as f64).powf(1.0 - self.alpha) > 1.0;
-        self.alpha > 0.0 && self.alpha <= 1.0 && self.beta.is_finite() && falls
+    pub fn never_rises(&self, seats: Seats) -> bool {
+        let never_rises = self.beta * (seats.most as f64).powf(1.0 - self.alpha) >= 1.0;
+        self.alpha > 0.0 && self.alpha <= 1.0 && self.beta.is_finite() && never_rises
     }
 
     pub(super) fn check(&self, seats: Seats) {
-        assert!(self.falls(seats), "{self:?} does not fall");
+        assert!(self.never_rises(seats), "{self:?} rises");
         assert!(
             self.first > seats.most as f64 && self.first.is_finite(),
             "first estimate {}: need above {} seats",
@@ -120,16 +121,21 @@ fn chain(
     while let Some(now) = guess {
         let opening = machine.opening(members, (election.c / now).min(1.0));
         success_first_round.get_or_insert(opening.elected);
+        let next = estimate.next(now, seats);
+        if next == Some(now) {
+            sum.repeat(opening.undershoot);
+            sum.take(&opening, restart);
+            break;
+        }
         sum.take(&opening, restart);
         if sum.weight < NEGLIGIBLE * 1e-5 {
             break;
         }
-        guess = estimate.next(now, seats);
+        guess = next;
     }
     if guess.is_none() {
         // All reply, until enough of them are heard.
-        let undershoot = poll.undershoot;
-        sum.weight /= 1.0 - undershoot;
+        sum.repeat(poll.undershoot);
         sum.take(&poll, restart);
     }
     sum.cost(success_first_round.unwrap_or(0.0))
@@ -152,15 +158,19 @@ fn by_naive(election: &Election, estimate: Estimate, known: Cost) -> Cost {
         let elected = share_of(&|count| election.seats.contain(count));
         let low = share_of(&|count| count < election.seats.least);
         success_first_round.get_or_insert(elected);
-        if guess.is_none() {
-            sum.weight /= 1.0 - low;
+        let next = guess.and_then(|now| estimate.next(now, election.seats));
+        let is_last = guess.is_none() || next == guess;
+        if is_last {
+            sum.repeat(low);
         }
         sum.rounds += sum.weight * (1.0 + (1.0 - elected - low) * restart.0);
         sum.messages += sum.weight
             * (rules.replies(election.members, chance) + (1.0 - elected - low) * restart.1);
         sum.weight *= low;
-        let Some(now) = guess else { break };
-        guess = estimate.next(now, election.seats);
+        if is_last {
+            break;
+        }
+        guess = next;
     }
     sum.cost(success_first_round.unwrap_or(0.0))
 }
@@ -184,6 +194,11 @@ impl Default for Sum {
 }
 
 impl Sum {
+    /// What is taken next comes again after each undershoot.
+    fn repeat(&mut self, undershoot: f64) {
+        self.weight /= 1.0 - undershoot;
+    }
+
     fn take(&mut self, opening: &Opening, (rounds, messages): (f64, f64)) {
         let whole = opening.whole();
         let after_overshoot = whole.undershoot - opening.undershoot;
@@ -283,9 +298,13 @@ fn reach_of(opening: &Opening, guess: f64, estimate: Estimate, seats: Seats) -> 
         let known = guess.max(overshoot.count as f64);
         undershoot_at(known, overshoot.probability * overshoot.after.undershoot);
     }
+    // The same estimate again, as often as it takes.
+    let again = next.remove(&guess.to_bits()).unwrap_or(0.0);
+    let factor = 1.0 / (1.0 - again);
+    next.values_mut().for_each(|probability| *probability *= factor);
     Reach {
-        rounds: whole.rounds,
-        messages: whole.messages,
+        rounds: whole.rounds * factor,
+        messages: whole.messages * factor,
         next,
     }
 }
