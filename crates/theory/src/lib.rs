@@ -21,6 +21,8 @@
 //! | [`announce`] | announcing, listening and suppressing over multicast: LE-A, LE-S, LE-M, SUP, AL |
 //! | [`epidemic`] | a multicast made of unicasts, passed on and repaired: whom a word reaches |
 //! | [`probabilistic`] | a few members drawn by a hash agree for all: success, detection, messages, the choice of `K` |
+//! | [`council`] | `L` to `U` representatives out of any number of hosts: rounds and messages, the choice of `c`, top-up |
+//! | [`bolot`] | the baseline of that: at least one reply, by masks over random keys |
 //!
 //! Results are `f64`, since most are means. Counts are exact as long as they stay below 2^53.
 //! Parameters that describe no election (an empty group, more initiators than members) are a wrong
@@ -28,8 +30,10 @@
 
 pub mod announce;
 mod binomial;
+pub mod bolot;
 pub mod bully;
 mod chance;
+pub mod council;
 pub mod epidemic;
 pub mod harmonic;
 pub mod probabilistic;
