@@ -20,6 +20,7 @@
 //! | [`bully`] | the bully, with the best member up or down: messages and delay |
 //! | [`announce`] | announcing, listening and suppressing over multicast: LE-A, LE-S, LE-M, SUP, AL |
 //! | [`probabilistic`] | a few members drawn by a hash agree for all: success, detection, messages, the choice of `K` |
+//! | [`wagner`] | a fair draw on a ring both ways: stages, flips, rounds, messages, what cheaters can do |
 //!
 //! Results are `f64`, since most are means. Counts are exact as long as they stay below 2^53.
 //! Parameters that describe no election (an empty group, more initiators than members) are a wrong
@@ -32,3 +33,4 @@ mod chance;
 pub mod harmonic;
 pub mod probabilistic;
 pub mod rings;
+pub mod wagner;
