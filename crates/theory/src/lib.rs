@@ -23,6 +23,7 @@
 //! | [`probabilistic`] | a few members drawn by a hash agree for all: success, detection, messages, the choice of `K` |
 //! | [`council`] | `L` to `U` representatives out of any number of hosts: rounds and messages, the choice of `c`, top-up |
 //! | [`bolot`] | the baseline of that: at least one reply, by masks over random keys |
+//! | [`wagner`] | a fair draw on a ring both ways: stages, flips, rounds, messages, what cheaters can do |
 //!
 //! Results are `f64`, since most are means. Counts are exact as long as they stay below 2^53.
 //! Parameters that describe no election (an empty group, more initiators than members) are a wrong
@@ -38,3 +39,4 @@ pub mod epidemic;
 pub mod harmonic;
 pub mod probabilistic;
 pub mod rings;
+pub mod wagner;

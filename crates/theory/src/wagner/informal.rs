@@ -1,0 +1,234 @@
+//! The informal protocol of the introduction, and what one cheater gets out of it.
+//!
+//! All members flip; if the heads are odd, those of the active that flipped heads stay active, else those that flipped
+//! tails; if these are none, all. A cheater that sees its neighbours' flips before it shows its own gets "slightly above
+//! `1/n`", the paper says: at `n = 4` it is half as much again.
+//!
+//! What the cheater can still see and win depends on how many others are active, and on whether its neighbours are: those
+//! further away are alike. So there are about `4n` states, in each the cheater takes the better flip for what it sees, and
+//! stages that change nothing are a fixed point of one number.
+
+use super::subset::heads_up_to;
+
+/// Whose heads are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parity {
+    /// Those of all members, as printed. Once a member that is not seen is inactive, the parity is fair.
+    Ring,
+    /// Those of the active members.
+    Active,
+}
+
+/// Whose flips the cheater sees before it chooses its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sees {
+    /// Those of both neighbours: a ring both ways.
+    Both,
+    /// That of the neighbour whose flip comes clockwise: a ring with an agreed direction.
+    Clockwise,
+}
+
+/// The probability that the cheater is elected, if it does its best.
+///
+/// # Panics
+/// If `n < 3`: two neighbours need three members.
+#[must_use]
+pub fn best_cheater(n: usize, parity: Parity, sees: Sees) -> f64 {
+    elected(n, parity, |table, value| match sees {
+        Sees::Both => FLIPS
+            .iter()
+            .flat_map(|&left| FLIPS.map(|right| (left, right)))
+            .map(|(left, right)| better(FLIPS.map(|own| table.at(left, right, own)), value))
+            .fold(Prospect::NOTHING, |sum, it| sum.plus(it, 0.25)),
+        Sees::Clockwise => FLIPS
+            .iter()
+            .map(|&left| {
+                let choices = FLIPS.map(|own| {
+                    let tails = Prospect::NOTHING.plus(table.at(left, 0, own), 0.5);
+                    tails.plus(table.at(left, 1, own), 0.5)
+                });
+                better(choices, value)
+            })
+            .fold(Prospect::NOTHING, |sum, it| sum.plus(it, 0.5)),
+    })
+}
+
+/// The same, if it does what the paper takes for the best: the opposite of its neighbours' flips if they are the same,
+/// else a fair flip.
+///
+/// # Panics
+/// If `n < 3`.
+#[must_use]
+pub fn printed_cheater(n: usize, parity: Parity) -> f64 {
+    elected(n, parity, |table, _| {
+        let equal = [table.at(0, 0, 1), table.at(1, 1, 0)].map(|it| (it, 0.25));
+        let fair = [(0, 1), (1, 0)]
+            .into_iter()
+            .flat_map(|(left, right)| FLIPS.map(|own| (table.at(left, right, own), 0.125)));
+        let played = equal.into_iter().chain(fair);
+        played.fold(Prospect::NOTHING, |sum, (it, part)| sum.plus(it, part))
+    })
+}
+
+/// Tails and heads.
+const FLIPS: [usize; 2] = [0, 1];
+
+/// What a stage holds for the cheater.
+#[derive(Clone, Copy, Debug)]
+struct Prospect {
+    /// The probability that nothing changes.
+    unchanged: f64,
+    /// The probability to win, by a stage that does change something.
+    wins: f64,
+}
+
+impl Prospect {
+    const NOTHING: Self = Self {
+        unchanged: 0.0,
+        wins: 0.0,
+    };
+
+    fn plus(self, other: Self, part: f64) -> Self {
+        Self {
+            unchanged: self.unchanged + part * other.unchanged,
+            wins: self.wins + part * other.wins,
+        }
+    }
+
+    /// What it is worth if a stage that changes nothing is worth `value`.
+    fn worth(self, value: f64) -> f64 {
+        self.unchanged * value + self.wins
+    }
+
+    /// What it is worth if it is repeated until something changes.
+    fn repeated(self) -> f64 {
+        if self.wins == 0.0 {
+            0.0
+        } else {
+            self.wins / (1.0 - self.unchanged)
+        }
+    }
+}
+
+/// The better of two choices; of equal ones that which changes something sooner.
+fn better([one, other]: [Prospect; 2], value: f64) -> Prospect {
+    let gain = one.worth(value) - other.worth(value);
+    if gain > 0.0 || (gain == 0.0 && one.unchanged <= other.unchanged) {
+        one
+    } else {
+        other
+    }
+}
+
+/// The others that are active: whether the two neighbours are, and how many further away.
+#[derive(Clone, Copy, Debug)]
+struct Others {
+    left: usize,
+    right: usize,
+    far: usize,
+}
+
+impl Others {
+    fn number(self) -> usize {
+        self.left + self.right + self.far
+    }
+
+    fn place(self) -> usize {
+        4 * self.far + 2 * self.left + self.right
+    }
+}
+
+/// The prospects of one state, for each flip of the neighbours and the cheater.
+struct Table([Prospect; 8]);
+
+impl Table {
+    fn at(&self, left: usize, right: usize, own: usize) -> Prospect {
+        self.0[4 * left + 2 * right + own]
+    }
+}
+
+/// The probability that the cheater is elected, if it plays as `play` says of a state's table and the state's worth.
+fn elected(n: usize, parity: Parity, play: impl Fn(&Table, f64) -> Prospect) -> f64 {
+    assert!(
+        n >= 3,
+        "ring of {n} members: a cheater with two neighbours needs three or more"
+    );
+    let all_far = n - 3;
+    let heads = heads_up_to(all_far);
+    let mut values = vec![0.0; 4 * (all_far + 1)];
+    for number in 0..n {
+        for (left, right) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let far = number.checked_sub(left + right);
+            let Some(far) = far.filter(|far| *far <= all_far) else {
+                continue;
+            };
+            let others = Others { left, right, far };
+            values[others.place()] = match number {
+                0 => 1.0,
+                _ => fixed_point(&prospects(others, &heads, parity, &values), &play),
+            };
+        }
+    }
+    let everybody = Others {
+        left: 1,
+        right: 1,
+        far: all_far,
+    };
+    values[everybody.place()]
+}
+
+/// The worth of a state that a stage may leave unchanged: better play makes it greater, until none does.
+fn fixed_point(table: &Table, play: impl Fn(&Table, f64) -> Prospect) -> f64 {
+    let mut value = 0.0;
+    loop {
+        let next = play(table, value).repeated();
+        if next <= value {
+            return value;
+        }
+        value = next;
+    }
+}
+
+/// What a stage holds for each flip of the neighbours and the cheater, given what smaller states are worth, and the laws
+/// of the heads of those far away.
+fn prospects(others: Others, heads: &[Vec<f64>], parity: Parity, values: &[f64]) -> Table {
+    let all_far = heads.len() - 1;
+    // The parity of those that are inactive and not seen.
+    let unseen: &[(usize, f64)] = match parity {
+        Parity::Ring if others.far < all_far => &[(0, 0.5), (1, 0.5)],
+        Parity::Ring | Parity::Active => &[(0, 1.0)],
+    };
+    let counted = |is_active: usize, flip: usize| match parity {
+        Parity::Ring => flip,
+        Parity::Active => is_active * flip,
+    };
+    let stay = |is_active: usize, flip: usize, side: usize| is_active * usize::from(flip == side);
+
+    let prospect = |left: usize, right: usize, own: usize| {
+        let seen = own + counted(others.left, left) + counted(others.right, right);
+        let mut prospect = Prospect::NOTHING;
+        for (heads, weight) in heads[others.far].iter().enumerate() {
+            for (odd, part) in unseen {
+                let side = (seen + heads + odd) % 2;
+                let next = Others {
+                    left: stay(others.left, left, side),
+                    right: stay(others.right, right, side),
+                    far: if side == 1 { heads } else { others.far - heads },
+                };
+                let cheater_stays = own == side;
+                let number = next.number() + usize::from(cheater_stays);
+                if number == 0 || number == others.number() + 1 {
+                    prospect.unchanged += weight * part;
+                } else if cheater_stays {
+                    prospect.wins += weight * part * values[next.place()];
+                }
+            }
+        }
+        prospect
+    };
+    let mut table = [Prospect::NOTHING; 8];
+    for (place, entry) in table.iter_mut().enumerate() {
+        *entry = prospect(place / 4, place / 2 % 2, place % 2);
+    }
+    Table(table)
+}

@@ -1,0 +1,103 @@
+//! Members that stall: all active members flip alike, stage after stage, and nobody is ever elected.
+//!
+//! Theorem 2 (a) says that cheaters cannot prevent the election. One cannot. Two neighbours that cooperate can: if all
+//! that are active are theirs, or theirs and one whose flip they see before they must show their own, they make every
+//! stage an equal one, and no message is wrong ([`endless`]).
+//!
+//! **The repair.** After [`StallLimit`] equal stages in a row every honest member reports a fault. It blames nobody, as
+//! equal flips may be chance: `q = 2^(1-m)` in a stage among `m`, so `q^limit` in a row. What it costs an honest ring is
+//! that false alarm ([`Cost::false_alarm`](super::election::Cost)), nearly all of it at two active members: about
+//! `0.7 x 2^-limit`, whatever the size of the ring. What it leaves to cheaters is time, [`longest`], and the veto that
+//! they have anyway.
+
+use super::check_ring;
+use super::election::{Chain, equal_flips};
+
+/// So many equal stages in a row are a fault. One or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StallLimit(u32);
+
+impl StallLimit {
+    /// So many.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub fn new(equal_stages: u32) -> Self {
+        assert!(equal_stages >= 1, "limit of 0 equal stages: need 1 or more");
+        Self(equal_stages)
+    }
+
+    /// So many.
+    #[must_use]
+    pub fn equal_stages(self) -> u32 {
+        self.0
+    }
+
+    /// The probability that honest members, `active` of them, reach it before a stage that is not equal.
+    pub(super) fn reached_by_chance(self, active: usize) -> f64 {
+        equal_flips(active).powf(f64::from(self.0))
+    }
+}
+
+/// The probability that an honest ring of `n` reports a fault.
+///
+/// # Panics
+/// If `n < 2`.
+#[must_use]
+pub fn false_alarm(n: usize, limit: StallLimit) -> f64 {
+    check_ring(n);
+    Chain::new(n, Some(limit)).alarms()[n]
+}
+
+/// The least limit with which an honest ring of `n` reports a fault with probability `at_most` or less.
+///
+/// # Panics
+/// If `n < 2`, or unless `0 < at_most < 1`.
+#[must_use]
+pub fn least_limit(n: usize, at_most: f64) -> StallLimit {
+    assert!(
+        at_most > 0.0 && at_most < 1.0,
+        "false alarm {at_most}: need above 0, below 1"
+    );
+    let mut limit = StallLimit(1);
+    // Ends: it is less than 2^(1-limit), as the sizes from two on have 2^-limit, 4^-limit, and so on.
+    while false_alarm(n, limit) > at_most {
+        limit.0 += 1;
+    }
+    limit
+}
+
+/// The most stages that an election takes whatever its cheaters do, short of a fault: as many at each size.
+///
+/// # Panics
+/// If `n < 2`.
+#[must_use]
+pub fn longest(n: usize, limit: StallLimit) -> f64 {
+    check_ring(n);
+    (n - 1) as f64 * f64::from(limit.0)
+}
+
+/// The greatest probability with which a segment of `cheaters` makes an election of `n` endless, unnoticed, if there is
+/// no limit, and if they see the flips of their two neighbours before they choose all of their own at once.
+///
+/// None for one cheater: alone with a neighbour it sees nothing, by (L), step 3, and among more than two honest flips
+/// differ sooner or later. From two on `(cheaters + 2) / n`. No more: of those active, the part that are cheaters or their
+/// neighbours is a martingale, as (S) is fair, and nobody else may be left in the end, whose flips are not known. No less:
+/// they flip as their neighbours if those are equal, and else let one of them go with each neighbour, the far one, so that
+/// the pair are not adjacent. Then the whole lot stays together, or some that can stall.
+///
+/// # Panics
+/// Unless the ring has members left: `cheaters + 2 <= n`.
+#[must_use]
+pub fn endless(n: usize, cheaters: usize) -> f64 {
+    check_ring(n);
+    assert!(
+        cheaters + 2 <= n,
+        "{cheaters} cheaters on a ring of {n}: need two honest members or more"
+    );
+    match cheaters {
+        0 | 1 => 0.0,
+        _ => (cheaters + 2) as f64 / n as f64,
+    }
+}

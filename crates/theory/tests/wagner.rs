@@ -1,0 +1,203 @@
+//! Wagner's ring against a table of values computed independently.
+//!
+//! Every entry of `data/wagner.json` must find its formula here, or be of a run: `fault_` is what the protocol does with a
+//! wrong message, for the simulator to meet, and `detect_` an exhaustive search, in `wagner_enumeration`. An entry of an
+//! unknown family fails the test.
+
+use hustings_theory::wagner::election::{
+    adjacent_pair, cost, printed_bound, probability_elected, stages_exceed,
+    stages_to_one_or_neighbours, table,
+};
+use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
+use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm, least_limit, longest};
+use hustings_theory::wagner::subset::{flips_to_decide, rounds};
+use hustings_theory::wagner::{Compare, Ring, segment};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const TABLE: &str = include_str!("data/wagner.json");
+
+/// How many entries of the table have a formula.
+const FORMULAS: usize = 402;
+
+#[test]
+fn every_formula_of_the_table_is_met() {
+    let table: Value = serde_json::from_str(TABLE).unwrap();
+    let mut met: BTreeMap<String, usize> = BTreeMap::new();
+    let mut missed = Vec::new();
+    for point in table["points"].as_array().unwrap() {
+        let id = point["id"].as_str().unwrap();
+        if id.starts_with("fault_") || id.starts_with("detect_") {
+            continue;
+        }
+        let family = family(id);
+        let got = formula(&family, &point["params"])
+            .unwrap_or_else(|| panic!("{id}: no formula for the family {family}"));
+        let expected = point["value"].as_f64().unwrap();
+        let tolerance = point["tol_exact"].as_f64().unwrap();
+        if (got - expected).abs() <= tolerance {
+            *met.entry(family).or_default() += 1;
+        } else {
+            missed.push(format!("{id}: {got}, not {expected} +- {tolerance}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    assert_eq!(met.values().sum::<usize>(), FORMULAS, "{met:?}");
+}
+
+#[test]
+fn an_unknown_family_has_no_formula() {
+    let params = serde_json::json!({ "n": 4 });
+    assert_eq!(formula(&family("stages_n4x"), &params), None);
+    assert_eq!(formula(&family("messages_n4"), &params), None);
+}
+
+/// The id with each number replaced by `#`.
+fn family(id: &str) -> String {
+    let mut family = String::new();
+    for c in id.chars() {
+        if !c.is_ascii_digit() {
+            family.push(c);
+        } else if !family.ends_with('#') {
+            family.push('#');
+        }
+    }
+    family
+}
+
+fn formula(family: &str, params: &Value) -> Option<f64> {
+    let n = || number(params, "n");
+    let f = || number(params, "f");
+    let m = || number(params, "m");
+    let strict = |n| cost(n, Compare::Strict, None);
+    let non_strict = |n| cost(n, Compare::NonStrict, None);
+    let value = match family {
+        "bits_strict_#_#" => flips_to_decide(number(params, "mH"), m(), Compare::Strict),
+        "bits_nonstrict_#_#" => flips_to_decide(number(params, "mH"), m(), Compare::NonStrict),
+        "subset_rounds_strict_m#" => rounds(m(), Compare::Strict),
+        "subset_rounds_nonstrict_m#" => rounds(m(), Compare::NonStrict),
+        "stages_n#" => strict(n()).stages,
+        "stages_stop#_n#" => stages_to_one_or_neighbours(n()),
+        "stages_exceed_n#" => stages_exceed(n(), printed_bound(n())),
+        "flips_strict_n#" => strict(n()).flips,
+        "flips_nonstrict_n#" => non_strict(n()).flips,
+        "rounds_strict_n#" => strict(n()).basic_rounds,
+        "rounds_nonstrict_n#" => non_strict(n()).basic_rounds,
+        "bits_total_strict_n#" => strict(n()).bits,
+        "bits_total_nonstrict_n#" => non_strict(n()).bits,
+        "adjacent_pair_n#" => adjacent_pair(n()),
+        "elect_prob_n#" => probability_elected(n(), None),
+        "df_parity_n#_f#" => segment::best_coin(n(), f(), Ring::BothWays),
+        "wagner_df_n#_f#" => segment::elected(n(), f(), Ring::BothWays),
+        "stall_n#_f#" => endless(n(), f()),
+        "naive_best_ring_both_n#" => best_cheater(n(), Parity::Ring, Sees::Both),
+        "naive_best_ring_clockwise_n#" => best_cheater(n(), Parity::Ring, Sees::Clockwise),
+        "naive_best_active_both_n#" => best_cheater(n(), Parity::Active, Sees::Both),
+        "naive_best_active_clockwise_n#" => best_cheater(n(), Parity::Active, Sees::Clockwise),
+        "naive_text_ring_n#" => printed_cheater(n(), Parity::Ring),
+        "naive_text_active_n#" => printed_cheater(n(), Parity::Active),
+        _ => return None,
+    };
+    Some(value)
+}
+
+fn number(params: &Value, name: &str) -> usize {
+    let number = params[name].as_u64();
+    number.unwrap_or_else(|| panic!("no number {name} in {params}")) as usize
+}
+
+/// Independent of the recurrence: the mean of the law of the stages.
+#[test]
+fn the_stages_of_a_thousand_members_have_the_mean_of_their_law() {
+    let costs = table(1_000, Compare::Strict, None);
+    assert_eq!(costs.len(), 999);
+    for (place, cost) in costs.iter().enumerate() {
+        let mean: f64 = (0..200)
+            .map(|stages| stages_exceed(place + 2, stages))
+            .sum();
+        assert!((cost.stages / mean - 1.0).abs() < 1e-12, "{place} {cost:?}");
+        assert_eq!(cost.basic_rounds, cost.stages + cost.flips);
+        assert_eq!(cost.false_alarm, 0.0);
+    }
+}
+
+#[test]
+fn the_printed_bound_on_stages_holds_for_the_mean_and_is_broken_by_chance() {
+    for n in [4, 8, 25, 64, 1_000] {
+        assert!(cost(n, Compare::Strict, None).stages < f64::from(printed_bound(n)));
+        assert!(stages_exceed(n, printed_bound(n)) > 0.1, "{n}");
+    }
+}
+
+/// W9: two flips in step 4 and a little less than three rounds a subset are true of the non-strict comparison.
+#[test]
+fn a_subset_takes_slightly_less_than_three_rounds_unless_the_comparison_is_strict() {
+    for active in 2..=50 {
+        assert!(rounds(active, Compare::NonStrict) < 3.0, "{active}");
+    }
+    for active in [4, 8, 16, 32] {
+        assert!(rounds(active, Compare::Strict) > 3.0, "{active}");
+    }
+}
+
+/// W10, and that what the paper takes for the best strategy is not.
+#[test]
+fn the_informal_protocol_gives_a_cheater_more_than_its_part() {
+    for n in [4, 5, 6, 7, 8, 25, 300] {
+        let fair = 1.0 / n as f64;
+        let best = best_cheater(n, Parity::Ring, Sees::Both);
+        assert!(best > fair, "{n}: {best}");
+        assert!(best > printed_cheater(n, Parity::Ring), "{n}: {best}");
+        assert!(best >= best_cheater(n, Parity::Ring, Sees::Clockwise));
+    }
+}
+
+#[test]
+fn a_limit_on_equal_stages_costs_a_false_alarm_that_halves_with_each_stage() {
+    let half = |n, stages| {
+        let (one, next) = (StallLimit::new(stages), StallLimit::new(stages + 1));
+        false_alarm(n, next) / false_alarm(n, one)
+    };
+    for n in [2, 3, 25, 1_000] {
+        assert!((half(n, 40) - 0.5).abs() < 1e-9, "{n}");
+        let limit = StallLimit::new(40);
+        let alarm = false_alarm(n, limit);
+        assert!(alarm > 0.6 * 0.5_f64.powi(40) && alarm <= 0.5_f64.powi(40));
+        let elected = probability_elected(n, Some(limit));
+        assert!((elected * n as f64 - (1.0 - alarm)).abs() < 1e-15, "{n}");
+        assert_eq!(cost(n, Compare::Strict, Some(limit)).false_alarm, alarm);
+    }
+    assert_eq!(longest(25, StallLimit::new(40)), 960.0);
+}
+
+#[test]
+fn the_least_limit_keeps_false_alarms_as_rare_as_wanted() {
+    for n in [2, 5, 64] {
+        for at_most in [0.9, 0.5, 1e-3, 1e-12] {
+            let limit = least_limit(n, at_most);
+            assert!(false_alarm(n, limit) <= at_most);
+            if limit.equal_stages() > 1 {
+                let less = StallLimit::new(limit.equal_stages() - 1);
+                assert!(false_alarm(n, less) > at_most, "{n} {at_most}");
+            }
+        }
+    }
+    assert_eq!(least_limit(2, 0.5).equal_stages(), 1);
+    assert_eq!(least_limit(2, 0.49).equal_stages(), 2);
+}
+
+/// W1: an agreed direction lets one more of an odd ring cheat; `floor(n/2) + 1` honest members are too few there.
+#[test]
+fn the_longest_segment_of_cheaters_is_less_than_half_of_the_ring() {
+    for (n, both_ways, clockwise) in [
+        (2, 0, 0),
+        (3, 0, 1),
+        (4, 1, 1),
+        (5, 1, 2),
+        (6, 2, 2),
+        (25, 11, 12),
+    ] {
+        assert_eq!(segment::largest(n, Ring::BothWays), both_ways, "{n}");
+        assert_eq!(segment::largest(n, Ring::Clockwise), clockwise, "{n}");
+    }
+}
