@@ -391,9 +391,12 @@ impl Probabilistic {
         Relay::new(view.best().max(me), others.map(|it| it.id).collect())
     }
 
-    fn tell_set(&self, io: &mut impl Io<Self>) {
-        if let (Phase::Relaying(relay), Some(preference)) = (&self.phase, self.preference(io)) {
-            for id in relay.set() {
+    fn tell_set(&mut self, io: &mut impl Io<Self>) {
+        let Some(preference) = self.preference(io) else {
+            return;
+        };
+        if let Phase::Relaying(relay) = &mut self.phase {
+            for &id in relay.set() {
                 io.unicast(id, preference);
             }
         }
