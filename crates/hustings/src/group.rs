@@ -112,6 +112,8 @@ impl Joining {
                 merit: Merit(self.priority),
                 campaigns: true,
                 protocol: self.protocol,
+                view: None,
+                target: None,
                 authority: self.authority,
                 multicast: Some(default_multicast(self.bind.ip())),
                 join: self.join,

@@ -19,7 +19,10 @@
 //! | [`rings`] | Chang and Roberts 1979, and the modified ring: messages and delay |
 //! | [`bully`] | the bully, with the best member up or down: messages and delay |
 //! | [`announce`] | announcing, listening and suppressing over multicast: LE-A, LE-S, LE-M, SUP, AL |
+//! | [`epidemic`] | a multicast made of unicasts, passed on and repaired: whom a word reaches |
 //! | [`probabilistic`] | a few members drawn by a hash agree for all: success, detection, messages, the choice of `K` |
+//! | [`council`] | `L` to `U` representatives out of any number of hosts: rounds and messages, the choice of `c`, top-up |
+//! | [`bolot`] | the baseline of that: at least one reply, by masks over random keys |
 //!
 //! Results are `f64`, since most are means. Counts are exact as long as they stay below 2^53.
 //! Parameters that describe no election (an empty group, more initiators than members) are a wrong
@@ -27,8 +30,11 @@
 
 pub mod announce;
 mod binomial;
+pub mod bolot;
 pub mod bully;
 mod chance;
+pub mod council;
+pub mod epidemic;
 pub mod harmonic;
 pub mod probabilistic;
 pub mod rings;

@@ -77,10 +77,14 @@ impl Group {
         }
     }
 
-    /// Does without the leader, and tells the others, who make certain for themselves.
+    /// Does without the leader, and tells the others. They make certain for themselves, unless they are too many.
     fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
-        self.broadcast(now, &Body::Obituary { of: id }, out);
-        self.seat.view_changed(now, ViewChange::Left(id));
+        if self.circle().is_some() {
+            self.declare_dead(now, id, out);
+        } else {
+            self.broadcast(now, &Body::Obituary { of: id }, out);
+            self.seat.view_changed(now, ViewChange::Left(id));
+        }
         self.act(now, out);
     }
 }

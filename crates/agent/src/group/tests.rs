@@ -2,6 +2,7 @@
 
 mod handover;
 mod lists;
+mod many;
 mod patience;
 mod refusals;
 mod tenancy;
@@ -105,6 +106,8 @@ impl Field {
             merit: Merit(merit),
             campaigns: true,
             protocol,
+            view: None,
+            target: None,
             authority: AuthorityConfig::Nobody,
             multicast: Some(MULTICAST),
             join: others.iter().map(|&it| address(it).to_string()).collect(),

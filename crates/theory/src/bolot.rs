@@ -1,0 +1,70 @@
+//! Bolot, Turletti and Wakeman's way to get few answers from many hosts: the baseline of the council election.
+//!
+//! Source    Bolot, Turletti and Wakeman, "Scalable feedback control for multicast video distribution in the Internet"
+//!           (SIGCOMM 1994), as told in Raz, Shavitt and Zhang (seed 003), sections II and VII-A; claim C10
+//! Assumes   every host has a random key of 16 bits; in the first round those reply whose key is equal to the sender's in
+//!           all 16 bits, and in each further round one bit less has to be; it ends with the first reply. Nothing is lost
+//!
+//! In the last round no bit has to be equal, so all reply, and 17 rounds are always enough.
+
+use crate::chance::complement_to;
+
+/// How many bits a key has.
+const BITS: i32 = 16;
+
+/// Whether the rounds of an election have anything to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// A host keeps its key: who matches so many bits matches fewer, too. So it was.
+    Nested,
+    /// A host draws a new key for each round.
+    Independent,
+}
+
+/// Rounds and replies until there is a reply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Expected rounds.
+    pub rounds: f64,
+    /// Expected replies.
+    pub messages: f64,
+    /// The probability that the first round has a reply.
+    pub success_first_round: f64,
+}
+
+/// What it costs to hear of at least one of `members` hosts.
+///
+/// Round `b = 16..0` is held with the probability that none has replied before. With nested keys that is that nobody
+/// matches `b + 1` bits, `(1 - 2^-(b+1))^n`, and the replies are `n 2^-(b+1) (1 - 2^-(b+1))^(n-1)`: each host that matches
+/// `b` bits does not match the next one with probability one half. With independent keys it is a product.
+///
+/// # Panics
+/// If there is no host.
+#[must_use]
+pub fn cost(members: u64, keys: Keys) -> Cost {
+    assert!(members >= 1, "replies of nobody");
+    let n = members as f64;
+    let matches = |bits: i32| 0.5_f64.powi(bits);
+    let (mut rounds, mut messages) = (0.0, 0.0);
+    let mut silent_so_far = 1.0;
+    for bits in (0..=BITS).rev() {
+        rounds += silent_so_far;
+        messages += match keys {
+            Keys::Nested if bits < BITS => {
+                let next = matches(bits + 1);
+                n * next * complement_to(next, n - 1.0)
+            }
+            Keys::Nested | Keys::Independent => silent_so_far * n * matches(bits),
+        };
+        let silent = complement_to(matches(bits), n);
+        silent_so_far = match keys {
+            Keys::Nested => silent,
+            Keys::Independent => silent_so_far * silent,
+        };
+    }
+    Cost {
+        rounds,
+        messages,
+        success_first_round: 1.0 - complement_to(matches(BITS), n),
+    }
+}

@@ -1,0 +1,317 @@
+//! The council election: a centre that multicasts ends with `L` to `U` representatives out of any number of hosts.
+//!
+//! Source    Raz, Shavitt and Zhang, "Distributed Council Election" (seed 003); claims C1 to C13
+//! Assumes   rounds in step: the centre multicasts a feedback message, each host that hears it may answer by
+//!           unicast; a reply is lost with one probability, a feedback by each host with another, all independently;
+//!           a host that missed a feedback takes no part until the next reset ([`Loss`])
+//! Counts    rounds after the first poll, which tells the centre how many hosts there are; with the naive algorithm, and
+//!           where that number is estimated, all rounds. Messages are the replies sent in them, lost ones included
+//!
+//! | Module | Equations | What it answers |
+//! |---|---|---|
+//! | [`Election::cost`] | (1) to (11) | expected rounds and messages, and how often the first round is enough |
+//! | [`estimate`] | (17) to (20) | the same if nobody knows how many hosts there are |
+//! | [`optimum`] | | the best `c`, for rounds, for messages or for a sum of both; for several cases at once |
+//! | [`top_up`] | | filling the empty seats of a council, or starting over |
+//! | [`limit`] | | elections among very many hosts |
+//! | [`printed`] | (4), (12) to (16), (21), Fig. 13 | what the paper prints where it is wrong, and its bounds |
+//!
+//! **How it is solved.** Equations (4) to (9) are linear systems of `n` unknowns. But how an election goes on after an
+//! overshoot depends on the number of active hosts alone, not on how many there were at first: the number of rounds until
+//! it ends or undershoots, and the probability that it undershoots, follow from those of smaller numbers. An undershoot
+//! brings everything back to where it began, so with `t` rounds and a probability `u` of an undershoot `T = t / (1 - u)`.
+//! As the active hosts are about `c` after any round, only some dozens of numbers matter, and a billion hosts take as
+//! long as a hundred.
+//!
+//! **Loss, exactly.** Equation (21) lets `c (1 - q)` stand for `c`. That is right for the first draw. But a host whose reply
+//! was lost is active, and nobody knows: of `a` active hosts the centre has heard `k`, and draws with `c/k`. So the state is `a`,
+//! and `k` is binomial of `a`.
+
+mod choice;
+mod draw;
+pub mod estimate;
+mod history;
+pub mod limit;
+pub mod optimum;
+mod plain;
+pub mod printed;
+pub mod top_up;
+
+use draw::{Descend, Rules};
+pub use estimate::Estimate;
+
+/// `[L..U]`: how many representatives there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seats {
+    /// `L`: at least so many. One or more.
+    pub least: u64,
+    /// `U`: at most so many.
+    pub most: u64,
+}
+
+impl Seats {
+    /// Whether so many representatives are a council.
+    #[must_use]
+    pub fn contain(self, number: u64) -> bool {
+        (self.least..=self.most).contains(&number)
+    }
+}
+
+/// What gets lost.
+///
+/// Feedback messages are numbered, so a host knows when it has missed one. It then sits out: it does not reply before the
+/// next reset. If it stayed active instead, as in the figures of the paper, a host that missed the first draw, with `c/n`,
+/// would draw in the next, with `c/k`, and of `n` hosts the share that missed one feedback would answer at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Loss {
+    /// `q`: the probability that a reply is lost.
+    pub reply: f64,
+    /// The probability that one host misses a feedback message.
+    pub multicast: f64,
+}
+
+impl Loss {
+    /// Nothing is lost.
+    pub const NONE: Self = Self {
+        reply: 0.0,
+        multicast: 0.0,
+    };
+
+    /// The probability that a host hears the centre and the centre hears its reply.
+    #[must_use]
+    pub fn both_ways(self) -> f64 {
+        (1.0 - self.multicast) * (1.0 - self.reply)
+    }
+}
+
+/// The algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Everyone draws anew in each round (section IV).
+    Naive,
+    /// Who drew out stays out; after an undershoot all reply, to be counted (section V).
+    Basic,
+    /// The same, but after an undershoot the centre tells the number that it knows (section V-A).
+    SkipReset,
+    /// Everyone draws twice, and the centre takes the better draw (section V-B).
+    Choice(Pick, Reset),
+    /// After an undershoot those draw again who were active before it (section VI).
+    ///
+    /// One round of history is enough: the hosts that are active again are those of the last count above `U`, which is the
+    /// smallest, and they stay in memory until a smaller such count comes. A host that remembers more rounds never needs them
+    /// as long as hosts neither come nor go.
+    History,
+}
+
+impl Algorithm {
+    /// [`Algorithm::Choice`] as in the paper's Fig. 11.
+    pub const CHOICE: Self = Self::Choice(Pick::SmallestOvershoot, Reset::Skipped);
+}
+
+/// Which draw the centre takes if neither gives a council.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// The smaller of those above `U`; it starts over only if both are below `L`.
+    SmallestOvershoot,
+    /// Always the first.
+    First,
+}
+
+/// What follows an undershoot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// All reply, and are counted.
+    Polled,
+    /// The centre tells the number that it knows.
+    Skipped,
+}
+
+/// What the centre takes the number of hosts to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Knowledge {
+    /// What it is.
+    Known,
+    /// Always this (Fig. 15).
+    Taken(f64),
+    /// A high number at first, and less after each undershoot (section VII-A).
+    Estimated(Estimate),
+}
+
+/// A council election.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Election {
+    /// `[L..U]`.
+    pub seats: Seats,
+    /// `n`: all hosts.
+    pub members: u64,
+    /// How they are drawn.
+    pub algorithm: Algorithm,
+    /// How many hosts a draw is to leave, on average.
+    pub c: f64,
+    /// What gets lost.
+    pub loss: Loss,
+    /// What the centre takes `n` to be.
+    pub knowledge: Knowledge,
+}
+
+/// What an election costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// `T`: expected rounds.
+    pub rounds: f64,
+    /// `N`: expected replies.
+    pub messages: f64,
+    /// The probability that the first round gives a council.
+    pub success_first_round: f64,
+}
+
+impl Election {
+    /// Nothing is lost, and the centre knows how many hosts there are.
+    #[must_use]
+    pub fn new(seats: Seats, members: u64, algorithm: Algorithm, c: f64) -> Self {
+        Self {
+            seats,
+            members,
+            algorithm,
+            c,
+            loss: Loss::NONE,
+            knowledge: Knowledge::Known,
+        }
+    }
+
+    /// The same with another `c`.
+    #[must_use]
+    pub fn with_c(self, c: f64) -> Self {
+        Self { c, ..self }
+    }
+
+    /// `c` must stay below this: else a draw among `U + 1` hosts leaves all of them, for ever. Where messages are lost on both
+    /// ways with `p`, it is `(U + 1)/(1 - p)`. The naive algorithm, where all draw in every round, ends with any `c`.
+    #[must_use]
+    pub fn limit_of_c(&self) -> f64 {
+        match self.algorithm {
+            Algorithm::Naive => f64::INFINITY,
+            Algorithm::Basic
+            | Algorithm::SkipReset
+            | Algorithm::Choice(_, _)
+            | Algorithm::History => (self.seats.most + 1) as f64 / self.loss.both_ways(),
+        }
+    }
+
+    /// `T`, `N`, and the probability that the first round is enough: equations (2), (4) to (11), and with an estimate (19)
+    /// and (20). Infinite where no council ever comes about.
+    ///
+    /// # Panics
+    /// If this is no election: no seats, fewer hosts than `L`, `c` not above 0 and below [`limit_of_c`](Self::limit_of_c),
+    /// losses that are no probabilities, an [`Estimate`] that is none.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.check();
+        match self.knowledge {
+            Knowledge::Estimated(estimate) => estimate::by_equations(self, estimate),
+            Knowledge::Known | Knowledge::Taken(_) => self.without_estimate(),
+        }
+    }
+
+    /// The centre draws with `c` over this.
+    fn taken_for(&self) -> f64 {
+        match self.knowledge {
+            Knowledge::Known | Knowledge::Estimated(_) => self.members as f64,
+            Knowledge::Taken(members) => members,
+        }
+    }
+
+    fn without_estimate(&self) -> Cost {
+        let is_polled = self.knowledge == Knowledge::Known && self.algorithm != Algorithm::Naive;
+        if is_polled && self.members <= self.seats.most && self.loss == Loss::NONE {
+            // The first poll, which is not counted, gives a council of all.
+            return Cost {
+                rounds: 0.0,
+                messages: 0.0,
+                success_first_round: 1.0,
+            };
+        }
+        let rules = Rules::of(self);
+        let chance = (self.c / self.taken_for()).min(1.0);
+        match self.algorithm {
+            Algorithm::Naive => naive(&rules, self.members, chance),
+            Algorithm::Basic => polled(&mut plain::Plain::new(rules), self.members, chance),
+            Algorithm::SkipReset => skipped(&mut plain::Plain::new(rules), self.members, chance),
+            Algorithm::Choice(pick, Reset::Polled) => {
+                polled(&mut choice::Choice::new(rules, pick), self.members, chance)
+            }
+            Algorithm::Choice(pick, Reset::Skipped) => {
+                skipped(&mut choice::Choice::new(rules, pick), self.members, chance)
+            }
+            Algorithm::History => skipped(&mut history::History::new(rules), self.members, chance),
+        }
+    }
+
+    fn check(&self) {
+        let Seats { least, most } = self.seats;
+        assert!(
+            1 <= least && least <= most,
+            "seats {least}..{most}: need one or more, the first not above the second"
+        );
+        assert!(
+            least <= self.members,
+            "{least} seats at least, and {} hosts",
+            self.members
+        );
+        for loss in [self.loss.reply, self.loss.multicast] {
+            assert!((0.0..=1.0).contains(&loss), "loss {loss}: need from 0 to 1");
+        }
+        let limit = self.limit_of_c();
+        assert!(
+            self.c > 0.0 && self.c < limit,
+            "c {}: need above 0, below {limit}",
+            self.c
+        );
+        match self.knowledge {
+            Knowledge::Known => {}
+            Knowledge::Taken(members) => {
+                assert!(members > 0.0, "{members} hosts taken for granted");
+            }
+            Knowledge::Estimated(estimate) => estimate.check(self.seats),
+        }
+    }
+}
+
+/// Equation (2), and `T = 1/p`.
+fn naive(rules: &Rules, members: u64, chance: f64) -> Cost {
+    let heard = rules.heard_of(members, chance);
+    let elected: f64 = heard
+        .iter()
+        .filter(|(number, _)| rules.seats.contain(*number))
+        .map(|(_, weight)| weight)
+        .sum();
+    Cost {
+        rounds: 1.0 / elected,
+        messages: rules.replies(members, chance) / elected,
+        success_first_round: elected,
+    }
+}
+
+/// Equations (6) to (9): an undershoot brings the election back to where it was before its first round.
+fn skipped(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
+    let opening = machine.opening(members, chance);
+    let whole = opening.whole();
+    Cost {
+        rounds: whole.rounds / (1.0 - whole.undershoot),
+        messages: whole.messages / (1.0 - whole.undershoot),
+        success_first_round: opening.elected,
+    }
+}
+
+/// Equations (4) and (5), the first corrected: after an undershoot all reply, which costs a round and `n` messages. What
+/// follows is drawn with the number of those that were heard.
+fn polled(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
+    let opening = machine.opening(members, chance);
+    let (whole, poll) = (opening.whole(), machine.opening(members, 1.0).whole());
+    let again = whole.undershoot / (1.0 - poll.undershoot);
+    Cost {
+        rounds: whole.rounds + again * poll.rounds,
+        messages: whole.messages + again * poll.messages,
+        success_first_round: opening.elected,
+    }
+}

@@ -1,0 +1,236 @@
+//! Every host draws twice, and the centre takes the better draw.
+//!
+//! A reply tells both draws, so a host whose reply is lost, or that does not hear the centre, is missing from both counts:
+//! the two are independent only given the number `x` of hosts whose words would come through. Of the `a` active hosts the
+//! other `a - x` add hosts to the draw that is taken which are active in it, and unheard. The state is thus the count `k`
+//! of the draw that was taken, and the number `e` of those who are active in it unheard. If the next state has as many
+//! active hosts as this one, it is one of the same row `a = k + e`, so rows are solved one after the other.
+
+use std::collections::BTreeMap;
+
+use super::Pick;
+use super::draw::{Descend, NEGLIGIBLE, Opening, Overshoot, Passage, Rules, Verdict};
+use crate::binomial::{law, law_in_steps};
+
+pub(super) struct Choice {
+    rules: Rules,
+    pick: Pick,
+    /// By the number of active hosts, then by the count, from [`Choice::least_count`] on.
+    rows: Vec<Vec<Passage>>,
+}
+
+/// What comes of a double draw.
+#[derive(Default)]
+struct Draw {
+    elected: f64,
+    undershoot: f64,
+    /// By count and unheard hosts.
+    overshoots: BTreeMap<(u64, u64), f64>,
+}
+
+impl Choice {
+    pub(super) fn new(rules: Rules, pick: Pick) -> Self {
+        Self {
+            rules,
+            pick,
+            rows: Vec::new(),
+        }
+    }
+
+    /// The smallest count in the row of `active` hosts that is above `U` and can be.
+    fn least_count(&self, active: u64) -> u64 {
+        if self.rules.loss.reply == 0.0 {
+            active.max(self.rules.seats.most + 1)
+        } else {
+            self.rules.seats.most + 1
+        }
+    }
+
+    /// What follows if the draw that was taken has `count` hosts, more than `U`, and `unheard` ones.
+    fn after(&mut self, count: u64, unheard: u64) -> Passage {
+        let active = count + unheard;
+        if let Some(known) = self.tabulated(count, unheard) {
+            return known;
+        }
+        let (mut passage, draw) = self.round(active, count);
+        let most = draw.overshoots.keys().map(|(count, more)| count + more);
+        self.tabulate(most.max());
+        if let Some(known) = self.tabulated(count, unheard) {
+            return known;
+        }
+        for ((count, unheard), weight) in &draw.overshoots {
+            let index = (count - self.least_count(count + unheard)) as usize;
+            passage.add(*weight, &self.rows[(count + unheard) as usize][index]);
+        }
+        passage
+    }
+
+    fn tabulated(&self, count: u64, unheard: u64) -> Option<Passage> {
+        let active = count + unheard;
+        let row = self.rows.get(usize::try_from(active).ok()?)?;
+        row.get((count - self.least_count(active)) as usize)
+            .copied()
+    }
+
+    /// Fills the table up to `most` active hosts.
+    fn tabulate(&mut self, most: Option<u64>) {
+        let Some(most) = most else { return };
+        while self.rows.len() as u64 <= most {
+            let row = self.row(self.rows.len() as u64);
+            self.rows.push(row);
+        }
+    }
+
+    /// The row of `active` hosts; those below are there.
+    fn row(&self, active: u64) -> Vec<Passage> {
+        let least = self.least_count(active);
+        let mut passages = Vec::new();
+        let mut same_row = Vec::new();
+        for count in least..=active {
+            let (mut passage, draw) = self.round(active, count);
+            let mut weights = vec![0.0; (active - least + 1) as usize];
+            for ((count, unheard), weight) in draw.overshoots {
+                if count + unheard == active {
+                    weights[(count - least) as usize] += weight;
+                } else if let Some(below) = self.tabulated(count, unheard) {
+                    passage.add(weight, &below);
+                }
+            }
+            passages.push(passage);
+            same_row.push(weights);
+        }
+        eliminate(passages, same_row)
+    }
+
+    /// One round among `active` hosts, of whom `count` were heard: its cost, and what it leads to.
+    fn round(&self, active: u64, count: u64) -> (Passage, Draw) {
+        let chance = self.rules.chance(count);
+        let draw = self.draw(active, chance);
+        let passage = Passage {
+            rounds: 1.0,
+            messages: self.replies(active, chance),
+            undershoot: draw.undershoot,
+            last_replies: 0.0,
+        };
+        (passage, draw)
+    }
+
+    /// Who stays in either draw replies.
+    fn replies(&self, active: u64, chance: f64) -> f64 {
+        self.rules.replies(active, chance * (2.0 - chance))
+    }
+
+    fn draw(&self, active: u64, chance: f64) -> Draw {
+        let loss = self.rules.loss;
+        let clear = loss.both_ways();
+        let unheard_chance = if clear < 1.0 {
+            (1.0 - loss.multicast) * loss.reply / (1.0 - clear) * chance
+        } else {
+            0.0
+        };
+        let mut draw = Draw::default();
+        for (through, weight) in law_in_steps(active, clear, self.rules.smooth_beyond()) {
+            if weight < NEGLIGIBLE {
+                continue;
+            }
+            let counts = self.pick_of_two(through, chance);
+            draw.elected += weight * counts.elected;
+            draw.undershoot += weight * counts.undershoot;
+            let unheard = law(active - through, unheard_chance);
+            for ((count, _), part) in counts.overshoots {
+                for (more, share) in &unheard {
+                    let likely = weight * part * share;
+                    if likely >= NEGLIGIBLE {
+                        *draw.overshoots.entry((count, *more)).or_default() += likely;
+                    }
+                }
+            }
+        }
+        draw
+    }
+
+    /// What the centre makes of two draws among hosts that it hears.
+    fn pick_of_two(&self, hosts: u64, chance: f64) -> Draw {
+        let mut counts = law(hosts, chance);
+        counts.sort_unstable_by_key(|(count, _)| *count);
+        let share_of = |verdict: Verdict| -> f64 {
+            let such = counts
+                .iter()
+                .filter(|(count, _)| self.rules.verdict(*count) == verdict);
+            such.map(|(_, weight)| weight).sum()
+        };
+        let (low, council) = (share_of(Verdict::Undershoot), share_of(Verdict::Council));
+        let no_council = 1.0 - council;
+        let mut greater = 0.0;
+        let mut overshoots = BTreeMap::new();
+        for (count, weight) in counts.iter().rev() {
+            if self.rules.verdict(*count) != Verdict::Overshoot {
+                break;
+            }
+            let taken = match self.pick {
+                // The other draw is below L, or greater, or the same.
+                Pick::SmallestOvershoot => weight * (2.0 * (low + greater) + weight),
+                Pick::First => weight * no_council,
+            };
+            overshoots.insert((*count, 0), taken);
+            greater += weight;
+        }
+        Draw {
+            elected: council * (1.0 + no_council),
+            undershoot: match self.pick {
+                Pick::SmallestOvershoot => low * low,
+                Pick::First => low * no_council,
+            },
+            overshoots,
+        }
+    }
+}
+
+impl Descend for Choice {
+    fn opening(&mut self, members: u64, chance: f64) -> Opening {
+        let draw = self.draw(members, chance);
+        let overshoots = draw.overshoots.iter();
+        let overshoots = overshoots.map(|((count, unheard), probability)| Overshoot {
+            count: *count,
+            probability: *probability,
+            after: self.after(*count, *unheard),
+        });
+        let overshoots = overshoots.collect();
+        Opening {
+            messages: self.replies(members, chance),
+            elected: draw.elected,
+            undershoot: draw.undershoot,
+            last_replies: 0.0,
+            overshoots,
+        }
+    }
+}
+
+/// Solves `v_i = passage_i + sum over j of weights_ij v_j`.
+///
+/// The weights of a row add up to less than 1, so no pivot is near 0.
+fn eliminate(mut passages: Vec<Passage>, mut weights: Vec<Vec<f64>>) -> Vec<Passage> {
+    for pivot in 0..passages.len() {
+        let again = weights[pivot][pivot];
+        let solved = passages[pivot].repeated(again);
+        let row: Vec<f64> = weights[pivot].iter().map(|it| it / (1.0 - again)).collect();
+        passages[pivot] = solved;
+        for other in 0..passages.len() {
+            let weight = weights[other][pivot];
+            if other == pivot || weight == 0.0 {
+                continue;
+            }
+            passages[other].add(weight, &solved);
+            for (column, it) in weights[other].iter_mut().enumerate() {
+                *it = if column == pivot {
+                    0.0
+                } else {
+                    *it + weight * row[column]
+                };
+            }
+        }
+        weights[pivot] = row;
+        weights[pivot][pivot] = 0.0;
+    }
+    passages
+}

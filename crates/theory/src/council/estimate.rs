@@ -1,0 +1,310 @@
+//! Nobody knows how many hosts there are: a high estimate at first, and less after each undershoot (section VII-A).
+
+use std::collections::BTreeMap;
+
+use super::draw::{Descend, Opening, Rules};
+use super::{Algorithm, Cost, Election, Knowledge, Reset, Seats};
+use super::{choice, history, plain};
+
+/// What is left out of the sums over all ways that an election can go.
+const NEGLIGIBLE: f64 = 1e-15;
+
+/// Equation (17): `f(n) = n^alpha / beta`, as long as that is above `U`; then all reply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Above 0, at most 1.
+    pub alpha: f64,
+    /// Such that no estimate is greater than the one before: `U^(alpha - 1)` or more. If both are 1 the first estimate is
+    /// the only one.
+    pub beta: f64,
+    /// The first estimate. Above `U`.
+    pub first: f64,
+}
+
+impl Estimate {
+    /// Half after each undershoot.
+    #[must_use]
+    pub fn conservative(first: f64) -> Self {
+        Self {
+            alpha: 1.0,
+            beta: 2.0,
+            first,
+        }
+    }
+
+    /// `n^0.7` after each undershoot.
+    #[must_use]
+    pub fn aggressive(first: f64) -> Self {
+        Self {
+            alpha: 0.7,
+            beta: 1.0,
+            first,
+        }
+    }
+
+    /// The estimate after an undershoot with this one. Nothing: all reply.
+    #[must_use]
+    pub fn next(&self, estimate: f64, seats: Seats) -> Option<f64> {
+        let last = (self.beta * seats.most as f64).powf(1.0 / self.alpha);
+        (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
+    }
+
+    /// Whether estimates never rise.
+    #[must_use]
+    pub fn never_rises(&self, seats: Seats) -> bool {
+        let never_rises = self.beta * (seats.most as f64).powf(1.0 - self.alpha) >= 1.0;
+        self.alpha > 0.0 && self.alpha <= 1.0 && self.beta.is_finite() && never_rises
+    }
+
+    pub(super) fn check(&self, seats: Seats) {
+        assert!(self.never_rises(seats), "{self:?} rises");
+        assert!(
+            self.first > seats.most as f64 && self.first.is_finite(),
+            "first estimate {}: need above {} seats",
+            self.first,
+            seats.most
+        );
+    }
+}
+
+/// Equations (19) and (20), which take the centre to know `n` once it had an overshoot; all rounds count.
+pub(super) fn by_equations(election: &Election, estimate: Estimate) -> Cost {
+    let known = Election {
+        knowledge: Knowledge::Known,
+        ..*election
+    };
+    let rules = Rules::of(election);
+    match election.algorithm {
+        Algorithm::Naive => by_naive(election, estimate, known.cost()),
+        Algorithm::Basic | Algorithm::SkipReset => {
+            chain(&mut plain::Plain::new(rules), election, estimate, known)
+        }
+        Algorithm::Choice(pick, _) => chain(
+            &mut choice::Choice::new(rules, pick),
+            election,
+            estimate,
+            known,
+        ),
+        Algorithm::History => chain(&mut history::History::new(rules), election, estimate, known),
+    }
+}
+
+/// Equations (19) and (20) for an algorithm that goes on with the active hosts.
+fn chain(
+    machine: &mut impl Descend,
+    election: &Election,
+    estimate: Estimate,
+    known: Election,
+) -> Cost {
+    let (seats, members) = (election.seats, election.members);
+    let poll = machine.opening(members, 1.0);
+    // What follows an undershoot when the centre knows n.
+    let restart = match election.algorithm {
+        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
+            let poll = poll.whole();
+            (
+                poll.rounds / (1.0 - poll.undershoot),
+                poll.messages / (1.0 - poll.undershoot),
+            )
+        }
+        Algorithm::Naive
+        | Algorithm::SkipReset
+        | Algorithm::Choice(_, Reset::Skipped)
+        | Algorithm::History => {
+            let known = known.cost();
+            (known.rounds, known.messages)
+        }
+    };
+    let mut sum = Sum::default();
+    let mut guess = Some(estimate.first);
+    let mut success_first_round = None;
+    while let Some(now) = guess {
+        let opening = machine.opening(members, (election.c / now).min(1.0));
+        success_first_round.get_or_insert(opening.elected);
+        let next = estimate.next(now, seats);
+        if next == Some(now) {
+            sum.repeat(opening.undershoot);
+            sum.take(&opening, restart);
+            break;
+        }
+        sum.take(&opening, restart);
+        if sum.weight < NEGLIGIBLE * 1e-5 {
+            break;
+        }
+        guess = next;
+    }
+    if guess.is_none() {
+        // All reply, until enough of them are heard.
+        sum.repeat(poll.undershoot);
+        sum.take(&poll, restart);
+    }
+    sum.cost(success_first_round.unwrap_or(0.0))
+}
+
+/// The same for the naive algorithm: an overshoot tells the centre `n`, and all draw anew.
+fn by_naive(election: &Election, estimate: Estimate, known: Cost) -> Cost {
+    let rules = Rules::of(election);
+    let restart = (known.rounds, known.messages);
+    let mut sum = Sum::default();
+    let mut guess = Some(estimate.first);
+    let mut success_first_round = None;
+    loop {
+        let chance = guess.map_or(1.0, |now| (election.c / now).min(1.0));
+        let heard = rules.heard_of(election.members, chance);
+        let share_of = |is_such: &dyn Fn(u64) -> bool| -> f64 {
+            let such = heard.iter().filter(|(count, _)| is_such(*count));
+            such.map(|(_, weight)| weight).sum()
+        };
+        let elected = share_of(&|count| election.seats.contain(count));
+        let low = share_of(&|count| count < election.seats.least);
+        success_first_round.get_or_insert(elected);
+        let next = guess.and_then(|now| estimate.next(now, election.seats));
+        let is_last = guess.is_none() || next == guess;
+        if is_last {
+            sum.repeat(low);
+        }
+        sum.rounds += sum.weight * (1.0 + (1.0 - elected - low) * restart.0);
+        sum.messages += sum.weight
+            * (rules.replies(election.members, chance) + (1.0 - elected - low) * restart.1);
+        sum.weight *= low;
+        if is_last {
+            break;
+        }
+        guess = next;
+    }
+    sum.cost(success_first_round.unwrap_or(0.0))
+}
+
+/// A sum over estimates.
+struct Sum {
+    rounds: f64,
+    messages: f64,
+    /// The probability that it comes to the next.
+    weight: f64,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self {
+            rounds: 0.0,
+            messages: 0.0,
+            weight: 1.0,
+        }
+    }
+}
+
+impl Sum {
+    /// What is taken next comes again after each undershoot.
+    fn repeat(&mut self, undershoot: f64) {
+        self.weight /= 1.0 - undershoot;
+    }
+
+    fn take(&mut self, opening: &Opening, (rounds, messages): (f64, f64)) {
+        let whole = opening.whole();
+        let after_overshoot = whole.undershoot - opening.undershoot;
+        self.rounds += self.weight * (whole.rounds + after_overshoot * rounds);
+        self.messages += self.weight * (whole.messages + after_overshoot * messages);
+        self.weight *= opening.undershoot;
+    }
+
+    fn cost(&self, success_first_round: f64) -> Cost {
+        Cost {
+            rounds: self.rounds,
+            messages: self.messages,
+            success_first_round,
+        }
+    }
+}
+
+/// What the pseudocode of Fig. 16 does, and a simulation measures: the centre never learns `n`. It keeps the greater of
+/// its estimate and the count of the round in which all drew, and reduces that after an undershoot, also after one that
+/// follows an overshoot. (Later counts are smaller, unless replies are lost.)
+///
+/// Nothing for [`Algorithm::Naive`], whose counts are no lower bounds that it could go on with, and [`Algorithm::Basic`],
+/// whose hosts know no reset.
+///
+/// # Panics
+/// If this is no election, or none with an estimate.
+#[must_use]
+pub fn by_pseudocode(election: &Election) -> Option<Cost> {
+    election.check();
+    let Knowledge::Estimated(estimate) = election.knowledge else {
+        panic!("{:?} is no estimate", election.knowledge)
+    };
+    let rules = Rules::of(election);
+    match election.algorithm {
+        Algorithm::Naive | Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => None,
+        Algorithm::SkipReset => Some(spread(&mut plain::Plain::new(rules), election, estimate)),
+        Algorithm::Choice(pick, Reset::Skipped) => Some(spread(
+            &mut choice::Choice::new(rules, pick),
+            election,
+            estimate,
+        )),
+        Algorithm::History => Some(spread(
+            &mut history::History::new(rules),
+            election,
+            estimate,
+        )),
+    }
+}
+
+/// One round with an estimate, and what follows it until the next undershoot.
+struct Reach {
+    rounds: f64,
+    messages: f64,
+    /// Estimates after the next undershoot, by their bits, which are in the order of the numbers; with probabilities.
+    next: BTreeMap<u64, f64>,
+}
+
+/// Follows the probability of each estimate until all of it has come to councils.
+fn spread(machine: &mut impl Descend, election: &Election, estimate: Estimate) -> Cost {
+    let mut reaches: BTreeMap<u64, Reach> = BTreeMap::new();
+    let mut waiting = BTreeMap::from([(estimate.first.to_bits(), 1.0)]);
+    let (mut rounds, mut messages) = (0.0, 0.0);
+    let mut success_first_round = None;
+    while waiting.values().sum::<f64>() > NEGLIGIBLE {
+        for (bits, weight) in std::mem::take(&mut waiting) {
+            let reach = reaches.entry(bits).or_insert_with(|| {
+                let chance = (election.c / f64::from_bits(bits)).min(1.0);
+                let opening = machine.opening(election.members, chance);
+                success_first_round.get_or_insert(opening.elected);
+                reach_of(&opening, f64::from_bits(bits), estimate, election.seats)
+            });
+            rounds += weight * reach.rounds;
+            messages += weight * reach.messages;
+            for (bits, part) in &reach.next {
+                if weight * part > NEGLIGIBLE * 1e-3 {
+                    *waiting.entry(*bits).or_default() += weight * part;
+                }
+            }
+        }
+    }
+    Cost {
+        rounds,
+        messages,
+        success_first_round: success_first_round.unwrap_or(0.0),
+    }
+}
+
+fn reach_of(opening: &Opening, guess: f64, estimate: Estimate, seats: Seats) -> Reach {
+    let whole = opening.whole();
+    let mut next = BTreeMap::new();
+    let mut undershoot_at = |known: f64, probability: f64| {
+        let bits = estimate.next(known, seats).unwrap_or(0.0).to_bits();
+        *next.entry(bits).or_default() += probability;
+    };
+    undershoot_at(guess, opening.undershoot);
+    for overshoot in &opening.overshoots {
+        let known = guess.max(overshoot.count as f64);
+        undershoot_at(known, overshoot.probability * overshoot.after.undershoot);
+    }
+    // The same estimate again, as often as it takes.
+    let again = next.remove(&guess.to_bits()).unwrap_or(0.0);
+    let factor = 1.0 / (1.0 - again);
+    next.values_mut().for_each(|probability| *probability *= factor);
+    Reach {
+        rounds: whole.rounds * factor,
+        messages: whole.messages * factor,
+        next,
+    }
+}

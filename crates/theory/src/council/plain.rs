@@ -1,0 +1,132 @@
+//! Who drew out stays out, and after an undershoot all draw again: basic and Skip-Reset.
+//!
+//! Of `a` active hosts the centre hears `k`, so the next draw is with `c/k`. With `V(a)` for what is expected before they are
+//! counted, `B(k; a)` for the law of the count and `D(b; a, k)` for that of the next active hosts,
+//!
+//! ```text
+//! V(a) = sum over k > U of B(k; a) (one round + sum over b <= a of D(b; a, k) V(b)),  and an undershoot for k < L
+//! ```
+//!
+//! which has `V(a)` on both sides once, for `b = a`: it is solved for one `a` after the other.
+
+use super::draw::{Descend, Opening, Passage, Rules, Verdict, single_opening};
+
+pub(super) struct Plain {
+    rules: Rules,
+    /// `V`, from 0 on.
+    table: Vec<Passage>,
+}
+
+/// A round with the hosts that stay active after it, before it is known what follows.
+struct Step {
+    passage: Passage,
+    next: Vec<(u64, f64)>,
+}
+
+impl Plain {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            table: Vec::new(),
+        }
+    }
+
+    /// What follows if `active` hosts are so and `count` of them, more than `U`, were heard.
+    fn after(&mut self, active: u64, count: u64) -> Passage {
+        if self.rules.loss.reply == 0.0 {
+            return self.before_count(active);
+        }
+        let Step { mut passage, next } = self.counted(active, count);
+        let (below, same): (Vec<_>, Vec<_>) = next.iter().partition(|(number, _)| *number < active);
+        self.tabulate(below.iter().map(|(number, _)| *number).max());
+        for (number, weight) in below {
+            passage.add(weight, &self.table[number as usize]);
+        }
+        for (number, weight) in same {
+            passage.add(weight, &self.before_count(number));
+        }
+        passage
+    }
+
+    /// `V(active)`.
+    fn before_count(&mut self, active: u64) -> Passage {
+        if let Some(known) = self.tabulated(active) {
+            return known;
+        }
+        let step = self.uncounted(active);
+        let below = step.next.iter().map(|(number, _)| *number);
+        self.tabulate(below.filter(|number| *number < active).max());
+        self.solved(active, &step)
+    }
+
+    fn tabulated(&self, active: u64) -> Option<Passage> {
+        let index = usize::try_from(active).ok()?;
+        self.table.get(index).copied()
+    }
+
+    /// Fills the table up to `most`.
+    fn tabulate(&mut self, most: Option<u64>) {
+        let Some(most) = most else { return };
+        for active in self.table.len() as u64..=most {
+            let step = self.uncounted(active);
+            let passage = self.solved(active, &step);
+            self.table.push(passage);
+        }
+    }
+
+    /// `V(active)` from the table, which has what it needs.
+    fn solved(&self, active: u64, step: &Step) -> Passage {
+        let mut passage = step.passage;
+        let mut again = 0.0;
+        for (number, weight) in &step.next {
+            if *number == active {
+                again += weight;
+            } else {
+                passage.add(*weight, &self.table[*number as usize]);
+            }
+        }
+        passage.repeated(again)
+    }
+
+    fn uncounted(&self, active: u64) -> Step {
+        let mut step = Step {
+            passage: Passage::default(),
+            next: Vec::new(),
+        };
+        for (count, weight) in self.rules.hearing(active) {
+            match self.rules.verdict(count) {
+                Verdict::Undershoot => step.passage.add_undershoot(weight, count),
+                Verdict::Council => {}
+                Verdict::Overshoot => {
+                    let counted = self.counted(active, count);
+                    step.passage.add(weight, &counted.passage);
+                    let next = counted.next.into_iter();
+                    step.next
+                        .extend(next.map(|(number, part)| (number, weight * part)));
+                }
+            }
+        }
+        step
+    }
+
+    fn counted(&self, active: u64, count: u64) -> Step {
+        let chance = self.rules.chance(count);
+        Step {
+            passage: Passage {
+                rounds: 1.0,
+                messages: self.rules.replies(active, chance),
+                ..Passage::default()
+            },
+            next: self.rules.staying(active, chance),
+        }
+    }
+}
+
+impl Descend for Plain {
+    fn opening(&mut self, members: u64, chance: f64) -> Opening {
+        let rules = self.rules;
+        single_opening(&rules, members, chance, |active, count| {
+            self.after(active, count)
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! What the paper prints where it is wrong or only bounds, as it prints it.
+
+use super::draw::{Descend, Rules};
+use super::plain::Plain;
+use super::{Algorithm, Cost, Election, Knowledge, Loss, Seats};
+use crate::binomial::law;
+
+/// Equation (4) as printed: an undershoot with `m` replies is charged `m` messages, and not the `n` of the poll that
+/// follows it (claim C2).
+///
+/// # Panics
+/// If it is no election, see [`Election::cost`]; losses and estimates are not looked at.
+#[must_use]
+pub fn basic_messages(election: &Election) -> f64 {
+    let election = lossless(election);
+    election.check();
+    let chance = election.c / election.members as f64;
+    let mut machine = Plain::new(Rules::of(&election));
+    let whole = machine.opening(election.members, chance).whole();
+    (whole.messages + whole.last_replies) / (1.0 - whole.undershoot)
+}
+
+/// Equation (21), and the remark on lost feedback before it: as if `c` were `c (1 - q)`, and the number of hosts were
+/// overestimated by `1/(1 - p)` (claim C11). Exact for the first draw.
+///
+/// The messages are the replies sent, `1/(1 - q)` times those heard.
+///
+/// # Panics
+/// If it is no election, see [`Election::cost`].
+#[must_use]
+pub fn with_loss(election: &Election) -> Cost {
+    election.check();
+    let Loss { reply, multicast } = election.loss;
+    let knowledge = match election.knowledge {
+        Knowledge::Known if multicast > 0.0 => {
+            Knowledge::Taken(election.members as f64 / (1.0 - multicast))
+        }
+        Knowledge::Taken(members) => Knowledge::Taken(members / (1.0 - multicast)),
+        as_it_is @ (Knowledge::Known | Knowledge::Estimated(_)) => as_it_is,
+    };
+    let cost = Election {
+        c: election.c * (1.0 - reply),
+        loss: Loss::NONE,
+        knowledge,
+        ..*election
+    }
+    .cost();
+    Cost {
+        messages: cost.messages / (1.0 - reply),
+        ..cost
+    }
+}
+
+/// Equation (14): Chernoff's bound on the probability that a draw leaves more than `(1 + delta) c` hosts.
+#[must_use]
+pub fn chernoff_bound(c: f64, delta: f64) -> f64 {
+    ((delta - (1.0 + delta) * (1.0 + delta).ln()) * c).exp()
+}
+
+/// Inequality (16), solved for `T(n)`: the bound on the rounds of the history algorithm for one seat among very many hosts.
+/// The paper's example is `c = 1.1` and `delta = 5`.
+///
+/// It charges an undershoot what it charges small overshoots, `T((1 + delta) c)`, where in truth all has to be done again:
+/// see [`rounds_bound_corrected`] (claim C5).
+///
+/// # Panics
+/// Unless `c` is above 0 and below 2.
+#[must_use]
+pub fn rounds_bound(c: f64, delta: f64) -> f64 {
+    let beyond = chernoff_bound(c, delta);
+    (1.0 + (1.0 - beyond - c * (-c).exp()) * rounds_of_few(c, delta)) / (1.0 - beyond)
+}
+
+/// The same with an undershoot charged `T(n)`.
+///
+/// # Panics
+/// Unless `c` is above 0 and below 2.
+#[must_use]
+pub fn rounds_bound_corrected(c: f64, delta: f64) -> f64 {
+    let (beyond, nobody) = (chernoff_bound(c, delta), (-c).exp());
+    let few = (1.0 - beyond - nobody * (1.0 + c)) * rounds_of_few(c, delta);
+    (1.0 + few) / (1.0 - beyond - nobody)
+}
+
+/// `T((1 + delta) c)`, rounded down.
+fn rounds_of_few(c: f64, delta: f64) -> f64 {
+    let one = Seats { least: 1, most: 1 };
+    let few = ((1.0 + delta) * c) as u64;
+    let election = Election::new(one, few.max(1), Algorithm::History, c);
+    election.cost().rounds
+}
+
+/// The history algorithm with line 8 of Fig. 13 as printed (claim C5): the centre remembers its last count, whatever it is.
+/// So after two undershoots in a row it tells a number below `L`, and all hosts reply.
+///
+/// # Panics
+/// If it is no election, see [`Election::cost`]; losses and estimates are not looked at.
+#[must_use]
+pub fn literal_history(election: &Election) -> Cost {
+    let election = lossless(election);
+    election.check();
+    if election.members <= election.seats.most {
+        return election.cost();
+    }
+    let mut literal = Literal {
+        election,
+        table: Vec::new(),
+    };
+    let (all, elected) = literal.from(election.members);
+    let again = all.storm / (1.0 - all.storm);
+    let members = election.members as f64;
+    Cost {
+        rounds: all.rounds + again * (1.0 + all.rounds),
+        messages: all.messages + again * (members + all.messages),
+        success_first_round: elected,
+    }
+}
+
+/// From some number of active hosts to a council, or until all reply.
+#[derive(Clone, Copy, Default)]
+struct Course {
+    rounds: f64,
+    messages: f64,
+    storm: f64,
+}
+
+struct Literal {
+    election: Election,
+    table: Vec<Course>,
+}
+
+impl Literal {
+    /// From `active` hosts on, and the probability of a council in the next round.
+    fn from(&mut self, active: u64) -> (Course, f64) {
+        let seats = self.election.seats;
+        let next = law(active, self.election.c / active as f64);
+        let below = next.iter().map(|(number, _)| *number);
+        let most = below.filter(|number| *number < active).max().unwrap_or(0);
+        while self.table.len() as u64 <= most {
+            let active = self.table.len() as u64;
+            let course = if active <= seats.most {
+                Course::default()
+            } else {
+                self.from(active).0
+            };
+            self.table.push(course);
+        }
+        let share_of = |is_such: &dyn Fn(u64) -> bool| -> f64 {
+            let such = next.iter().filter(|(number, _)| is_such(*number));
+            such.map(|(_, weight)| weight).sum()
+        };
+        let undershoot = share_of(&|number| number < seats.least);
+        let mut course = Course {
+            rounds: 1.0,
+            messages: self.election.c,
+            storm: 0.0,
+        };
+        for (number, weight) in next
+            .iter()
+            .filter(|(number, _)| (seats.most + 1..active).contains(number))
+        {
+            let then = self.table[*number as usize];
+            course.rounds += weight * then.rounds;
+            course.messages += weight * then.messages;
+            course.storm += weight * then.storm;
+        }
+        // After a first undershoot the same draw comes again; after a second one all reply.
+        let twice = 1.0 + undershoot;
+        let factor = 1.0 / (1.0 - twice * share_of(&|number| number == active));
+        let course = Course {
+            rounds: factor * twice * course.rounds,
+            messages: factor * twice * course.messages,
+            storm: factor * (twice * course.storm + undershoot * undershoot),
+        };
+        (course, share_of(&|number| seats.contain(number)))
+    }
+}
+
+fn lossless(election: &Election) -> Election {
+    Election {
+        loss: Loss::NONE,
+        knowledge: Knowledge::Known,
+        ..*election
+    }
+}
