@@ -14,6 +14,10 @@ use hustings_theory::announce::{
 };
 use serde_json::Value;
 
+mod table;
+
+use table::{Said, assert_met, float, text};
+
 const TABLE: &str = include_str!("data/le.json");
 
 /// Closed forms of the table.
@@ -25,49 +29,28 @@ const KNOWN_TO: f64 = 1e-6;
 
 #[test]
 fn every_closed_form_of_the_table_is_met() {
-    assert_met(CLOSED_FORMS, |point| {
+    assert_met(TABLE, CLOSED_FORMS, |point| {
         if point["compare"] == "formula" {
-            return Some(float(point, "tolerance"));
+            return Some(said(point, float(point, "tolerance")));
         }
         let is_known = point["closed_form"] == true;
-        is_known.then(|| KNOWN_TO * float(point, "expected").abs())
+        is_known.then(|| said(point, KNOWN_TO * float(point, "expected").abs()))
     });
 }
 
 #[test]
 fn simulated_means_with_a_formula_are_met() {
-    assert_met(FURTHER_FORMULAS, |point| {
+    assert_met(TABLE, FURTHER_FORMULAS, |point| {
         let has_formula = point["kind"] == "mc" && theory(point).is_some();
-        has_formula.then(|| float(point, "tolerance"))
+        has_formula.then(|| said(point, float(point, "tolerance")))
     });
 }
 
-/// Holds theory to every point of the table for which there is a tolerance. There are `count`.
-#[track_caller]
-fn assert_met(count: usize, tolerance: impl Fn(&Value) -> Option<f64>) {
-    let table: Value = serde_json::from_str(TABLE).expect("the table is JSON");
-    let mut met = 0;
-    let mut missed = Vec::new();
-    for point in table["points"].as_array().expect("a list of points") {
-        let Some(tolerance) = tolerance(point) else {
-            continue;
-        };
-        let expected = float(point, "expected");
-        match theory(point) {
-            Some(got) if (got - expected).abs() <= tolerance => met += 1,
-            got => missed.push(format!(
-                "{}: {got:?}, not {expected} +- {tolerance}",
-                point["id"]
-            )),
-        }
+fn said(point: &Value, tolerance: f64) -> Said {
+    Said {
+        value: theory(point),
+        tolerance,
     }
-    assert!(
-        missed.is_empty(),
-        "{} missed\n{}",
-        missed.len(),
-        missed.join("\n")
-    );
-    assert_eq!(met, count);
 }
 
 /// The formula for a point of the table, if there is one.
@@ -198,18 +181,6 @@ fn algorithm(params: &Value) -> Algorithm {
         "AL" => Algorithm::Al,
         other => panic!("unknown algorithm {other}"),
     }
-}
-
-fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object[name]
-        .as_str()
-        .unwrap_or_else(|| panic!("no text {name} in {object}"))
-}
-
-fn float(object: &Value, name: &str) -> f64 {
-    object[name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("no number {name} in {object}"))
 }
 
 fn count(params: &Value, name: &str) -> u64 {

@@ -12,6 +12,10 @@ use hustings_theory::probabilistic::relay::{agreement, connected};
 use hustings_theory::probabilistic::success::{success_corrected, success_of_best_known};
 use serde_json::Value;
 
+mod table;
+
+use table::{Said, assert_met, float, points, text};
+
 const TABLE: &str = include_str!("data/ple.json");
 
 /// Closed forms of the table.
@@ -21,24 +25,31 @@ const SIMULATIONS: usize = 6;
 
 #[test]
 fn every_closed_form_of_the_table_is_met() {
-    assert_met(CLOSED_FORMS, |point| {
+    assert_met(TABLE, CLOSED_FORMS, |point| {
         let is_closed = point["compare"] == "formula";
-        is_closed.then(|| eight_digits(theory(point)))
+        is_closed.then(|| said(point, eight_digits(theory(point))))
     });
 }
 
 #[test]
 fn simulations_with_a_formula_are_met() {
-    assert_met(SIMULATIONS, |point| {
-        (point["compare"] == "simulation").then(|| theory(point))
+    assert_met(TABLE, SIMULATIONS, |point| {
+        (point["compare"] == "simulation").then(|| said(point, theory(point)))
     });
+}
+
+fn said(point: &Value, value: f64) -> Said {
+    Said {
+        value: Some(value),
+        tolerance: float(point, "tolerance"),
+    }
 }
 
 /// The bound for any choice function lies below what was simulated with a good one.
 #[test]
 fn the_corrected_success_is_below_the_simulated() {
     let mut seen = 0;
-    for point in points() {
+    for point in points(TABLE) {
         if point["metric"] == "strong" {
             let bound = success_corrected(&model(&point), float(&point["params"], "K_init"));
             let most = float(&point, "expected") + float(&point, "tolerance");
@@ -47,34 +58,6 @@ fn the_corrected_success_is_below_the_simulated() {
         }
     }
     assert_eq!(seen, 4);
-}
-
-/// Holds theory to every point of the table that `value` has something to say of. There are `count`.
-#[track_caller]
-fn assert_met(count: usize, value: impl Fn(&Value) -> Option<f64>) {
-    let mut met = 0;
-    let mut missed = Vec::new();
-    for point in points() {
-        let Some(got) = value(&point) else {
-            continue;
-        };
-        let (expected, tolerance) = (float(&point, "expected"), float(&point, "tolerance"));
-        if (got - expected).abs() <= tolerance {
-            met += 1;
-        } else {
-            missed.push(format!(
-                "{}: {got}, not {expected} +- {tolerance}",
-                point["id"]
-            ));
-        }
-    }
-    assert!(
-        missed.is_empty(),
-        "{} missed\n{}",
-        missed.len(),
-        missed.join("\n")
-    );
-    assert_eq!(met, count);
 }
 
 /// As the table rounds: some of its tolerances are finer than that.
@@ -118,24 +101,4 @@ fn model(point: &Value) -> Model {
         unicast_loss: number("p_u"),
         multicast_loss: number("p_m"),
     }
-}
-
-fn points() -> Vec<Value> {
-    let table: Value = serde_json::from_str(TABLE).expect("the table is JSON");
-    table["points"]
-        .as_array()
-        .expect("a list of points")
-        .clone()
-}
-
-fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object[name]
-        .as_str()
-        .unwrap_or_else(|| panic!("no text {name} in {object}"))
-}
-
-fn float(object: &Value, name: &str) -> f64 {
-    object[name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("no number {name} in {object}"))
 }
