@@ -10,6 +10,9 @@ use crate::frame::{Body, Frame, Sender};
 use crate::leadership::{Mode, Peer};
 use crate::membership::{Membership, MembershipEffect};
 
+/// Spreads numbers that are close to each other.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Group {
     /// Carries out what protocol and failure detector want done.
     pub(super) fn act(&mut self, now: Instant, out: &mut Outbox) {
@@ -96,12 +99,20 @@ impl Group {
         heard.or_else(|| self.membership.as_ref()?.address_of(id))
     }
 
+    /// Whether it is one of `few`, on average, of all members that it knows of, itself included. Each `occasion` draws
+    /// others.
+    pub(super) fn is_drawn(&self, few: u64, occasion: u64) -> bool {
+        let members = self.membership.iter().flat_map(Membership::addresses);
+        let lot = (self.me.id.0 ^ occasion).wrapping_mul(GOLDEN) >> 32;
+        lot % (members.count() as u64 + 1) < few
+    }
+
     /// Sends to everyone who can be reached.
     pub(super) fn broadcast(&mut self, now: Instant, body: &Body<'_>, out: &mut Outbox) {
         let members = self.membership.iter().flat_map(Membership::addresses);
         // Who has just come up may be known to nobody yet, but wants an answer.
         let newcomers = self.peers.reached_by_unicast(now);
-        let is_rare = !self.is_nominee();
+        let is_rare = !self.is_nominee() && !self.config.protocol.is_for_many();
         let routes = self.reach.routes(members.chain(newcomers), is_rare);
         let Some((first, others)) = routes.split_first() else {
             return;

@@ -36,9 +36,6 @@ const TOLD_WITHIN: Duration = Duration::from_millis(20);
 /// Who has heard nobody by multicast for so long, and knows no other way, says so.
 const LONELY_AFTER: Duration = Duration::from_secs(5);
 
-/// Spreads numbers that are close to each other.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// What a member does to find others.
 #[derive(Debug, Default)]
 pub(super) struct Finding {
@@ -128,9 +125,7 @@ impl Group {
         let known: BTreeSet<SocketAddr> = membership.addresses().collect();
         let unknown = |seed: &&SocketAddr| !known.contains(seed);
         let seeds: Vec<SocketAddr> = self.reach.seeds().iter().filter(unknown).copied().collect();
-        // One of all members, on average, each time.
-        let lot = (self.me.id.0 ^ self.finding.calls).wrapping_mul(GOLDEN) >> 32;
-        let is_its_turn = lot.is_multiple_of(known.len() as u64 + 1);
+        let is_its_turn = self.is_drawn(1, self.finding.calls);
         let needs_view = self.config.protocol.needs_view();
         let multicast = self.reach.multicast().filter(|_| needs_view && is_its_turn);
         let hello = Body::Hello { alone: false };

@@ -2,6 +2,7 @@
 
 mod handover;
 mod lists;
+mod words;
 mod patience;
 mod refusals;
 mod tenancy;
