@@ -101,7 +101,7 @@ pub struct Promised {
 }
 
 /// What an agent tells of itself on request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentStatus {
     /// The member's name.
     pub member: String,

@@ -19,7 +19,7 @@ use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
 use crate::sockets;
 pub use authority::{AuthorityConfig, QuorumConfig, StoreConfig, StoreKind};
-use presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS};
+use presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, VIEW_BOUNDS};
 
 /// Where groups meet on a LAN, unless told otherwise: an address of the organisation-local range.
 pub const MULTICAST: SocketAddr =
@@ -73,6 +73,11 @@ pub struct GroupConfig {
     pub campaigns: bool,
     /// How the leader is elected.
     pub protocol: ProtocolConfig,
+    /// How many others a member of a large group knows at most; none: all. For [`ProtocolConfig::Probabilistic`].
+    pub view: Option<u16>,
+    /// How likely the first round of an election is to succeed, from which K follows; none: K is what it is. Of the
+    /// same.
+    pub target: Option<f64>,
     /// Who grants tenure to whom the election names.
     pub authority: AuthorityConfig,
     /// Where multicasts go; none if the network has none.
@@ -270,6 +275,7 @@ impl AgentConfig {
                 source,
             };
             group.protocol.check().map_err(unfit)?;
+            group.check_view()?;
             self.check_authority(group)?;
             group.authority.check().map_err(unfit)?;
             if !group.campaigns && group.protocol.elects_all() {
@@ -337,6 +343,25 @@ impl AgentConfig {
     fn stays_on_this_host(&self, group: &GroupConfig) -> bool {
         let multicasts_stay = group.multicast.is_none() || self.interface.is_loopback();
         self.bind.ip().is_loopback() && multicasts_stay
+    }
+}
+
+impl GroupConfig {
+    /// Only where few take part need nobody know all.
+    fn check_view(&self) -> Result<(), Unfit> {
+        let group = || self.name.clone();
+        match (self.view, self.protocol) {
+            (None, _) => Ok(()),
+            (Some(view), ProtocolConfig::Probabilistic(_)) if VIEW_BOUNDS.contains(&view) => Ok(()),
+            (Some(view), ProtocolConfig::Probabilistic(_)) => Err(Unfit::View {
+                group: group(),
+                view,
+            }),
+            (Some(_), _) => Err(Unfit::CannotKnowFew {
+                group: group(),
+                protocol: self.protocol.name(),
+            }),
+        }
     }
 }
 
@@ -474,6 +499,26 @@ pub enum Unfit {
         group: String,
         /// By which protocol.
         protocol: &'static str,
+    },
+    /// It elects among all.
+    #[error("group `{group}`: view means nothing to protocol {protocol}: it is for probabilistic")]
+    CannotKnowFew {
+        /// Which group.
+        group: String,
+        /// By which protocol.
+        protocol: &'static str,
+    },
+    /// A group whose members know too few falls apart.
+    #[error(
+        "group `{group}`: view {view}: choose from {} to {}",
+        VIEW_BOUNDS.start(),
+        VIEW_BOUNDS.end()
+    )]
+    View {
+        /// Which group.
+        group: String,
+        /// How many others.
+        view: u16,
     },
     /// What it promised would be gone with its process.
     #[error(

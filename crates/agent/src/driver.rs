@@ -38,6 +38,17 @@ pub enum Effect {
     Save(Vec<u8>),
     /// Tell the user.
     Report(Outcome),
+    /// This one was heard from, or of: who knows only a few may know it from now on.
+    Meet(Candidate),
+}
+
+/// What a protocol may be told of its group while it runs. Most make nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// It has about so many members, this one included.
+    GroupSize(u64),
+    /// So many are to relay in the first round of an election.
+    FirstK(u32),
 }
 
 /// One member's seat in an election, whatever the protocol.
@@ -55,6 +66,8 @@ pub trait Seat: Send {
     fn view_changed(&mut self, now: Instant, change: ViewChange);
     /// The view is so, and nobody need be told: who follows a leader, and no longer does, is not gone.
     fn count(&mut self, change: ViewChange);
+    /// Tells the protocol something of its group.
+    fn advise(&mut self, now: Instant, advice: Advice);
     /// Time passed: timers that are due run out.
     fn pass(&mut self, now: Instant);
     /// When the next timer runs out.
@@ -69,6 +82,8 @@ pub trait Seat: Send {
 pub struct Driver<P: Protocol> {
     protocol: P,
     world: World<P>,
+    /// What the protocol makes of advice; none if it takes none.
+    heeds: Option<fn(Advice) -> P::Request>,
 }
 
 /// What the driver's side of [`Io`] needs.
@@ -110,6 +125,15 @@ where
                 effects: Vec::new(),
                 recorder,
             },
+            heeds: None,
+        }
+    }
+
+    /// Takes advice, as requests of its protocol.
+    pub fn heeding(self, heeds: fn(Advice) -> P::Request) -> Self {
+        Self {
+            heeds: Some(heeds),
+            ..self
         }
     }
 
@@ -121,6 +145,16 @@ where
     /// Asks something of the protocol.
     pub(crate) fn request(&mut self, now: Instant, request: P::Request) {
         self.step(now, Input::Request(request));
+    }
+
+    /// A message arrived, which somebody has read already.
+    pub(crate) fn hear(&mut self, now: Instant, from: MemberId, message: P::Message) {
+        self.step(now, Input::Message { from, message });
+    }
+
+    /// The protocol's state, to take from it what it holds for whoever runs it.
+    pub(crate) fn protocol_mut(&mut self) -> &mut P {
+        &mut self.protocol
     }
 
     /// The protocol's state.
@@ -176,6 +210,12 @@ where
             ViewChange::Joined(candidate) => self.world.view.insert(candidate),
             ViewChange::Left(id) => self.world.view.remove(id),
         };
+    }
+
+    fn advise(&mut self, now: Instant, advice: Advice) {
+        if let Some(heeds) = self.heeds {
+            self.request(now, heeds(advice));
+        }
     }
 
     fn pass(&mut self, now: Instant) {
@@ -276,6 +316,10 @@ where
     fn report(&mut self, outcome: Outcome) {
         self.record(|me| Line::outcome(self.now, me, outcome));
         self.effects.push(Effect::Report(outcome));
+    }
+
+    fn meet(&mut self, candidate: Candidate) {
+        self.effects.push(Effect::Meet(candidate));
     }
 }
 

@@ -4,12 +4,12 @@ use hustings_protocol::announce::{self, Announce, Criterion, Joining, MeritScale
 use hustings_protocol::bully::Bully;
 use hustings_protocol::chang_roberts::ChangRoberts;
 use hustings_protocol::modified_ring::ModifiedRing;
-use hustings_protocol::probabilistic::Probabilistic;
+use hustings_protocol::probabilistic::{Probabilistic, Request};
 use hustings_protocol::{Candidate, Duration, Merit};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::ProtocolConfig;
-use crate::driver::{Driver, Seat};
+use crate::driver::{Advice, Driver, Seat};
 use crate::record::Recorder;
 
 /// The seat of member `me`, which has lived `lives_before` times.
@@ -36,7 +36,11 @@ pub(crate) fn seat(
         }
         ProtocolConfig::Probabilistic(config) => {
             let member = Probabilistic::new();
-            Box::new(Driver::new(me, member, config, rng, recorder))
+            let driver = Driver::new(me, member, config, rng, recorder);
+            Box::new(driver.heeding(|advice| match advice {
+                Advice::GroupSize(size) => Request::GroupSize(size),
+                Advice::FirstK(k) => Request::FirstK(k),
+            }))
         }
     }
 }

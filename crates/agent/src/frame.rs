@@ -169,6 +169,28 @@ pub enum Body<'a> {
         /// Whom I have never heard.
         whom: MemberId,
     },
+    /// This member answers nobody: take it for gone, in this life. By itself: goodbye.
+    Dead {
+        /// Who.
+        of: MemberId,
+        /// In which life; zero if it was never heard.
+        life: u64,
+    },
+    /// I am here, whoever said otherwise; or I lead, and may be known to nobody.
+    Alive {
+        /// How I compare.
+        merit: Merit,
+    },
+    /// I get no answer from this member: do you?
+    Doubt {
+        /// From whom.
+        of: MemberId,
+    },
+    /// I have heard the one whom you asked about.
+    Vouch {
+        /// Whom.
+        of: MemberId,
+    },
 }
 
 impl<'a> Frame<'a> {

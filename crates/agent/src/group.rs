@@ -3,8 +3,11 @@
 //! Like the driver it is told the time and what arrived; what is to be sent it leaves in an outbox.
 
 mod acting;
+mod advice;
 mod finding;
 mod handover;
+mod hearing;
+mod lookout;
 mod muster;
 mod namesake;
 mod patience;
@@ -17,7 +20,6 @@ mod tests;
 
 use std::net::SocketAddr;
 
-use hustings_protocol::tenure::Fence;
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -26,30 +28,30 @@ use tokio::sync::watch;
 
 use crate::authority::occupancy::Occupancy;
 use crate::authority::{Authority, Cell};
-use crate::config::{AuthorityConfig, GroupConfig};
+use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig};
 use crate::counters::Counters;
 use crate::driver::Seat;
 use crate::election;
-use crate::frame::{Body, Frame, Sender};
+use crate::frame::Sender;
 use crate::identity::{Life, group_id, member_id};
 use crate::leadership::{Leadership, Peer};
-use crate::membership::Membership;
-use crate::peers::{Peers, Way};
+pub use crate::membership::CircleStatus;
+use crate::membership::{Circle, Membership};
+use crate::peers::Peers;
 use crate::reach::Reach;
 use crate::record::Recorder;
 use crate::replay::Replays;
-use crate::seal::{Key, Keyring, Rejected};
+use crate::seal::{Key, Keyring};
+use advice::Advised;
 use finding::Finding;
 pub(crate) use handover::Heir;
 use handover::{Handover, Sought};
+use lookout::Lookout;
 use muster::Muster;
 use survey::Survey;
 use suspicion::Suspicion;
 use tenancy::Tenancy;
 pub use tenancy::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
-
-/// How often whoever speaks in a life that is over is told so.
-const ANSWER_PAST_EVERY: Duration = Duration::from_millis(20);
 
 /// Where a sealed frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +85,9 @@ pub(crate) struct Group {
     seat: Box<dyn Seat>,
     recorder: Option<Recorder>,
     membership: Option<Membership>,
+    /// None where a failure detector looks after all.
+    lookout: Option<Lookout>,
+    advised: Advised,
     finding: Finding,
     peers: Peers,
     reach: Reach,
@@ -121,7 +126,7 @@ enum Standing {
 }
 
 /// What a member tells of itself on request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupStatus {
     /// Who leads.
     pub leadership: Leadership,
@@ -133,6 +138,12 @@ pub struct GroupStatus {
     pub reach: String,
     /// The members that this one has heard of, itself not included.
     pub peers: Vec<Peer>,
+    /// How many are to relay in the first round of an election that it calls; none where none do.
+    #[serde(default)]
+    pub k: Option<u32>,
+    /// What it knows of a group that nobody knows whole.
+    #[serde(default)]
+    pub circle: Option<CircleStatus>,
     /// Who else goes by this member's name, if anybody does.
     pub namesake: Option<SocketAddr>,
     /// What it has counted.
@@ -165,6 +176,13 @@ impl Group {
         let reach = Reach::new(config.multicast, !config.join.is_empty());
         let tenancy = Tenancy::new(authority, occupancy);
         let unknown = Leadership::unknown(&config.name, member, tenancy.mode(), now);
+        let lookout = match config.protocol {
+            ProtocolConfig::Probabilistic(protocol) if config.view.is_some() => {
+                let rng = chance(Life(!life.0), me.id);
+                Some(Lookout::new(&protocol, rng))
+            }
+            _ => None,
+        };
         Self {
             id: group_id(&config.name),
             member: member.to_owned(),
@@ -179,6 +197,8 @@ impl Group {
             seat,
             recorder,
             membership: None,
+            lookout,
+            advised: Advised::default(),
             finding: Finding::default(),
             peers: Peers::default(),
             reach,
@@ -233,6 +253,8 @@ impl Group {
                 .iter()
                 .map(|(id, _)| self.peers.describe(id))
                 .collect(),
+            k: self.first_k(),
+            circle: self.circle().map(Circle::status),
             namesake: self.namesake(),
             counters: self.counters,
         }
@@ -292,138 +314,6 @@ fn chance(life: Life, id: MemberId) -> Xoshiro256PlusPlus {
 
 // What happens to a member.
 impl Group {
-    /// A frame arrived that opens with this group's key. Returns whether it was let in.
-    pub(crate) fn hear(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        way: Way,
-        frame: &Frame<'_>,
-        out: &mut Outbox,
-    ) -> bool {
-        let sender = &frame.sender;
-        if sender.id == self.me.id {
-            self.hear_namesake(now, from, frame, out);
-            return false;
-        }
-        if !matches!(self.standing, Standing::Partaking) {
-            return false;
-        }
-        let address = SocketAddr::new(from.ip(), sender.port);
-        let is_new = self.replays.admit(sender.id, sender.life(), frame.number);
-        // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
-        // can repeat what a member said.
-        let is_copy = !is_new && self.is_at(sender, address);
-        if is_new || is_copy {
-            self.note_way(now, from, way, frame, is_new, out);
-        }
-        if is_copy && frame.to_all {
-            self.counters.copies += 1;
-            return false;
-        }
-        if !is_new {
-            self.counters.reject(Rejected::Replayed);
-            self.answer_past(now, sender, address, out);
-            return false;
-        }
-        self.counters.heard += 1;
-        match frame.body {
-            Body::Election { protocol, .. } if protocol != self.config.protocol.tag() => {
-                self.hear_other_protocol(sender, address);
-            }
-            Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
-            Body::Tenure {
-                to,
-                voters,
-                message,
-            } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
-            // For another one, who is looked for.
-            Body::Tenure { voters, .. } => _ = self.shares_voters(sender, voters),
-            Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
-            Body::Freed => self.on_freed(now, out),
-            Body::HandsOver { to, within_ns } => self.on_hands_over(now, to, Duration(within_ns)),
-            Body::Holds {
-                fence,
-                lasts_ns,
-                voters,
-            } => {
-                if self.shares_voters(sender, voters) {
-                    self.on_holds(now, sender.id, fence, Duration(lasts_ns));
-                    self.note_heir(now, sender.id, Fence(fence), out);
-                } else if lasts_ns > 0 {
-                    self.note_other_holder(now, sender);
-                }
-            }
-            Body::Membership(bytes) => self.hear_membership(now, address, bytes, out),
-            Body::Hello { alone } => {
-                self.on_hello(now, sender, address, alone, out);
-                self.tell_newcomer(address, out);
-            }
-            Body::Muster { within_ns } => {
-                self.on_muster(now, sender.id, frame.number, Duration(within_ns));
-            }
-            Body::GiveWay => self.on_give_way(now, sender.id),
-            Body::Follow { merit, call } => self.on_follow(sender.id, merit, call),
-            Body::Obituary { .. } => {} // the loop sees to it
-            Body::Knock => self.on_knock(address, frame.number, out),
-            Body::Seek { whom } => self.on_seek(sender.id, whom, frame.number, out),
-            Body::Here { knock } => self.on_here(sender.id, knock),
-            Body::Up => self.tell_newcomer(address, out),
-            Body::Outlived { life } => self.on_outlived(Life(life)),
-            Body::Namesake { .. } => {} // not of our name
-        }
-        self.act(now, out);
-        true
-    }
-
-    /// Somebody speaks in a life that is over: a replay, or a member whose calendar was set back before it came up
-    /// again. It is told, now and then.
-    fn answer_past(
-        &mut self,
-        now: Instant,
-        sender: &Sender<'_>,
-        address: SocketAddr,
-        out: &mut Outbox,
-    ) {
-        let is_time = |at: Instant| now - at >= ANSWER_PAST_EVERY;
-        if let Some(later) = self.replays.outlived(sender.id, sender.life())
-            && self.answered_past.is_none_or(is_time)
-        {
-            self.answered_past = Some(now);
-            self.send(Route::To(address), &Body::Outlived { life: later.0 }, out);
-        }
-    }
-
-    /// The others have heard this member in a later life than it is in: it begins one after that.
-    fn on_outlived(&mut self, later: Life) {
-        if later >= self.life {
-            tracing::warn!(
-                "group `{}`: others have heard this member in a later life: was the calendar set back? Going on after that one",
-                self.config.name
-            );
-            self.begin_life_after(later);
-        }
-    }
-
-    /// Members that run different protocols cannot elect anybody together.
-    fn hear_other_protocol(&mut self, sender: &Sender<'_>, address: SocketAddr) {
-        self.counters.other_protocol += 1;
-        if self.counters.other_protocol.is_power_of_two() {
-            tracing::warn!(
-                "group `{}`: `{}` at {address} runs another protocol than {}: neither understands the other; give all members the same",
-                self.config.name,
-                sender.name,
-                self.config.protocol.name()
-            );
-        }
-    }
-
-    /// Whether a member is known to be at `address` in this life.
-    fn is_at(&self, sender: &Sender<'_>, address: SocketAddr) -> bool {
-        let known = self.peers.get(sender.id);
-        known.is_some_and(|peer| peer.address == address && peer.life == sender.life())
-    }
-
     /// Time passed.
     pub(crate) fn pass(&mut self, now: Instant, out: &mut Outbox) {
         if !matches!(self.standing, Standing::Partaking) {
@@ -438,6 +328,7 @@ impl Group {
         }
         self.pass_muster(now, out);
         self.pass_suspicion(now, out);
+        self.pass_lookout(now, out);
         self.pass_tenure(now, out);
         self.pass_handover(now, out);
         self.pass_sought(now, out);
@@ -457,6 +348,7 @@ impl Group {
                     membership,
                     self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),
+                    self.lookout.as_ref().and_then(Lookout::due),
                     self.tenancy.due(),
                     self.handover.as_ref().and_then(Handover::due),
                     self.sought.iter().map(Sought::due).min(),
@@ -502,13 +394,18 @@ impl Group {
 
     /// Takes a new seat in the election, among those who are there.
     fn sit_down(&mut self, now: Instant) {
-        let lives_before = self.life.incarnations_before();
-        let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
-        self.seat = seat(&self.config, self.me, rng, lives_before, recorder);
+        self.take_seat();
         for candidate in self.membership.iter().flat_map(Membership::candidates) {
             self.seat.view_changed(now, ViewChange::Joined(candidate));
         }
+        self.advise_anew(now);
         self.seat.start(now);
+    }
+
+    fn take_seat(&mut self) {
+        let lives_before = self.life.incarnations_before();
+        let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
+        self.seat = seat(&self.config, self.me, rng, lives_before, recorder);
     }
 
     /// Gives up leadership and takes no part for `span`. Where it can, it follows whoever leads. What it holds goes to
@@ -532,13 +429,17 @@ impl Group {
         }
         self.resign_tenure(now, out);
         self.seat.leave(now);
+        self.say_goodbye(now, out);
         if self.config.protocol.needs_view()
             && let Some(membership) = &mut self.membership
         {
-            membership.leave();
+            membership.leave(now);
         }
         self.act(now, out);
         self.abstains_until = Some(now + span);
+        if self.circle().is_some() {
+            self.publish(now, None, out); // until it is back it hears of no election
+        }
         let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
         if let Some(seat) = election::onlooker(self.config.protocol, rng, recorder) {
             self.seat = seat;
@@ -557,8 +458,9 @@ impl Group {
     pub(crate) fn leave(&mut self, now: Instant, out: &mut Outbox) {
         if matches!(self.standing, Standing::Partaking) {
             self.seat.leave(now);
+            self.say_goodbye(now, out);
             if let Some(membership) = &mut self.membership {
-                membership.leave();
+                membership.leave(now);
             }
             self.act(now, out);
             self.resign_tenure(now, out);

@@ -98,6 +98,11 @@ impl Reach {
         }
     }
 
+    /// Whether some may not be reached by multicast.
+    pub(crate) fn may_miss_some(&self) -> bool {
+        !matches!(self.way, Chosen::Multicast(_))
+    }
+
     /// A word to all came this way, for the first time. Returns whether multicasts seem to arrive no longer: then
     /// what was known of them is past.
     pub(crate) fn note_first(&mut self, way: Way) -> bool {

@@ -1,5 +1,6 @@
 //! Frames heard before.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use hustings_protocol::MemberId;
@@ -28,26 +29,47 @@ struct Heard {
     recent: u128,
 }
 
+/// Whether a frame was heard before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Novelty {
+    /// It was not.
+    New,
+    /// It was.
+    Heard,
+    /// Too many later ones have been heard to tell.
+    TooOld,
+    /// It is of a life that is over.
+    Outlived,
+}
+
 impl Replays {
-    /// Takes note of a frame. Returns whether it is new.
+    /// Takes note of a frame. Returns whether it is new, as far as can be told.
     pub fn admit(&mut self, sender: MemberId, life: Life, number: u64) -> bool {
+        self.note(sender, life, number) == Novelty::New
+    }
+
+    /// Takes note of a frame. Returns what is known of it.
+    pub fn note(&mut self, sender: MemberId, life: Life, number: u64) -> Novelty {
         let fresh = Heard {
             life,
             latest: number,
             recent: 1,
         };
         if let Some(heard) = self.senders.get_mut(&sender) {
-            if life > heard.life {
-                *heard = fresh;
-                return true;
-            }
-            return life == heard.life && heard.admit(number);
+            return match life.cmp(&heard.life) {
+                Ordering::Greater => {
+                    *heard = fresh;
+                    Novelty::New
+                }
+                Ordering::Equal => heard.note(number),
+                Ordering::Less => Novelty::Outlived,
+            };
         }
         if self.senders.len() >= MOST_SENDERS {
             self.senders.pop_first();
         }
         self.senders.insert(sender, fresh);
-        true
+        Novelty::New
     }
 }
 
@@ -60,7 +82,7 @@ impl Replays {
 }
 
 impl Heard {
-    fn admit(&mut self, number: u64) -> bool {
+    fn note(&mut self, number: u64) -> Novelty {
         if number > self.latest {
             let ahead = number - self.latest;
             self.recent = match ahead < WINDOW {
@@ -68,19 +90,23 @@ impl Heard {
                 false => 1,
             };
             self.latest = number;
-            return true;
+            return Novelty::New;
         }
         let behind = self.latest - number;
-        if behind >= WINDOW || self.recent >> behind & 1 == 1 {
-            return false;
+        if behind >= WINDOW {
+            return Novelty::TooOld;
+        }
+        if self.recent >> behind & 1 == 1 {
+            return Novelty::Heard;
         }
         self.recent |= 1 << behind;
-        true
+        Novelty::New
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Novelty::{Heard, New, Outlived, TooOld};
     use super::{Replays, WINDOW};
     use crate::identity::Life;
     use hustings_protocol::MemberId;
@@ -97,6 +123,9 @@ mod tests {
         assert!(!admit(6, 1_000), "of an earlier life");
         assert!(admit(8, 1), "of a new one");
         assert!(!admit(7, 1_001), "the old one is over");
+        let known = [(8, 1), (8, 300), (8, 300 - WINDOW), (8, 299), (7, 1)];
+        let known = known.map(|(life, number)| replays.note(MemberId(1), Life(life), number));
+        assert_eq!(known, [Heard, New, TooOld, New, Outlived]);
         let outlived = |life| replays.outlived(MemberId(1), Life(life));
         assert_eq!(
             (outlived(7), outlived(8), outlived(9)),

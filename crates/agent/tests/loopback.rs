@@ -13,6 +13,7 @@ use hustings_protocol::{Duration, bully, chang_roberts, modified_ring};
 use support::{Members, announce, member_of, status_when};
 
 use hustings_agent::ProtocolConfig;
+use hustings_agent::config::MULTICAST;
 use hustings_agent::frame::{Body, Frame, Sender};
 use hustings_agent::identity::{Life, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
@@ -80,6 +81,34 @@ async fn a_probabilistic_election_goes_on_without_its_leader() {
         let leader = members.agree().await;
         members.vanish(leader).await;
         assert_ne!(members.agree().await, leader, "{group}");
+    }
+}
+
+/// Each knows eight of the others, and what is said to all goes by multicast, or from each to a few.
+#[tokio::test]
+async fn members_that_know_few_of_many_count_themselves_and_elect_one_leader_after_the_other() {
+    const MEMBERS: usize = 24;
+    const VIEW: u16 = 8;
+    for multicast in [Some(MULTICAST), None] {
+        let group = format!("few-of-many-{}", multicast.is_some());
+        let bound = Duration::from_millis(5);
+        let protocol = ProtocolConfig::probabilistic_field(&group, bound, 7).knowing_few();
+        let mut members = Members::start_many(MEMBERS, protocol, &group, (VIEW, multicast)).await;
+        let first = members.agree().await;
+        for circle in members.circles().await {
+            assert!(circle.known <= usize::from(VIEW), "{group}: {circle:?}");
+            let size = circle.size.unwrap() as f64;
+            let error = (size / MEMBERS as f64 - 1.0).abs();
+            assert!(error < 0.2, "{group}: {circle:?}");
+        }
+        members.vanish(first).await;
+        let second = members.agree().await;
+        members.stop(second).await;
+        let third = members.agree().await;
+        assert!(
+            first != second && second != third && first != third,
+            "{group}"
+        );
     }
 }
 

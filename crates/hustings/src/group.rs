@@ -50,6 +50,8 @@ impl Joining {
             key: None,
             priority: 0,
             protocol: ProtocolConfig::announce_field(ANNOUNCE),
+            view: None,
+            target: None,
             authority: AuthorityConfig::Nobody,
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             join: Vec::new(),

@@ -347,10 +347,10 @@ impl Loop {
 
 // Lifelines.
 impl Loop {
-    /// Holds a lifeline to each group's leader.
+    /// Holds a lifeline to each group's leader, where it is one of those who do.
     fn tend_lifelines(&mut self) {
         for (number, group) in self.groups.iter().enumerate() {
-            let leader = group.leader_elsewhere();
+            let leader = group.lifeline_to();
             let lifeline = self.lifelines.get(&number).filter(|it| !it.has_ended());
             if leader == lifeline.map(|it| (it.leader, it.address)) {
                 continue;

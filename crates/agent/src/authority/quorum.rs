@@ -232,7 +232,7 @@ impl Quorum {
                 return Some(Act::Refused(refused));
             }
             (_, Effect::Report(_)) => {} // what it holds is shown below
-            (_, Effect::Multicast { .. }) => {} // tenure has none
+            (_, Effect::Multicast { .. } | Effect::Meet(_)) => {} // tenure has none
         }
         None
     }

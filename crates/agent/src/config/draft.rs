@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use hustings_protocol::announce::{self, Criterion, Joining, Listen, Takeover};
 use hustings_protocol::{Duration, Merit};
 
-use super::presets::{ANNOUNCE, BOUND, HOP, PATIENCE, RELAYING, TTL, announce_family};
+use super::presets::{
+    ANNOUNCE, BOUND, HOP, PATIENCE, RELAYING, TARGET, TTL, VIEW_BOUNDS, announce_family,
+};
 use super::values::{ListenFor, OrOff, ProtocolName};
 use super::{
     AgentConfig, AuthorityConfig, GroupConfig, HTTP, PORT, ProtocolConfig, QuorumConfig,
@@ -102,6 +104,10 @@ pub struct GroupDraft {
     pub bound: Maybe<Duration>,
     /// [`hustings_protocol::probabilistic::Strategy::first`]
     pub k: Maybe<u64>,
+    /// [`GroupConfig::view`]
+    pub view: Maybe<u64>,
+    /// [`GroupConfig::target`]
+    pub target: Maybe<f64>,
     /// [`super::QuorumConfig::voters`]
     pub voters: Maybe<Vec<String>>,
     /// Of [`StoreKind::Etcd`]: its endpoints.
@@ -166,6 +172,8 @@ impl GroupDraft {
             patience: None,
             bound: None,
             k: None,
+            view: None,
+            target: None,
             voters: None,
             etcd: None,
             etcd_user: None,
@@ -250,6 +258,8 @@ impl Draft {
             merit: Merit(value(&group.priority).unwrap_or(0)),
             campaigns: value(&group.campaign).unwrap_or(true),
             protocol: group.protocol().map_err(complain)?,
+            view: group.view().map_err(complain)?,
+            target: group.target().map_err(complain)?,
             authority: self.authority(group).map_err(complain)?,
             multicast: value(&group.multicast)
                 .unwrap_or(OrOff::On(default_multicast(any)))
@@ -330,9 +340,11 @@ impl Draft {
             | Unfit::Protocol { group, .. }
             | Unfit::VoterWithoutState { group, .. }
             | Unfit::CannotListen { group, .. }
+            | Unfit::CannotKnowFew { group, .. }
             | Unfit::NotBuilt { group, .. }
             | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
             Unfit::Voters { group, .. } => named(group).and_then(|group| place(&group.voters)),
+            Unfit::View { group, .. } => named(group).and_then(|group| place(&group.view)),
             Unfit::SameTraceTwice { groups, .. } => {
                 named(&groups[1]).and_then(|group| place(&group.trace))
             }
@@ -409,12 +421,48 @@ impl GroupDraft {
             ProtocolName::ModifiedRing => Ok(ProtocolConfig::modified_ring_field(
                 patience.unwrap_or(PATIENCE),
             )),
-            ProtocolName::Probabilistic => Ok(ProtocolConfig::probabilistic_field(
-                &self.name.value,
-                value(&self.bound).unwrap_or(HOP),
-                value(&self.k).map_or(RELAYING, |k| u32::try_from(k).unwrap_or(u32::MAX)),
-            )),
+            ProtocolName::Probabilistic => {
+                let k = value(&self.k).map_or(RELAYING, |k| u32::try_from(k).unwrap_or(u32::MAX));
+                let bound = value(&self.bound).unwrap_or(HOP);
+                let whole = ProtocolConfig::probabilistic_field(&self.name.value, bound, k);
+                Ok(match self.view {
+                    Some(_) => whole.knowing_few(),
+                    None => whole,
+                })
+            }
         }
+    }
+
+    /// K is what was written, or follows from the target.
+    fn target(&self) -> Result<Option<f64>, Misfit> {
+        match (&self.k, &self.target, &self.view) {
+            (Some(k), Some(target), _) => Err(Misfit {
+                place: target.place,
+                what: format!(
+                    "target {} beside k {}: one follows from the other; choose one of them",
+                    target.value, k.value
+                ),
+            }),
+            (None, Some(target), _) => Ok(Some(target.value)),
+            (None, None, Some(_)) => Ok(Some(TARGET)),
+            (Some(_), None, _) | (None, None, None) => Ok(None),
+        }
+    }
+
+    fn view(&self) -> Result<Option<u16>, Misfit> {
+        let Some(Written { value, place }) = &self.view else {
+            return Ok(None);
+        };
+        let view = u16::try_from(*value).ok();
+        let view = view.filter(|view| VIEW_BOUNDS.contains(view));
+        view.map(Some).ok_or_else(|| {
+            let (least, most) = (VIEW_BOUNDS.start(), VIEW_BOUNDS.end());
+            let what = format!("view {value}: choose from {least} to {most}");
+            Misfit {
+                place: *place,
+                what,
+            }
+        })
     }
 
     /// Fields that mean nothing to the protocol would be ignored: whoever wrote them expects otherwise.
@@ -428,7 +476,11 @@ impl GroupDraft {
             ("takeover", place(&self.takeover)),
         ];
         let bound = [("bound", place(&self.bound))];
-        let k = [("k", place(&self.k))];
+        let few = [
+            ("k", place(&self.k)),
+            ("view", place(&self.view)),
+            ("target", place(&self.target)),
+        ];
         let patience = [("patience", place(&self.patience))];
         let priority = [("priority", place(&self.priority))];
         let (strangers, reason): (Vec<_>, _) = match protocol {
@@ -436,7 +488,9 @@ impl GroupDraft {
                 Some(_) => (patience.to_vec(), "its time-outs follow from bound and k"),
                 None => (families.to_vec(), FOR_THE_FAMILY),
             },
-            _ if place(&self.k).is_some() => (k.to_vec(), "it is for probabilistic"),
+            _ if few.iter().any(|(_, place)| place.is_some()) => {
+                (few.to_vec(), "it is for probabilistic")
+            }
             ProtocolName::Announce | ProtocolName::Suppress => (bound.to_vec(), FOR_BOUND),
             ProtocolName::Earliest if place(&self.bound).is_some() => (bound.to_vec(), FOR_BOUND),
             ProtocolName::Earliest => (priority.to_vec(), "who wakes up first leads"),

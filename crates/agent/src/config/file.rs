@@ -151,6 +151,10 @@ fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraf
         patience: table.text("patience", values::wait)?,
         bound: table.text("bound", values::wait)?,
         k: table.whole("k")?,
+        view: table.whole("view")?,
+        target: table.number("target", "more than 0 and less than 1", |it| {
+            it > 0.0 && it < 1.0
+        })?,
         voters: table.texts("voters", values::voter)?,
         etcd: table.texts("etcd", values::endpoint)?,
         etcd_user: table.text("etcd-user", values::login)?,

@@ -1,5 +1,7 @@
 //! Protocols as an agent runs them unless told otherwise: every number here, with its reason.
 
+use std::ops::RangeInclusive;
+
 use hustings_protocol::announce::{Config, Criterion, Joining, Listen, Takeover};
 use hustings_protocol::{Duration, bully, chang_roberts, modified_ring, probabilistic};
 
@@ -39,6 +41,15 @@ pub const HOP: Duration = Duration::from_millis(5);
 
 /// K: how many members of a probabilistic election are expected to relay at first, as in its source.
 pub const RELAYING: u32 = 7;
+
+/// How likely the first round of an election is to succeed in a group that nobody knows whole. One in a thousand takes
+/// another round.
+pub const TARGET: f64 = 0.999;
+
+/// Of how many others a member of a large group knows. A group whose members know d others at random falls apart with a
+/// probability of about N e^-d: with 8, which bear little, one of 100 members in 30; with 30, one of a million in 10^7.
+/// Whoever is gone is forgotten after twice as many seconds, so that more than some hundred know too many dead.
+pub const VIEW_BOUNDS: RangeInclusive<u16> = 8..=1_000;
 
 /// How long tenure is granted at a time. It is renewed three times as often, by one small datagram to each voter and
 /// back; when a host is lost, nobody leads for so long.
@@ -113,6 +124,29 @@ impl Bounds {
     }
 }
 
+/// In messages from one to another: what it takes until all have heard what is said to all where each that hears it passes it
+/// on to six. That reaches a million in nine, if a tenth is lost.
+const RUMOUR_SPREAD: u64 = 10;
+
+/// Of what members that relay wait for a message: they find each other by what is said to all, twice over, which must be
+/// possible in the 10 messages' time of the smallest usual K.
+const RUMOUR_HOPS: u64 = 3;
+
+/// A probabilistic election where what is said to all goes from each to a few others.
+pub(crate) fn by_rumour(config: probabilistic::Config) -> probabilistic::Config {
+    let spread = config.hop * RUMOUR_SPREAD;
+    let slower = probabilistic::Config::field(config.key, config.hop * RUMOUR_HOPS, spread);
+    probabilistic::Config {
+        size: config.size,
+        strategy: config.strategy,
+        recall: config.recall,
+        introduction: config.introduction,
+        reply: config.reply,
+        check: config.check, // one question to one member
+        ..slower
+    }
+}
+
 /// See [`ProtocolConfig::announce_field`].
 pub(super) fn announce_family(announce: Duration) -> Config {
     Config {
@@ -165,6 +199,18 @@ impl ProtocolConfig {
             ..config.strategy
         };
         Self::Probabilistic(probabilistic::Config { strategy, ..config })
+    }
+
+    /// The same where members know a few of many: those who relay then find each other by multicast alone.
+    #[must_use]
+    pub fn knowing_few(self) -> Self {
+        match self {
+            Self::Probabilistic(config) => Self::Probabilistic(probabilistic::Config {
+                introduction: probabilistic::Introduction::Multicast,
+                ..config
+            }),
+            other => other,
+        }
     }
 
     /// What its name on the command line is: the announce family has three.

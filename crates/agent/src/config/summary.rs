@@ -51,8 +51,12 @@ impl GroupConfig {
             true => format!("priority {}", self.merit.0),
             false => "never leads".to_owned(),
         };
+        let view = self.view;
+        let view = view.map_or_else(String::new, |view| format!(", knowing {view} of many"));
+        let target = self.target;
+        let target = target.map_or_else(String::new, |target| format!(", target {target}"));
         format!(
-            "group {}: {}, {merit}; {}; {keys}; {ways}{trace}",
+            "group {}: {}{view}{target}, {merit}; {}; {keys}; {ways}{trace}",
             self.name,
             self.protocol.sentence(),
             self.authority.sentence(),

@@ -2,36 +2,28 @@
 
 use std::net::SocketAddr;
 
-use hustings_protocol::{Instant, MemberId, Outcome, ViewChange};
+use hustings_protocol::{Candidate, Instant, MemberId, Outcome, ViewChange};
 
+use super::finding::GOLDEN;
 use super::{Group, Outbox, Route};
 use crate::driver::Effect;
 use crate::frame::{Body, Frame, Sender};
 use crate::leadership::{Mode, Peer};
 use crate::membership::{Membership, MembershipEffect};
 
-/// Spreads numbers that are close to each other.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
 impl Group {
     /// Carries out what protocol and failure detector want done.
     pub(super) fn act(&mut self, now: Instant, out: &mut Outbox) {
         loop {
             let seat = self.seat.take_effects();
-            let membership = match &mut self.membership {
-                Some(membership) => membership.take_effects(now),
-                None => Vec::new(),
-            };
-            if seat.is_empty() && membership.is_empty() {
+            if !self.act_on_membership(now, out) && seat.is_empty() {
                 break;
-            }
-            for effect in membership {
-                self.carry_out_membership(now, effect, out);
             }
             for effect in seat {
                 self.carry_out(now, effect, out);
             }
         }
+        self.advise(now);
         self.give_way(now, out);
         self.look_around(now);
     }
@@ -66,6 +58,7 @@ impl Group {
             Effect::Save(_) => {}
             Effect::Report(Outcome::Nominee(nominee)) => {
                 self.publish(now, Some(nominee.id), out);
+                self.keep_in_view(nominee);
             }
             Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => {
                 self.publish(now, None, out);
@@ -76,7 +69,34 @@ impl Group {
                 | Outcome::TenureLost { .. }
                 | Outcome::TenureRefused(_),
             ) => {} // elections have none
+            Effect::Meet(candidate) => self.meet(now, candidate),
         }
+    }
+
+    /// The protocol has heard somebody that should be in view. Whom all name is kept there by each for itself, or all
+    /// views would be alike.
+    fn meet(&mut self, now: Instant, candidate: Candidate) {
+        let id = candidate.id;
+        let Some(Membership::Partial(circle)) = &mut self.membership else {
+            return;
+        };
+        if let Some(peer) = self.peers.get(id).filter(|_| self.nominee != Some(id)) {
+            let sender = Sender::new(&peer.name, id, peer.life, peer.address.port());
+            circle.meet(now, candidate, &sender, peer.address);
+        }
+    }
+
+    /// Carries out what was found out about members. Returns whether there was anything.
+    fn act_on_membership(&mut self, now: Instant, out: &mut Outbox) -> bool {
+        let effects = match &mut self.membership {
+            Some(membership) => membership.take_effects(now),
+            None => Vec::new(),
+        };
+        let is_any = !effects.is_empty();
+        for effect in effects {
+            self.carry_out_membership(now, effect, out);
+        }
+        is_any
     }
 
     fn carry_out_membership(&mut self, now: Instant, effect: MembershipEffect, out: &mut Outbox) {
@@ -91,6 +111,13 @@ impl Group {
                 self.seat.view_changed(now, ViewChange::Joined(candidate));
             }
             MembershipEffect::Down(id) => self.seat.view_changed(now, ViewChange::Left(id)),
+            MembershipEffect::Met(candidate) => self.seat.count(ViewChange::Joined(candidate)),
+            MembershipEffect::Forgotten(id) => self.forget(id),
+            MembershipEffect::Heard {
+                origin,
+                host,
+                content,
+            } => self.hear_rumour(now, origin, host, &content, out),
         }
     }
 
@@ -109,16 +136,40 @@ impl Group {
 
     /// Sends to everyone who can be reached.
     pub(super) fn broadcast(&mut self, now: Instant, body: &Body<'_>, out: &mut Outbox) {
+        if self.circle().is_some_and(|it| !it.is_alone()) {
+            self.broadcast_to_many(now, body, out);
+            return;
+        }
         let members = self.membership.iter().flat_map(Membership::addresses);
         // Who has just come up may be known to nobody yet, but wants an answer.
         let newcomers = self.peers.reached_by_unicast(now);
         let is_rare = !self.is_nominee() && !self.config.protocol.is_for_many();
         let routes = self.reach.routes(members.chain(newcomers), is_rare);
-        let Some((first, others)) = routes.split_first() else {
-            return;
-        };
-        // The same frame by all ways: whoever gets it twice takes it once.
-        if let Some(frame) = self.seal(body, true) {
+        self.frame(body, true);
+        self.dispatch(&routes, out);
+    }
+
+    /// Sends to everyone where nobody knows all: by multicast, and from each to a few others where some may be missed by
+    /// it.
+    fn broadcast_to_many(&mut self, now: Instant, body: &Body<'_>, out: &mut Outbox) {
+        self.frame(body, true);
+        if self.reach.may_miss_some() {
+            let content = self.content.clone();
+            if let Some(circle) = self.circle_mut() {
+                circle.say_to_all(now, content);
+            }
+        }
+        if let Some(multicast) = self.reach.multicast() {
+            self.dispatch(&[Route::Multicast(multicast)], out);
+        }
+        self.act_on_membership(now, out);
+    }
+
+    /// Sends what was framed last by all of these: the same frame, so that whoever gets it twice takes it once.
+    fn dispatch(&mut self, routes: &[Route], out: &mut Outbox) {
+        if let Some((first, others)) = routes.split_first()
+            && let Some(frame) = self.seal()
+        {
             self.counters.sent += routes.len() as u64;
             out.extend(others.iter().map(|route| (self.id, *route, frame.clone())));
             out.push((self.id, *first, frame));
@@ -127,13 +178,12 @@ impl Group {
 
     /// Sends to one member alone.
     pub(crate) fn send(&mut self, route: Route, body: &Body<'_>, out: &mut Outbox) {
-        if let Some(frame) = self.seal(body, false) {
-            self.counters.sent += 1;
-            out.push((self.id, route, frame));
-        }
+        self.frame(body, false);
+        self.dispatch(&[route], out);
     }
 
-    pub(super) fn seal(&mut self, body: &Body<'_>, to_all: bool) -> Option<Vec<u8>> {
+    /// Writes a frame, under the next number.
+    pub(super) fn frame(&mut self, body: &Body<'_>, to_all: bool) {
         let frame = Frame {
             group: self.id,
             sender: Sender::new(&self.member, self.me.id, self.life, self.port).born_in(self.born),
@@ -143,6 +193,10 @@ impl Group {
         };
         frame.encode(&mut self.content);
         self.number += 1;
+    }
+
+    /// Seals the frame that was written last.
+    pub(super) fn seal(&mut self) -> Option<Vec<u8>> {
         let mut sealed = Vec::new();
         match self.keyring.seal(&self.content, &mut sealed) {
             Ok(()) => Some(sealed),
@@ -159,7 +213,7 @@ impl Group {
         if nominee == self.nominee {
             return;
         }
-        let was_named = self.is_nominee();
+        let (was_named, before) = (self.is_nominee(), self.nominee);
         self.nominee = nominee;
         self.nominee_at = nominee.and_then(|id| self.describe(id).address);
         if let Some(nominee) = nominee {
@@ -170,6 +224,7 @@ impl Group {
         if self.is_nominee() != was_named {
             self.nominate(now, self.is_nominee(), out);
         }
+        self.look_out_anew(now, before, out);
     }
 
     /// Tells the user who leads, if that is news.

@@ -14,8 +14,9 @@ use std::net::SocketAddr;
 use hustings_protocol::{Duration, Instant};
 
 use super::{Group, Outbox, Route};
+use crate::config::{ProtocolConfig, presets};
 use crate::frame::{Body, Frame, Sender};
-use crate::membership::Membership;
+use crate::membership::{Circle, Membership};
 use crate::peers::Way;
 use crate::reach::Verdict;
 use crate::seal::Rejected;
@@ -35,6 +36,9 @@ const TOLD_WITHIN: Duration = Duration::from_millis(20);
 
 /// Who has heard nobody by multicast for so long, and knows no other way, says so.
 const LONELY_AFTER: Duration = Duration::from_secs(5);
+
+/// Spreads numbers that are close to each other.
+pub(super) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What a member does to find others.
 #[derive(Debug, Default)]
@@ -67,9 +71,23 @@ impl Group {
         self.reach.give_up_multicast();
     }
 
+    /// Where what is said to all may have to go from each to a few others, all wait for so long as that takes.
+    fn allow_for_rumours(&mut self) {
+        if let Some(lookout) = &mut self.lookout
+            && self.reach.may_miss_some()
+            && let ProtocolConfig::Probabilistic(protocol) = self.config.protocol
+        {
+            let slower = presets::by_rumour(protocol);
+            lookout.set_spread(slower.spread);
+            self.config.protocol = ProtocolConfig::Probabilistic(slower);
+            self.take_seat();
+        }
+    }
+
     /// Comes up.
     pub(crate) fn start(&mut self, now: Instant, out: &mut Outbox) {
         let was_told_of_others = !self.config.join.is_empty();
+        self.allow_for_rumours();
         if self.config.protocol.needs_view() || was_told_of_others || !self.reach.has_multicast() {
             self.begin_membership(now, out);
         } else {
@@ -99,8 +117,16 @@ impl Group {
         if self.membership.is_some() {
             return;
         }
-        let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
-        let membership = Membership::new(&sender, self.me.merit);
+        let membership = match (self.config.view, &self.lookout) {
+            (Some(view), Some(lookout)) => {
+                let circle = Circle::new(now, self.me, self.life, view, lookout.bound());
+                Membership::partial(circle)
+            }
+            _ => {
+                let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
+                Membership::whole(&sender, self.me.merit)
+            }
+        };
         self.membership = Some(membership);
         self.finding.call_at = Some(now + CALL_EVERY);
         self.hello(now, out);
@@ -122,14 +148,20 @@ impl Group {
         let Some(membership) = &self.membership else {
             return;
         };
-        let known: BTreeSet<SocketAddr> = membership.addresses().collect();
+        let known: BTreeSet<SocketAddr> = membership.addresses().into_iter().collect();
         let unknown = |seed: &&SocketAddr| !known.contains(seed);
         let seeds: Vec<SocketAddr> = self.reach.seeds().iter().filter(unknown).copied().collect();
-        let is_its_turn = self.is_drawn(1, self.finding.calls);
+        // One of all members, on average, each time.
+        let lot = (self.me.id.0 ^ self.finding.calls).wrapping_mul(GOLDEN) >> 32;
+        let circle = membership.circle();
+        let members = circle.map_or(known.len() as u64 + 1, Circle::size_or_view);
+        let is_its_turn = lot.is_multiple_of(members);
         let needs_view = self.config.protocol.needs_view();
         let multicast = self.reach.multicast().filter(|_| needs_view && is_its_turn);
         let hello = Body::Hello { alone: false };
-        let routes = seeds.into_iter().map(Route::To);
+        // Who knows a few of many knows some of those that it was told of, in good order.
+        let knows_enough = circle.is_some() && !membership.is_alone() && !is_its_turn;
+        let routes = seeds.into_iter().filter(|_| !knows_enough).map(Route::To);
         for route in routes.chain(multicast.map(Route::Multicast)) {
             self.send(route, &hello, out);
         }
@@ -158,7 +190,10 @@ impl Group {
             self.call(now, out);
         }
         if self.finding.partakes_at.take_if(is_due).is_some() {
-            self.seat.start(now);
+            match self.may_elect() {
+                true => self.seat.start(now),
+                false => self.finding.partakes_at = Some(now + ANSWERED_WITHIN),
+            }
         }
         if self.finding.lonely_at.take_if(is_due).is_some() && self.peers.iter().next().is_none() {
             // Members that only follow are silent, so it may be that all is well.
@@ -206,8 +241,7 @@ impl Group {
     pub(super) fn on_hello(
         &mut self,
         now: Instant,
-        sender: &Sender<'_>,
-        address: SocketAddr,
+        (sender, address, way): (&Sender<'_>, SocketAddr, Way),
         alone: bool,
         out: &mut Outbox,
     ) {
@@ -215,20 +249,21 @@ impl Group {
         if let Some(membership) = &mut self.membership
             && (alone || !membership.knows(sender))
         {
-            membership.greet(sender, address);
+            membership.greet(sender, address, way);
         }
     }
 
     pub(super) fn hear_membership(
         &mut self,
         now: Instant,
+        sender: &Sender<'_>,
         from: SocketAddr,
         bytes: &[u8],
         out: &mut Outbox,
     ) {
         self.begin_membership(now, out);
         if let Some(membership) = &mut self.membership
-            && membership.hear(now, from, bytes).is_err()
+            && membership.hear(now, sender, from, bytes).is_err()
         {
             self.counters.reject(Rejected::Malformed);
         }

@@ -81,13 +81,17 @@ impl Group {
         }
     }
 
-    /// Does without the leader, and tells the others, who make certain for themselves. All that follow it see its death
-    /// at once: in a large group only a few of them tell.
+    /// Does without the leader, and tells the others. They make certain for themselves, unless they are too many. All
+    /// that hold a connection to it see its death at once: where those are many, only a few of them tell.
     fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
-        if self.is_drawn(TELLERS, id.0 ^ self.number) {
-            self.broadcast(now, &Body::Obituary { of: id }, out);
+        if self.circle().is_some() {
+            self.declare_dead(now, id, out);
+        } else {
+            if self.is_drawn(TELLERS, id.0 ^ self.number) {
+                self.broadcast(now, &Body::Obituary { of: id }, out);
+            }
+            self.seat.view_changed(now, ViewChange::Left(id));
         }
-        self.seat.view_changed(now, ViewChange::Left(id));
         self.act(now, out);
     }
 }

@@ -532,7 +532,8 @@ impl Group {
                 voters: list,
                 message: &message,
             };
-            let frame = self.seal(&body, false)?;
+            self.frame(&body, false);
+            let frame = self.seal()?;
             self.number = LAST_NUMBER;
             Some((address, frame))
         });

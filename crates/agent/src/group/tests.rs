@@ -2,10 +2,11 @@
 
 mod handover;
 mod lists;
-mod words;
+mod many;
 mod patience;
 mod refusals;
 mod tenancy;
+mod words;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -106,6 +107,8 @@ impl Field {
             merit: Merit(merit),
             campaigns: true,
             protocol,
+            view: None,
+            target: None,
             authority: AuthorityConfig::Nobody,
             multicast: Some(MULTICAST),
             join: others.iter().map(|&it| address(it).to_string()).collect(),

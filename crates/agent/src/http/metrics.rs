@@ -44,6 +44,7 @@ impl Collector for Scrape {
         sheet.agent(status)?;
         sheet.leadership()?;
         sheet.tenure(status)?;
+        sheet.many()?;
         sheet.frames()
     }
 }
@@ -128,6 +129,31 @@ impl Sheet<'_, '_> {
             "tenure_refusals",
             "Attempts of this member at tenure that failed.",
             |group| group.counters.tenure_refusals,
+        )
+    }
+
+    /// What a member knows of a group that nobody knows whole.
+    fn many(&mut self) -> fmt::Result {
+        self.gauge(
+            "relaying",
+            "How many are to relay in the first round of a probabilistic election: K.",
+            |group| group.k,
+        )?;
+        self.gauge(
+            "known_members",
+            "How many others this member knows of a group that nobody knows whole.",
+            |group| Some(group.circle.as_ref()?.known),
+        )?;
+        self.gauge(
+            "group_size",
+            "How many members such a group has, by the last count; none before one is over.",
+            |group| group.circle.as_ref()?.size,
+        )?;
+        self.gauge_in(
+            Some(&Unit::Ratios),
+            "message_loss",
+            "What part of the messages between two members of it is lost; none before enough have been counted.",
+            |group| group.circle.as_ref()?.loss,
         )
     }
 

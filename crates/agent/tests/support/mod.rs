@@ -6,14 +6,16 @@ use std::time::Duration as StdDuration;
 use hustings_agent::config::{
     AgentConfig, AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig,
 };
+use hustings_agent::group::CircleStatus;
 use hustings_agent::seal::Key;
 use hustings_agent::{Agent, AgentStatus, Leadership};
 use hustings_protocol::announce::{self, Takeover};
 use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;
 
-/// Far longer than anything here takes: past it a test has failed.
-const PATIENCE: StdDuration = StdDuration::from_secs(20);
+/// Far longer than anything here takes: past it a test has failed. A group that nobody knows whole is counted before it
+/// elects anybody, which takes up to 20 s.
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
 /// How often to look.
 const POLL: StdDuration = StdDuration::from_millis(2);
@@ -59,6 +61,38 @@ impl Members {
             members.come(index, &[first]).await;
         }
         members
+    }
+
+    /// Starts `count` members of which each is to know `view` others: found by multicast, or by the address of the first.
+    pub(crate) async fn start_many(
+        count: usize,
+        protocol: ProtocolConfig,
+        group: &str,
+        (view, multicast): (u16, Option<SocketAddr>),
+    ) -> Self {
+        let mut template = template(protocol, group, multicast);
+        template.groups[0].view = Some(view);
+        let mut members = Self::none(template);
+        members.come(0, &[]).await;
+        let first = members.agents[0].as_ref().unwrap().handle().address();
+        let join = match multicast {
+            Some(_) => vec![],
+            None => vec![first],
+        };
+        for index in 1..count {
+            members.come(index, &join).await;
+        }
+        members
+    }
+
+    /// What each that is there knows of a group that nobody knows whole.
+    pub(crate) async fn circles(&self) -> Vec<CircleStatus> {
+        let mut circles = Vec::new();
+        for agent in self.agents.iter().flatten() {
+            let status = agent.handle().status().await.unwrap();
+            circles.push(status.groups[0].circle.clone().unwrap());
+        }
+        circles
     }
 
     fn none(template: AgentConfig) -> Self {
@@ -194,6 +228,8 @@ fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>
             merit: Merit(0),
             campaigns: true,
             protocol,
+            view: None,
+            target: None,
             authority: AuthorityConfig::Nobody,
             multicast,
             join: Vec::new(),

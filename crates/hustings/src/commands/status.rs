@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use hustings_agent::group::{REACHED_WITHIN, TenureStatus};
+use hustings_agent::group::{CircleStatus, REACHED_WITHIN, TenureStatus};
 use hustings_agent::{AgentStatus, GroupStatus, clock};
 
 use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
@@ -75,6 +75,9 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         counters.heard,
         counters.rejected(),
     );
+    if let Some(circle) = &group.circle {
+        text += &circle_in_words(circle, group.k);
+    }
     if let Some(tenure) = &group.tenure {
         text += &tenure_in_words(tenure, shares_clock);
     }
@@ -85,6 +88,22 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         );
     }
     text
+}
+
+/// What this member knows of a group that nobody knows whole.
+fn circle_in_words(circle: &CircleStatus, k: Option<u32>) -> String {
+    let size = circle.size.map_or_else(
+        || "not counted yet".to_owned(),
+        |size| format!("about {size}"),
+    );
+    let loss = circle.loss.map_or_else(String::new, |loss| {
+        format!(", {:.0} % of messages lost", loss * 100.0)
+    });
+    let k = k.map_or_else(String::new, |k| format!(", K {k}"));
+    format!(
+        "  members   {size}, of whom this one knows {} of at most {}{loss}{k}\n",
+        circle.known, circle.view
+    )
 }
 
 /// Who grants tenure, who holds it, and what came of this member's own attempts.

@@ -67,10 +67,15 @@ pub(crate) struct Overrides {
           value_parser = agent_values::multicast)]
     multicast: Option<OrOff<SocketAddr>>,
 
-    /// How the leader is elected: announce, suppress, earliest, bully, chang-roberts or modified-ring.
-    /// Default: suppress
+    /// How the leader is elected: announce, suppress, earliest, bully, chang-roberts, modified-ring or
+    /// probabilistic. Default: suppress
     #[arg(long, value_name = "PROTOCOL", env = "HUSTINGS_PROTOCOL")]
     protocol: Option<ProtocolName>,
+
+    /// Of probabilistic: how many others a member knows at most, at random, 8 to 1000, for groups that nobody can
+    /// know whole. Default: all
+    #[arg(long, value_name = "N", env = "HUSTINGS_VIEW", value_parser = values::whole(0..=i64::MAX as u64))]
+    view: Option<u64>,
 
     /// The greatest leads. Default: 0
     #[arg(long, value_name = "N", env = "HUSTINGS_PRIORITY", allow_negative_numbers = true,
@@ -183,6 +188,7 @@ impl Overrides {
             lay("--key", &keys, &mut group.keys);
             lay("--priority", &self.priority, &mut group.priority);
             lay("--protocol", &self.protocol, &mut group.protocol);
+            lay("--view", &self.view, &mut group.view);
             lay("--announce", &self.announce, &mut group.announce);
             lay("--listen", &self.listen, &mut group.listen);
             lay("--multicast", &self.multicast, &mut group.multicast);

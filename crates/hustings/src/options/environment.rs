@@ -8,7 +8,7 @@ use hustings_agent::config::values::nearest;
 const PREFIX: &str = "HUSTINGS_";
 
 /// Every variable, and the option that it stands for.
-const VARIABLES: [(&str, &str); 22] = [
+const VARIABLES: [(&str, &str); 23] = [
     ("HUSTINGS_CONFIG", "--config"),
     ("HUSTINGS_GROUP", "--group"),
     ("HUSTINGS_NAME", "--name"),
@@ -19,6 +19,7 @@ const VARIABLES: [(&str, &str); 22] = [
     ("HUSTINGS_JOIN", "--join"),
     ("HUSTINGS_MULTICAST", "--multicast"),
     ("HUSTINGS_PROTOCOL", "--protocol"),
+    ("HUSTINGS_VIEW", "--view"),
     ("HUSTINGS_PRIORITY", "--priority"),
     ("HUSTINGS_VOTERS", "--voters"),
     ("HUSTINGS_ETCD", "--etcd"),

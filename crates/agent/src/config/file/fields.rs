@@ -48,6 +48,8 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("patience", "5ms, or 1s", "\"1s\""),
     field("bound", "100ms, or 5ms", "\"100ms\""),
     field("k", "7", "7"),
+    field("view", "all", "30"),
+    field("target", "0.999 with view", "0.999"),
     field("voters", "none", "[\"alpha\", \"beta\", \"gamma\"]"),
     field("etcd", "none", "[\"http://10.0.0.9:2379\"]"),
     field("etcd-user", "none", "\"hustings:secret\""),

@@ -393,6 +393,22 @@ fn values_that_do_not_go_together_are_refused() {
             "k means nothing to protocol suppress: it is for probabilistic",
         ),
         (
+            "view = 30",
+            "view means nothing to protocol suppress: it is for probabilistic",
+        ),
+        (
+            "view = 7\nprotocol = \"probabilistic\"",
+            "view 7: choose from 8 to 1000",
+        ),
+        (
+            "target = 0.9\nprotocol = \"bully\"",
+            "target means nothing to protocol bully: it is for probabilistic",
+        ),
+        (
+            "target = 0.9\nk = 5\nprotocol = \"probabilistic\"",
+            "target 0.9 beside k 5: one follows from the other; choose one of them",
+        ),
+        (
             "patience = \"1s\"\nprotocol = \"probabilistic\"",
             "patience means nothing to protocol probabilistic: its time-outs follow from bound and k",
         ),
@@ -481,6 +497,21 @@ fn a_missing_file_is_told() {
 }
 
 #[test]
+fn k_follows_from_a_target_where_members_know_few_unless_it_is_written() {
+    for (lines, view, target) in [
+        ("", None, None),
+        ("target = 0.9", None, Some(0.9)),
+        ("view = 30", Some(30), Some(0.999)),
+        ("view = 30\nk = 9", Some(30), None),
+    ] {
+        let lines = format!("protocol = \"probabilistic\"\n{lines}");
+        let config = settle(&group(&lines)).unwrap();
+        let group = &config.groups[0];
+        assert_eq!((group.view, group.target), (view, target), "{lines}");
+    }
+}
+
+#[test]
 fn the_example_is_accepted_and_shows_every_field() {
     settle(EXAMPLE).unwrap();
     let (agent, group) = EXAMPLE.split_once("\n[[group]]\n").unwrap();
@@ -520,9 +551,9 @@ fn is_default(line: &str) -> bool {
     let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
     fields.any(|field| {
         let mut defaults = field.default.split(", or ");
-        // `bound` and `k` are of other protocols than the default one, `ttl` of an authority.
+        // `bound`, `k` and such are of other protocols than the default one, `ttl` of an authority.
         field.name == name
-            && !["bound", "k", "ttl", "era"].contains(&name)
+            && !["bound", "k", "view", "target", "ttl", "era"].contains(&name)
             && defaults.any(|default| default == value)
     })
 }

@@ -106,6 +106,8 @@ impl Field {
             merit: Merit(merit),
             campaigns: true,
             protocol: announcing(takeover),
+            view: None,
+            target: None,
             authority: AuthorityConfig::Quorum(quorum),
             multicast: Some(MULTICAST),
             join: Vec::new(),

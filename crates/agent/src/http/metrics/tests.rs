@@ -8,7 +8,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use super::text;
 use crate::AgentStatus;
 use crate::counters::Counters;
-use crate::group::{GroupStatus, TenureStatus, VoterStatus};
+use crate::group::{CircleStatus, GroupStatus, TenureStatus, VoterStatus};
 use crate::leadership::{Leadership, Mode, Peer};
 
 /// No member of ours is called so, but others choose their names themselves.
@@ -37,6 +37,8 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         protocol: "suppress".to_owned(),
         reach: "multicast".to_owned(),
         peers: Vec::new(),
+        k: None,
+        circle: None,
         namesake: None,
         counters: Counters::default(),
     }
@@ -203,6 +205,28 @@ fn what_is_not_known_has_no_sample() {
     }
     let infos = samples.keys().filter(|(name, _)| name.ends_with("_info"));
     assert_eq!(infos.count(), 1, "the agent's own: {samples:#?}");
+}
+
+#[test]
+fn what_is_known_of_a_group_that_nobody_knows_whole_is_shown() {
+    let mut many = newcomer("many", Mode::Advisory);
+    many.k = Some(12);
+    many.circle = Some(CircleStatus {
+        view: 30,
+        known: 29,
+        size: Some(300),
+        loss: Some(0.125),
+    });
+    let samples = read(&text(status(vec![many, newcomer("few", Mode::Advisory)])).unwrap());
+    for (name, value) in [
+        ("relaying", "12"),
+        ("known_members", "29"),
+        ("group_size", "300"),
+        ("message_loss_ratios", "0.125"),
+    ] {
+        check(&samples, name, &[("group", "many")], Some(value));
+        check(&samples, name, &[("group", "few")], None);
+    }
 }
 
 #[test]

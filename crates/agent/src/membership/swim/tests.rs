@@ -7,7 +7,7 @@ use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{MOST_BYTES, Membership, MembershipEffect};
+use super::{MOST_BYTES, MembershipEffect, Swim};
 use crate::frame::Sender;
 use crate::identity::{Life, member_id};
 
@@ -32,7 +32,7 @@ struct Datagram {
 struct Seat {
     name: String,
     life: Life,
-    membership: Membership,
+    membership: Swim,
     is_silent: bool,
     hello_at: Instant,
     /// Whom it sees.
@@ -74,7 +74,7 @@ impl Wire {
             let name = format!("m{index}");
             let life = Life(1 + seed);
             let sender = Sender::new(&name, member_id(&name), life, 7400);
-            let membership = Membership::new(&sender, merit(index));
+            let membership = Swim::new(&sender, merit(index));
             wire.members.push(Seat {
                 name,
                 life,
@@ -115,6 +115,7 @@ impl Wire {
                     assert!(seat.up.remove(&id), "down before it was up");
                     seat.downs += 1;
                 }
+                other => panic!("a failure detector does not do this: {other:?}"),
             }
         }
     }
@@ -198,7 +199,7 @@ impl Wire {
     fn restart(&mut self, index: usize) {
         let seat = &mut self.members[index];
         seat.life = Life(seat.life.0 + 1);
-        seat.membership = Membership::new(&seat.sender(), merit(index));
+        seat.membership = Swim::new(&seat.sender(), merit(index));
         seat.up.clear();
         seat.downs = 0;
         seat.is_silent = false;
@@ -365,14 +366,14 @@ fn what_is_on_a_host_s_loopback_is_found_at_that_host() {
     let at = Instant::START;
     let names = ["a", "b", "c"];
     let senders = names.map(|name| Sender::new(name, member_id(name), Life(1), 7400));
-    let [mut a, mut b, mut c] = senders.map(|sender| Membership::new(&sender, Merit(1)));
+    let [mut a, mut b, mut c] = senders.map(|sender| Swim::new(&sender, Merit(1)));
     let loopback = SocketAddr::from(([127, 0, 0, 1], 7400));
     let host = SocketAddr::from(([10, 0, 0, 9], 7400));
-    let messages = |member: &mut Membership| {
+    let messages = |member: &mut Swim| {
         let effects = member.take_effects(at);
         let bytes = effects.into_iter().filter_map(|effect| match effect {
             MembershipEffect::Send { bytes, .. } => Some(bytes),
-            MembershipEffect::Up(_) | MembershipEffect::Down(_) => None,
+            _ => None,
         });
         bytes.collect::<Vec<_>>()
     };

@@ -4,7 +4,7 @@
 //! So it leaves the address blank, and whoever hears it fills in where it heard it; from there on the
 //! address goes with the news of it.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 
 use foca::{Header, Identity, Member, Message};
 use hustings_protocol::{Candidate, MemberId, Merit};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frame::{MOST_NAME_BYTES, Sender};
 use crate::identity::member_id;
+use crate::membership::place::{localize, widen};
 use crate::seal::Rejected;
 
 /// A member in one of its lives. Two are the same if identity, life and return are.
@@ -115,7 +116,7 @@ pub(super) fn fill_in_addresses(
         Message::PingReq { target: it, .. }
         | Message::IndirectPing { origin: it, .. }
         | Message::IndirectAck { target: it, .. }
-        | Message::ForwardedAck { origin: it, .. } => localize(it, ip),
+        | Message::ForwardedAck { origin: it, .. } => localize(&mut it.ip, ip),
         Message::Ping(_)
         | Message::Ack(_)
         | Message::Announce
@@ -137,7 +138,7 @@ pub(super) fn fill_in_addresses(
             if !presence.is_fit() {
                 return Err(Rejected::Malformed);
             }
-            localize(&mut presence, ip);
+            localize(&mut presence.ip, ip);
             let member = Member::new(presence, member.incarnation(), member.state());
             put(&member, &mut filled);
             members = others;
@@ -147,19 +148,6 @@ pub(super) fn fill_in_addresses(
     match rest.is_empty() {
         true => Ok((header.src.id, filled)),
         false => Err(Rejected::Malformed),
-    }
-}
-
-fn localize(presence: &mut Presence, host: Ipv6Addr) {
-    if presence.ip.to_canonical().is_loopback() {
-        presence.ip = host;
-    }
-}
-
-fn widen(ip: IpAddr) -> Ipv6Addr {
-    match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-        IpAddr::V6(ip) => ip,
     }
 }
 

@@ -1,0 +1,214 @@
+//! What a member hears: from others themselves, and what others pass on.
+
+use std::net::{IpAddr, SocketAddr};
+
+use hustings_protocol::tenure::Fence;
+use hustings_protocol::{Duration, Instant, MemberId};
+
+use super::{Group, Outbox, Route, Standing};
+use crate::frame::{Body, Frame, Sender};
+use crate::identity::Life;
+use crate::peers::Way;
+use crate::replay::Novelty;
+use crate::seal::Rejected;
+
+/// How often whoever speaks in a life that is over is told so.
+const ANSWER_PAST_EVERY: Duration = Duration::from_millis(20);
+
+impl Group {
+    /// A frame arrived that opens with this group's key. Returns whether it was let in.
+    pub(crate) fn hear(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        way: Way,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) -> bool {
+        let sender = &frame.sender;
+        if sender.id == self.me.id {
+            self.hear_namesake(now, from, frame, out);
+            return false;
+        }
+        if !matches!(self.standing, Standing::Partaking) {
+            return false;
+        }
+        let address = SocketAddr::new(from.ip(), sender.port);
+        if self.hear_the_dead(sender, address, out) {
+            return false;
+        }
+        let is_new = self.replays.admit(sender.id, sender.life(), frame.number);
+        // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
+        // can repeat what a member said.
+        let is_copy = !is_new && self.is_at(sender, address);
+        if is_new || is_copy {
+            self.note_way(now, from, way, frame, is_new, out);
+        }
+        if is_copy && frame.to_all {
+            self.counters.copies += 1;
+            return false;
+        }
+        if !is_new {
+            self.counters.reject(Rejected::Replayed);
+            self.answer_past(now, sender, address, out);
+            return false;
+        }
+        self.counters.heard += 1;
+        self.note_sign_of_life(now, sender.id, address, out);
+        self.take_in(now, address, way, frame, out);
+        self.act(now, out);
+        true
+    }
+
+    /// A member said something that was not heard before.
+    fn take_in(
+        &mut self,
+        now: Instant,
+        address: SocketAddr,
+        way: Way,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) {
+        let sender = &frame.sender;
+        match frame.body {
+            Body::Election { protocol, .. } if protocol != self.config.protocol.tag() => {
+                self.hear_other_protocol(sender, address);
+            }
+            Body::Election { .. } if !self.may_elect() => {} // it asks, once it may
+            Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
+            Body::Tenure {
+                to,
+                voters,
+                message,
+            } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
+            // For another one, who is looked for.
+            Body::Tenure { voters, .. } => _ = self.shares_voters(sender, voters),
+            Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
+            Body::Freed => self.on_freed(now, out),
+            Body::HandsOver { to, within_ns } => self.on_hands_over(now, to, Duration(within_ns)),
+            Body::Holds {
+                fence,
+                lasts_ns,
+                voters,
+            } => {
+                if self.shares_voters(sender, voters) {
+                    self.on_holds(now, sender.id, fence, Duration(lasts_ns));
+                    self.note_heir(now, sender.id, Fence(fence), out);
+                } else if lasts_ns > 0 {
+                    self.note_other_holder(now, sender);
+                }
+            }
+            Body::Membership(bytes) => self.hear_membership(now, sender, address, bytes, out),
+            Body::Hello { alone } => {
+                self.on_hello(now, (sender, address, way), alone, out);
+                self.tell_newcomer(address, out);
+            }
+            Body::Muster { within_ns } => {
+                self.on_muster(now, sender.id, frame.number, Duration(within_ns));
+            }
+            Body::GiveWay => self.on_give_way(now, sender.id),
+            Body::Follow { merit, call } => self.on_follow(sender.id, merit, call),
+            Body::Obituary { .. } => {} // the loop sees to it
+            Body::Knock => self.on_knock(address, frame.number, out),
+            Body::Seek { whom } => self.on_seek(sender.id, whom, frame.number, out),
+            Body::Here { knock } => self.on_here(sender.id, knock),
+            Body::Up => self.tell_newcomer(address, out),
+            Body::Outlived { life } => self.on_outlived(Life(life)),
+            Body::Namesake { .. } => {} // not of our name
+            Body::Dead { of, life } => self.on_dead(now, sender, of, Life(life), out),
+            Body::Alive { merit } => self.on_alive(now, sender, address, merit),
+            Body::Doubt { of } => self.on_doubt(now, address, of, out),
+            Body::Vouch { of } => self.on_vouch(now, of),
+        }
+    }
+
+    /// Somebody speaks in a life that is over: a replay, or a member whose calendar was set back before it came up
+    /// again. It is told, now and then.
+    fn answer_past(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        out: &mut Outbox,
+    ) {
+        let is_time = |at: Instant| now - at >= ANSWER_PAST_EVERY;
+        if let Some(later) = self.replays.outlived(sender.id, sender.life())
+            && self.answered_past.is_none_or(is_time)
+        {
+            self.answered_past = Some(now);
+            self.send(Route::To(address), &Body::Outlived { life: later.0 }, out);
+        }
+    }
+
+    /// The others have heard this member in a later life than it is in: it begins one after that.
+    fn on_outlived(&mut self, later: Life) {
+        if later >= self.life {
+            tracing::warn!(
+                "group `{}`: others have heard this member in a later life: was the calendar set back? Going on after that one",
+                self.config.name
+            );
+            self.begin_life_after(later);
+        }
+    }
+
+    /// Members that run different protocols cannot elect anybody together.
+    fn hear_other_protocol(&mut self, sender: &Sender<'_>, address: SocketAddr) {
+        self.counters.other_protocol += 1;
+        if self.counters.other_protocol.is_power_of_two() {
+            tracing::warn!(
+                "group `{}`: `{}` at {address} runs another protocol than {}: neither understands the other; give all members the same",
+                self.config.name,
+                sender.name,
+                self.config.protocol.name()
+            );
+        }
+    }
+
+    /// Whether a member is known to be at `address` in this life.
+    fn is_at(&self, sender: &Sender<'_>, address: SocketAddr) -> bool {
+        let known = self.peers.get(sender.id);
+        known.is_some_and(|peer| peer.address == address && peer.life == sender.life())
+    }
+
+    /// Somebody said something to all, which others have passed on. Each was known to be a member of the group, by its
+    /// seal: whoever is in the group can say anything in another's name.
+    pub(super) fn hear_rumour(
+        &mut self,
+        now: Instant,
+        origin: MemberId,
+        host: IpAddr,
+        content: &[u8],
+        out: &mut Outbox,
+    ) {
+        let frame = match Frame::decode(content) {
+            Ok(frame) if frame.group == self.id && frame.sender.id == origin => frame,
+            Ok(_) | Err(_) => {
+                self.counters.reject(Rejected::Malformed);
+                return;
+            }
+        };
+        let sender = &frame.sender;
+        let address = SocketAddr::new(host, sender.port);
+        let is_own = sender.id == self.me.id;
+        if is_own || !matches!(self.standing, Standing::Partaking) {
+            return;
+        }
+        if self.hear_the_dead(sender, address, out) {
+            return;
+        }
+        match self.replays.note(sender.id, sender.life(), frame.number) {
+            // A rumour is heard once, however old it is.
+            Novelty::New | Novelty::TooOld => {}
+            Novelty::Heard => {
+                self.note_way(now, address, Way::Unicast, &frame, false, out);
+                self.counters.copies += 1;
+                return;
+            }
+            Novelty::Outlived => return,
+        }
+        self.note_way(now, address, Way::Unicast, &frame, true, out);
+        self.counters.heard += 1;
+        self.note_sign_of_life(now, sender.id, address, out);
+        self.take_in(now, address, Way::Unicast, &frame, out);
+    }
+}

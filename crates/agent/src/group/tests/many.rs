@@ -1,0 +1,157 @@
+//! Members of a group that nobody knows whole.
+
+use hustings_protocol::{Duration, Merit};
+
+use super::{Field, address, id, name};
+use crate::authority::Authority;
+use crate::authority::occupancy::Occupancy;
+use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::group::{CircleStatus, Group, Outbox};
+
+const MEMBERS: usize = 24;
+const VIEW: u16 = 8;
+const BOUND: Duration = Duration::from_millis(5);
+
+/// Members that find each other by multicast, or by the address of the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    ByMulticast,
+    ByAddress,
+}
+
+const WAYS: [Found; 2] = [Found::ByMulticast, Found::ByAddress];
+
+impl Field {
+    /// Members that have come up, have been counted, and have a leader.
+    fn of_many(found: Found) -> Self {
+        let mut field = Self::empty();
+        for index in 0..MEMBERS {
+            field.enter_many(index, found);
+        }
+        field.run(Duration::from_secs(30));
+        field
+    }
+
+    fn enter_many(&mut self, index: usize, found: Found) {
+        let join: &[usize] = match (found, index) {
+            (Found::ByMulticast, _) | (Found::ByAddress, 0) => &[],
+            (Found::ByAddress, _) => &[0],
+        };
+        let config = GroupConfig {
+            name: "test".to_owned(),
+            keys: Vec::new(),
+            merit: Merit(0),
+            campaigns: true,
+            protocol: ProtocolConfig::probabilistic_field("test", BOUND, 7).knowing_few(),
+            view: Some(VIEW),
+            target: None,
+            authority: AuthorityConfig::Nobody,
+            multicast: (found == Found::ByMulticast).then_some(MULTICAST),
+            join: join.iter().map(|&it| address(it).to_string()).collect(),
+            trace: None,
+        };
+        let nobody = (Authority::Nobody, Occupancy::default());
+        let port = address(index).port();
+        let member = Group::new(config, &name(index), port, self.now, None, nobody);
+        self.admit_member(member, None, join, 0);
+    }
+
+    fn circle_of(&self, index: usize) -> CircleStatus {
+        let status = self.members[index].status(self.now);
+        status.circle.expect("nobody knows all")
+    }
+
+    /// The leader of all who are on the first side.
+    fn leader_of_many(&self) -> usize {
+        let there: Vec<usize> = (0..MEMBERS).filter(|it| self.sides[*it] == 0).collect();
+        let named: Vec<_> = there.iter().map(|it| self.leader_of(*it)).collect();
+        let leader = self.agreed(&there);
+        leader.unwrap_or_else(|| panic!("{named:?}"))
+    }
+}
+
+#[test]
+fn they_agree_though_each_knows_only_a_few() {
+    for found in WAYS {
+        let field = Field::of_many(found);
+        field.leader_of_many();
+        for index in 0..MEMBERS {
+            let circle = field.circle_of(index);
+            assert!(circle.known <= VIEW.into(), "{found:?}: {circle:?}");
+            let size = circle.size.expect("they have been counted") as f64;
+            let error = (size / MEMBERS as f64 - 1.0).abs();
+            assert!(error < 0.2, "{found:?}: {circle:?}");
+        }
+    }
+}
+
+#[test]
+fn a_leader_that_falls_silent_is_missed_by_all() {
+    for found in WAYS {
+        let mut field = Field::of_many(found);
+        let leader = field.leader_of_many();
+        field.sides[leader] = 1;
+        field.run(Duration::from_secs(8));
+        assert_ne!(field.leader_of_many(), leader, "{found:?}");
+    }
+}
+
+#[test]
+fn a_leader_that_lives_objects_to_its_obituary_and_goes_on() {
+    for found in WAYS {
+        let mut field = Field::of_many(found);
+        let leader = field.leader_of_many();
+        let (life, follower) = (field.members[leader].life, (leader + 1) % MEMBERS);
+        let all: Vec<usize> = (0..MEMBERS).collect();
+        let before = field.changes(&all);
+        let mut out = Outbox::new();
+        field.members[follower].declare_dead(field.now, id(leader), &mut out);
+        field.post(follower, out);
+        field.run(Duration::from_secs(2));
+        assert!(field.members[leader].life > life, "{found:?}");
+        assert_eq!(field.leader_of_many(), leader, "{found:?}");
+        assert_eq!(field.changes(&all), before, "{found:?}");
+    }
+}
+
+/// Who missed both the obituary and the objection hears of them from whom it speaks to.
+#[test]
+fn who_was_taken_for_dead_is_told_so_by_whom_it_speaks_to() {
+    let mut field = Field::of_many(Found::ByMulticast);
+    let leader = field.leader_of_many();
+    let life = field.members[leader].life;
+    // All others bury it while it cannot be reached.
+    field.sides[leader] = 1;
+    field.run(Duration::from_secs(8));
+    assert_ne!(field.leader_of_many(), leader);
+    field.sides[leader] = 0;
+    field.run(Duration::from_secs(20));
+    assert!(field.members[leader].life > life);
+    field.leader_of_many();
+}
+
+#[test]
+fn who_leaves_or_steps_down_is_followed_no_longer_and_may_come_back() {
+    for found in WAYS {
+        let mut field = Field::of_many(found);
+        let leader = field.leader_of_many();
+        let mut out = Outbox::new();
+        let span = Duration::from_secs(5);
+        field.members[leader].step_down(field.now, span, None, &mut out);
+        field.post(leader, out);
+        field.run(Duration::from_secs(3));
+        field.sides[leader] = 1;
+        let next = field.leader_of_many();
+        assert_ne!(next, leader, "{found:?}");
+        field.sides[leader] = 0;
+        field.run(Duration::from_secs(10));
+        assert_eq!(field.leader_of_many(), next, "{found:?}");
+
+        let mut out = Outbox::new();
+        field.members[next].leave(field.now, &mut out);
+        field.post(next, out);
+        field.sides[next] = 1;
+        field.run(Duration::from_secs(1));
+        assert_ne!(field.leader_of_many(), next, "{found:?}");
+    }
+}
