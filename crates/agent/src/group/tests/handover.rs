@@ -9,6 +9,7 @@ use tokio::sync::oneshot::{self, Receiver};
 use super::tenancy::TTL;
 use super::{ALL, DELAY, Field, address, id, name};
 use crate::agent::{HandedOver, NotHandedOver};
+use crate::authority::occupancy::Occupation;
 use crate::config::AuthorityConfig;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Heir, Outbox};
@@ -28,6 +29,23 @@ impl Field {
         self.members[index].step_down(self.now, Duration::from_secs(5), Some(heir), &mut out);
         self.post(index, out);
         outcome
+    }
+
+    /// The work of `index` has stopped, and what it holds can be given up.
+    fn stop_work(&mut self, index: usize, work: Occupation) {
+        drop(work);
+        let mut out = Outbox::new();
+        self.members[index].leave_tenure(self.now, &mut out);
+        self.post(index, out);
+    }
+
+    /// After a while `heir` has taken tenure, with a higher fence.
+    #[track_caller]
+    fn assert_taken_by(&mut self, heir: usize, fence: u64, mut outcome: Receiver<HandedOver>) {
+        self.run(WHILE);
+        assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+        let (next, higher) = self.settled_on(&ALL);
+        assert!(next == heir && higher > fence);
     }
 
     /// What `index` says when it is asked whether it could hand tenure to the member called `name`, after `span`.
@@ -109,10 +127,7 @@ fn an_heir_has_as_long_as_voters_may_take() {
         field.run(Duration(DELAY.0 / 2));
     }
     assert!(outcome.try_recv().is_err(), "nothing was decided yet");
-    field.run(WHILE);
-    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
-    let (next, higher) = field.settled_on(&ALL);
-    assert!(next == heir && higher > fence);
+    field.assert_taken_by(heir, fence, outcome);
 }
 
 /// It is told how long that is: its own voters may be more prompt. But a tenure is the longest that it waits.
@@ -152,13 +167,9 @@ fn an_heir_waits_until_the_work_has_stopped_and_then_gets_tenure() {
     // A word of what the heir held before is late.
     field.members[former].note_heir(field.now, id(heir), Fence(fence), &mut out);
     assert!(outcome.try_recv().is_err(), "nothing was decided yet");
-    drop(work);
-    field.members[former].leave_tenure(field.now, &mut out);
     field.post(former, out);
-    field.run(WHILE);
-    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
-    let (next, higher) = field.settled_on(&ALL);
-    assert!(next == heir && higher > fence);
+    field.stop_work(former, work);
+    field.assert_taken_by(heir, fence, outcome);
 }
 
 /// Whoever comes up anew may be named again. It has promised tenure to another.
@@ -179,14 +190,8 @@ fn a_pause_while_the_work_stops_does_not_keep_tenure_from_the_heir() {
         field.post(former, out);
         field.run(Duration::from_secs(2));
         assert!(outcome.try_recv().is_err(), "nothing was decided yet");
-        drop(work);
-        let mut out = Outbox::new();
-        field.members[former].leave_tenure(field.now, &mut out);
-        field.post(former, out);
-        field.run(WHILE);
-        assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
-        let (next, higher) = field.settled_on(&ALL);
-        assert!(next == heir && higher > fence);
+        field.stop_work(former, work);
+        field.assert_taken_by(heir, fence, outcome);
     }
 }
 
