@@ -374,9 +374,12 @@ impl Group {
         self.act(now, out);
     }
 
-    /// How long a pause may last without anybody else having noticed; none if for ever.
+    /// How long a pause may last without anybody else having noticed; none if for ever: in a group that nobody knows
+    /// whole only the leader is missed.
     pub(crate) fn longest_pause(&self) -> Option<Duration> {
-        self.config.protocol.longest_pause()
+        let is_missed = self.circle().is_none() || self.is_nominee();
+        let longest = self.config.protocol.longest_pause();
+        longest.filter(|_| is_missed)
     }
 
     fn begin_life(&mut self) {
@@ -399,7 +402,7 @@ impl Group {
             self.seat.view_changed(now, ViewChange::Joined(candidate));
         }
         self.advise_anew(now);
-        self.seat.start(now);
+        self.start_when_ready(now);
     }
 
     fn take_seat(&mut self) {

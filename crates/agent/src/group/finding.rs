@@ -190,10 +190,7 @@ impl Group {
             self.call(now, out);
         }
         if self.finding.partakes_at.take_if(is_due).is_some() {
-            match self.may_elect() {
-                true => self.seat.start(now),
-                false => self.finding.partakes_at = Some(now + ANSWERED_WITHIN),
-            }
+            self.start_when_ready(now);
         }
         if self.finding.lonely_at.take_if(is_due).is_some() && self.peers.iter().next().is_none() {
             // Members that only follow are silent, so it may be that all is well.
@@ -202,6 +199,14 @@ impl Group {
                 self.config.name,
                 self.reach
             );
+        }
+    }
+
+    /// Takes part in the election, or looks again later.
+    pub(super) fn start_when_ready(&mut self, now: Instant) {
+        match self.may_elect() {
+            true => self.seat.start(now),
+            false => self.finding.partakes_at = Some(now + ANSWERED_WITHIN),
         }
     }
 

@@ -34,7 +34,7 @@ impl Group {
             return false;
         }
         let address = SocketAddr::new(from.ip(), sender.port);
-        if self.hear_the_dead(sender, address, out) {
+        if self.hear_the_dead(now, sender, address, out) {
             return false;
         }
         let is_new = self.replays.admit(sender.id, sender.life(), frame.number);
@@ -131,13 +131,21 @@ impl Group {
         address: SocketAddr,
         out: &mut Outbox,
     ) {
-        let is_time = |at: Instant| now - at >= ANSWER_PAST_EVERY;
         if let Some(later) = self.replays.outlived(sender.id, sender.life())
-            && self.answered_past.is_none_or(is_time)
+            && self.is_time_to_answer_past(now)
         {
-            self.answered_past = Some(now);
             self.send(Route::To(address), &Body::Outlived { life: later.0 }, out);
         }
+    }
+
+    /// Whether it may tell somebody again that its life is over: what is replayed draws no more answers than that.
+    pub(super) fn is_time_to_answer_past(&mut self, now: Instant) -> bool {
+        let is_time = |at: Instant| now - at >= ANSWER_PAST_EVERY;
+        let is_time = self.answered_past.is_none_or(is_time);
+        if is_time {
+            self.answered_past = Some(now);
+        }
+        is_time
     }
 
     /// The others have heard this member in a later life than it is in: it begins one after that.
@@ -193,7 +201,7 @@ impl Group {
         if is_own || !matches!(self.standing, Standing::Partaking) {
             return;
         }
-        if self.hear_the_dead(sender, address, out) {
+        if self.hear_the_dead(now, sender, address, out) {
             return;
         }
         match self.replays.note(sender.id, sender.life(), frame.number) {

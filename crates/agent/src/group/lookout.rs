@@ -24,7 +24,7 @@ const ANSWER_BOUNDS: u64 = 10;
 const LEAST_WAIT: Duration = Duration::from_millis(50);
 
 /// How often a leader is asked before others are, and how many others, and how often. Where a tenth of all is lost, one
-/// that lives is then taken for dead once in 500,000 times.
+/// that lives is then taken for dead once in ten million times.
 const KNOCKS: u8 = 4;
 const HELPERS: usize = 3;
 const DOUBTS: u8 = 2;
@@ -234,6 +234,7 @@ impl Group {
     /// Somebody is heard that is dead in this life, as others said. It is told so, and objects if it lives.
     pub(super) fn hear_the_dead(
         &mut self,
+        now: Instant,
         sender: &Sender<'_>,
         address: SocketAddr,
         out: &mut Outbox,
@@ -241,7 +242,7 @@ impl Group {
         let (of, life) = (sender.id, sender.life());
         let is_buried = |circle: &Circle| circle.has_buried(of, life);
         let is_dead = self.circle().is_some_and(is_buried);
-        if is_dead {
+        if is_dead && self.is_time_to_answer_past(now) {
             let dead = Body::Dead { of, life: life.0 };
             self.send(Route::To(address), &dead, out);
         }
@@ -280,6 +281,10 @@ impl Group {
         let Some(lookout) = &mut self.lookout else {
             return;
         };
+        if of == self.me.id {
+            self.send(Route::To(asker), &Body::Vouch { of }, out);
+            return;
+        }
         let until = now + lookout.wait * u64::from(2 * DOUBTS);
         lookout.doubts.retain(|it| it.until > now);
         if lookout.doubts.len() < MOST {
@@ -385,8 +390,12 @@ impl Group {
         }
     }
 
-    /// Says to all that a member is gone, and takes it for gone as they do: unless it objects.
+    /// Says to all that a member is gone, unless somebody has, and takes it for gone as they do: unless it objects.
     pub(super) fn declare_dead(&mut self, now: Instant, of: MemberId, out: &mut Outbox) {
+        let is_mourned = |it: &Lookout| it.obituaries.iter().any(|it| it.of == of);
+        if self.lookout.as_ref().is_some_and(is_mourned) {
+            return;
+        }
         let life = self.peers.get(of).map_or(Life(0), |peer| peer.life);
         let dead = Body::Dead { of, life: life.0 };
         self.broadcast(now, &dead, out);

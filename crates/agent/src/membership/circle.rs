@@ -9,7 +9,9 @@
 //! but on somebody's word ([`Circle::bury`]), which comes from [`crate::group`].
 
 mod graves;
+mod hearing;
 mod loss;
+mod post;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -17,21 +19,20 @@ mod word;
 use std::net::{Ipv6Addr, SocketAddr};
 
 use hustings_protocol::census::{self, Census};
-use hustings_protocol::epidemic::{self, Delivery, Epidemic};
-use hustings_protocol::shuffle::{self, Entry, MOST_EXCHANGED, Shuffle};
+use hustings_protocol::epidemic::{self, Epidemic};
+use hustings_protocol::shuffle::{self, Entry, Shuffle};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 use super::MembershipEffect;
-use super::place::{Place, Places, Source, localize, widen};
-use crate::driver::{Driver, Effect, Seat, encode};
+use super::place::{Place, Places, Source};
+use crate::driver::{Driver, Seat};
 use crate::frame::Sender;
 use crate::identity::Life;
 use crate::leadership::Peer;
 use crate::peers::Way;
-use crate::seal::Rejected;
 use graves::Graves;
 use loss::Loss;
 use word::{Entries, Said, Word};
@@ -305,130 +306,6 @@ impl Circle {
         }
     }
 
-    pub(super) fn hear(
-        &mut self,
-        now: Instant,
-        sender: &Sender<'_>,
-        from: SocketAddr,
-        bytes: &[u8],
-    ) -> Result<(), Rejected> {
-        self.now = now;
-        if self.is_gone {
-            return Ok(());
-        }
-        let (word, rest) =
-            postcard::take_from_bytes::<Word>(bytes).map_err(|_| Rejected::Malformed)?;
-        if !rest.is_empty() {
-            return Err(Rejected::Malformed);
-        }
-        self.heard_at = Some(now);
-        self.places
-            .note(sender.id, Place::of(sender, from), Source::Itself);
-        let heard = self.take_in(sender, from, word);
-        self.settle();
-        heard
-    }
-
-    fn take_in(
-        &mut self,
-        sender: &Sender<'_>,
-        from: SocketAddr,
-        word: Word,
-    ) -> Result<(), Rejected> {
-        let now = self.now;
-        match word {
-            Word::Shuffle {
-                size,
-                message:
-                    shuffle::Message::Offer {
-                        number,
-                        merit,
-                        entries,
-                    },
-                places,
-            } => {
-                let entries = self.introduce(&entries, places, from)?;
-                self.hear_size(size);
-                let id = sender.id;
-                self.take_back(Candidate { merit, id }, sender.life());
-                let message = shuffle::Message::Offer {
-                    number,
-                    merit,
-                    entries,
-                };
-                self.shuffle.hear(now, id, message);
-            }
-            Word::Shuffle {
-                size,
-                message: shuffle::Message::Answer { number, entries },
-                places,
-            } => {
-                let entries = self.introduce(&entries, places, from)?;
-                self.hear_size(size);
-                self.loss.answered(sender.id, number);
-                let message = shuffle::Message::Answer { number, entries };
-                self.shuffle.hear(now, sender.id, message);
-            }
-            Word::Welcome {
-                size,
-                merit,
-                entries,
-                places,
-            } => {
-                let entries = self.introduce(&entries, places, from)?;
-                self.hear_size(size);
-                let id = sender.id;
-                self.take_back(Candidate { merit, id }, sender.life());
-                self.acquaint(Candidate { merit, id });
-                for entry in entries.iter() {
-                    if self.shuffle.protocol().acquaintances().len() < self.room {
-                        self.acquaint(entry.candidate);
-                    }
-                }
-            }
-            Word::Census(message) => self.census.hear(now, sender.id, message),
-            Word::Rumour(mut message) => {
-                locate(&mut message, sender.id, from)?;
-                self.rumours.hear(now, sender.id, message);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes note of where those are whom the member at `from` tells of. Returns those of them that live.
-    fn introduce(
-        &mut self,
-        entries: &Entries,
-        places: Vec<Place>,
-        from: SocketAddr,
-    ) -> Result<Entries, Rejected> {
-        let is_fit = |(entry, place): (Entry, &Place)| place.is_of(entry.candidate.id);
-        if entries.len() != places.len() || !entries.iter().zip(&places).all(is_fit) {
-            return Err(Rejected::Malformed);
-        }
-        let mut living = Entries::NONE;
-        for (entry, place) in entries.iter().zip(places) {
-            let (id, life) = (entry.candidate.id, place.life());
-            if id == self.me.id || self.graves.holds(id, life) {
-                continue;
-            }
-            self.take_back(entry.candidate, life);
-            self.places
-                .note(id, place.told_from(from.ip()), Source::Hearsay);
-            living.push(entry);
-        }
-        Ok(living)
-    }
-
-    fn hear_size(&mut self, size: Option<u64>) {
-        self.told_size = size.or(self.told_size);
-    }
-
-    fn acquaint(&mut self, candidate: Candidate) {
-        let request = shuffle::Request::Meet(candidate);
-        self.shuffle.request(self.now, request);
-    }
-
     /// Somebody was heard itself. It is not in view for that: all have heard it, and all views would be alike.
     pub(crate) fn note(
         &mut self,
@@ -544,143 +421,5 @@ impl Circle {
     fn look_later(&mut self) {
         let chance = self.draw(LOOK_EVERY.0);
         self.look_at = self.now + LOOK_EVERY + Duration(chance);
-    }
-}
-
-/// Fills in, in what the member `sender` at `from` passes on, where that was said.
-fn locate(
-    message: &mut epidemic::Message<Said>,
-    sender: MemberId,
-    from: SocketAddr,
-) -> Result<(), Rejected> {
-    let (epidemic::Message::Rumour { id, payload, .. }
-    | epidemic::Message::Repair { id, payload, .. }) = message
-    else {
-        return Ok(());
-    };
-    match (payload.ip.is_unspecified(), id.origin == sender) {
-        (_, true) => payload.ip = widen(from.ip()),
-        (false, false) => localize(&mut payload.ip, widen(from.ip())),
-        (true, false) => return Err(Rejected::Malformed),
-    }
-    Ok(())
-}
-
-// What the machines want.
-impl Circle {
-    fn settle(&mut self) {
-        self.look_at_view();
-        for effect in self.shuffle.take_effects() {
-            if let Effect::Unicast { to, message } = effect
-                && let Ok(message) = postcard::from_bytes(&message)
-            {
-                self.say(to, message);
-            }
-        }
-        for effect in self.census.take_effects() {
-            if let Effect::Unicast { to, message } = effect
-                && let Ok(message) = postcard::from_bytes(&message)
-            {
-                self.send(to, &Word::Census(message));
-            }
-        }
-        for effect in self.rumours.take_effects() {
-            if let Effect::Unicast { to, message } = effect
-                && let Ok(message) = postcard::from_bytes(&message)
-            {
-                self.send(to, &Word::Rumour(message));
-            }
-        }
-        for Delivery { origin, payload } in self.rumours.protocol_mut().take_delivered() {
-            self.effects.push(MembershipEffect::Heard {
-                origin,
-                host: payload.ip.to_canonical(),
-                content: payload.content,
-            });
-        }
-        let (known, most) = (&self.known, self.room * PLACES_IN_VIEWS);
-        let is_known = |id: MemberId| known.binary_search_by_key(&id, |it| it.id).is_ok();
-        self.places.tidy(most, is_known);
-    }
-
-    /// Tells everybody else here whom it knows, if that has changed.
-    fn look_at_view(&mut self) {
-        let listed = self.shuffle.protocol().acquaintances().iter();
-        let lives = |id: MemberId| {
-            let place = self.places.get(id);
-            place.is_some_and(|it| !self.graves.holds(id, it.life()))
-        };
-        let now_known = listed.map(|it| it.candidate).filter(|it| lives(it.id));
-        let now_known: Vec<Candidate> = now_known.collect();
-        if now_known == self.known {
-            return;
-        }
-        let before = std::mem::replace(&mut self.known, now_known);
-        let gone = before.iter().map(|it| it.id).filter(|id| !self.has(*id));
-        for id in gone.collect::<Vec<_>>() {
-            self.census.count(ViewChange::Left(id));
-            self.rumours.count(ViewChange::Left(id));
-            self.effects.push(MembershipEffect::Forgotten(id));
-        }
-        let is_new = |it: &&Candidate| !before.contains(it);
-        let met: Vec<Candidate> = self.known.iter().filter(is_new).copied().collect();
-        for candidate in met {
-            self.census.count(ViewChange::Joined(candidate));
-            self.rumours.count(ViewChange::Joined(candidate));
-            self.effects.push(MembershipEffect::Met(candidate));
-        }
-        if self.known.len() > self.most_known {
-            self.most_known = self.known.len();
-            self.grown_at = self.now;
-        }
-    }
-
-    /// Says something of the shuffle, and where those are whom it tells of.
-    fn say(&mut self, to: MemberId, message: shuffle::Message) {
-        let (message, places) = match message {
-            shuffle::Message::Offer {
-                number,
-                merit,
-                entries,
-            } => {
-                self.loss.offered(to, number);
-                let (entries, places) = self.with_places(entries);
-                (
-                    shuffle::Message::Offer {
-                        number,
-                        merit,
-                        entries,
-                    },
-                    places,
-                )
-            }
-            shuffle::Message::Answer { number, entries } => {
-                let (entries, places) = self.with_places(entries);
-                (shuffle::Message::Answer { number, entries }, places)
-            }
-        };
-        let word = Word::Shuffle {
-            size: self.size(),
-            message,
-            places,
-        };
-        self.send(to, &word);
-    }
-
-    /// Those of them of whom it can be told where they are.
-    fn with_places(&self, entries: Entries) -> (Entries, Vec<Place>) {
-        let placed = entries.iter().filter_map(|entry| {
-            let place = self.places.get(entry.candidate.id)?;
-            Some((entry, place.clone()))
-        });
-        let (entries, places): (Vec<Entry>, Vec<Place>) = placed.unzip();
-        (entries.into_iter().take(MOST_EXCHANGED).collect(), places)
-    }
-
-    fn send(&mut self, to: MemberId, word: &Word) {
-        if let Some(to) = self.places.address_of(to) {
-            let bytes = encode(word);
-            self.effects.push(MembershipEffect::Send { to, bytes });
-        }
     }
 }

@@ -75,6 +75,8 @@ fn they_agree_though_each_knows_only_a_few() {
     for found in WAYS {
         let field = Field::of_many(found);
         field.leader_of_many();
+        let lifelines = field.members.iter().filter_map(Group::lifeline_to).count();
+        assert!((1..=18).contains(&lifelines), "{found:?}: {lifelines}");
         for index in 0..MEMBERS {
             let circle = field.circle_of(index);
             assert!(circle.known <= VIEW.into(), "{found:?}: {circle:?}");
