@@ -74,8 +74,14 @@ impl Message {
 }
 
 impl crate::Message for Message {
-    const KINDS: &'static [&'static str] =
-        &["initiation", "preference", "decision", "question", "answer"];
+    const KINDS: &'static [&'static str] = &[
+        "initiation",
+        "preference",
+        "decision",
+        "question",
+        "check",
+        "answer",
+    ];
 
     #[inline]
     fn kind(&self) -> usize {
