@@ -68,15 +68,15 @@ pub enum Request {
 /// One member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Probabilistic {
-    /// The latest round that it has heard of.
-    round: Round,
+    /// The latest round that it has heard of, and its K. Not as a [`Round`], which has a gap: that is six megabytes of a
+    /// million members.
+    sequence: u64,
+    number: u16,
     k: u32,
     phase: Phase,
     /// The decisions of that round that it has heard of.
     heard: Heard,
     leader: Option<Candidate>,
-    /// What it knows while it relays; few do.
-    relay: Option<Box<Relay>>,
     /// Who is known to be gone: others may not know, and still prefer it.
     departed: Departed,
     told: Told,
@@ -89,7 +89,7 @@ struct Told {
     first_k: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Phase {
     /// Nothing is to be done: no round has been heard of, or the last one is over.
     #[default]
@@ -98,19 +98,16 @@ enum Phase {
     Called,
     /// It heard of the round but does not relay, or has relayed: it waits for decisions.
     Listening,
-    Relaying,
+    /// Few do: what they know is behind a pointer.
+    Relaying(Box<Relay>),
     /// It missed the initiation, and has heard a decision.
     Overhearing,
     /// It found that the round has failed, and is going to call the next, unless somebody else does before.
-    Recalling {
-        until: Instant,
-    },
+    Recalling { until: Instant },
     /// It has reason to call an election, and is going to, unless somebody else does.
     Calling,
     /// The last round failed. By the rule it would have called another one, if so.
-    GivenUp {
-        would_recall: bool,
-    },
+    GivenUp { would_recall: bool },
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -139,8 +136,12 @@ impl Probabilistic {
     }
 
     /// The latest round that it has heard of.
+    #[inline]
     pub fn round(&self) -> Round {
-        self.round
+        Round {
+            sequence: self.sequence,
+            number: self.number,
+        }
     }
 
     /// K of that round.
@@ -150,7 +151,7 @@ impl Probabilistic {
 
     /// Whether it relays now.
     pub fn relays(&self) -> bool {
-        self.phase == Phase::Relaying
+        matches!(self.phase, Phase::Relaying(_))
     }
 
     /// Whether it has found that the last round failed, and calls another one, or would if there were one.
@@ -172,7 +173,7 @@ impl Probabilistic {
             Phase::Resting | Phase::Recalling { .. } | Phase::Calling | Phase::GivenUp { .. } => {
                 true
             }
-            Phase::Called | Phase::Listening | Phase::Relaying | Phase::Overhearing => false,
+            Phase::Called | Phase::Listening | Phase::Relaying(_) | Phase::Overhearing => false,
         }
     }
 
@@ -183,21 +184,33 @@ impl Probabilistic {
     /// N_i.
     #[inline]
     fn size(&self, io: &impl Io<Self>) -> u64 {
+        self.told_size(io).unwrap_or_else(|| io.view().len() as u64)
+    }
+
+    /// N_i, unless that is the size of the view.
+    #[inline]
+    fn told_size(&self, io: &impl Io<Self>) -> Option<u64> {
         match io.config().size {
-            GroupSize::Known(size) => size,
-            GroupSize::Estimate if self.told.size > 0 => u64::from(self.told.size),
-            GroupSize::Estimate | GroupSize::View => io.view().len() as u64,
+            GroupSize::Known(size) => Some(size),
+            GroupSize::Estimate if self.told.size > 0 => Some(u64::from(self.told.size)),
+            GroupSize::Estimate | GroupSize::View => None,
+        }
+    }
+
+    /// Whether it is among those that H picks.
+    #[inline]
+    fn is_drawn(&self, draw: Draw, io: &impl Io<Self>) -> bool {
+        let (me, filter) = (io.me().id, self.filter(draw, io));
+        match self.told_size(io) {
+            Some(size) => filter.admits(me, size, self.k),
+            // Most are not, and need not count the whole of their view to know.
+            None => io.view().has_fewer_than(filter.least_without(me, self.k)),
         }
     }
 
     #[inline]
     fn filter(&self, draw: Draw, io: &impl Io<Self>) -> Filter {
-        Filter::new(
-            io.config().key,
-            self.round.sequence,
-            self.round.number,
-            draw,
-        )
+        Filter::new(io.config().key, self.sequence, self.number, draw)
     }
 }
 
@@ -242,7 +255,7 @@ impl Probabilistic {
     #[inline]
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
         match message {
-            Message::Initiation { round, k, after } if round > self.round => {
+            Message::Initiation { round, k, after } if round > self.round() => {
                 self.supersede(io);
                 self.begin(round, k, io);
                 match after.min(io.config().hesitation) {
@@ -256,10 +269,10 @@ impl Probabilistic {
                 choice,
                 merit,
             } => {
-                if round == self.round && self.phase == Phase::Called {
+                if round == self.round() && self.phase == Phase::Called {
                     self.enter(io); // the others have begun
                 }
-                if round == self.round && self.relays() {
+                if round == self.round() && self.relays() {
                     self.on_preference(Candidate { merit, id: from }, choice, io);
                 } // else: it missed the initiation, or does not take part by its own reckoning
             }
@@ -273,7 +286,7 @@ impl Probabilistic {
     }
 
     fn on_preference(&mut self, sender: Candidate, choice: Candidate, io: &mut impl Io<Self>) {
-        let Some(relay) = &mut self.relay else {
+        let Phase::Relaying(relay) = &mut self.phase else {
             return;
         };
         if relay.include(sender.id) {
@@ -291,13 +304,13 @@ impl Probabilistic {
 
     #[inline]
     fn on_decision(&mut self, round: Round, k: u32, choice: Candidate, io: &mut impl Io<Self>) {
-        if round > self.round {
+        if round > self.round() {
             self.supersede(io);
             self.begin(round, k, io);
             self.phase = Phase::Overhearing;
             io.arm(Timer::Phase, io.config().apart);
         }
-        if round == self.round {
+        if round == self.round() {
             self.heard.hear(choice);
             if self.phase == Phase::Resting && self.heard == Heard::Several {
                 self.fail(io); // late, and not what the others said
@@ -309,7 +322,7 @@ impl Probabilistic {
     fn on_time(&mut self, io: &mut impl Io<Self>) {
         match self.phase {
             Phase::Called => self.enter(io),
-            Phase::Relaying => self.decide(io),
+            Phase::Relaying(_) => self.decide(io),
             Phase::Listening => self.conclude(io),
             Phase::Overhearing => self.conclude(io),
             Phase::Recalling { until } => self.recall(until - io.now(), io),
@@ -336,14 +349,11 @@ impl Probabilistic {
 impl Probabilistic {
     /// Filter phase: does this member relay?
     fn enter(&mut self, io: &mut impl Io<Self>) {
-        let (me, k) = (io.me().id, self.k);
-        let size = self.size(io);
-        let filter = self.filter(Draw::Relay, io);
-        if filter.admits(me, size, k) {
-            self.start_relay(filter, size, io);
+        if self.is_drawn(Draw::Relay, io) {
+            self.start_relay(io);
         } else {
             self.phase = Phase::Listening;
-            io.arm(Timer::Phase, io.config().round_time(k));
+            io.arm(Timer::Phase, io.config().round_time(self.k));
         }
     }
 
@@ -353,25 +363,15 @@ impl Probabilistic {
         if let Some(leader) = self.leader {
             io.meet(leader);
         }
-        self.round = round;
+        self.sequence = round.sequence;
+        self.number = round.number;
         self.k = k;
         self.heard = Heard::Nothing;
-        self.relay = None;
     }
 
     /// Relay phase: tells the others that it knows to relay whom it prefers.
-    fn start_relay(&mut self, filter: Filter, size: u64, io: &mut impl Io<Self>) {
-        let (me, k) = (io.me(), self.k);
-        let mut choice = me;
-        let mut set = Vec::new();
-        for candidate in io.view().candidates() {
-            choice = choice.max(candidate);
-            if candidate.id != me.id && filter.admits(candidate.id, size, k) {
-                set.push(candidate.id);
-            }
-        }
-        self.relay = Some(Box::new(Relay::new(choice, set)));
-        self.phase = Phase::Relaying;
+    fn start_relay(&mut self, io: &mut impl Io<Self>) {
+        self.phase = Phase::Relaying(Box::new(self.relay(io)));
         match io.config().introduction {
             Introduction::View => self.tell_set(io),
             Introduction::Multicast => {
@@ -380,12 +380,20 @@ impl Probabilistic {
                 }
             }
         }
-        io.arm(Timer::Phase, io.config().relay_time(k));
+        io.arm(Timer::Phase, io.config().relay_time(self.k));
+    }
+
+    /// What it knows by itself of those who relay, and of whom to choose.
+    fn relay(&self, io: &impl Io<Self>) -> Relay {
+        let (me, view) = (io.me(), io.view());
+        let relays = self.filter(Draw::Relay, io).among(self.size(io), self.k);
+        let others = view.picked(|id| id != me.id && relays(id));
+        Relay::new(view.best().max(me), others.map(|it| it.id).collect())
     }
 
     fn tell_set(&self, io: &mut impl Io<Self>) {
-        if let (Some(relay), Some(preference)) = (&self.relay, self.preference(io)) {
-            for &id in relay.set() {
+        if let (Phase::Relaying(relay), Some(preference)) = (&self.phase, self.preference(io)) {
+            for id in relay.set() {
                 io.unicast(id, preference);
             }
         }
@@ -393,22 +401,23 @@ impl Probabilistic {
 
     /// What it says while it relays.
     fn preference(&self, io: &impl Io<Self>) -> Option<Message> {
-        let choice = self.relay.as_ref()?.choice;
+        let Phase::Relaying(relay) = &self.phase else {
+            return None;
+        };
         Some(Message::Preference {
-            round: self.round,
-            choice,
+            round: self.round(),
+            choice: relay.choice,
             merit: io.me().merit,
         })
     }
 
     /// The relay phase is over: tells everyone.
     fn decide(&mut self, io: &mut impl Io<Self>) {
-        if let Some(relay) = self.relay.take() {
-            let (round, k, choice) = (self.round, self.k, relay.choice);
+        if let Phase::Relaying(relay) = std::mem::replace(&mut self.phase, Phase::Listening) {
+            let (round, k, choice) = (self.round(), self.k, relay.choice);
             self.heard.hear(choice);
             io.multicast(Message::Decision { round, k, choice });
         }
-        self.phase = Phase::Listening;
         io.arm(Timer::Phase, io.config().wait);
     }
 
@@ -430,24 +439,20 @@ impl Probabilistic {
     /// The round has failed, and this member knows.
     fn fail(&mut self, io: &mut impl Io<Self>) {
         self.name(None, io);
-        let size = self.size(io);
         let calls = match io.config().recall {
             Recall::Delay | Recall::All => true,
-            Recall::Hash => {
-                let filter = self.filter(Draw::Recall, io);
-                filter.admits(io.me().id, size, self.k)
-            }
+            Recall::Hash => self.is_drawn(Draw::Recall, io),
         };
-        let next = io.config().strategy.next(self.round.number, self.k, size);
-        match (next, io.config().recall) {
-            (None, _) => self.give_up(calls, io),
-            (Some(_), Recall::Delay) => {
+        let is_last = io.config().strategy.is_last(self.number);
+        match io.config().recall {
+            _ if is_last => self.give_up(calls, io),
+            Recall::Delay => {
                 let until = io.now() + io.config().hesitation;
                 self.phase = Phase::Recalling { until };
                 self.hesitate(Duration::ZERO, io);
             }
-            (Some(_), Recall::Hash | Recall::All) if calls => self.recall(Duration::ZERO, io),
-            (Some(_), Recall::Hash | Recall::All) => self.rest(io),
+            Recall::Hash | Recall::All if calls => self.recall(Duration::ZERO, io),
+            Recall::Hash | Recall::All => self.rest(io),
         }
     }
 
@@ -462,10 +467,10 @@ impl Probabilistic {
     /// Calls the next round, which begins `after`.
     fn recall(&mut self, after: Duration, io: &mut impl Io<Self>) {
         let size = self.size(io);
-        let next = io.config().strategy.next(self.round.number, self.k, size);
+        let next = io.config().strategy.next(self.number, self.k, size);
         let round = Round {
-            number: self.round.number.saturating_add(1),
-            ..self.round
+            sequence: self.sequence,
+            number: self.number.saturating_add(1),
         };
         match next {
             Some(k) => self.initiate(round, k, after, io),
@@ -480,7 +485,7 @@ impl Probabilistic {
             k => k,
         };
         let round = Round {
-            sequence: self.round.sequence.saturating_add(1),
+            sequence: self.sequence.saturating_add(1),
             number: 1,
         };
         self.initiate(round, k, Duration::ZERO, io);
@@ -517,13 +522,13 @@ impl Probabilistic {
 
     /// A later round begins before this one was concluded: what was heard of it is all there is.
     fn supersede(&mut self, io: &mut impl Io<Self>) {
-        match (self.phase, self.heard) {
+        match (&self.phase, self.heard) {
             (Phase::Listening | Phase::Overhearing, Heard::One(leader))
                 if !self.departed.has(leader.id) =>
             {
                 self.name(Some(leader), io);
             }
-            (Phase::Listening | Phase::Relaying, _) => self.name(None, io),
+            (Phase::Listening | Phase::Relaying(_), _) => self.name(None, io),
             (Phase::Overhearing | Phase::Called, _) => {} // it never took part
             (Phase::Resting | Phase::Recalling { .. }, _) => {} // it has concluded
             (Phase::Calling | Phase::GivenUp { .. }, _) => {}

@@ -36,6 +36,18 @@ pub trait View {
             .expect("a view holds at least the member itself")
     }
 
+    /// The members that `pick` chooses by their identities, in the order of [`View::candidates`]. Where a view is computed
+    /// `pick` is asked first: that is the quicker answer.
+    fn picked(&self, pick: impl Fn(MemberId) -> bool) -> impl Iterator<Item = Candidate> {
+        self.candidates().filter(move |it| pick(it.id))
+    }
+
+    /// Whether it holds fewer members than `count`. Where a view is computed that is soon known of a small number, and how
+    /// many it holds is not.
+    fn has_fewer_than(&self, count: u64) -> bool {
+        (self.len() as u64) < count
+    }
+
     /// The member other than `me` that a number drawn from all 64 bits means, each as likely; none if there is none.
     fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
         let others = self.len().saturating_sub(1);
@@ -133,6 +145,18 @@ impl<V: View> View for &V {
 
     fn candidates(&self) -> impl Iterator<Item = Candidate> {
         (**self).candidates()
+    }
+
+    fn best(&self) -> Candidate {
+        (**self).best()
+    }
+
+    fn picked(&self, pick: impl Fn(MemberId) -> bool) -> impl Iterator<Item = Candidate> {
+        (**self).picked(pick)
+    }
+
+    fn has_fewer_than(&self, count: u64) -> bool {
+        (**self).has_fewer_than(count)
     }
 
     fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {

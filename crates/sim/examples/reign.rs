@@ -4,24 +4,28 @@
 //! `reign ELECTIONS MEMBERS...` prints a line for each size, and panics where tenure breaks its promise.
 
 use std::error::Error;
+use std::io::{Write, stdout};
 use std::ops::ControlFlow;
 
-use hustings_sim::fenced::reign;
+use hustings_sim::fenced::{FIRST_K, reign};
+use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, monte_carlo};
 
-/// How many elections follow each other in one world.
+/// How many elections follow each other in one world. Intervals are of the means of worlds, which depend on nothing else.
 const IN_A_ROW: u64 = 100;
 const LOSS: f64 = 0.2;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let elections: u64 = arguments.next().ok_or("how many elections?")?.parse()?;
-    println!("members  elections  tenures  messages an election  messages about tenure");
+    println!("{LOSS} of all messages lost; 95 % intervals of the means\n");
+    println!("members   K  elections  tenures  messages an election  messages about tenure");
     for members in arguments {
         let members: u32 = members.parse()?;
         let worlds = elections.div_ceil(IN_A_ROW);
         let one = |run| reign(members, IN_A_ROW, LOSS, Seeds::new(u64::from(members), run));
-        let (mut tenures, mut election, mut tenure) = (0, 0.0, 0.0);
+        let mut tenures = 0;
+        let [mut election, mut tenure] = [Sample::new(Kind::Number); 2];
         monte_carlo::run(
             worlds,
             0,
@@ -29,13 +33,29 @@ fn main() -> Result<(), Box<dyn Error>> {
             || (),
             |it| {
                 tenures += it.tenures;
-                election += it.election_messages / worlds as f64;
-                tenure += it.tenure_messages / worlds as f64;
+                election.add(it.election_messages);
+                tenure.add(it.tenure_messages);
                 ControlFlow::Continue(())
             },
         )?;
-        let elections = worlds * IN_A_ROW;
-        println!("{members:7}  {elections:9}  {tenures:7}  {election:20.1}  {tenure:21.1}");
+        println!(
+            "{members:7}  {FIRST_K:2}  {:9}  {tenures:7}  {:>20}  {:>21}",
+            worlds * IN_A_ROW,
+            show(&election),
+            show(&tenure)
+        );
+        stdout().flush()?;
     }
+    println!(
+        "\nIn none of them did two members hold at once, and every fence was above those before it."
+    );
     Ok(())
+}
+
+/// The mean, and how far its interval reaches.
+fn show(sample: &Sample) -> String {
+    match sample.estimate() {
+        Some(it) => format!("{:.1} +- {:.1}", it.mean, it.ci95[1] - it.mean),
+        None => "none".to_owned(),
+    }
 }

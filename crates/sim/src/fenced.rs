@@ -5,7 +5,7 @@
 
 mod reign;
 
-pub use reign::{Reign, reign};
+pub use reign::{FIRST_K, Reign, reign};
 
 use std::cell::Cell;
 
@@ -98,7 +98,8 @@ pub enum Request {
 #[derive(Debug, Clone)]
 pub struct Fenced {
     election: Probabilistic,
-    tenure: Tenure,
+    /// Apart: most members never hold any, and a hundred thousand take part in elections.
+    tenure: Box<Tenure>,
 }
 
 impl Fenced {
@@ -110,10 +111,10 @@ impl Fenced {
         });
         Self {
             election: Probabilistic::new(),
-            tenure: Tenure::new(Role {
+            tenure: Box::new(Tenure::new(Role {
                 votes,
                 stands: true,
-            }),
+            })),
         }
     }
 

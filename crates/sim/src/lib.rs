@@ -21,6 +21,7 @@ pub mod classics;
 mod experiment;
 pub mod faults;
 pub mod fenced;
+mod met;
 pub mod monte_carlo;
 mod network;
 mod population;

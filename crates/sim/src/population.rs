@@ -4,11 +4,12 @@
 //! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
 //! acquainted. So a million views cost a few bytes a member.
 
-use std::collections::BTreeSet;
 use std::hint::cold_path;
 
 use hustings_protocol::scatter::{fit, scatter};
 use hustings_protocol::{Candidate, Duration, MemberId, Merit, View};
+
+use crate::met::Met;
 
 /// How members learn that others come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +47,8 @@ pub(crate) struct Population {
     /// Links cut in one direction: from, to.
     one_way: Vec<(u32, u32)>,
     acquaintance: Option<Acquaintance>,
-    /// Who got to know whom later, as [`pair`]s.
-    met: BTreeSet<u64>,
+    /// Who got to know whom later.
+    met: Met,
     /// Nobody is down or paused, nothing is cut: every message gets to its receiver.
     untroubled: bool,
 }
@@ -77,7 +78,7 @@ impl Population {
             seen_sides: Vec::new(),
             one_way: Vec::new(),
             acquaintance,
-            met: BTreeSet::new(),
+            met: Met::new(count),
             untroubled: true,
         }
     }
@@ -213,19 +214,14 @@ impl Population {
                     || self.seen_sides[observer as usize] == self.seen_sides[subject as usize])
                 && self
                     .acquaintance
-                    .is_none_or(|a| a.holds(observer, subject) || self.have_met(observer, subject))
-    }
-
-    #[inline]
-    fn have_met(&self, observer: u32, subject: u32) -> bool {
-        !self.met.is_empty() && self.met.contains(&pair(observer, subject))
+                    .is_none_or(|a| a.holds(observer, subject) || self.met.has(observer, subject))
     }
 
     /// `observer` knows `subject` from now on, while the detector holds it to be up.
     pub(crate) fn meet(&mut self, observer: u32, subject: u32) {
         let knows_already = |a: Acquaintance| a.holds(observer, subject);
         if observer != subject && !self.acquaintance.is_none_or(knows_already) {
-            self.met.insert(pair(observer, subject));
+            self.met.enter(observer, subject);
         }
     }
 
@@ -285,13 +281,15 @@ impl View for ComputedView<'_> {
         let people = self.population;
         match people.acquaintance {
             _ if people.all_know_all => people.len(),
-            Some(acquaintance) if people.seen_sides.is_empty() && people.met.is_empty() => {
+            Some(acquaintance) if people.seen_sides.is_empty() => {
                 // Counted without a branch: where all members want to know, that is all pairs.
                 let known = |member: u32, up: bool| acquaintance.holds(self.observer, member) & up;
                 let seen = (0..).zip(&people.seen_up);
                 let others: usize = seen.map(|(m, &up)| usize::from(known(m, up))).sum();
                 let knows_itself = known(self.observer, people.seen_up[self.observer as usize]);
-                others + usize::from(!knows_itself)
+                let met = people.met.by(self.observer);
+                let met = met.filter(|&member| people.seen_up[member as usize]);
+                others + usize::from(!knows_itself) + met.count()
             }
             Some(_) | None => self.candidates().count(),
         }
@@ -324,6 +322,35 @@ impl View for ComputedView<'_> {
         (0..self.population.len() as u32)
             .filter(|&member| self.population.knows(self.observer, member))
             .map(|member| self.population.candidate(member))
+    }
+
+    /// Only of those who would be better than the best so far it is asked whether the view holds them.
+    fn best(&self) -> Candidate {
+        let people = self.population;
+        let mut best = people.candidate(self.observer);
+        for member in 0..people.len() as u32 {
+            let candidate = people.candidate(member);
+            if candidate > best && people.knows(self.observer, member) {
+                best = candidate;
+            }
+        }
+        best
+    }
+
+    fn picked(&self, pick: impl Fn(MemberId) -> bool) -> impl Iterator<Item = Candidate> {
+        (0..self.population.len() as u32)
+            .filter(move |&member| pick(MemberId(u64::from(member))))
+            .filter(|&member| self.population.knows(self.observer, member))
+            .map(|member| self.population.candidate(member))
+    }
+
+    fn has_fewer_than(&self, count: u64) -> bool {
+        let people = self.population;
+        match usize::try_from(count) {
+            Ok(count) if people.all_know_all => people.len() < count,
+            Ok(count) if count <= people.len() => self.candidates().take(count).count() < count,
+            Ok(_) | Err(_) => true,
+        }
     }
 
     /// By trial: to count a partial view first would take as long as the group is large.
@@ -388,7 +415,28 @@ mod tests {
             met.into_iter().for_each(|it| population.meet(3, it));
             for observer in 0..300 {
                 let view = population.view(observer);
-                assert_eq!(view.len(), view.candidates().count(), "{observer}");
+                let known: Vec<MemberId> = view.candidates().map(|it| it.id).collect();
+                assert_eq!(view.len(), known.len(), "{observer}");
+                let counts = [
+                    0,
+                    1,
+                    view.len() - 1,
+                    view.len(),
+                    view.len() + 1,
+                    301,
+                    usize::MAX,
+                ];
+                for count in counts {
+                    let fewer = view.has_fewer_than(count as u64);
+                    assert_eq!(fewer, view.len() < count, "{observer}: {count}");
+                }
+                assert_eq!(Some(view.best()), view.candidates().max(), "{observer}");
+                let odd = |id: MemberId| id.0 % 2 == 1;
+                let picked = view.picked(odd).map(|it| it.id);
+                assert!(
+                    picked.eq(known.into_iter().filter(|&id| odd(id))),
+                    "{observer}"
+                );
             }
         }
     }

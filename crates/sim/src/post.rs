@@ -1,7 +1,7 @@
 //! Messages in flight.
 //!
 //! Where every message takes the same time they arrive in the order of sending: the *lane* holds
-//! them, one vector per time of arrival. All others go through the [`Wheel`].
+//! them, in vectors each of one time of arrival. All others go through the [`Wheel`].
 
 use std::collections::VecDeque;
 use std::hint::cold_path;
@@ -12,6 +12,10 @@ use crate::wheel::{Due, Wheel};
 
 /// In place of a receiver: everyone but the sender.
 pub(crate) const EVERYONE: u32 = u32::MAX;
+
+/// So many messages of one time are in one vector at most. Where all tell all, those that are sent then lie in the memory
+/// of those that have arrived, and not beside it.
+const MOST_IN_ONE: usize = 1 << 15;
 
 /// A message on its way.
 #[derive(Debug, Clone)]
@@ -31,7 +35,7 @@ pub(crate) struct Post<M> {
     lone: Option<(Instant, Flight<M>)>,
     /// Whether the next message may well be alone, as the last one was.
     expects_lone: bool,
-    /// The arrivals that follow, in ascending order, one vector per time; of the last time in `last`.
+    /// The arrivals that follow, in ascending order, one vector per time, or several; the last of the last time in `last`.
     lane: VecDeque<(Instant, Vec<Flight<M>>)>,
     last_at: Instant,
     last: Vec<Flight<M>>,
@@ -78,14 +82,17 @@ impl<M> Post<M> {
                 return;
             }
             cold_path();
-            self.begin_time(at);
+            self.begin_vector(at);
+        } else if self.last.len() == MOST_IN_ONE {
+            cold_path();
+            self.begin_vector(at);
         }
         self.last.push(flight);
     }
 
     #[inline(never)]
-    fn begin_time(&mut self, at: Instant) {
-        debug_assert!(self.last_at < at, "time runs forward");
+    fn begin_vector(&mut self, at: Instant) {
+        debug_assert!(self.last_at <= at, "time runs forward");
         self.expects_lone = false;
         if !self.last.is_empty() {
             let mut empty = std::mem::take(&mut self.spare);
@@ -115,8 +122,8 @@ impl<M> Post<M> {
         self.lone.take().map(|(_, flight)| flight)
     }
 
-    /// Takes all messages of the lane that arrive at the next time. To be given back to
-    /// [`Post::reuse`] when empty.
+    /// Takes the messages of the lane that arrive next: all of one time, or as many as are in one vector. To be
+    /// given back to [`Post::reuse`] when empty.
     #[inline]
     pub(crate) fn pop_lane(&mut self) -> Vec<Flight<M>> {
         let flights = match self.lane.pop_front() {

@@ -1,7 +1,13 @@
 //! Probabilistic elections as the document runs them: a client calls one, members crash by chance in each round, and
 //! the run is over when nobody calls another round.
 
-use hustings_protocol::probabilistic::{Config, Message, Probabilistic, Recall};
+mod count;
+
+pub use count::Sizes;
+
+use hustings_protocol::probabilistic::{
+    Config, GroupSize, Message, Probabilistic, Recall, Request,
+};
 use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -23,7 +29,8 @@ pub struct Trial {
     pub unicast_loss: f64,
     /// The probability with which a multicast is lost on its way to one member.
     pub multicast_loss: f64,
-    /// How members go about it. Every message takes [`Config::hop`].
+    /// How members go about it. Every message takes [`Config::hop`]. With [`GroupSize::Estimate`] they count themselves
+    /// before the election; whoever crashed meanwhile is back by then, and goes by its view.
     pub config: Config,
     /// Whether views lose, at the beginning of a round, whoever crashed before.
     pub purge: bool,
@@ -50,6 +57,8 @@ pub struct Run {
     pub detected: Option<bool>,
     /// How long the rounds took, from call to end.
     pub delay: Duration,
+    /// What members held the size of the group to be, if they counted themselves.
+    pub sizes: Option<Sizes>,
 }
 
 /// The document counts messages apart from those of the round in which all take part.
@@ -84,6 +93,11 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
     goes_on: impl Fn() -> bool,
 ) -> (Run, T, Scratch<Probabilistic>) {
     let mut course = Course::new(trial, seeds, scratch, trace);
+    let sizes = match trial.config.size {
+        GroupSize::Known(_) | GroupSize::View => Vec::new(),
+        GroupSize::Estimate => count::count(trial, seeds.apart(Stream::Count), &goes_on),
+    };
+    course.tell(&sizes);
     course.call();
     let relay_members = course.relaying();
     let mut detected = None;
@@ -113,6 +127,7 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
         relay_members,
         detected,
         delay: course.elapsed,
+        sizes: Sizes::of(&sizes),
     };
     let (trace, scratch) = course.world.retire();
     (run, trace, scratch)
@@ -163,6 +178,15 @@ impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
             elapsed: Duration::ZERO,
             initiations: 0,
             counted: None,
+        }
+    }
+
+    /// Tells members how large the group is, those who know.
+    fn tell(&mut self, sizes: &[Option<u64>]) {
+        for (member, size) in (0..).zip(sizes) {
+            if let Some(size) = *size {
+                self.world.request(member, Request::GroupSize(size));
+            }
         }
     }
 

@@ -25,12 +25,22 @@ pub enum Stream {
     Layout = 4,
     /// Who knows whom.
     Views = 5,
+    /// A count of the group, in a world of its own.
+    Count = 6,
 }
 
 impl Seeds {
     /// The seeds of run number `run` of an experiment with seed `seed`.
     pub fn new(seed: u64, run: u64) -> Self {
         Self { seed, run }
+    }
+
+    /// The seeds of a world of its own that is a part of the run.
+    pub fn apart(self, stream: Stream) -> Self {
+        Self {
+            seed: self.number(stream),
+            ..self
+        }
     }
 
     /// A generator for one part of the run.
@@ -55,5 +65,8 @@ mod tests {
         assert_ne!(number, Seeds::new(8, 3).number(Stream::Network));
         assert_ne!(number, Seeds::new(7, 4).number(Stream::Network));
         assert_ne!(number, Seeds::new(7, 3).number(Stream::Faults));
+        let apart = Seeds::new(7, 3).apart(Stream::Count);
+        assert_ne!(number, apart.number(Stream::Network));
+        assert_ne!(apart, Seeds::new(7, 4).apart(Stream::Count));
     }
 }

@@ -3,6 +3,9 @@
 //! Each timer has a deadline and at most one valid entry in the queue, at or before the deadline.
 //! When the entry comes up early, because the timer was re-armed meanwhile, it is queued again; so
 //! a listener that re-arms at every message costs one queue operation per interval, not per message.
+//!
+//! Timers that are queued one after another for the same time are a *batch*, one entry of the queue:
+//! what a multicast makes a million members wait for takes four bytes of each, and is not sorted.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -19,6 +22,12 @@ pub(crate) struct Timers {
     kinds: Vec<Slots>,
     members: usize,
     queue: Wheel<Entry>,
+    batches: Batches,
+    /// The batch that has come up, the next timer at the end, and when that was.
+    in_hand: Vec<Entry>,
+    in_hand_at: Instant,
+    /// What time it was when something was queued last.
+    queued_at: Instant,
     /// How many timers run. The queue may hold entries of timers that were stopped: without a
     /// running timer nothing is due.
     running: usize,
@@ -32,24 +41,97 @@ pub(crate) struct Which {
     pub(crate) kind: usize,
 }
 
-/// A timer in the queue: one number, of which the queue needs no byte more to tell a place it has
-/// emptied.
+/// A timer in the queue, or, with a number beyond all timers, a batch: one number, of which the
+/// queue needs no byte more to tell a place it has emptied.
 #[derive(Debug, Clone, Copy)]
 struct Entry(NonZeroU32);
 
 impl Entry {
     #[inline]
-    fn new(which: Which, members: usize) -> Self {
-        let number = which.kind * members + which.member as usize;
+    fn new(number: usize) -> Self {
         Self(NonZeroU32::MIN.saturating_add(number as u32))
     }
 
     #[inline]
+    fn number(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
+    #[inline]
+    fn of(which: Which, members: usize) -> Self {
+        Self::new(which.kind * members + which.member as usize)
+    }
+
+    #[inline]
     fn which(self, members: usize) -> Which {
-        let number = self.0.get() as usize - 1;
         Which {
-            member: (number % members) as u32,
-            kind: number / members,
+            member: (self.number() % members) as u32,
+            kind: self.number() / members,
+        }
+    }
+}
+
+/// Timers that were queued one after another for the same time. Those after the first: a timer alone
+/// is no batch.
+#[derive(Debug)]
+struct Batches {
+    /// By number. Empty ones are not in the queue.
+    lists: Vec<Vec<Entry>>,
+    /// The numbers of the empty ones.
+    free: Vec<usize>,
+    /// For what time something was queued last.
+    last_at: Instant,
+    /// The batch of that time, if more than one was queued in a row.
+    open: Option<usize>,
+}
+
+/// What becomes of a timer that is to be queued.
+enum Place {
+    /// It goes into the queue.
+    Alone,
+    /// It begins this batch, which goes into the queue.
+    Begins(usize),
+    /// It is in a batch that is in the queue.
+    Joined,
+}
+
+impl Batches {
+    fn new() -> Self {
+        Self {
+            lists: Vec::new(),
+            free: Vec::new(),
+            last_at: Instant(NEVER),
+            open: None,
+        }
+    }
+
+    fn place(&mut self, at: Instant, entry: Entry) -> Place {
+        if self.last_at != at {
+            self.last_at = at;
+            self.open = None;
+            return Place::Alone;
+        }
+        if let Some(batch) = self.open {
+            self.lists[batch].push(entry);
+            return Place::Joined;
+        }
+        let batch = self.free.pop().unwrap_or(self.lists.len());
+        if batch == self.lists.len() {
+            self.lists.push(Vec::new());
+        }
+        self.lists[batch].push(entry);
+        self.open = Some(batch);
+        Place::Begins(batch)
+    }
+
+    /// Exchanges a batch, which has come up, for the memory of an earlier one.
+    fn take(&mut self, batch: usize, emptied: &mut Vec<Entry>) {
+        std::mem::swap(&mut self.lists[batch], emptied);
+        self.free.push(batch);
+        if self.open == Some(batch) {
+            // What is queued for the same time from now on comes after it.
+            self.open = None;
+            self.last_at = Instant(NEVER);
         }
     }
 }
@@ -126,6 +208,10 @@ impl Timers {
             kinds: vec![Slots::default(); kinds],
             members,
             queue: Wheel::new(),
+            batches: Batches::new(),
+            in_hand: Vec::new(),
+            in_hand_at: Instant::START,
+            queued_at: Instant::START,
             running: 0,
         }
     }
@@ -152,7 +238,20 @@ impl Timers {
             return; // looked at in time as it is
         }
         slot.queued = at.0;
-        self.queue.push(now, at, Entry::new(which, self.members));
+        self.queue_up(now, at, Entry::of(which, self.members));
+    }
+
+    fn queue_up(&mut self, now: Instant, at: Instant, entry: Entry) {
+        self.queued_at = now;
+        match self.batches.place(at, entry) {
+            Place::Alone => self.queue.push(now, at, entry),
+            Place::Begins(batch) => {
+                let beyond_timers = self.kinds.len() * self.members;
+                let entry = Entry::new(beyond_timers + batch);
+                self.queue.push(now, at, entry);
+            }
+            Place::Joined => {}
+        }
     }
 
     /// Stops a timer.
@@ -178,6 +277,8 @@ impl Timers {
     pub(crate) fn due(&self) -> Due {
         if self.running == 0 {
             Due::Never
+        } else if !self.in_hand.is_empty() {
+            Due::At(self.in_hand_at)
         } else {
             self.queue.due()
         }
@@ -190,10 +291,7 @@ impl Timers {
     /// Takes entries that are due up to `horizon` until one is of a timer that has run out; returns
     /// when, and which.
     pub(crate) fn expire(&mut self, horizon: Instant) -> Option<(Instant, Which)> {
-        while let Due::At(at) = self.queue.due()
-            && at <= horizon
-        {
-            let (_, entry) = self.queue.pop()?;
+        while let Some((at, entry)) = self.next(horizon) {
             let which = entry.which(self.members);
             let timer = self.kinds[which.kind].get_mut(which.member)?;
             if timer.queued != at.0 {
@@ -208,10 +306,34 @@ impl Timers {
             }
             if timer.deadline != NEVER {
                 timer.queued = timer.deadline;
-                self.queue.push(at, Instant(timer.deadline), entry);
+                let deadline = Instant(timer.deadline);
+                self.queue_up(at.max(self.queued_at), deadline, entry);
             }
         }
         None
+    }
+
+    /// Takes the next timer of the queue, if it is due up to `horizon`.
+    #[inline]
+    fn next(&mut self, horizon: Instant) -> Option<(Instant, Entry)> {
+        loop {
+            if let Some(entry) = self.in_hand.pop() {
+                return Some((self.in_hand_at, entry));
+            }
+            let Due::At(at) = self.queue.due() else {
+                return None;
+            };
+            let (_, entry) = (at <= horizon).then(|| self.queue.pop())??;
+            let beyond_timers = self.kinds.len() * self.members;
+            match entry.number().checked_sub(beyond_timers) {
+                None => return Some((at, entry)),
+                Some(batch) => {
+                    self.batches.take(batch, &mut self.in_hand);
+                    self.in_hand.reverse();
+                    self.in_hand_at = at;
+                }
+            }
+        }
     }
 }
 
@@ -227,9 +349,15 @@ mod tests {
 
     /// Runs the queue dry and returns what ran out, and when.
     fn drain(timers: &mut Timers) -> Vec<(u64, u32)> {
+        drain_some(timers, usize::MAX)
+    }
+
+    /// The same, but no more than so many.
+    fn drain_some(timers: &mut Timers, most: usize) -> Vec<(u64, u32)> {
         let mut fired = Vec::new();
         loop {
             match timers.due() {
+                _ if fired.len() == most => return fired,
                 Due::Never => return fired,
                 Due::NotBefore(_) => timers.open(),
                 Due::At(_) => {
@@ -252,6 +380,51 @@ mod tests {
         timers.arm(of(3), now, Instant(30)); // stopped
         timers.disarm(of(3));
         assert_eq!(drain(&mut timers), [(20, 2), (50, 0), (70, 1)]);
+    }
+
+    /// Whoever was queued first for a time comes first, in a batch or not, and also while the batch comes up.
+    #[test]
+    fn timers_of_one_time_run_out_in_the_order_in_which_they_were_armed() {
+        let now = Instant(0);
+        let mut timers = Timers::new(12, 2);
+        for member in [0, 1, 2, 3] {
+            timers.arm(of(member), now, Instant(50));
+        }
+        timers.arm(of(4), now, Instant(90)); // another time ends the batch
+        for member in [5, 6, 7] {
+            timers.arm(of(member), now, Instant(50));
+        }
+        timers.disarm(of(2)); // one of the batch stops
+        timers.arm(of(6), now, Instant(90)); // one is prolonged
+        assert_eq!(drain_some(&mut timers, 2), [(50, 0), (50, 1)]);
+        for member in [8, 9] {
+            timers.arm(of(member), Instant(50), Instant(50));
+        }
+        let rest = [
+            (50, 3),
+            (50, 5),
+            (50, 7),
+            (50, 8),
+            (50, 9),
+            (90, 4),
+            (90, 6),
+        ];
+        assert_eq!(drain(&mut timers), rest);
+    }
+
+    #[test]
+    fn what_is_left_of_a_batch_when_all_stop_does_no_harm_later() {
+        let mut timers = Timers::new(4, 2);
+        for member in 0..4 {
+            timers.arm(of(member), Instant(0), Instant(50));
+        }
+        assert_eq!(drain_some(&mut timers, 2), [(50, 0), (50, 1)]);
+        timers.disarm(of(2));
+        timers.disarm(of(3));
+        assert_eq!(timers.due(), Due::Never);
+        timers.arm(of(0), Instant(200), Instant(300));
+        timers.arm(of(2), Instant(200), Instant(250));
+        assert_eq!(drain(&mut timers), [(250, 2), (300, 0)]);
     }
 
     #[test]

@@ -37,11 +37,11 @@ impl Probabilistic {
         self.departed.remove(sender.id);
         match self.leader {
             Some(leader) if leader.id == sender.id => {}
-            Some(leader) if round <= self.round => {
-                let round = self.round;
+            Some(leader) if round <= self.round() => {
+                let round = self.round();
                 io.unicast(sender.id, Message::Answer { round, leader });
             }
-            Some(_) | None if round >= self.round && self.is_idle() => {
+            Some(_) | None if round >= self.round() && self.is_idle() => {
                 self.accept(round, sender, io);
             }
             Some(_) | None => {} // an election is under way, and will tell
@@ -58,7 +58,7 @@ impl Probabilistic {
 
     pub(super) fn on_question(&mut self, from: MemberId, io: &mut impl Io<Self>) {
         if let Some(leader) = self.leader {
-            let round = self.round;
+            let round = self.round();
             io.unicast(from, Message::Answer { round, leader });
         }
     }
@@ -73,13 +73,13 @@ impl Probabilistic {
         let is_from_leader = self.leader.is_some_and(|own| own.id == from);
         match self.leader {
             _ if self.departed.has(leader.id) || !self.is_idle() => {} // that will be told, or decided
-            None if round >= self.round => self.accept(round, leader, io),
+            None if round >= self.round() => self.accept(round, leader, io),
             None => {} // it knows better
             Some(own) if own.id == leader.id => {}
-            Some(_) if is_from_leader && round > self.round => self.accept(round, leader, io),
+            Some(_) if is_from_leader && round > self.round() => self.accept(round, leader, io),
             // Its leader does not lead, or two groups have grown together, each with its own.
             Some(_) if is_from_leader || self.leads(io) => {
-                self.round.sequence = self.round.sequence.max(round.sequence);
+                self.sequence = self.sequence.max(round.sequence);
                 self.call_soon(Duration::ZERO, io);
             }
             Some(_) => {} // its leader will find out
@@ -99,7 +99,7 @@ impl Probabilistic {
 
     /// Asks somebody whether it says, too, that this member leads.
     fn check(&self, id: MemberId, io: &mut impl Io<Self>) {
-        let (round, merit) = (self.round, io.me().merit);
+        let (round, merit) = (self.round(), io.me().merit);
         io.unicast(id, Message::Check { round, merit });
     }
 

@@ -27,12 +27,33 @@ impl Filter {
         Self(scatter(scatter(key ^ scatter(sequence)) ^ part))
     }
 
+    /// H of a member, in [0, 1), as a fraction of 2^64.
+    #[inline]
+    fn value(self, member: MemberId) -> u64 {
+        scatter(self.0 ^ member.0)
+    }
+
     /// Whether `member` is among the K, of N, that are expected to pass.
     #[inline]
     pub(super) fn admits(self, member: MemberId, size: u64, k: u32) -> bool {
-        // H lies in [0, 1) as a fraction of 2^64: the high half of the product is the whole part of H x N.
-        let value = u128::from(scatter(self.0 ^ member.0)) * u128::from(size);
+        // The high half of the product is the whole part of H x N.
+        let value = u128::from(self.value(member)) * u128::from(size);
         value >> 64 < u128::from(k)
+    }
+
+    /// The same, to be asked about many.
+    #[inline]
+    pub(super) fn among(self, size: u64, k: u32) -> impl Fn(MemberId) -> bool {
+        // H x N < K, that is H < K / N: of whole numbers, below the quotient rounded up.
+        let bound = (u128::from(k) << 64).div_ceil(u128::from(size.max(1)));
+        move |member| u128::from(self.value(member)) < bound
+    }
+
+    /// The size of the smallest group of which `member` is not among the K.
+    pub(super) fn least_without(self, member: MemberId, k: u32) -> u64 {
+        // H x N >= K, that is N >= K / H.
+        let value = u128::from(self.value(member).max(1));
+        u64::try_from((u128::from(k) << 64).div_ceil(value)).unwrap_or(u64::MAX)
     }
 }
 
@@ -57,6 +78,33 @@ mod tests {
         // Binomial: mean 14, variance 13.9; their standard errors are 0.059 and 0.31.
         assert!((mean - 14.0).abs() < 4.5 * 0.059, "{mean}");
         assert!((variance - 13.9).abs() < 4.5 * 0.31, "{variance}");
+    }
+
+    #[test]
+    fn three_ways_to_ask_have_one_answer() {
+        for sequence in 0..50 {
+            let filter = Filter::new(3, sequence, 2, Draw::Relay);
+            for (size, k) in [
+                (1, 0),
+                (1, 1),
+                (0, 1),
+                (7, 3),
+                (100, 100),
+                (5_000, 40),
+                (3, 9),
+            ] {
+                let among = filter.among(size, k);
+                for member in (0..200).map(MemberId) {
+                    let admits = filter.admits(member, size, k);
+                    assert_eq!(among(member), admits, "{member:?} of {size}");
+                    assert_eq!(size < filter.least_without(member, k), admits, "{member:?}");
+                }
+            }
+            for member in (0..200).map(MemberId) {
+                let least = filter.least_without(member, 7);
+                assert!(filter.admits(member, least - 1, 7) && !filter.admits(member, least, 7));
+            }
+        }
     }
 
     #[test]

@@ -60,10 +60,15 @@ impl Strategy {
         rounds.map(|(_, k)| k)
     }
 
+    /// Whether no round follows round `round`.
+    pub(super) fn is_last(&self, round: u16) -> bool {
+        round >= self.rounds
+    }
+
     /// K of the round that follows round `round`, in which it was `k`, in a group of `size`; none if that was the
     /// last.
     pub(super) fn next(&self, round: u16, k: u32, size: u64) -> Option<u32> {
-        let next = round.checked_add(1).filter(|&next| next <= self.rounds)?;
+        let next = round.checked_add(1).filter(|_| !self.is_last(round))?;
         let everybody = u32::try_from(size).unwrap_or(u32::MAX);
         Some(match self.last {
             LastRound::Everybody if next == self.rounds => everybody,

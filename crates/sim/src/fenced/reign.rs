@@ -10,6 +10,8 @@ use crate::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 const HOP: Duration = Duration::from_millis(10);
 const TTL: Duration = Duration::from_secs(1);
 const VOTERS: u32 = 5;
+/// K of the first round. At a fifth lost even a member of a hundred thousand hears one of so many.
+pub const FIRST_K: u32 = 28;
 /// From one election to the next: five rounds take less, and so does a tenure that nobody renews.
 const APART: Duration = Duration::from_secs(6);
 
@@ -40,8 +42,7 @@ pub fn reign(members: u32, elections: u64, loss: f64, seeds: Seeds) -> Reign {
             check: None,
             again: None,
             strategy: Strategy {
-                // At a fifth lost even a member of a hundred thousand hears one of so many.
-                first: 28,
+                first: FIRST_K,
                 last: LastRound::Grown,
                 ..field.strategy
             },

@@ -1,12 +1,13 @@
 //! Leaders that fall silent: they are asked for, and named until nobody has answered.
 
 use hustings_protocol::announce::{Config, Repeat};
-use hustings_protocol::{Candidate, Duration, Input, Instant, Io, MemberId};
+use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId};
 use hustings_sim::{Seeds, Stream};
 
-use crate::desk::{Desk, announcement};
+use crate::desk::{announcement, seat};
 use crate::group::{ANNOUNCE, at, calm, field, is_query, world};
 use crate::kin::Kin;
+use crate::support::desk::Desk;
 use crate::support::{below, ranked, script};
 use crate::{Verdict, require};
 
@@ -23,7 +24,7 @@ fn follower<P: Kin>(seed: u64) -> (Desk<P>, Duration) {
         farewell: Repeat::Times(1),
         ..field()
     };
-    let mut desk = Desk::<P>::new(me, config, None, seed);
+    let mut desk = seat::<P>(me, config, None, seed);
     desk.tell(Input::Start);
     for beat in 1..=1 + below(20, rng) as u32 {
         desk.wait(ANNOUNCE);
@@ -44,7 +45,7 @@ fn questions<P: Kin>(desk: &Desk<P>, since: Instant) -> Vec<Duration> {
 /// to ask.
 pub(crate) fn a_silent_leader_is_asked_for_and_named<P: Kin>(seed: u64) -> Verdict {
     let (mut desk, listen) = follower::<P>(seed);
-    let heard = desk.papers.now();
+    let heard = desk.papers.now;
     desk.wait(Duration(listen.0 - 1));
     require(desk.names() == Some(MemberId(LEADER)), || {
         format!("names {:?} before T_L is over", desk.names())
@@ -68,11 +69,11 @@ pub(crate) fn a_silent_leader_is_asked_for_and_named<P: Kin>(seed: u64) -> Verdi
 /// One that answers is not missed, and is not asked for again until it falls silent again.
 pub(crate) fn an_answer_ends_the_doubt<P: Kin>(seed: u64) -> Verdict {
     let (mut desk, listen) = follower::<P>(seed);
-    let heard = desk.papers.now();
+    let heard = desk.papers.now;
     let rng = &mut Seeds::new(seed, 2).rng(Stream::Layout);
     desk.wait(Duration(listen.0 - 1 - below(PATIENCE.0, rng)));
     desk.hear(LEADER, announcement(LEADER, 9, 1, 1_000, true));
-    let answered = desk.papers.now();
+    let answered = desk.papers.now;
     desk.wait(Duration(listen.0 - ANNOUNCE.0));
     let names = desk.names();
     require(names == Some(MemberId(LEADER)), || {
@@ -88,7 +89,7 @@ pub(crate) fn an_answer_ends_the_doubt<P: Kin>(seed: u64) -> Verdict {
 pub(crate) fn one_that_overslept_asks_first<P: Kin>(seed: u64) -> Verdict {
     let (mut desk, listen) = follower::<P>(seed);
     desk.oversleep(listen + ANNOUNCE);
-    let woke = desk.papers.now();
+    let woke = desk.papers.now;
     desk.wait(PATIENCE * 4);
     let (names, asked) = (desk.names(), questions(&desk, woke));
     require(names == Some(MemberId(LEADER)) && asked.len() >= 3, || {

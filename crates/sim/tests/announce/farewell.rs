@@ -4,9 +4,10 @@ use hustings_protocol::announce::{Announce, Config, Listen, Message, Repeat, rep
 use hustings_protocol::{Candidate, Duration, Input, MemberId};
 use hustings_sim::{LossModel, Network, Seeds, Stream};
 
-use crate::desk::{Desk, announcement};
+use crate::desk::{announcement, seat};
 use crate::group::{ANNOUNCE, DELAY, agreed, at, calm, field, is_bye, is_complaint, lossy, world};
 use crate::kin::Kin;
+use crate::support::desk::Desk;
 use crate::support::{below, choose, ranked, script};
 use crate::{Verdict, require};
 
@@ -120,7 +121,7 @@ pub(crate) fn a_fixed_number_is_not_disputed<P: Kin>(seed: u64) -> Verdict {
 pub(crate) fn complaints_are_personal<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let me = below(3, rng);
-    let mut desk = Desk::<P>::new(Candidate::new(me, 5), field(), None, seed);
+    let mut desk = seat::<P>(Candidate::new(me, 5), field(), None, seed);
     desk.tell(Input::Start);
     desk.wait(ANNOUNCE * 2);
     let about = MemberId(below(3, rng));
@@ -171,7 +172,7 @@ fn goodbyes_follow_the_loss_that_was_measured() {
             farewell: Repeat::Measured { miss },
             ..field()
         };
-        let mut desk = Desk::<Announce>::new(Candidate::new(9, 1), config, None, 0);
+        let mut desk = seat::<Announce>(Candidate::new(9, 1), config, None, 0);
         desk.tell(Input::Start);
         for heard in 1..200 {
             desk.hear(0, announcement(0, 5, 1, heard * (missed + 1), true));
@@ -195,7 +196,7 @@ fn goodbyes_follow_the_loss_that_was_measured() {
 /// Who leaves while its complaint is due, and comes back, can complain again.
 #[test]
 fn a_complaint_cut_short_by_leaving_is_made_after_a_return() {
-    let mut desk = Desk::<Announce>::new(Candidate::new(9, 1), field(), None, 0);
+    let mut desk = seat::<Announce>(Candidate::new(9, 1), field(), None, 0);
     let complaints = |desk: &Desk<Announce>| {
         let said = desk.papers.said.iter();
         said.filter(|(_, message)| is_complaint(message)).count()

@@ -4,7 +4,7 @@ use hustings_protocol::announce::{Announce, Message};
 use hustings_protocol::{Candidate, Input, MemberId, Outcome};
 use hustings_sim::{Seeds, Stream};
 
-use crate::desk::{Desk, announcement};
+use crate::desk::{announcement, seat};
 use crate::group::{ANNOUNCE, field};
 use crate::kin::Kin;
 use crate::support::{below, choose};
@@ -14,7 +14,7 @@ use crate::{Verdict, require};
 /// why; an earlier life of its own does not trouble it.
 pub(crate) fn a_namesake_silences<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
-    let mut desk = Desk::<P>::new(Candidate::new(3, below(5, rng)), field(), Some(4), seed);
+    let mut desk = seat::<P>(Candidate::new(3, below(5, rng)), field(), Some(4), seed);
     desk.tell(Input::Start);
     desk.wait(ANNOUNCE.mul_f64(below(300, rng) as f64 / 100.0));
     if choose(&[true, false], rng) {
@@ -54,7 +54,7 @@ pub(crate) fn a_namesake_silences<P: Kin>(seed: u64) -> Verdict {
 /// Whoever announces another than itself is not believed; nor does it silence the one it names.
 #[test]
 fn an_announcement_in_another_name_is_ignored() {
-    let mut desk = Desk::<Announce>::new(Candidate::new(3, 1), field(), None, 0);
+    let mut desk = seat::<Announce>(Candidate::new(3, 1), field(), None, 0);
     desk.tell(Input::Start);
     desk.wait(ANNOUNCE);
     let before = desk.member.clone();
@@ -72,7 +72,7 @@ fn of_two_namesakes_one_is_refused_loudly() {
     for (one, other, left) in [(4, 2, [true, false]), (2, 4, [false, true])] {
         let me = Candidate::new(3, 1);
         let mut desks = [one, other].map(|saved| {
-            let mut desk = Desk::<Announce>::new(me, field(), Some(saved), u64::from(saved));
+            let mut desk = seat::<Announce>(me, field(), Some(saved), u64::from(saved));
             desk.tell(Input::Start);
             desk.wait(ANNOUNCE);
             desk

@@ -4,9 +4,10 @@ use hustings_protocol::announce::{Config, Listen, Message, Takeover};
 use hustings_protocol::{Candidate, Duration, Input, MemberId};
 use hustings_sim::{Seeds, Stream};
 
-use crate::desk::{Desk, announcement};
+use crate::desk::{announcement, seat};
 use crate::group::{ANNOUNCE, DELAY, agreed, at, calm, field, world};
 use crate::kin::Kin;
+use crate::support::desk::Desk;
 use crate::support::{below, choose, happens, ranked, script};
 use crate::{Verdict, require};
 
@@ -31,7 +32,7 @@ pub(crate) fn what_is_past_changes_nothing<P: Kin>(seed: u64) -> Verdict {
         ..field()
     };
     let me = Candidate::new(9, below(6, rng));
-    let mut desk = Desk::<P>::new(me, config, None, seed);
+    let mut desk = seat::<P>(me, config, None, seed);
     desk.tell(Input::Start);
     let mut others: Vec<Other> = (0..2)
         .map(|id| Other {
@@ -100,7 +101,7 @@ pub(crate) fn a_goodbye_is_final<P: Kin>(seed: u64) -> Verdict {
         takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
         ..field()
     };
-    let mut desk = Desk::<P>::new(Candidate::new(9, 1), config, None, seed);
+    let mut desk = seat::<P>(Candidate::new(9, 1), config, None, seed);
     desk.tell(Input::Start);
     let life = 1 + below(4, rng) as u32;
     desk.hear(0, announcement(0, 5, life, 7, true));
@@ -191,7 +192,7 @@ fn a_ghost_is_followed_for_one_listen_interval() {
     use hustings_protocol::announce::Announce;
     let listen = Listen::For(ANNOUNCE * 3);
     let config = Config { listen, ..field() };
-    let mut desk = Desk::<Announce>::new(Candidate::new(9, 1), config, None, 0);
+    let mut desk = seat::<Announce>(Candidate::new(9, 1), config, None, 0);
     desk.tell(Input::Start);
     desk.wait(ANNOUNCE);
     assert_eq!(desk.names(), Some(MemberId(9)));
@@ -210,7 +211,7 @@ fn a_ghost_is_followed_for_one_listen_interval() {
 fn a_goodbye_ends_its_life_and_those_before() {
     use hustings_protocol::announce::Announce;
     for (incarnation, left) in [(1, Some(MemberId(0))), (2, None), (3, None)] {
-        let mut desk = Desk::<Announce>::new(Candidate::new(9, 1), field(), None, 0);
+        let mut desk = seat::<Announce>(Candidate::new(9, 1), field(), None, 0);
         desk.tell(Input::Start);
         desk.hear(0, announcement(0, 5, 2, 1, true));
         desk.hear(0, Message::Bye { incarnation });

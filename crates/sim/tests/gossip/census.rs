@@ -5,9 +5,9 @@ use hustings_protocol::{Candidate, Duration, Input, MemberId};
 use hustings_sim::{Boot, Network, Seeds, Setup, Stream, Verb, Who, World};
 use rand_core::Rng;
 
-use crate::desk::Desk;
+use crate::support::desk::Desk;
 use crate::support::{below, choose, seeds};
-use crate::{PERIOD, moments, setup};
+use crate::{PERIOD, assert_silent, moments, setup};
 
 /// One count a time, when asked.
 fn once(turns: u16) -> Config {
@@ -259,7 +259,8 @@ fn nonsense_is_survived() {
             desk.papers.now = desk.papers.now + PERIOD.mul_f64(0.4);
             desk.tell(nonsense(&mut rng));
             assert_ne!(desk.member.size(), Some(0), "seed {seed}");
-            for (_, said) in desk.papers.said.drain(..) {
+            assert_silent(&desk, seed);
+            for (_, said) in desk.papers.told.drain(..) {
                 if let Message::Parcel { share, .. } = said {
                     let Share { value, weight } = share;
                     assert!(value.is_finite() && weight.is_finite(), "seed {seed}");
@@ -384,7 +385,7 @@ fn parcel(count: u64, periods: u64, number: u32) -> Message {
 
 /// The numbers of the parcels that it has sent since it was asked last.
 fn parcels(desk: &mut Desk<Census>) -> Vec<u32> {
-    let said = desk.papers.said.drain(..);
+    let said = desk.papers.told.drain(..);
     let parcels = said.filter_map(|(_, message)| match message {
         Message::Parcel { number, .. } => Some(number),
         Message::Receipt { .. } => None,

@@ -9,9 +9,9 @@ use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId};
 use hustings_sim::{Boot, Delay, Network, Reordering, Seeds, Setup, Stream, Verb, Who, World};
 use rand_core::Rng;
 
-use crate::desk::Desk;
+use crate::support::desk::Desk;
 use crate::support::{below, choose, seeds};
-use crate::{PERIOD, moments, setup};
+use crate::{PERIOD, assert_silent, moments, setup};
 
 type Kinds = Message<u32>;
 
@@ -338,7 +338,7 @@ fn a_rumour_goes_so_far_and_to_so_many() {
         desk.hear(1, rumour(id(1, number), 2, hops));
         let told = desk
             .papers
-            .said
+            .told
             .drain(..)
             .map(|(to, message)| match message {
                 Message::Rumour { hops, age, .. } if age == PERIOD * 2 => (to, hops),
@@ -349,7 +349,7 @@ fn a_rumour_goes_so_far_and_to_so_many() {
         told.dedup();
         assert_eq!(told.len(), if left.is_some() { 3 } else { 0 });
         desk.hear(2, rumour(id(1, number), 2, hops));
-        assert!(desk.papers.said.is_empty(), "it is not passed on twice");
+        assert!(desk.papers.told.is_empty(), "it is not passed on twice");
     }
     assert_eq!(delivered(&mut desk), 4);
 }
@@ -377,12 +377,12 @@ fn words_grow_old_and_die() {
     };
     desk.papers.now = desk.papers.now + PERIOD * 3;
     desk.hear(5, asked.clone());
-    assert_eq!(desk.papers.said, [(MemberId(5), repair(2, PERIOD * 7))]);
-    desk.papers.said.clear();
+    assert_eq!(desk.papers.told, [(MemberId(5), repair(2, PERIOD * 7))]);
+    desk.papers.told.clear();
     desk.papers.now = desk.papers.now + PERIOD * 3;
     desk.tell(Input::Timer(Timer::Digest));
     desk.hear(5, asked);
-    assert!(desk.papers.said.is_empty(), "ten periods after it was said");
+    assert!(desk.papers.told.is_empty(), "ten periods after it was said");
     desk.papers.now = desk.papers.now + PERIOD * 13;
     desk.hear(1, rumour(id(1, 2), 9, 0));
     assert_eq!(delivered(&mut desk), 0, "it is remembered for longer");
@@ -399,7 +399,7 @@ fn only_what_is_missed_is_asked_for() {
     desk.hear(3, Message::Digest { ids });
     let ids = vec![id(1, 2), id(2, 1)];
     assert_eq!(
-        desk.papers.said,
+        desk.papers.told,
         [(MemberId(3), Message::Solicitation { ids })]
     );
 }
@@ -425,25 +425,25 @@ fn no_question_and_no_answer_is_longer_than_a_digest() {
     let mut desk = one_of_eight(Config::field(PERIOD));
     let ids = (0..100).map(|number| id(1, number)).collect();
     desk.hear(3, Message::Digest { ids });
-    let Some((_, Message::Solicitation { ids })) = desk.papers.said.pop() else {
+    let Some((_, Message::Solicitation { ids })) = desk.papers.told.pop() else {
         panic!("it asks");
     };
     assert_eq!(ids.len(), MOST_NAMED);
     desk.hear(1, rumour(id(1, 1), 0, 0));
     let ids = vec![id(1, 1); 100];
     desk.hear(3, Message::Solicitation { ids });
-    assert_eq!(desk.papers.said.len(), MOST_NAMED);
+    assert_eq!(desk.papers.told.len(), MOST_NAMED);
 }
 
 #[test]
 fn nobody_hears_itself_but_repairs_what_it_said() {
     let mut desk = one_of_eight(Config::field(PERIOD));
     desk.tell(Input::Request(Request::Multicast(7)));
-    desk.papers.said.clear();
+    desk.papers.told.clear();
     let ids = vec![id(0, 1)];
     desk.hear(3, Message::Solicitation { ids });
-    let [(MemberId(3), Message::Repair { payload: 7, .. })] = desk.papers.said[..] else {
-        panic!("{:?}", desk.papers.said);
+    let [(MemberId(3), Message::Repair { payload: 7, .. })] = desk.papers.told[..] else {
+        panic!("{:?}", desk.papers.told);
     };
     for life in [1, 2] {
         let own = Id { life, ..id(0, 1) };
@@ -461,7 +461,7 @@ fn what_does_not_fit_into_a_digest_comes_in_another() {
     let mut named = BTreeSet::new();
     for _ in 0..60 {
         desk.tell(Input::Timer(Timer::Digest));
-        for (_, message) in desk.papers.said.drain(..) {
+        for (_, message) in desk.papers.told.drain(..) {
             let Message::Digest { ids } = message else {
                 panic!("{message:?}");
             };
@@ -488,6 +488,7 @@ fn nonsense_is_survived() {
             assert!(desk.member.remembered() <= 6, "seed {seed}");
             let own = |it: Delivery<u32>| it.origin == MemberId(0);
             assert!(!desk.member.take_delivered().any(own), "seed {seed}");
+            assert_silent(&desk, seed);
         }
     }
 }

@@ -1,14 +1,15 @@
 //! What members do for a group that nobody knows whole: shuffle whom they know, count themselves, pass words on.
 
 mod census;
-mod desk;
 mod epidemic;
 mod shuffle;
 #[path = "../support/mod.rs"]
 mod support;
 
-use hustings_protocol::{Duration, Merit};
+use hustings_protocol::{Duration, Merit, Protocol};
 use hustings_sim::{Delay, Detection, Network, Setup};
+
+use support::desk::Desk;
 
 /// What members wait between two turns, throughout.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -28,6 +29,12 @@ fn setup(members: u32, loss: f64) -> Setup {
         detection: Detection::Never,
         view: 1.0,
     }
+}
+
+/// None of these needs a multicast, or elects anybody.
+fn assert_silent<P: Protocol>(desk: &Desk<P>, seed: u64) {
+    assert!(desk.papers.said.is_empty(), "seed {seed}");
+    assert_eq!(desk.papers.outcomes, [], "seed {seed}");
 }
 
 /// The mean and the variance of some numbers.

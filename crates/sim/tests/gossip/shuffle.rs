@@ -6,9 +6,9 @@ use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId, Merit, Vi
 use hustings_sim::{Boot, Network, Reordering, Seeds, Stream, Verb, Who, World};
 use rand_core::Rng;
 
-use crate::desk::Desk;
+use crate::support::desk::Desk;
 use crate::support::{below, seeds};
-use crate::{PERIOD, moments, setup};
+use crate::{PERIOD, assert_silent, moments, setup};
 
 fn config(room: u16) -> Config {
     Config {
@@ -234,6 +234,7 @@ fn nonsense_is_survived() {
             let ids = entries.iter().map(|entry| entry.candidate.id);
             assert!(ids.clone().is_sorted_by(|a, b| a < b), "seed {seed}");
             assert!(ids.clone().all(|id| id != me.id), "seed {seed}");
+            assert_silent(&desk, seed);
         }
     }
 }
@@ -282,7 +283,7 @@ fn only_the_answer_to_the_last_offer_counts_and_once() {
     let mut desk = Desk::new(Candidate::new(0, 0), member, config(6), 10);
     desk.tell(Input::Timer(Timer::Period));
     desk.tell(Input::Timer(Timer::Period)); // not answered: the last that it knows is asked again
-    let numbers = desk.papers.said.iter().map(|said| match said {
+    let numbers = desk.papers.told.iter().map(|said| match said {
         (MemberId(1), Message::Offer { number, .. }) => *number,
         other => panic!("{other:?}"),
     });
@@ -324,8 +325,8 @@ fn known(desk: &Desk<Shuffle>) -> Vec<u64> {
 #[test]
 fn who_answers_gives_way_to_whom_it_sends() {
     let mut desk = full();
-    let Some(&(MemberId(to), Message::Offer { number, .. })) = desk.papers.said.first() else {
-        panic!("{:?}", desk.papers.said);
+    let Some(&(MemberId(to), Message::Offer { number, .. })) = desk.papers.told.first() else {
+        panic!("{:?}", desk.papers.told);
     };
     let entries = [Entry::fresh(Candidate::new(20, 0))].into_iter().collect();
     desk.hear(to, Message::Answer { number, entries });
@@ -358,7 +359,7 @@ fn what_is_too_old_is_dropped_and_not_taken() {
 #[test]
 fn who_does_not_answer_in_time_is_forgotten() {
     let mut desk = full();
-    let to = desk.papers.said[0].0;
+    let to = desk.papers.told[0].0;
     assert!(known(&desk).contains(&to.0));
     desk.tell(Input::Timer(Timer::Period));
     assert!(!known(&desk).contains(&to.0));

@@ -15,6 +15,9 @@ use rand_core::Rng;
 
 mod faults;
 mod member;
+mod sizes;
+#[path = "../support/mod.rs"]
+mod support;
 
 const HOP: Duration = Duration::from_millis(10);
 

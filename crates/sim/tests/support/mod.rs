@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub(crate) mod desk;
 pub(crate) mod family;
 pub(crate) mod faults;
 pub(crate) mod text;

@@ -1,0 +1,165 @@
+//! One member at a desk: it is told what a test likes, and what it does is taken down.
+
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, Timer, View,
+};
+use hustings_sim::{Seeds, Stream};
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// One member, its clock, and what it did.
+pub(crate) struct Desk<P: Protocol> {
+    pub(crate) member: P,
+    pub(crate) papers: Papers<P>,
+}
+
+/// What the member's `Io` is made of.
+pub(crate) struct Papers<P: Protocol> {
+    pub(crate) me: Candidate,
+    pub(crate) config: P::Config,
+    pub(crate) now: Instant,
+    pub(crate) view: Roster,
+    rng: Xoshiro256PlusPlus,
+    /// When its timers run out.
+    due: Vec<Option<Instant>>,
+    /// What it said to one member.
+    pub(crate) told: Vec<(MemberId, P::Message)>,
+    /// What it said to all.
+    pub(crate) said: Vec<(Instant, P::Message)>,
+    /// What it concluded.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// Whom it got to know.
+    pub(crate) met: Vec<Candidate>,
+}
+
+impl<P: Protocol> Desk<P> {
+    pub(crate) fn new(me: Candidate, member: P, config: P::Config, seed: u64) -> Self {
+        let papers = Papers {
+            me,
+            config,
+            now: Instant::START,
+            view: Roster::alone(me),
+            rng: Seeds::new(seed, 0).rng(Stream::Members),
+            due: vec![None; P::Timer::ALL.len()],
+            told: Vec::new(),
+            said: Vec::new(),
+            outcomes: Vec::new(),
+            met: Vec::new(),
+        };
+        Self { member, papers }
+    }
+
+    pub(crate) fn tell(&mut self, input: Input<P>) {
+        self.member.step(input, &mut self.papers);
+    }
+
+    pub(crate) fn hear(&mut self, from: u64, message: P::Message) {
+        let from = MemberId(from);
+        self.tell(Input::Message { from, message });
+    }
+
+    /// Lets time pass, and timers run out.
+    pub(crate) fn wait(&mut self, span: Duration) {
+        let end = self.papers.now + span;
+        loop {
+            let due = self.papers.due.iter().flatten().min().copied();
+            let Some(next) = due.filter(|due| *due <= end) else {
+                break;
+            };
+            self.papers.now = next;
+            let place = self.papers.due.iter().position(|due| *due == Some(next));
+            let place = place.expect("it is the least of them");
+            self.papers.due[place] = None;
+            self.tell(Input::Timer(P::Timer::ALL[place]));
+        }
+        self.papers.now = end;
+    }
+
+    /// Time passes, and nothing that is due happens until it is over.
+    pub(crate) fn oversleep(&mut self, span: Duration) {
+        self.papers.now = self.papers.now + span;
+        let now = self.papers.now;
+        for due in self.papers.due.iter_mut().flatten() {
+            *due = (*due).max(now);
+        }
+        self.wait(Duration::ZERO);
+    }
+
+    /// When a timer runs out, if it is running.
+    pub(crate) fn due(&self, timer: P::Timer) -> Option<Instant> {
+        self.papers.due[timer.index()]
+    }
+
+    /// Lets time pass until a timer runs out, which must be running.
+    pub(crate) fn wait_for(&mut self, timer: P::Timer) {
+        let due = self.due(timer).expect("it waits for something");
+        self.wait(due - self.papers.now);
+    }
+
+    /// How many of its timers run.
+    pub(crate) fn running(&self) -> usize {
+        self.papers.due.iter().flatten().count()
+    }
+
+    /// Whom it names.
+    pub(crate) fn names(&self) -> Option<MemberId> {
+        let names = |outcome: &Outcome| match outcome {
+            Outcome::Standing { .. } => None,
+            Outcome::TenureGained { .. }
+            | Outcome::TenureLost { .. }
+            | Outcome::TenureRefused(_) => None,
+            Outcome::Nominee(it) => Some(Some(it.id)),
+            Outcome::Vacant | Outcome::DuplicateIdentity => Some(None),
+        };
+        self.papers.outcomes.iter().rev().find_map(names).flatten()
+    }
+}
+
+impl<P: Protocol> Io<P> for Papers<P> {
+    fn me(&self) -> Candidate {
+        self.me
+    }
+
+    fn config(&self) -> &P::Config {
+        &self.config
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn rng(&mut self) -> &mut impl Rng {
+        &mut self.rng
+    }
+
+    fn view(&self) -> impl View {
+        &self.view
+    }
+
+    fn unicast(&mut self, to: MemberId, message: P::Message) {
+        assert_ne!(to, self.me.id, "it writes to itself");
+        self.told.push((to, message));
+    }
+
+    fn multicast(&mut self, message: P::Message) {
+        self.said.push((self.now, message));
+    }
+
+    fn arm(&mut self, timer: P::Timer, after: Duration) {
+        self.due[timer.index()] = Some(self.now + after);
+    }
+
+    fn disarm(&mut self, timer: P::Timer) {
+        self.due[timer.index()] = None;
+    }
+
+    fn save(&mut self, _: P::Durable) {}
+
+    fn report(&mut self, outcome: Outcome) {
+        self.outcomes.push(outcome);
+    }
+
+    fn meet(&mut self, candidate: Candidate) {
+        self.met.push(candidate);
+    }
+}
