@@ -6,6 +6,7 @@
 //! it, so that a change of ours that turns a verdict does not go unnoticed.
 
 mod effort;
+mod epidemic;
 mod evidence;
 mod figure;
 mod large_groups;
@@ -24,7 +25,12 @@ pub(crate) use page::write as page;
 pub(crate) use text::{Telling, write as text};
 
 /// Every document whose claims are put to the test.
-const DOCUMENTS: &[Document] = &[slides::DOCUMENT, thesis::DOCUMENT, large_groups::DOCUMENT];
+const DOCUMENTS: &[Document] = &[
+    slides::DOCUMENT,
+    thesis::DOCUMENT,
+    large_groups::DOCUMENT,
+    epidemic::DOCUMENT,
+];
 
 /// A document that makes claims.
 struct Document {

@@ -19,6 +19,7 @@
 //! | [`rings`] | Chang and Roberts 1979, and the modified ring: messages and delay |
 //! | [`bully`] | the bully, with the best member up or down: messages and delay |
 //! | [`announce`] | announcing, listening and suppressing over multicast: LE-A, LE-S, LE-M, SUP, AL |
+//! | [`epidemic`] | a multicast made of unicasts, passed on and repaired: whom a word reaches |
 //! | [`probabilistic`] | a few members drawn by a hash agree for all: success, detection, messages, the choice of `K` |
 //!
 //! Results are `f64`, since most are means. Counts are exact as long as they stay below 2^53.
@@ -29,6 +30,7 @@ pub mod announce;
 mod binomial;
 pub mod bully;
 mod chance;
+pub mod epidemic;
 pub mod harmonic;
 pub mod probabilistic;
 pub mod rings;

@@ -15,6 +15,7 @@
 //! | [`success`] | round success probabilities | how often a round succeeds |
 //! | [`detection`] | detection of incorrect termination, Theorem 2 | how often a failed round is noticed |
 //! | [`cost`] | complexity, Theorems 3 to 5 | messages and time |
+//! | [`rounds`] | 3.2 | how many rounds an election takes at most, and how many messages |
 //! | [`adaptive`] | 3.2 | the smallest `K` for a wanted success, and its cost |
 //!
 //! **What is wrong in print.** The factors are approximations, not bounds ([`factors::e1_exact`],
@@ -29,6 +30,7 @@ pub mod cost;
 pub mod detection;
 pub mod factors;
 pub mod relay;
+pub mod rounds;
 pub mod success;
 
 /// A group and its network, in one round.

@@ -14,6 +14,9 @@ use hustings_theory::probabilistic::factors::{
 use hustings_theory::probabilistic::relay::{
     agreement, agreement_bound, connected, connected_printed, edge_probability,
 };
+use hustings_theory::probabilistic::rounds::{
+    mean_messages_bound, mean_rounds_bound, reached_bound,
+};
 use hustings_theory::probabilistic::success::{success_corrected, success_of_best_known};
 
 type Form = fn(&Model, f64) -> f64;
@@ -334,4 +337,41 @@ fn p6_costs_do_not_depend_on_the_group() {
         ..PERFECT
     };
     assert_close("of all", mean_unicasts_bound(&all, 4.0), 32.0, 1e-12);
+}
+
+/// Claim P8: where nothing goes wrong there is one round; where everything does there are all.
+#[test]
+fn rounds_are_as_many_as_failures_call_for() {
+    let ks = [7, 14, 28, 56, 1_000];
+    let lossy = Model {
+        view: 0.5,
+        multicast_loss: 0.4,
+        unicast_loss: 0.4,
+        ..PERFECT
+    };
+    let reached = reached_bound(&lossy, &ks);
+    assert_eq!((reached.len(), reached[0]), (ks.len(), 1.0));
+    assert!(reached.is_sorted_by(|one, next| one >= next), "{reached:?}");
+    // Without crashes a round is followed by another as often as it fails.
+    let failing = |k| 1.0 - success_of_best_known(&lossy, k);
+    let expected = failing(7.0) * failing(14.0) * failing(28.0);
+    assert_close("three failures", reached[3], expected, 1e-12);
+    assert_eq!(mean_rounds_bound(&lossy, &ks), reached.iter().sum::<f64>());
+    assert!((1.0..1.01).contains(&mean_rounds_bound(&PERFECT, &ks)));
+    let deaf = Model {
+        multicast_loss: 1.0,
+        ..PERFECT
+    };
+    assert_eq!(mean_rounds_bound(&deaf, &ks), 5.0);
+    assert_eq!(mean_rounds_bound(&lossy, &[]), 0.0);
+    // That the leader crashes is no reason for another round, as nobody knows.
+    let mortal = Model {
+        crash: 0.3,
+        ..PERFECT
+    };
+    assert!(mean_rounds_bound(&mortal, &ks) < 1.02);
+    let one = mean_messages_bound(&lossy, &ks[..1]);
+    let theorem_4 = mean_unicasts_bound(&lossy, 7.0) + mean_multicasts_bound(&lossy, 7.0);
+    assert_eq!(one, theorem_4);
+    assert!(mean_messages_bound(&lossy, &ks) > one);
 }

@@ -6,10 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
+use hustings_protocol::Instant;
 use tokio::io::ReadBuf;
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::StartError;
+use crate::clock;
 use crate::config::AgentConfig;
 use crate::peers::Way;
 use crate::sockets;
@@ -25,6 +27,29 @@ pub(super) struct Exchange {
     multicasts: Vec<(SocketAddr, UdpSocket)>,
     /// Which socket is looked at first: each in turn, so that a flood at one leaves the others heard.
     turn: AtomicUsize,
+}
+
+/// A datagram that came, and lies in the buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Datagram {
+    pub(super) way: Way,
+    pub(super) length: usize,
+    pub(super) from: SocketAddr,
+    /// The time, read when it was there. Whoever is granted tenure counts from when it asked, so a voter must not count
+    /// from any earlier moment: and a process may be stopped between two lines.
+    pub(super) at: Instant,
+}
+
+impl Datagram {
+    fn received(way: Way, length: usize, from: SocketAddr) -> Self {
+        let at = clock::now();
+        Self {
+            way,
+            length,
+            from,
+            at,
+        }
+    }
 }
 
 impl Exchange {
@@ -76,15 +101,16 @@ impl Exchange {
         })
     }
 
-    /// Waits for a datagram on any of the sockets: how it came, its length, whence.
-    pub(super) async fn receive(&self, buffer: &mut [u8]) -> (Way, usize, SocketAddr) {
+    /// Waits for a datagram on any of the sockets.
+    pub(super) async fn receive(&self, buffer: &mut [u8]) -> Datagram {
         poll_fn(|context| {
             for (way, socket) in self.sockets() {
                 let mut buffer = ReadBuf::new(buffer);
                 // An error is about a datagram sent before, and that one is lost like any other.
                 while let Poll::Ready(received) = socket.poll_recv_from(context, &mut buffer) {
                     if let Ok(from) = received {
-                        return Poll::Ready((way, buffer.filled().len(), from));
+                        let length = buffer.filled().len();
+                        return Poll::Ready(Datagram::received(way, length, from));
                     }
                 }
             }
@@ -94,10 +120,10 @@ impl Exchange {
     }
 
     /// A datagram that is there already.
-    pub(super) fn try_receive(&self, buffer: &mut [u8]) -> Option<(Way, usize, SocketAddr)> {
+    pub(super) fn try_receive(&self, buffer: &mut [u8]) -> Option<Datagram> {
         self.sockets().find_map(|(way, socket)| {
             let (length, from) = socket.try_recv_from(buffer).ok()?;
-            Some((way, length, from))
+            Some(Datagram::received(way, length, from))
         })
     }
 
@@ -128,6 +154,40 @@ fn own_and_listener(
             Ok(listener) => return Ok((own, listener, address)),
             Err(_) if attempts > 0 => {} // taken for links: another one then
             Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::time::Duration;
+
+    use super::Exchange;
+    use crate::clock;
+
+    /// What lies in the buffers of the kernel when the first is received, and what comes while the others are.
+    #[tokio::test]
+    async fn each_datagram_has_the_time_at_which_it_was_there() {
+        let home = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let (own, _listener, address) = super::own_and_listener((home, 0).into(), home).unwrap();
+        let exchange = Exchange {
+            own,
+            address,
+            multicasts: Vec::new(),
+            turn: 0.into(),
+        };
+        exchange.ready().await;
+        let mut buffer = [0; 16];
+        exchange.send(address, b"first").unwrap();
+        let first = exchange.receive(&mut buffer).await;
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let sent = clock::now();
+            exchange.send(address, b"later").unwrap();
+            exchange.own.readable().await.unwrap();
+            let later = exchange.try_receive(&mut buffer).unwrap();
+            assert!(first.at < sent && sent <= later.at);
         }
     }
 }

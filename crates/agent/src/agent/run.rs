@@ -8,7 +8,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::exchange::Exchange;
+use super::exchange::{Datagram, Exchange};
 use super::offices::Doors;
 use super::{AgentStatus, Control, Ended};
 use crate::authority::Word;
@@ -25,7 +25,7 @@ use crate::seal::Rejected;
 /// Longer than any datagram of ours: what is cut off here was none.
 const BUFFER_BYTES: usize = 2_048;
 
-/// How many datagrams are taken before timers are looked at again.
+/// How many datagrams are taken before anything else is looked at again.
 const MOST_AT_ONCE: usize = 64;
 
 /// Timers do not count the time that the machine is suspended, the clock does: so it is read again.
@@ -37,7 +37,7 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// Something for the loop to do.
 enum Event {
     Asked(Control),
-    Datagram((Way, usize, SocketAddr)),
+    Datagram(Datagram),
     Link(SocketAddr, Vec<u8>),
     Refusal(Refusal),
     /// Where members of the group of this number may be found.
@@ -95,7 +95,7 @@ pub(super) async fn run(
         if let Some(ended) = agent.end_as_a_namesake() {
             return Err(ended);
         }
-        let due = agent.groups.iter().filter_map(Group::due).min();
+        let due = agent.due();
         let event = tokio::select! {
             biased;
             control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
@@ -108,7 +108,10 @@ pub(super) async fn run(
             Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
             () = sleep_until(due) => Event::Due,
         };
-        let now = clock::now();
+        let now = match &event {
+            Event::Datagram(datagram) => datagram.at,
+            _ => clock::now(),
+        };
         agent.look_for_pause(now, due);
         match event {
             Event::Asked(Control::Stop) => {
@@ -117,9 +120,9 @@ pub(super) async fn run(
                 return Ok(());
             }
             Event::Asked(control) => agent.obey(now, control),
-            Event::Datagram((way, length, from)) => {
-                agent.hear(now, way, from, &mut buffer[..length]);
-                agent.hear_the_rest(now, &mut buffer);
+            Event::Datagram(datagram) => {
+                agent.hear_datagram(datagram, &mut buffer);
+                agent.hear_the_rest(&mut buffer);
             }
             Event::Link(from, mut frame) => agent.hear(now, Way::Link, from, &mut frame),
             Event::Refusal(refusal) => agent.suspect(now, refusal),
@@ -188,12 +191,30 @@ impl Loop {
         }
     }
 
-    fn hear_the_rest(&mut self, now: Instant, buffer: &mut [u8]) {
+    fn due(&self) -> Option<Instant> {
+        self.groups.iter().filter_map(Group::due).min()
+    }
+
+    fn hear_datagram(&mut self, datagram: Datagram, buffer: &mut [u8]) {
+        let Datagram {
+            way,
+            length,
+            from,
+            at,
+        } = datagram;
+        self.hear(at, way, from, &mut buffer[..length]);
+    }
+
+    /// Hears what is there already, each at its own time: the process may have been stopped since the one before.
+    fn hear_the_rest(&mut self, buffer: &mut [u8]) {
         for _ in 1..MOST_AT_ONCE {
-            let Some((way, length, from)) = self.exchange.try_receive(buffer) else {
+            let due = self.due();
+            let Some(datagram) = self.exchange.try_receive(buffer) else {
                 return;
             };
-            self.hear(now, way, from, &mut buffer[..length]);
+            self.look_for_pause(datagram.at, due);
+            self.hear_datagram(datagram, buffer);
+            self.pass(datagram.at);
         }
     }
 

@@ -159,6 +159,15 @@ pub(crate) fn mean_between(low: f64, high: f64, sample: &Sample) -> Comparison {
     }
 }
 
+/// The mean lies below `bound`, by more than chance explains.
+pub(crate) fn mean_below(bound: f64, sample: &Sample) -> Comparison {
+    Comparison {
+        expected: format!("below {}", number(bound)),
+        measured: estimated(sample),
+        agrees: average(sample) + STANDARD_ERRORS * error_of(sample) < bound,
+    }
+}
+
 /// `measured` does not exceed `bound`.
 pub(crate) fn at_most(bound: u64, measured: u64) -> Comparison {
     Comparison {
@@ -183,6 +192,21 @@ pub(crate) fn share_above(bound: f64, sample: &Sample) -> Comparison {
         expected: format!("above {}", number(bound)),
         measured: estimated(sample),
         agrees: sample.estimate().is_some_and(|it| it.ci95[0] > bound),
+    }
+}
+
+/// The share of cases in which something is so lies between the two, as far as the sample can tell. Chance is that of
+/// the bounds, so that a sample in which all cases agree is allowed for, and so is one case more or less.
+pub(crate) fn share_between(low: f64, high: f64, sample: &Sample) -> Comparison {
+    let count = sample.count().max(1) as f64;
+    let allowed = |share: f64| {
+        let share = share.clamp(0.0, 1.0);
+        STANDARD_ERRORS * (share * (1.0 - share) / count).sqrt() + 1.0 / count
+    };
+    Comparison {
+        expected: format!("{} to {}", number(low), number(high)),
+        measured: estimated(sample),
+        agrees: (low - allowed(low)..=high + allowed(high)).contains(&average(sample)),
     }
 }
 
@@ -298,7 +322,10 @@ pub(crate) fn list<T: Display>(items: &[T]) -> String {
 mod tests {
     use hustings_sim::statistics::{Kind, Sample};
 
-    use super::{Evidence, Verdict, alike, all_below, equal, mean, mean_between, means, number};
+    use super::{
+        Evidence, Verdict, alike, all_below, equal, mean, mean_below, mean_between, means, number,
+        share_between,
+    };
 
     fn sample(values: &[f64]) -> Sample {
         let mut sample = Sample::new(Kind::Number);
@@ -317,8 +344,27 @@ mod tests {
         assert!(all_below(&[high], &[low]).agrees && !all_below(&[low], &[high]).agrees);
         assert!(!all_below(&[high, high], &[low]).agrees);
         assert!(mean_between(0.5, 0.9, &low).agrees && !mean_between(0.1, 0.2, &low).agrees);
+        assert!(mean_below(1.3, &low).agrees && !mean_below(1.2, &low).agrees);
         let nothing = sample(&[f64::NAN]);
+        assert!(!mean_below(9.0, &nothing).agrees);
         assert!(!mean(1.0, &nothing).agrees && !all_below(&[nothing], &[low]).agrees);
+    }
+
+    #[test]
+    fn shares_are_compared_within_the_errors_of_what_is_expected() {
+        let share = |yes: usize| {
+            let mut sample = Sample::new(Kind::Proportion);
+            (0..100).for_each(|it| sample.add(f64::from(u8::from(it < yes))));
+            sample
+        };
+        // The standard error of 0.9 is 0.03.
+        assert!(share_between(0.9, 0.9, &share(76)).agrees);
+        assert!(!share_between(0.9, 0.9, &share(75)).agrees);
+        assert!(share_between(0.9, 0.95, &share(100)).agrees);
+        assert!(!share_between(0.2, 0.8, &share(100)).agrees);
+        assert!(!share_between(0.0, 1.0, &sample(&[])).agrees);
+        assert!(share_between(0.0001, 0.0001, &share(0)).agrees);
+        assert!(!share_between(0.0, 0.0, &share(2)).agrees);
     }
 
     #[test]

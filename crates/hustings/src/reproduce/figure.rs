@@ -7,7 +7,7 @@ use hustings_sim::statistics::Sample;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    BLACK, Cartesian2d, ChartBuilder, ChartContext, Circle, Color, IntoDrawingArea, IntoFont,
+    BLACK, Cartesian2d, ChartBuilder, ChartContext, Color, EmptyElement, IntoDrawingArea, IntoFont,
     LineSeries, PathElement, Polygon, RGBColor, Ranged, SVGBackend, SeriesLabelPosition, WHITE,
 };
 
@@ -27,6 +27,26 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(204, 121, 167),
 ];
 
+/// What marks a measurement, in pixels around it: series are told apart by people who see no colour at all, too.
+const MARKERS: [&[(i32, i32)]; 6] = [
+    // Nearly a disc.
+    &[
+        (2, -4),
+        (4, -2),
+        (4, 2),
+        (2, 4),
+        (-2, 4),
+        (-4, 2),
+        (-4, -2),
+        (-2, -4),
+    ],
+    &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
+    &[(0, -5), (5, 4), (-5, 4)],
+    &[(0, -6), (6, 0), (0, 6), (-6, 0)],
+    &[(0, 5), (5, -4), (-5, -4)],
+    &[(-6, -3), (6, -3), (6, 3), (-6, 3)],
+];
+
 /// A figure.
 #[derive(Debug)]
 pub(super) struct Figure {
@@ -43,6 +63,7 @@ pub(super) struct Figure {
 pub(super) enum Corner {
     UpperLeft,
     UpperRight,
+    LowerLeft,
     LowerRight,
     /// Not quite a corner: halfway up.
     MiddleRight,
@@ -70,6 +91,8 @@ pub(super) enum Scale {
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) label: String,
+    /// Whose colour and marker it has, if not those of its place: the same thing looks the same in every figure.
+    pub(super) looks_like: Option<usize>,
     pub(super) line: Vec<(f64, f64)>,
     pub(super) points: Vec<Point>,
 }
@@ -136,14 +159,17 @@ impl Figure {
             .axis_style(INK)
             .draw()
             .map_err(|error| failed(&error))?;
-        for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
+        for (place, series) in self.series.iter().enumerate() {
+            let look = series.looks_like.unwrap_or(place);
+            let (colour, marker) = (COLOURS[look % COLOURS.len()], MARKERS[look % MARKERS.len()]);
             series
-                .draw(*colour, &mut chart)
+                .draw(colour, marker, &mut chart)
                 .map_err(|error| failed(&error))?;
         }
         let corner = match self.legend {
             Corner::UpperLeft => SeriesLabelPosition::UpperLeft,
             Corner::UpperRight => SeriesLabelPosition::UpperRight,
+            Corner::LowerLeft => SeriesLabelPosition::LowerLeft,
             Corner::LowerRight => SeriesLabelPosition::LowerRight,
             Corner::MiddleRight => SeriesLabelPosition::MiddleRight,
         };
@@ -160,27 +186,42 @@ impl Figure {
 }
 
 impl Series {
-    fn draw(&self, colour: RGBColor, chart: &mut Chart<'_, '_>) -> Result<(), impl Display> {
+    fn draw<'a, 'b: 'a>(
+        &self,
+        colour: RGBColor,
+        marker: &'static [(i32, i32)],
+        chart: &mut Chart<'a, 'b>,
+    ) -> Result<(), impl Display> {
         let low = self.points.iter().map(|point| (point.x, point.ci95[0]));
         let high = self.points.iter().map(|point| (point.x, point.ci95[1]));
         let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
         chart.draw_series([Polygon::new(band, colour.mix(0.2))])?;
         let line = LineSeries::new(self.line.iter().copied(), colour.stroke_width(2));
-        let named = chart.draw_series(line)?.label(self.label.as_str());
-        if self.line.is_empty() {
-            named.legend(move |(x, y)| Circle::new((x + 9, y), 4, colour.filled()));
-        } else {
-            named.legend(move |(x, y)| {
-                PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
+        let (has_line, has_points) = (!self.line.is_empty(), !self.points.is_empty());
+        chart
+            .draw_series(line)?
+            .label(self.label.as_str())
+            .legend(move |(x, y)| {
+                let ends = if has_line {
+                    [(0, 0), (18, 0)]
+                } else {
+                    [(9, 0); 2]
+                };
+                let around = |&(right, down): &(i32, i32)| (right + 9, down);
+                let shape = if has_points { marker } else { &[] };
+                EmptyElement::at((x, y))
+                    + PathElement::new(ends, colour.stroke_width(2))
+                    + Polygon::new(shape.iter().map(around).collect::<Vec<_>>(), colour)
             });
-        }
         let whisker = |point: &Point| {
             let ends = point.ci95.map(|end| (point.x, end));
             PathElement::new(ends.to_vec(), colour.stroke_width(1))
         };
         chart.draw_series(self.points.iter().map(whisker))?;
-        let dot = |point: &Point| Circle::new((point.x, point.mean), 4, colour.filled());
-        chart.draw_series(self.points.iter().map(dot)).map(drop)
+        let mark = |point: &Point| {
+            EmptyElement::at((point.x, point.mean)) + Polygon::new(marker.to_vec(), colour)
+        };
+        chart.draw_series(self.points.iter().map(mark)).map(drop)
     }
 
     fn xs(&self) -> impl Iterator<Item = f64> {
@@ -286,15 +327,16 @@ mod tests {
         [9.0, 11.0].into_iter().for_each(|value| sample.add(value));
         let series = Series {
             label: "a ring".to_owned(),
+            looks_like: None,
             line: vec![(1.0, 1.0), (100.0, 1000.0)],
             points: Point::of(10.0, &sample).into_iter().collect(),
         };
         let svg = figure(vec![series]).to_svg().unwrap();
-        for part in [
-            "<svg", "a ring", "members", "messages", "<circle", "<polygon",
-        ] {
+        for part in ["<svg", "a ring", "members", "messages", "<polyline"] {
             assert!(svg.contains(part), "{part} is missing: {svg}");
         }
+        // The band, the point, and its like in the legend.
+        assert_eq!(svg.matches("<polygon").count(), 3, "{svg}");
     }
 
     #[test]

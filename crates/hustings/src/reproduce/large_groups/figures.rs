@@ -8,7 +8,7 @@ use hustings_theory::probabilistic::{Model, factors, success};
 use super::super::effort::{Effort, ExperimentError};
 use super::super::figure::{Axis, Corner, Figure, Point, Scale, Series};
 use super::super::{Plate, Sketch};
-use super::stage::{Held, Plan, RULES, group, held, with_loss};
+use super::stage::{Held, Plan, RULES, Stage, group, with_loss};
 
 /// Of Figure 4.
 const GREATEST_K: u32 = 65;
@@ -25,8 +25,8 @@ pub(super) const SKETCHES: &[Sketch] = &[
         name: "P-scale",
         caption: "One election by delay in groups of up to a million, losses 0.1, crashes 0.001, view 0.5: how often all \
                   agree on a leader that is up, how many rounds it takes, and how many messages. In larger groups more \
-                  members miss every word of the first round, and so there is more often a second; no more than that \
-                  depends on N.",
+                  members miss every word of the first round, and so there is more often a second: from a hundred to a \
+                  million members the number of messages doubles.",
         draw: scale,
     },
 ];
@@ -41,10 +41,7 @@ pub(super) const PLATES: &[Plate] = &[
                  another round called by the hash rule of the report's pseudocode, or after a random delay.",
             ),
             ("P-figure-5-b", "Figure 5 (b): rounds against loss."),
-            (
-                "P-figure-5-c",
-                "Figure 5 (c): messages against loss, before the fifth round.",
-            ),
+            ("P-figure-5-c", "Figure 5 (c): messages against loss."),
         ],
         draw: against_loss,
     },
@@ -100,6 +97,7 @@ fn figure_4(effort: &Effort) -> Result<Figure, ExperimentError> {
     let model = Model::of_figure_4();
     let line = |label: &str, formula: fn(&Model, f64) -> f64| Series {
         label: label.to_owned(),
+        looks_like: None,
         line: (1..=GREATEST_K)
             .map(|k| (k.into(), formula(&model, k.into())))
             .collect(),
@@ -108,7 +106,7 @@ fn figure_4(effort: &Effort) -> Result<Figure, ExperimentError> {
     let mut points = Vec::new();
     let ks: &[u32] = effort.choose(&[5, 24, 65], &[2, 5, 8, 12, 16, 24, 32, 40, 48, 56, 65]);
     for &k in ks {
-        let held = held(effort, count(effort), &model, Plan::round(k))?;
+        let held = Stage::honest(effort).held(count(effort), &model, Plan::round(k))?;
         points.extend(Point::of(k.into(), &held.strong));
     }
     Ok(Figure {
@@ -142,19 +140,29 @@ struct Row {
 impl Row {
     /// Success, rounds and messages of the same elections.
     fn draw(self, effort: &Effort) -> Result<Vec<Figure>, ExperimentError> {
+        let stage = Stage::honest(effort);
         let (mut success, mut rounds, mut messages) = (Vec::new(), Vec::new(), Vec::new());
-        for (rule, recall) in RULES {
+        for ((rule, recall), look) in RULES.into_iter().zip([0, 2]) {
             let mut helds = Vec::new();
             for (x, model) in &self.places {
-                let held = held(effort, count(effort), model, Plan::whole(recall))?;
+                let held = stage.held(count(effort), model, Plan::whole(recall))?;
                 helds.push((*x, held));
             }
+            // A rule looks the same in all three.
+            let alike = |series: Series| Series {
+                looks_like: Some(look),
+                ..series
+            };
             success.push(series(format!("{rule}, strong"), &helds, |it| it.strong));
             success.push(series(format!("{rule}, weak"), &helds, |it| it.weak));
-            rounds.push(series(rule.to_owned(), &helds, |it| it.rounds));
-            messages.push(series(rule.to_owned(), &helds, |it| it.messages));
+            rounds.push(alike(series(rule.to_owned(), &helds, |it| it.rounds)));
+            messages.push(alike(series(rule.to_owned(), &helds, |it| it.messages)));
         }
-        let labels = ["share of elections", "mean rounds", "mean messages"];
+        let labels = [
+            "share of elections (weak: of members)",
+            "mean rounds",
+            "mean messages, before the fifth round",
+        ];
         let columns = [success, rounds, messages].into_iter().zip(labels);
         let panels = self.titles.into_iter().zip(self.legends).zip(columns);
         Ok(panels
@@ -177,6 +185,7 @@ fn series(label: String, helds: &[(f64, Held)], of: fn(&Held) -> Sample) -> Seri
         .collect();
     Series {
         label,
+        looks_like: None,
         line: points.iter().map(|point| (point.x, point.mean)).collect(),
         points,
     }
@@ -194,7 +203,7 @@ fn against_loss(effort: &Effort) -> Result<Vec<Figure>, ExperimentError> {
             "Rounds by loss, N = 2000",
             "Messages by loss, N = 2000",
         ],
-        legends: [Corner::LowerRight, Corner::LowerRight, Corner::UpperLeft],
+        legends: [Corner::LowerLeft, Corner::LowerRight, Corner::UpperLeft],
         places: losses
             .iter()
             .map(|&loss| (loss, with_loss(2_000, loss)))
@@ -255,12 +264,13 @@ fn scale(effort: &Effort) -> Result<Figure, ExperimentError> {
             100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000,
         ],
     );
+    let stage = Stage::honest(effort);
     let mut helds = Vec::new();
     for &members in sizes {
         // Larger groups take longer, and vary no more.
         let count = (20_000_000 / u64::from(members)).min(count(effort));
         let model = with_loss(members.into(), 0.1);
-        let held = held(effort, count, &model, Plan::whole(Recall::Delay))?;
+        let held = stage.held(count, &model, Plan::whole(Recall::Delay))?;
         helds.push((f64::from(members), held));
     }
     let logarithmic = |label| Axis {

@@ -45,6 +45,24 @@ impl Plan {
             ..Self::whole(Recall::Delay)
         }
     }
+
+    /// K of each round in a group of so many.
+    pub(super) fn ks(self, members: u64) -> Vec<u32> {
+        self.strategy(members).ks(members).collect()
+    }
+
+    fn strategy(self, members: u64) -> Strategy {
+        Strategy {
+            first: self.k,
+            rounds: self.rounds,
+            last: if members <= MOST_AT_ONCE {
+                LastRound::Everybody
+            } else {
+                LastRound::Grown
+            },
+            ..Strategy::DOCUMENT
+        }
+    }
 }
 
 /// The group of Figure 5 (d) to (f): hardly any loss.
@@ -67,49 +85,86 @@ pub(super) fn with_loss(members: u64, loss: f64) -> Model {
     }
 }
 
-/// A run of `plan` in the group of `model`.
-pub(super) fn trial(model: &Model, plan: Plan) -> Trial {
-    let strategy = Strategy {
-        first: plan.k,
-        rounds: plan.rounds,
-        last: if model.members <= MOST_AT_ONCE {
-            LastRound::Everybody
-        } else {
-            LastRound::Grown
-        },
-        ..Strategy::DOCUMENT
-    };
-    Trial {
-        members: model.members as u32,
-        view: model.view,
-        crash: model.crash,
-        unicast_loss: model.unicast_loss,
-        multicast_loss: model.multicast_loss,
-        config: Config {
-            strategy,
+/// Where a claim's elections are held: how much is put into them, and what members make of the rules.
+#[derive(Clone, Copy)]
+pub(super) struct Stage<'a> {
+    pub(super) effort: &'a Effort,
+    /// What becomes of the rules in a group of this size. A test that wants to see a claim fall gets them wrong.
+    pub(super) conduct: fn(Config, u64) -> Config,
+}
+
+impl<'a> Stage<'a> {
+    /// Members keep to the rules.
+    pub(super) fn honest(effort: &'a Effort) -> Self {
+        Self {
+            effort,
+            conduct: |config, _| config,
+        }
+    }
+
+    /// The one for a glance, the other for good.
+    pub(super) fn choose<T>(&self, quick: T, full: T) -> T {
+        self.effort.choose(quick, full)
+    }
+
+    /// A run of `plan` in the group of `model`.
+    pub(super) fn trial(&self, model: &Model, plan: Plan) -> Trial {
+        let config = Config {
+            strategy: plan.strategy(model.members),
             recall: plan.recall,
             reply: plan.reply,
             ..Config::document(model.members, DELAY)
-        },
-        purge: true,
+        };
+        Trial {
+            members: model.members as u32,
+            view: model.view,
+            crash: model.crash,
+            unicast_loss: model.unicast_loss,
+            multicast_loss: model.multicast_loss,
+            config: (self.conduct)(config, model.members),
+            purge: true,
+        }
     }
-}
 
-/// What each of `runs` elections came to, with chance of their own for each plan and group.
-pub(super) fn runs(
-    effort: &Effort,
-    runs: u64,
-    model: &Model,
-    plan: Plan,
-) -> Result<Vec<Run>, ExperimentError> {
-    let trial = trial(model, plan);
-    let memory: Memory<Probabilistic> = Memory::default();
-    let own = effort.reseeded(seed_of(&format!("{plan:?} {model:?}")));
-    own.each(runs, |_, seeds| {
-        let (run, scratch) = elect(&trial, seeds, memory.take());
-        memory.give_back(scratch);
-        run
-    })
+    /// What each of `runs` elections came to, with chance of their own for each plan and group.
+    pub(super) fn runs(
+        &self,
+        runs: u64,
+        model: &Model,
+        plan: Plan,
+    ) -> Result<Vec<Run>, ExperimentError> {
+        let trial = self.trial(model, plan);
+        let memory: Memory<Probabilistic> = Memory::default();
+        let own = self
+            .effort
+            .reseeded(seed_of(&format!("{plan:?} {model:?}")));
+        own.each(runs, |_, seeds| {
+            let (run, scratch) = elect(&trial, seeds, memory.take());
+            memory.give_back(scratch);
+            run
+        })
+    }
+
+    /// Holds so many elections.
+    pub(super) fn held(
+        &self,
+        count: u64,
+        model: &Model,
+        plan: Plan,
+    ) -> Result<Held, ExperimentError> {
+        Ok(Held::of(&self.runs(count, model, plan)?))
+    }
+
+    /// The same in several groups.
+    pub(super) fn all_held(
+        &self,
+        count: u64,
+        models: &[Model],
+        plan: Plan,
+    ) -> Result<Vec<Held>, ExperimentError> {
+        let held = |model| self.held(count, model, plan);
+        models.iter().map(held).collect()
+    }
 }
 
 /// What many elections came to.
@@ -143,27 +198,6 @@ impl Held {
             detected: sample(share, |run| Some(f64::from(u8::from(run.detected?)))),
         }
     }
-}
-
-/// Holds so many elections.
-pub(super) fn held(
-    effort: &Effort,
-    count: u64,
-    model: &Model,
-    plan: Plan,
-) -> Result<Held, ExperimentError> {
-    Ok(Held::of(&runs(effort, count, model, plan)?))
-}
-
-/// The same in several groups.
-pub(super) fn all_held(
-    effort: &Effort,
-    count: u64,
-    models: &[Model],
-    plan: Plan,
-) -> Result<Vec<Held>, ExperimentError> {
-    let held = |model| held(effort, count, model, plan);
-    models.iter().map(held).collect()
 }
 
 /// One measure of each.

@@ -106,6 +106,7 @@ pub(super) fn messages(effort: &Effort) -> Result<Figure, ExperimentError> {
         let on_paper = |&size: &u32| (f64::from(size), (election.on_paper)(size.into()));
         Ok(Series {
             label: election.label.to_owned(),
+            looks_like: None,
             line: sizes.iter().map(on_paper).collect(),
             points: points_at(sizes, point)?,
         })
@@ -146,6 +147,7 @@ pub(super) fn time_outs(effort: &Effort) -> Result<Figure, ExperimentError> {
         let points = points_at(time_outs, point)?;
         Ok(Series {
             label: format!("{members} members"),
+            looks_like: None,
             line: points.iter().map(|point| (point.x, point.mean)).collect(),
             points,
         })

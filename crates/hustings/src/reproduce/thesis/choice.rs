@@ -70,6 +70,7 @@ pub(super) fn interval(effort: &Effort) -> Result<Figure, ExperimentError> {
         |(x, model): &(f64, Model)| Some((*x, messages_until_heard(Algorithm::LeA, model)?));
     let at_once = Series {
         label: "LE-A: no T_S".to_owned(),
+        looks_like: None,
         line: places.iter().filter_map(on_paper).collect(),
         points: Vec::new(),
     };

@@ -97,6 +97,7 @@ pub(super) fn series(
     let line: Option<Vec<(f64, f64)>> = places.iter().map(on_paper).collect();
     Ok(Series {
         label: label.to_owned(),
+        looks_like: None,
         line: line.unwrap_or_default(),
         points,
     })
@@ -110,6 +111,7 @@ fn line(effort: &Effort, label: &str, formula: impl Fn(&Model) -> Option<f64>) -
     };
     Series {
         label: label.to_owned(),
+        looks_like: None,
         line: sizes(effort).iter().filter_map(on_paper).collect(),
         points: Vec::new(),
     }
@@ -266,6 +268,7 @@ pub(super) fn scale(effort: &Effort) -> Result<Figure, ExperimentError> {
     }
     let uncorrelated = Series {
         label: "uncorrelated loss, simulated".to_owned(),
+        looks_like: None,
         line: Vec::new(),
         points,
     };
@@ -278,6 +281,7 @@ pub(super) fn scale(effort: &Effort) -> Result<Figure, ExperimentError> {
     };
     let correlated = Series {
         label: "correlated loss, on paper".to_owned(),
+        looks_like: None,
         line: sizes.iter().filter_map(on_paper).collect(),
         points: Vec::new(),
     };
@@ -286,6 +290,7 @@ pub(super) fn scale(effort: &Effort) -> Result<Figure, ExperimentError> {
         .map(|&members| (members as f64, members as f64 * 1e-3));
     let awake = Series {
         label: "awake within D of the start: N D/T_S".to_owned(),
+        looks_like: None,
         line: linear.collect(),
         points: Vec::new(),
     };

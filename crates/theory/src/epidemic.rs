@@ -1,0 +1,163 @@
+//! Epidemic multicast: how many a word reaches, by being passed on and by repair.
+//!
+//! Source    Birman, Hayden, Ozkasap, Xiao, Budiu, Minsky, Bimodal multicast (ACM TOCS 1999), with a fan-out of unicasts as
+//!           its first phase
+//! Assumes   everybody knows everybody; a unicast is lost with `l`, and arrives with `q = 1 - l`; messages take much
+//!           less than a period; nobody fails
+//!
+//! **First phase.** Whoever hears the word first passes it on to `f` others. Of those who have not heard it, each is told
+//! by one of those who heard it just before with `fq/(N-1)`. After enough steps a fraction `u = e^(-fq(1-u))` is left out.
+//!
+//! **Repair.** In each period each that has the word tells one other so, which asks for it if it has not, and is
+//! answered. All three must arrive: of a fraction `m` that has not, `q^3 m(1-m)` are repaired in a period, so the odds
+//! `m/(1-m)` fall by `e^(-q^3)`.
+//!
+//! These are the means of many members. Chance decides only at the beginning: the first phase ends with its first words if
+//! too many of them are lost ([`dies_out`]).
+
+use crate::chance::complement_to;
+
+/// A group, and how a word is passed on in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// All members, two or more.
+    pub members: u64,
+    /// `f`: to how many each passes on what it hears first.
+    pub fan_out: u32,
+    /// How often a word is passed on at most.
+    pub hops: u32,
+    /// `l`: the probability that a unicast is lost.
+    pub loss: f64,
+}
+
+/// The fraction of the others that the first phase misses, unless it dies out.
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn missed_by_fan_out(model: &Model) -> f64 {
+    model.check();
+    let others = (model.members - 1) as f64;
+    let told_by_one = f64::from(model.fan_out) * model.arrives() / others;
+    let (mut untold, mut telling) = (others, 1.0);
+    for _ in 0..model.hops {
+        telling = untold * (1.0 - complement_to(told_by_one, telling));
+        untold -= telling;
+    }
+    untold / others
+}
+
+/// The probability that the first phase reaches next to nobody: the least solution of `x = (l + qx)^f`, as for a family
+/// whose members have `f` children each, of which each lives with `q`.
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn dies_out(model: &Model) -> f64 {
+    model.check();
+    let generation = |x: f64| (model.loss + model.arrives() * x).powf(f64::from(model.fan_out));
+    let mut x = 0.0;
+    // It rises to the solution: fast, but where `fq` is 1, which is of no use to anybody.
+    for _ in 0..10_000 {
+        x = generation(x);
+    }
+    x
+}
+
+/// The fraction that has not heard the word so many periods after the first phase, unless that died out.
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn missed_after(model: &Model, periods: f64) -> f64 {
+    let missed = missed_by_fan_out(model);
+    let odds = missed / (1.0 - missed) * (-model.arrives().powi(3) * periods).exp();
+    odds / (1.0 + odds)
+}
+
+/// The probability that all have heard it by then, unless the first phase died out.
+///
+/// # Panics
+/// If the model is none.
+#[must_use]
+pub fn reaches_all(model: &Model, periods: f64) -> f64 {
+    complement_to(missed_after(model, periods), (model.members - 1) as f64)
+}
+
+impl Model {
+    /// `q`.
+    fn arrives(&self) -> f64 {
+        1.0 - self.loss
+    }
+
+    fn check(&self) {
+        let Self { members, loss, .. } = self;
+        assert!(*members >= 2, "a word among {members}: need two or more");
+        assert!(
+            (0.0..=1.0).contains(loss),
+            "loss probability {loss}: need from 0 to 1"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Model, dies_out, missed_after, missed_by_fan_out, reaches_all};
+
+    fn model(fan_out: u32, loss: f64) -> Model {
+        Model {
+            members: 1_000_000,
+            fan_out,
+            hops: 60,
+            loss,
+        }
+    }
+
+    #[track_caller]
+    fn assert_close(one: f64, other: f64, error: f64) {
+        assert!((one - other).abs() <= error, "{one}, not {other}");
+    }
+
+    #[test]
+    fn the_first_phase_misses_what_its_equation_says() {
+        for (fan_out, loss) in [(2, 0.0), (3, 0.2), (4, 0.4), (6, 0.0), (6, 0.2), (10, 0.5)] {
+            let arriving = f64::from(fan_out) * (1.0 - loss);
+            let missed = missed_by_fan_out(&model(fan_out, loss));
+            assert_close(missed, (-arriving * (1.0 - missed)).exp(), 1e-5);
+            let gone = dies_out(&model(fan_out, loss));
+            let rest = (loss + (1.0 - loss) * gone).powi(fan_out as i32);
+            assert_close(gone, rest, 1e-12);
+            assert!(gone < 0.9, "the lesser of two solutions: {gone}");
+        }
+        assert_eq!(dies_out(&model(3, 0.0)), 0.0);
+        assert_eq!(dies_out(&model(3, 1.0)), 1.0);
+    }
+
+    /// One step at a time: a group of three, where each step can be counted by hand.
+    #[test]
+    fn few_are_told_one_by_one() {
+        let three = |hops| Model {
+            members: 3,
+            fan_out: 1,
+            hops,
+            loss: 0.0,
+        };
+        assert_eq!(missed_by_fan_out(&three(0)), 1.0);
+        assert_close(missed_by_fan_out(&three(1)), 0.5, 1e-15);
+        assert_close(missed_by_fan_out(&three(2)), 0.25, 1e-15);
+    }
+
+    #[test]
+    fn repair_is_the_same_in_two_steps_as_in_one() {
+        let model = model(4, 0.3);
+        let odds = |periods| {
+            let missed = missed_after(&model, periods);
+            missed / (1.0 - missed)
+        };
+        let fall = (-0.7_f64.powi(3)).exp();
+        assert_close(missed_after(&model, 0.0), missed_by_fan_out(&model), 1e-15);
+        assert_close(odds(6.0) / odds(5.0), fall, 1e-12);
+        assert!(reaches_all(&model, 5.0) < reaches_all(&model, 60.0));
+        assert_close(reaches_all(&model, 200.0), 1.0, 1e-12);
+    }
+}
