@@ -1,6 +1,7 @@
 //! `cargo xtask field`: five hosts as network namespaces on one bridge, real agents, real faults, and
 //! the tables of what they did. `cargo xtask test --only field` is made of the same parts.
 
+mod assembly;
 pub(crate) mod authorities;
 pub(crate) mod bare;
 pub(crate) mod barrage;
@@ -110,6 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     load::run(ground, options, &mut report)?;
     crowd::run(ground, options, &mut report)?;
     protocols::run(ground, options, &mut report)?;
+    assembly::run(&program, options, &mut report)?;
     report.close()
 }
 

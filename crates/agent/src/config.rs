@@ -156,6 +156,12 @@ impl ProtocolConfig {
         !matches!(self, Self::Announce(_))
     }
 
+    /// Whether groups may be so large that a word to all is to be one multicast, and not a datagram to each member
+    /// besides.
+    pub(crate) fn is_for_many(&self) -> bool {
+        matches!(self, Self::Probabilistic(_))
+    }
+
     /// Whether messages between two members must arrive in order, and not get lost while both live.
     pub(crate) fn needs_links(&self) -> bool {
         matches!(self, Self::ChangRoberts(_) | Self::ModifiedRing(_))

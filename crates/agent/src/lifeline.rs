@@ -19,7 +19,14 @@ use tokio::task::JoinHandle;
 
 /// Before a leader that cannot be reached is tried again.
 const RECONNECT_AFTER: Duration = Duration::from_secs(1);
-/// A host that answers at all answers within a round trip.
+/// A host that answers at all answers within a round trip. A question that is lost is not repeated by the kernel within a
+/// second, so it is asked anew, and each time waited for longer.
+const WAITS: [Duration; 3] = [
+    Duration::from_millis(10),
+    Duration::from_millis(20),
+    Duration::from_millis(70),
+];
+/// All of them.
 const ANSWER_WITHIN: Duration = Duration::from_millis(100);
 /// How often a connection that breaks at once is tried again at once: a process that dies closes its
 /// connections a moment before its listener.
@@ -109,7 +116,7 @@ enum Fate {
     Refused(Duration),
     /// No word from it.
     Unreachable,
-    /// Somebody is there, but does not keep connections.
+    /// Somebody was there, and may be still, but keeps no connection.
     Flickering,
 }
 
@@ -117,17 +124,17 @@ enum Fate {
 async fn follow(address: SocketAddr) -> Fate {
     let mut breaks = 0;
     while breaks < AT_ONCE {
-        let asked = Instant::now();
-        let attempt = tokio::time::timeout(ANSWER_WITHIN, TcpStream::connect(address));
-        let mut stream = match attempt.await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+        let (round_trip, attempt) = connect(address).await;
+        let mut stream = match attempt {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 return match breaks {
-                    0 => Fate::Refused(asked.elapsed()),
-                    _ => Fate::Dead(asked.elapsed()),
+                    0 => Fate::Refused(round_trip),
+                    _ => Fate::Dead(round_trip),
                 };
             }
-            Ok(Err(_)) | Err(_) => return Fate::Unreachable,
+            Err(_) if breaks == 0 => return Fate::Unreachable,
+            Err(_) => return Fate::Flickering,
         };
         let since = Instant::now();
         // The leader says nothing here: this ends when the connection does.
@@ -140,12 +147,27 @@ async fn follow(address: SocketAddr) -> Fate {
     Fate::Flickering
 }
 
+/// Connects, and tells how long it took to be answered.
+async fn connect(address: SocketAddr) -> (Duration, io::Result<TcpStream>) {
+    for wait in WAITS {
+        let asked = Instant::now();
+        if let Ok(answer) = tokio::time::timeout(wait, TcpStream::connect(address)).await {
+            return (asked.elapsed(), answer);
+        }
+    }
+    (ANSWER_WITHIN, Err(io::ErrorKind::TimedOut.into()))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Fate, Lifeline, Whose, follow};
+    use super::{ANSWER_WITHIN, Fate, Lifeline, RECONNECT_AFTER, WAITS, Whose, follow, inquire};
     use hustings_protocol::MemberId;
-    use tokio::net::TcpListener;
+    use socket2::{Domain, Socket, Type};
+    use std::net::{Ipv4Addr, SocketAddr};
+    use std::time::Duration;
+    use tokio::net::{TcpListener, TcpStream};
     use tokio::sync::mpsc;
+    use tokio::time::{sleep, timeout};
 
     const WHOSE: Whose = Whose {
         group: 0,
@@ -178,5 +200,52 @@ mod tests {
         drop(listener);
         let refusal = told.recv().await;
         assert_eq!(refusal.map(|it| it.whose), Some(WHOSE));
+    }
+
+    /// A listener with the shortest of queues.
+    fn narrow() -> (TcpListener, SocketAddr) {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        socket.bind(&any.into()).unwrap();
+        socket.listen(0).unwrap();
+        let listener = TcpListener::from_std(socket.into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    /// Fills a listener's queue: what comes then is lost, until the listener is gone.
+    async fn crowd(address: SocketAddr) -> Vec<TcpStream> {
+        let mut queue = Vec::new();
+        while let Ok(stream) = timeout(Duration::from_millis(1), TcpStream::connect(address)).await
+        {
+            queue.push(stream.unwrap());
+        }
+        queue
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_was_lost_is_asked_anew() {
+        let (listener, address) = narrow();
+        let _queue = crowd(address).await;
+        let (tell, mut told) = mpsc::channel(1);
+        inquire(address, WHOSE, tell);
+        sleep(WAITS[0] / 2).await;
+        drop(listener);
+        assert_eq!(told.recv().await.map(|it| it.whose), Some(WHOSE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_there_and_then_silent_is_dead_when_its_host_says_so() {
+        let (listener, address) = narrow();
+        let (tell, mut told) = mpsc::channel(1);
+        let _lifeline = Lifeline::hold(address, WHOSE, tell);
+        let (stream, _) = listener.accept().await.unwrap();
+        let _queue = crowd(address).await;
+        drop(stream);
+        sleep(ANSWER_WITHIN * 2).await;
+        drop(listener);
+        let refusal = timeout(RECONNECT_AFTER * 2, told.recv()).await;
+        assert_eq!(refusal.map(|it| it.map(|it| it.whose)), Ok(Some(WHOSE)));
     }
 }

@@ -8,7 +8,8 @@
 //! but multicast. What a member says to another alone tells nothing of this.
 //!
 //! A network that carries multicasts may cease to. So what is said rarely, by whoever does not lead, still goes by
-//! both ways, and where words come by unicast alone it is all found out anew.
+//! both ways, and where words come by unicast alone it is all found out anew. Not so in elections that are made for
+//! groups of any size: a datagram to each member would be what they are there to avoid.
 
 use std::collections::BTreeSet;
 use std::fmt;

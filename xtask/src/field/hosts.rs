@@ -1,12 +1,22 @@
 //! Hosts for trials: network namespaces of our own on a bridge of our own, gone when dropped.
 
 use std::fs;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use super::measure::now_ns;
 use crate::Result;
+
+/// Beyond so many hosts each knows one neighbour alone: the kernel has room for about a thousand pairs of neighbours, in
+/// all namespaces together.
+const MOST_NEIGHBOURS: usize = 24;
+
+/// Where the bridge is, to hosts that know it alone.
+const BRIDGE_ADDRESS: &str = "10.72.255.254";
+const BRIDGE_MAC: &str = "02:72:ff:00:00:01";
 
 /// The trial's network. Nothing in it leads out of this machine.
 pub(crate) struct Hosts {
@@ -30,56 +40,78 @@ impl Hosts {
 
     /// Makes `count` hosts on one bridge, each with one interface.
     pub(crate) fn make(count: usize) -> Result<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let serial = MADE.fetch_add(1, Ordering::Relaxed);
         let hosts = Self {
-            prefix: format!("hustings-{}", std::process::id()),
+            prefix: format!("hustings-{}-{serial}", std::process::id()),
             count,
         };
         let bridge = hosts.bridge();
         ip(&["netns", "add", &bridge])?;
-        inside(&bridge, &["link", "add", "bridge", "type", "bridge"])?;
         // A bridge that listens in on group memberships forgets them without a querier.
-        inside(
-            &bridge,
-            &[
-                "link",
-                "set",
-                "bridge",
-                "type",
-                "bridge",
-                "mcast_snooping",
-                "0",
-            ],
-        )?;
-        inside(&bridge, &["link", "set", "bridge", "up"])?;
+        let mut links = vec!["link add bridge type bridge mcast_snooping 0".to_owned()];
         for index in 0..count {
-            hosts.attach(index)?;
+            let host = hosts.host(index);
+            ip(&["netns", "add", &host])?;
+            links.push(format!(
+                "link add port{index} type veth peer name eth0 netns {host}"
+            ));
+            links.push(format!("link set port{index} master bridge up"));
+        }
+        links.push("link set bridge up".to_owned());
+        batch(&bridge, &links)?;
+        match count <= MOST_NEIGHBOURS {
+            true => hosts.join_directly()?,
+            false => hosts.join_by_way_of_the_bridge()?,
         }
         Ok(hosts)
     }
 
-    fn attach(&self, index: usize) -> Result<()> {
-        let (bridge, host) = (self.bridge(), self.host(index));
-        let port = format!("port{index}");
-        ip(&["netns", "add", &host])?;
-        inside(
-            &bridge,
-            &[
-                "link", "add", &port, "type", "veth", "peer", "name", "eth0", "netns", &host,
-            ],
-        )?;
-        inside(&bridge, &["link", "set", &port, "master", "bridge", "up"])?;
-        inside(
-            &host,
-            &[
-                "address",
-                "add",
-                &format!("{}/16", address(index)),
-                "dev",
-                "eth0",
-            ],
-        )?;
-        inside(&host, &["link", "set", "eth0", "up"])?;
-        inside(&host, &["link", "set", "lo", "up"])
+    /// Each finds the others by itself.
+    fn join_directly(&self) -> Result<()> {
+        for index in 0..self.count {
+            let lines = [
+                format!("address add {}/16 dev eth0", address(index)),
+                "link set eth0 up".to_owned(),
+                "link set lo up".to_owned(),
+            ];
+            batch(&self.host(index), &lines)?;
+        }
+        Ok(())
+    }
+
+    /// Each knows one neighbour, the bridge, which passes unicasts on. Multicasts go to all, as ever.
+    fn join_by_way_of_the_bridge(&self) -> Result<()> {
+        let bridge = self.bridge();
+        let mut lines = vec![
+            format!("link set bridge address {BRIDGE_MAC}"),
+            format!("address add {BRIDGE_ADDRESS}/16 dev bridge"),
+        ];
+        let neighbour = |index| {
+            let (address, mac) = (address(index), mac(index));
+            format!("neigh add {address} lladdr {mac} dev bridge nud permanent")
+        };
+        lines.extend((0..self.count).map(neighbour));
+        batch(&bridge, &lines)?;
+        let settings = "cd /proc/sys/net/ipv4 && echo 1 >ip_forward \
+            && echo 0 >conf/all/send_redirects && echo 0 >conf/bridge/send_redirects";
+        run(Command::new("ip").args(["netns", "exec", &bridge, "sh", "-c", settings]))?;
+        for index in 0..self.count {
+            let lines = [
+                format!("link set eth0 address {}", mac(index)),
+                // Three hundred hosts that look for IPv6 routers are heard by three hundred.
+                "link set eth0 addrgenmode none".to_owned(),
+                format!("address add {}/32 dev eth0", address(index)),
+                "link set eth0 up".to_owned(),
+                "link set lo up".to_owned(),
+                format!("route add {BRIDGE_ADDRESS} dev eth0"),
+                format!("neigh add {BRIDGE_ADDRESS} lladdr {BRIDGE_MAC} dev eth0 nud permanent"),
+                format!("route add 10.72.0.0/16 via {BRIDGE_ADDRESS}"),
+                "route add 224.0.0.0/4 dev eth0".to_owned(),
+            ];
+            batch(&self.host(index), &lines)?;
+        }
+        Ok(())
     }
 
     /// Every host gets an IPv6 address too.
@@ -277,6 +309,34 @@ impl Family {
 /// The address of host `index`, where nothing else is asked for.
 pub(crate) fn address(index: usize) -> String {
     Family::V4.address(index).to_string()
+}
+
+/// What the interface of host `index` is called on the bridge.
+fn mac(index: usize) -> String {
+    let [high, low] = (index as u16).to_be_bytes();
+    format!("02:72:00:00:{high:02x}:{low:02x}")
+}
+
+/// Carries out many commands of `ip` at once: hundreds of hosts are made in seconds.
+fn batch(namespace: &str, lines: &[String]) -> Result<()> {
+    let mut command = Command::new("ip");
+    command
+        .args(["-netns", namespace, "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut process = command.spawn()?;
+    if let Some(mut input) = process.stdin.take() {
+        input.write_all((lines.join("\n") + "\n").as_bytes())?;
+    }
+    let output = process.wait_with_output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            Err(format!("{command:?}: {}", said.trim()).into())
+        }
+    }
 }
 
 fn inside(namespace: &str, arguments: &[&str]) -> Result<()> {

@@ -31,7 +31,9 @@ pub(crate) struct Members<'g> {
     homes: Homes,
     options: Vec<String>,
     /// Where voters keep what they promised, each in a directory of its own.
-    state: Option<State>,
+    state: Option<Directory>,
+    /// Where agents record what they do, each in a file of its own.
+    traces: Option<Directory>,
     agents: Vec<Option<Agent>>,
     heard: Receiver<Said>,
     voice: Sender<Said>,
@@ -54,8 +56,8 @@ pub(crate) struct Word {
     pub(crate) fence: Option<u64>,
 }
 
-/// A directory, gone when dropped.
-struct State(PathBuf);
+/// A directory for something of each agent's, gone when dropped.
+struct Directory(PathBuf);
 
 /// A tenure that a member says it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,7 @@ impl<'g> Members<'g> {
             homes,
             options: options.iter().map(|&option| option.to_owned()).collect(),
             state: None,
+            traces: None,
             agents: (0..count).map(|_| None).collect(),
             heard,
             voice,
@@ -156,12 +159,27 @@ impl<'g> Members<'g> {
         if let Some(state) = &self.state {
             command.arg("--state").arg(state.of(called));
         }
+        if let Some(traces) = &self.traces {
+            command.arg("--trace").arg(traces.of(called));
+        }
         command
+    }
+
+    /// Has all agents that are started from now on record what they do.
+    pub(crate) fn record(&mut self) -> Result<()> {
+        self.traces = Some(Directory::new("traces")?);
+        Ok(())
+    }
+
+    /// What agent `index` has recorded so far.
+    pub(crate) fn trace(&self, index: usize) -> Result<String> {
+        let traces = self.traces.as_ref().ok_or("nothing is recorded")?;
+        Ok(fs::read_to_string(traces.of(index))?)
     }
 
     /// Makes every member a voter of the group, which is new.
     pub(crate) fn found(&mut self) -> Result<()> {
-        let state = State::new()?;
+        let state = Directory::new("state")?;
         let init = |index: usize| {
             let mut command = self.ground.command(index);
             let place = self.ground.place(index, PORT);
@@ -388,9 +406,9 @@ impl Drop for Members<'_> {
     }
 }
 
-impl State {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("hustings-state-{}", now_ns()));
+impl Directory {
+    fn new(what: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("hustings-{what}-{}", now_ns()));
         fs::create_dir(&path)?;
         Ok(Self(path))
     }
@@ -400,7 +418,7 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for Directory {
     fn drop(&mut self) {
         // What is left over lies among other temporary files.
         let _ = fs::remove_dir_all(&self.0);

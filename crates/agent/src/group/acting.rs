@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Candidate, Instant, MemberId, Outcome, ViewChange};
 
+use super::finding::GOLDEN;
 use super::{Group, Outbox, Route};
 use crate::driver::Effect;
 use crate::frame::{Body, Frame, Sender};
@@ -125,6 +126,14 @@ impl Group {
         heard.or_else(|| self.membership.as_ref()?.address_of(id))
     }
 
+    /// Whether it is one of `few`, on average, of all members that it knows of, itself included. Each `occasion` draws
+    /// others.
+    pub(super) fn is_drawn(&self, few: u64, occasion: u64) -> bool {
+        let members = self.membership.iter().flat_map(Membership::addresses);
+        let lot = (self.me.id.0 ^ occasion).wrapping_mul(GOLDEN) >> 32;
+        lot % (members.count() as u64 + 1) < few
+    }
+
     /// Sends to everyone who can be reached.
     pub(super) fn broadcast(&mut self, now: Instant, body: &Body<'_>, out: &mut Outbox) {
         if self.circle().is_some_and(|it| !it.is_alone()) {
@@ -134,7 +143,7 @@ impl Group {
         let members = self.membership.iter().flat_map(Membership::addresses);
         // Who has just come up may be known to nobody yet, but wants an answer.
         let newcomers = self.peers.reached_by_unicast(now);
-        let is_rare = !self.is_nominee();
+        let is_rare = !self.is_nominee() && !self.config.protocol.is_for_many();
         let routes = self.reach.routes(members.chain(newcomers), is_rare);
         self.frame(body, true);
         self.dispatch(&routes, out);

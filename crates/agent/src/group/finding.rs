@@ -38,7 +38,7 @@ const TOLD_WITHIN: Duration = Duration::from_millis(20);
 const LONELY_AFTER: Duration = Duration::from_secs(5);
 
 /// Spreads numbers that are close to each other.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(super) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What a member does to find others.
 #[derive(Debug, Default)]

@@ -12,6 +12,10 @@ use crate::frame::Body;
 const ROUND_TRIPS: u64 = 2;
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 
+/// So many are enough to tell the others of a leader's death, where each hears each: those who have not seen it
+/// themselves make certain when they hear of it.
+const TELLERS: u64 = 16;
+
 /// What a member waits for before it takes its leader to be dead.
 pub(super) struct Suspicion {
     of: MemberId,
@@ -77,12 +81,15 @@ impl Group {
         }
     }
 
-    /// Does without the leader, and tells the others. They make certain for themselves, unless they are too many.
+    /// Does without the leader, and tells the others. They make certain for themselves, unless they are too many. All
+    /// that hold a connection to it see its death at once: where those are many, only a few of them tell.
     fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
         if self.circle().is_some() {
             self.declare_dead(now, id, out);
         } else {
-            self.broadcast(now, &Body::Obituary { of: id }, out);
+            if self.is_drawn(TELLERS, id.0 ^ self.number) {
+                self.broadcast(now, &Body::Obituary { of: id }, out);
+            }
             self.seat.view_changed(now, ViewChange::Left(id));
         }
         self.act(now, out);

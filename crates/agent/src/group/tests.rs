@@ -6,6 +6,7 @@ mod many;
 mod patience;
 mod refusals;
 mod tenancy;
+mod words;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};

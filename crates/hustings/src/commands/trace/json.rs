@@ -128,7 +128,8 @@ mod tests {
     use super::Json;
     use hustings_protocol::announce::{self, Claim};
     use hustings_protocol::modified_ring::{self, Call};
-    use hustings_protocol::{Candidate, MemberId, Message, bully, chang_roberts};
+    use hustings_protocol::probabilistic::{self, Round};
+    use hustings_protocol::{Candidate, Duration, MemberId, Merit, Message, bully, chang_roberts};
     use serde::Serialize;
     use std::collections::BTreeSet;
 
@@ -235,6 +236,35 @@ mod tests {
                 },
                 5,
             ),
+        ]);
+    }
+
+    #[test]
+    fn so_are_those_of_a_probabilistic_election() {
+        use probabilistic::Message::{Answer, Check, Decision, Initiation, Preference, Question};
+        let round = Round {
+            sequence: 2,
+            number: 1,
+        };
+        let (k, merit, choice) = (7, Merit(3), candidate(0));
+        let initiation = Initiation {
+            round,
+            k,
+            after: Duration::ZERO,
+        };
+        let preference = Preference {
+            round,
+            choice,
+            merit,
+        };
+        let leader = choice;
+        every_identity_is_found(&[
+            (initiation, 0),
+            (preference, 1),
+            (Decision { round, k, choice }, 1),
+            (Question, 0),
+            (Check { round, merit }, 0),
+            (Answer { round, leader }, 1),
         ]);
     }
 }
