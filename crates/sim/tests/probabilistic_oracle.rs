@@ -167,7 +167,7 @@ fn measure(trial: &Trial, count: u64) -> BTreeMap<&'static str, f64> {
 fn runs(trial: &Trial, count: u64, mut take: impl FnMut(Run) + Send) {
     // Memory is handed on from run to run: to ask for it anew takes as long as a short run.
     let memory: Mutex<Vec<Scratch<Probabilistic>>> = Mutex::default();
-    let pieces = || memory.lock().unwrap();
+    let pieces = || memory.lock().expect("nobody panics with it");
     let one = |run| {
         let scratch = pieces().pop().unwrap_or_default();
         let (run, scratch) = elect(trial, Seeds::new(1, run), scratch);

@@ -184,7 +184,12 @@ fn an_estimate_may_stay_as_it_is() {
             .cost()
         };
         let run = by_pseudocode(&estimated(Algorithm::SkipReset)).expect("resets");
-        assert_near("rounds", run.rounds, taken(Algorithm::SkipReset).rounds, 1e-9);
+        assert_near(
+            "rounds",
+            run.rounds,
+            taken(Algorithm::SkipReset).rounds,
+            1e-9,
+        );
         // By the equations the centre knows better once it has heard more than U.
         let known = estimated(Algorithm::SkipReset).cost();
         assert_near("rounds", known.rounds, run.rounds, 1e-3);

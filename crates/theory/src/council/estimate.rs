@@ -301,7 +301,8 @@ fn reach_of(opening: &Opening, guess: f64, estimate: Estimate, seats: Seats) -> 
     // The same estimate again, as often as it takes.
     let again = next.remove(&guess.to_bits()).unwrap_or(0.0);
     let factor = 1.0 / (1.0 - again);
-    next.values_mut().for_each(|probability| *probability *= factor);
+    next.values_mut()
+        .for_each(|probability| *probability *= factor);
     Reach {
         rounds: whole.rounds * factor,
         messages: whole.messages * factor,
