@@ -4,9 +4,11 @@
 //! [`world`], through the simulator. `hustings-benches` runs them in turns and prints the ratio of
 //! their CPU times per delivered message, set-up included. `hustings-benches one ...` does one side
 //! alone, for an instruction counter or a memory reading. `hustings-benches elect ...` holds one
-//! election by announcement, which has no skeleton beside it: its memory and its time are told.
+//! election by announcement, and `hustings-benches draw ...` a probabilistic one; these have no
+//! skeleton beside them: their memory and their time are told.
 
 mod calendar;
+mod drawn;
 mod election;
 mod skeleton;
 mod workload;
@@ -57,6 +59,18 @@ enum Command {
         /// The seed of the run
         seed: u64,
     },
+    /// Holds one probabilistic election; prints the messages, the most memory (in kB) that the process
+    /// has held, the CPU time (in ns), and how many rounds there were
+    Draw {
+        /// How many members, 1 or more
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        members: u32,
+        /// K of the first round, from 1 to all members
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        k: u32,
+        /// The seed of the run
+        seed: u64,
+    },
     /// Lists the workloads
     List,
 }
@@ -74,6 +88,16 @@ fn main() -> ExitCode {
             delay,
             seed,
         }) => elect(members, Duration::from_millis(delay), seed),
+        Some(Command::Draw { members, k, seed }) => {
+            let taken = drawn::hold(members, k, seed);
+            let drawn::Taken {
+                messages,
+                rounds,
+                nanos,
+            } = taken;
+            println!("{messages} {} {nanos} {rounds}", peak_kilobytes());
+            ExitCode::SUCCESS
+        }
         Some(Command::List) => {
             for workload in WORKLOADS {
                 println!("{}", workload.name);

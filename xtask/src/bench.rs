@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: the simulator against a plain hand-written loop, in one run.
 //!
 //! CPU time per message as a ratio (times alone say little on a busy machine), instructions per message
-//! (which no neighbour can disturb), and memory at a million members: of a ring, and of an election by
-//! announcement, whose time must besides grow like N.
+//! (which no neighbour can disturb), and memory at a million members: of a ring, of an election by
+//! announcement, whose time must besides grow like N, and of a probabilistic one, also where a second round
+//! is needed. Where all take part in that, time must grow like the messages that they send.
 
 use crate::packages::{self, NeededBy};
 use crate::{Result, shell};
@@ -40,6 +41,12 @@ const MOST_GROWTH: f64 = 3.0;
 /// How often each is timed; the best of each counts.
 const REPEAT: u32 = 3;
 
+/// The most that a probabilistic election of a million members may hold.
+const MOST_MEGABYTES_DRAWN: f64 = 200.0;
+/// The two groups in which all are drawn, of which the larger sends sixteen times as many messages.
+const FEWER_DRAWN: u32 = 1_000;
+const MORE_DRAWN: u32 = 4_000;
+
 pub(crate) fn run() -> Result<()> {
     packages::provide(NeededBy::Bench)?;
     let build = ["build", "--release", "--package", "hustings-benches"];
@@ -66,6 +73,7 @@ pub(crate) fn run() -> Result<()> {
         exceeded.push(format!("{peak} MB"));
     }
     exceeded.extend(announcing()?);
+    exceeded.extend(drawing()?);
     if !exceeded.is_empty() {
         return Err(format!("over the limit: {}", exceeded.join(", ")).into());
     }
@@ -107,6 +115,45 @@ fn announcing() -> Result<Vec<String>> {
     if growth > MOST_GROWTH {
         exceeded.push(format!(
             "{growth:.2} x the time per member at ten times the members"
+        ));
+    }
+    Ok(exceeded)
+}
+
+/// Prints what a probabilistic election takes; returns what is over the limit.
+fn drawing() -> Result<Vec<String>> {
+    println!(
+        "\nOne probabilistic election of a million members, loss 0.01, views 0.5, K = 1, then 14:"
+    );
+    let mut exceeded = Vec::new();
+    for seed in 1..=SEEDS {
+        let taken = draw(LARGER, 1, seed)?;
+        let (megabytes, seconds) = (taken.peak / 1e6, taken.nanos / 1e9);
+        println!(
+            "seed {seed}: {} rounds, {megabytes:.0} MB (at most {MOST_MEGABYTES_DRAWN}), {seconds:.2} s CPU",
+            taken.rounds
+        );
+        if megabytes > MOST_MEGABYTES_DRAWN {
+            exceeded.push(format!("{megabytes:.0} MB in a probabilistic election"));
+        }
+    }
+    let nanos = |members| -> Result<f64> {
+        let mut best = f64::INFINITY;
+        for _ in 0..REPEAT {
+            let taken = draw(members, members, 1)?;
+            best = best.min(taken.nanos / taken.messages);
+        }
+        Ok(best)
+    };
+    let (fewer, more) = (nanos(FEWER_DRAWN)?, nanos(MORE_DRAWN)?);
+    let growth = more / fewer;
+    println!("\nCPU time per message where K = N, set-up included:");
+    println!(
+        "{fewer:.0} ns of {FEWER_DRAWN}, {more:.0} ns of {MORE_DRAWN}: {growth:.2} x (at most {MOST_GROWTH} x)"
+    );
+    if growth > MOST_GROWTH {
+        exceeded.push(format!(
+            "{growth:.2} x the time per message where four times as many are drawn"
         ));
     }
     Ok(exceeded)
@@ -178,6 +225,29 @@ fn elect(members: u32, delay_ms: u64, seed: u64) -> Result<Election> {
         peak: kilobytes * 1024.0,
         nanos: nanos.parse()?,
         state: state.parse()?,
+    })
+}
+
+/// What a probabilistic election took.
+struct Drawn {
+    messages: f64,
+    /// The most memory that its process held, in bytes.
+    peak: f64,
+    nanos: f64,
+    rounds: u32,
+}
+
+fn draw(members: u32, k: u32, seed: u64) -> Result<Drawn> {
+    let mut command = Command::new(program());
+    command.arg("draw");
+    command.args([members.to_string(), k.to_string(), seed.to_string()]);
+    let [messages, peak, nanos, rounds] = numbers(&mut command)?;
+    let kilobytes: f64 = peak.parse()?;
+    Ok(Drawn {
+        messages: messages.parse()?,
+        peak: kilobytes * 1024.0,
+        nanos: nanos.parse()?,
+        rounds: rounds.parse()?,
     })
 }
 

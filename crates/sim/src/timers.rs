@@ -413,6 +413,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_armed_for_the_time_of_the_batch_in_hand_comes_after_it() {
+        let mut timers = Timers::new(6, 2);
+        for member in 0..4 {
+            timers.arm(of(member), Instant(0), Instant(50));
+        }
+        assert_eq!(drain_some(&mut timers, 2), [(50, 0), (50, 1)]);
+        for member in [4, 5] {
+            timers.arm(of(member), Instant(50), Instant(50));
+        }
+        assert_eq!(drain(&mut timers), [(50, 2), (50, 3), (50, 4), (50, 5)]);
+    }
+
+    #[test]
     fn what_is_left_of_a_batch_when_all_stop_does_no_harm_later() {
         let mut timers = Timers::new(4, 2);
         for member in 0..4 {

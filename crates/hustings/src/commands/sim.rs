@@ -112,6 +112,9 @@ identity is the best:
                   one; of those runs whose first round failed
   delay           seconds that the rounds took, not counting how long members
                   hesitated between them
+  estimate        with --group-size estimate: how large members took the group to be,
+                  on average
+  estimate_spread the standard deviation of that between members of one group
 
 Lines of a scenario; members are numbered from 0, in ring order; elsewhere
 the last is the best:

@@ -5,7 +5,8 @@ mod paper;
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{
-    Config, GroupSize, LastRound, Recall, Reply as ProtocolReply, Strategy,
+    Config, GroupSize, Introduction as ProtocolIntroduction, LastRound, Recall,
+    Reply as ProtocolReply, Strategy,
 };
 use hustings_sim::probabilistic::Trial;
 use hustings_theory::probabilistic::Model;
@@ -20,6 +21,8 @@ use crate::report::Parameters;
 const MOST_AT_ONCE: u32 = 20_000;
 /// The most members that are simulated: they take about two gigabytes.
 const MOST_SIMULATED: u32 = 10_000_000;
+/// The most members that count themselves in the simulator: that takes about a gigabyte.
+const MOST_COUNTED: u32 = 1_000_000;
 /// A hundred years: what can be written as a duration.
 const LONGEST: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
 
@@ -74,6 +77,10 @@ pub(crate) struct Options {
     /// How large a member takes the group to be when it finds out who is drawn
     #[arg(long, value_enum, default_value_t = Size::Known)]
     group_size: Size,
+
+    /// How members that are drawn find each other
+    #[arg(long, value_enum, default_value_t = Introduction::View)]
+    introduction: Introduction,
 }
 
 /// K of the last of several rounds.
@@ -114,8 +121,20 @@ enum Size {
     Known,
     /// As large as its view
     View,
-    /// As estimated by gossip; not in the simulator yet
+    /// As members estimate by gossip: they count themselves before the election, once, with the same
+    /// losses, crashes and views; whoever crashes meanwhile is back for the election, and goes by its
+    /// view. Up to 1000000 members
     Estimate,
+}
+
+/// How members that are drawn find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Introduction {
+    /// By their views, as in the paper: one of the two must know the other
+    View,
+    /// Each tells its first choice to everyone: about K multicasts more in a round, however few a
+    /// member knows
+    Multicast,
 }
 
 fn target(text: &str) -> Result<f64, String> {
@@ -143,6 +162,12 @@ impl Options {
             multicast_loss: conditions.network.multicast_loss,
         };
         let first = match (self.k, self.target_success) {
+            (_, Some(_)) if self.introduction == Introduction::Multicast => {
+                return Err(Failure::Usage(
+                    "--target-success finds the K for members that find each other by their views: choose --k with --introduction multicast"
+                        .to_owned(),
+                ));
+            }
             (_, Some(target)) => paper::k_for(&model, target)?,
             (None, None) => Strategy::DOCUMENT.first.min(members),
             (Some(k), None) if k <= members => k,
@@ -178,6 +203,7 @@ impl Options {
             reinitiate: self.reinitiate,
             reply: self.reply,
             size: self.group_size,
+            introduction: self.introduction,
         })
     }
 }
@@ -193,6 +219,7 @@ pub(crate) struct Probabilistic {
     reinitiate: Reinitiate,
     reply: Reply,
     size: Size,
+    introduction: Introduction,
 }
 
 impl Probabilistic {
@@ -211,12 +238,7 @@ impl Probabilistic {
             size: match self.size {
                 Size::Known => GroupSize::Known(members.into()),
                 Size::View => GroupSize::View,
-                Size::Estimate => {
-                    return Err(Failure::Usage(
-                        "--group-size estimate is not in the simulator yet: choose known or view"
-                            .to_owned(),
-                    ));
-                }
+                Size::Estimate => GroupSize::Estimate,
             },
             recall: match self.reinitiate {
                 Reinitiate::Hash => Recall::Hash,
@@ -227,6 +249,10 @@ impl Probabilistic {
                 Reply::Worse => ProtocolReply::Worse,
                 Reply::Once => ProtocolReply::Once,
                 Reply::Literal => ProtocolReply::Literal,
+            },
+            introduction: match self.introduction {
+                Introduction::View => ProtocolIntroduction::View,
+                Introduction::Multicast => ProtocolIntroduction::Multicast,
             },
             ..Config::document(members.into(), hop)
         };
@@ -249,6 +275,11 @@ impl Probabilistic {
         if members > MOST_SIMULATED {
             return Err(Failure::Usage(format!(
                 "--members {members} is more than the simulator has room for: choose from 1 to {MOST_SIMULATED}"
+            )));
+        }
+        if self.size == Size::Estimate && members > MOST_COUNTED {
+            return Err(Failure::Usage(format!(
+                "--members {members} is more than the simulator has room for with --group-size estimate: choose from 1 to {MOST_COUNTED}"
             )));
         }
         let greatest = self.strategy.ks(members.into()).max().unwrap_or(0);
@@ -303,6 +334,7 @@ impl Probabilistic {
             .with("reinitiate", name_of(&self.reinitiate))
             .with("reply", name_of(&self.reply))
             .with("group_size", name_of(&self.size))
+            .with("introduction", name_of(&self.introduction))
     }
 
     /// What is worth saying of one round.
@@ -342,6 +374,9 @@ impl Probabilistic {
         }
         if self.size != Size::Known {
             said.push(format!("group size {}", name_of(&self.size)));
+        }
+        if self.introduction != Introduction::View {
+            said.push(format!("introduction {}", name_of(&self.introduction)));
         }
         said.join(", ")
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hustings_protocol::probabilistic::Probabilistic;
+use hustings_protocol::probabilistic::{GroupSize, Probabilistic};
 use hustings_sim::probabilistic::{Run, Trial, elect_traced};
 use hustings_sim::statistics::Kind;
 use hustings_sim::{Scratch, Seeds, Silent};
@@ -43,7 +43,7 @@ impl Experiment for Rounds {
 
     fn metrics(&self) -> Vec<Metric<Run>> {
         let messages = |run: &Run| (run.unicasts + run.multicasts) as f64;
-        vec![
+        let mut metrics = vec![
             Metric::share("strong_success", |run: &Run| run.strong_success),
             Metric::new("weak_success", Kind::Fraction, |run: &Run| {
                 Some(run.weak_success)
@@ -60,7 +60,18 @@ impl Experiment for Rounds {
                 run.detected.map(|detected| f64::from(u8::from(detected)))
             }),
             Metric::number("delay", |run: &Run| run.delay.as_secs_f64()),
-        ]
+        ];
+        if self.trial.config.size == GroupSize::Estimate {
+            metrics.extend([
+                Metric::new("estimate", Kind::Number, |run: &Run| {
+                    run.sizes.map(|sizes| sizes.mean)
+                }),
+                Metric::new("estimate_spread", Kind::Number, |run: &Run| {
+                    run.sizes.map(|sizes| sizes.deviation)
+                }),
+            ]);
+        }
+        metrics
     }
 
     fn run(&self, number: u64) -> Option<Run> {

@@ -237,6 +237,31 @@ mod tests {
                 5,
             ),
         ]);
+        every_identity_is_found(&probabilistic_samples());
+    }
+
+    fn probabilistic_samples() -> [(probabilistic::Message, usize); 6] {
+        let round = Round {
+            sequence: 4,
+            number: 2,
+        };
+        let (k, after, merit) = (14, Duration::from_millis(30), Merit(7));
+        let (choice, leader) = (candidate(0), candidate(1));
+        [
+            (probabilistic::Message::Initiation { round, k, after }, 0),
+            (
+                probabilistic::Message::Preference {
+                    round,
+                    choice,
+                    merit,
+                },
+                1,
+            ),
+            (probabilistic::Message::Decision { round, k, choice }, 1),
+            (probabilistic::Message::Question, 0),
+            (probabilistic::Message::Check { round, merit }, 0),
+            (probabilistic::Message::Answer { round, leader }, 1),
+        ]
     }
 
     #[test]

@@ -4,7 +4,7 @@ use hustings_sim::Detection;
 use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
 use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
 
-use super::{ClosedForm, Probabilistic, Reinitiate, Reply, Size};
+use super::{ClosedForm, Introduction, Probabilistic, Reinitiate, Reply, Size};
 use crate::failure::Failure;
 use crate::options::{Conditions, no_closed_form};
 
@@ -35,6 +35,10 @@ pub(super) fn round(
         Size::Known => {}
         Size::View => return Err(no_closed_form("with --group-size view")),
         Size::Estimate => return Err(no_closed_form("with --group-size estimate")),
+    }
+    match election.introduction {
+        Introduction::View => {}
+        Introduction::Multicast => return Err(no_closed_form("with --introduction multicast")),
     }
     let model = &election.model;
     let k = f64::from(election.strategy.first);

@@ -1,0 +1,53 @@
+//! One probabilistic election in a large group: what it takes, in memory and in time.
+
+use hustings_protocol::Duration;
+use hustings_protocol::probabilistic::{Config, LastRound, Strategy};
+use hustings_sim::probabilistic::{Trial, elect};
+use hustings_sim::{Scratch, Seeds};
+
+use crate::cpu_nanos;
+
+const HOP: Duration = Duration::from_millis(100);
+const LOSS: f64 = 0.01;
+const VIEW: f64 = 0.5;
+const CRASH: f64 = 0.001;
+/// After a round with K = 1, in which perhaps nobody is drawn, one that succeeds.
+const GROWTH: f64 = 14.0;
+
+/// What an election took.
+pub(crate) struct Taken {
+    /// Unicasts and multicasts.
+    pub(crate) messages: u64,
+    pub(crate) rounds: u32,
+    /// CPU time, set-up included.
+    pub(crate) nanos: f64,
+}
+
+/// A first round with K, and others if need be.
+pub(crate) fn hold(members: u32, k: u32, seed: u64) -> Taken {
+    let strategy = Strategy {
+        first: k,
+        growth: GROWTH,
+        last: LastRound::Grown,
+        ..Strategy::DOCUMENT
+    };
+    let trial = Trial {
+        members,
+        view: VIEW,
+        crash: CRASH,
+        unicast_loss: LOSS,
+        multicast_loss: LOSS,
+        config: Config {
+            strategy,
+            ..Config::document(u64::from(members), HOP)
+        },
+        purge: true,
+    };
+    let begin = cpu_nanos();
+    let (run, _) = elect(&trial, Seeds::new(seed, 0), Scratch::default());
+    Taken {
+        messages: run.unicasts + run.multicasts,
+        rounds: run.rounds,
+        nanos: cpu_nanos() - begin,
+    }
+}
