@@ -10,8 +10,8 @@
 //!
 //! and round `l` takes place with at most the product of `q` over the rounds before it. Members that failed are not
 //! replaced: of `K` that pass the filter in round `l`, `K (1 - p_fail)^(l-1)` are left on average. The success is that of
-//! [`success_of_best_known`](super::success::success_of_best_known), a lower bound, and so these are upper bounds. They are
-//! reached where every failure is noticed, as it is where no multicast is lost and whoever notices says so.
+//! [`success_of_best_known`], a lower bound, and so these are upper bounds. They are reached where every failure is noticed,
+//! as it is where no multicast is lost and whoever notices says so.
 
 use super::Model;
 use super::cost::{mean_multicasts_bound, mean_unicasts_bound};
