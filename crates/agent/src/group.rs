@@ -367,8 +367,8 @@ impl Group {
             self.config.name,
             paused.as_secs_f64()
         );
-        self.begin_life();
         self.abstains_until = None;
+        self.begin_life();
         self.publish(now, None, out);
         self.sit_down(now);
         self.act(now, out);
@@ -389,6 +389,9 @@ impl Group {
     fn begin_life_after(&mut self, other: Life) {
         self.life = Life::begin_after(other);
         self.number = 0;
+        if self.is_absent() {
+            return; // it is back among the members when it takes part again
+        }
         if let Some(membership) = &mut self.membership {
             let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
             membership.renew(&sender, self.me.merit);
@@ -431,6 +434,26 @@ impl Group {
             return; // and leaves when the heir has it
         }
         self.resign_tenure(now, out);
+        if !self.is_absent() {
+            self.rise(now, out);
+        }
+        self.abstains_until = Some(now + span);
+        let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
+        match election::onlooker(self.config.protocol, rng, recorder) {
+            Some(seat) => {
+                self.seat = seat;
+                self.seat.start(now);
+            }
+            None => {
+                self.take_seat(); // which it keeps empty
+                self.publish(now, None, out); // until it is back it hears of no election
+            }
+        }
+        self.act(now, out);
+    }
+
+    /// Leaves its seat, and those who would count on it.
+    fn rise(&mut self, now: Instant, out: &mut Outbox) {
         self.seat.leave(now);
         self.say_goodbye(now, out);
         if self.config.protocol.needs_view()
@@ -439,16 +462,11 @@ impl Group {
             membership.leave(now);
         }
         self.act(now, out);
-        self.abstains_until = Some(now + span);
-        if self.circle().is_some() {
-            self.publish(now, None, out); // until it is back it hears of no election
-        }
-        let (rng, recorder) = (chance(self.life, self.me.id), self.recorder.clone());
-        if let Some(seat) = election::onlooker(self.config.protocol, rng, recorder) {
-            self.seat = seat;
-            self.seat.start(now);
-            self.act(now, out);
-        }
+    }
+
+    /// Whether it has left for a while, and cannot follow the election meanwhile.
+    fn is_absent(&self) -> bool {
+        self.abstains_until.is_some() && self.config.protocol.needs_view()
     }
 
     /// Whom it has followed it goes on to name, unless it finds otherwise.

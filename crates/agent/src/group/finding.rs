@@ -145,7 +145,7 @@ impl Group {
     fn call(&mut self, now: Instant, out: &mut Outbox) {
         self.finding.calls += 1;
         self.finding.call_at = Some(now + CALL_EVERY);
-        let Some(membership) = &self.membership else {
+        let Some(membership) = self.membership.as_ref().filter(|_| !self.is_absent()) else {
             return;
         };
         let known: BTreeSet<SocketAddr> = membership.addresses().into_iter().collect();
@@ -167,8 +167,10 @@ impl Group {
         }
     }
 
+    /// Whether it is to look for others: who has left for a while is not.
     fn is_alone(&self) -> bool {
-        self.membership.as_ref().is_some_and(Membership::is_alone)
+        let is_alone = self.membership.as_ref().is_some_and(Membership::is_alone);
+        is_alone && !self.is_absent()
     }
 
     /// Looks whether somebody answered, or nobody is left.

@@ -153,10 +153,9 @@ impl Group {
         self.membership.as_mut().and_then(Membership::circle_mut)
     }
 
-    /// Whether it can take part in an election: it knows how many there are, and does not abstain.
+    /// Whether it can take part in an election, or follow one: it is there, and knows how many are.
     pub(super) fn may_elect(&self) -> bool {
-        let can = |circle: &Circle| circle.is_ready() && self.abstains_until.is_none();
-        self.circle().is_none_or(can)
+        !self.is_absent() && self.circle().is_none_or(Circle::is_ready)
     }
 
     /// To whom it holds a lifeline: its leader. Of a group that nobody knows whole only a few do.

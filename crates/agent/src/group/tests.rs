@@ -1,5 +1,6 @@
 //! Members in a network that is only told of: no socket, no clock.
 
+mod absence;
 mod handover;
 mod lists;
 mod many;
@@ -48,6 +49,8 @@ struct Field {
     disks: Vec<Option<(mpsc::Receiver<Vec<u8>>, bool)>>,
     /// For how long tenure is granted at a time.
     ttl: Duration,
+    /// By what those who seek tenure elect; none: by announcements.
+    protocol: Option<ProtocolConfig>,
     multicasts: usize,
     unicasts: usize,
 }
@@ -77,6 +80,7 @@ impl Field {
             flights: Vec::new(),
             disks: Vec::new(),
             ttl: tenancy::TTL,
+            protocol: None,
             multicasts: 0,
             unicasts: 0,
         }
@@ -152,13 +156,9 @@ impl Field {
                 }
                 Route::To(to) => {
                     self.unicasts += 1;
-                    let is_it = |index: &usize| address(*index) == to;
-                    (
-                        Way::Unicast,
-                        (0..self.members.len()).filter(is_it).collect(),
-                    )
+                    (Way::Unicast, self.who_is_at(to))
                 }
-                Route::Link(_) => (Way::Link, Vec::new()),
+                Route::Link(to) => (Way::Link, self.who_is_at(to)),
             };
             for to in receivers {
                 if to != from && self.sides[to] == self.sides[from] && self.deaf != Some(to) {
@@ -172,6 +172,11 @@ impl Field {
                 }
             }
         }
+    }
+
+    fn who_is_at(&self, place: SocketAddr) -> Vec<usize> {
+        let is_there = |index: &usize| address(*index) == place;
+        (0..self.members.len()).filter(is_there).collect()
     }
 
     fn run(&mut self, span: Duration) {

@@ -92,6 +92,7 @@ enum Standing {
     Taken,
     /// Nobody has, yet or any more.
     Alone,
+    /// It has left, for a while or for good.
     Gone,
 }
 
@@ -196,11 +197,8 @@ impl Swim {
         std::mem::take(&mut self.world.effects)
     }
 
-    /// Comes up anew: in another life, or with another merit.
+    /// Comes up anew: in another life, with another merit, or after it had left.
     pub(crate) fn renew(&mut self, sender: &Sender<'_>, merit: Merit) {
-        if self.world.standing == Standing::Gone {
-            return;
-        }
         let renewed = Presence::of_ourselves(sender, merit).after(self.foca.identity());
         let told = self.foca.change_identity(renewed, &mut self.world);
         note(told);
@@ -208,7 +206,7 @@ impl Swim {
         self.look_after_introduction();
     }
 
-    /// Leaves for good, and says so.
+    /// Leaves, and says so. Until it is renewed it is deaf and mute.
     pub(crate) fn leave(&mut self) {
         if self.world.standing == Standing::Gone {
             return;

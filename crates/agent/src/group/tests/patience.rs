@@ -19,7 +19,7 @@ const FOUNDING: Saved = Saved::Initialised(Durable::FOUNDING);
 
 impl Field {
     /// Runs for `span`, in which never two hold. Returns who led with which fence, one after the other.
-    fn terms(&mut self, span: Duration) -> Vec<(usize, u64)> {
+    pub(super) fn terms(&mut self, span: Duration) -> Vec<(usize, u64)> {
         let mut terms = Vec::new();
         let end = self.now + span;
         while self.now < end {

@@ -105,7 +105,7 @@ impl Field {
             keys: Vec::new(),
             merit: Merit(merit),
             campaigns: true,
-            protocol: announcing(takeover),
+            protocol: self.protocol.unwrap_or_else(|| announcing(takeover)),
             view: None,
             target: None,
             authority: AuthorityConfig::Quorum(quorum),

@@ -1,0 +1,149 @@
+//! Who steps down takes no part for a while, and then does again, whatever the protocol.
+
+use hustings_protocol::announce::Takeover;
+use hustings_protocol::tenure::{Durable, Saved};
+use hustings_protocol::{Duration, Instant};
+
+use super::{ALL, DELAY, Field, announcing, id};
+use crate::config::ProtocolConfig;
+use crate::group::Outbox;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Every protocol that a group can run.
+fn protocols() -> [ProtocolConfig; 5] {
+    let bound = DELAY * 10;
+    [
+        announcing(Takeover::Never),
+        ProtocolConfig::bully_field(bound, PATIENCE),
+        ProtocolConfig::chang_roberts_field(PATIENCE),
+        ProtocolConfig::modified_ring_field(PATIENCE),
+        ProtocolConfig::probabilistic_field("test", bound, 7),
+    ]
+}
+
+impl Field {
+    /// Five members that elect by `protocol`, of which the first three vote, and that have settled.
+    fn elected_by(protocol: ProtocolConfig) -> Self {
+        let mut field = Self::empty();
+        field.protocol = Some(protocol);
+        for index in ALL {
+            let founding = Saved::Initialised(Durable::FOUNDING);
+            field.admit_fenced(Takeover::Never, 5 - index as u64, founding);
+        }
+        field.run(Duration::from_secs(5));
+        field
+    }
+
+    fn step_down_for(&mut self, index: usize, span: Duration) -> Instant {
+        let mut out = Outbox::new();
+        self.members[index].step_down(self.now, span, None, &mut out);
+        self.post(index, out);
+        self.now + span
+    }
+}
+
+#[test]
+fn who_steps_down_is_succeeded_by_another_and_names_no_one_it_cannot_follow() {
+    for protocol in protocols() {
+        let name = protocol.name();
+        let mut field = Field::elected_by(protocol);
+        let (former, fence) = field.settled_on(&ALL);
+        let back_at = field.step_down_for(former, Duration::from_secs(8));
+        assert!(!field.leaders().contains(&former), "{name}");
+        let step = Duration::from_millis(100);
+        while field.now + step < back_at {
+            field.run(step);
+            for it in ALL {
+                let named = field.members[it].nominee;
+                assert_ne!(named, Some(id(former)), "{name}: by {it}");
+            }
+            if protocol.needs_view() {
+                assert_eq!(field.members[former].nominee, None, "{name}");
+            }
+        }
+        // All know who holds, and so does whoever takes no part: it is told so.
+        let (next, higher) = field.settled_on(&ALL);
+        assert!(next != former && higher > fence, "{name}");
+    }
+}
+
+#[test]
+fn who_has_stepped_down_can_be_named_again_when_its_time_is_over() {
+    for protocol in protocols() {
+        let name = protocol.name();
+        let mut field = Field::elected_by(protocol);
+        let (former, _) = field.settled_on(&ALL);
+        field.step_down_for(former, Duration::from_secs(5));
+        field.run(Duration::from_secs(10));
+        // Of those who are left now none but a minority could lead without it.
+        let voters = [0, 1, 2];
+        let gone = voters.into_iter().find(|it| *it != former);
+        let gone = gone.expect("there are three");
+        let mut rest: Vec<usize> = ALL.into_iter().filter(|it| *it != gone).collect();
+        field.sides[gone] = 1;
+        for other in [3, 4] {
+            if other != former {
+                field.sides[other] = 1;
+                rest.retain(|it| *it != other);
+            }
+        }
+        // Two voters are left, or two and whoever has come back.
+        for other in rest.clone() {
+            if other != former {
+                field.step_down_for(other, Duration::from_secs(60));
+            }
+        }
+        field.run(Duration::from_secs(10));
+        assert_eq!(field.settled_on(&rest).0, former, "{name}");
+    }
+}
+
+#[test]
+fn who_steps_down_twice_is_away_until_the_second_time_is_over() {
+    for protocol in protocols() {
+        let name = protocol.name();
+        let mut field = Field::elected_by(protocol);
+        let (former, _) = field.settled_on(&ALL);
+        field.step_down_for(former, Duration::from_secs(2));
+        field.run(Duration::from_secs(1));
+        field.step_down_for(former, Duration::from_secs(6));
+        field.run(Duration::from_secs(5));
+        let (next, _) = field.settled_on(&ALL);
+        assert_ne!(next, former, "{name}");
+        field.run(Duration::from_secs(10));
+        // It takes part again: the others know it for a member, and it them.
+        field.settled_on(&ALL);
+        for it in ALL
+            .into_iter()
+            .filter(|it| *it != former && protocol.needs_view())
+        {
+            let known = |at: usize| {
+                field.members[at]
+                    .membership
+                    .iter()
+                    .flat_map(|it| it.candidates())
+            };
+            let knows = |at: usize, who: usize| known(at).any(|candidate| candidate.id == id(who));
+            assert!(knows(it, former) && knows(former, it), "{name}: {it}");
+        }
+    }
+}
+
+/// All stand aside in turn while they hear no voters, and none is lost to the group by it.
+#[test]
+fn after_a_time_without_a_network_somebody_holds_soon() {
+    for protocol in protocols() {
+        let name = protocol.name();
+        for gone in [5, 15, 40, 90] {
+            let mut field = Field::elected_by(protocol);
+            field.sides = vec![1, 2, 3, 4, 5];
+            field.run(Duration::from_secs(gone));
+            assert!(field.holders().is_empty(), "{name}");
+            field.sides.fill(0);
+            let terms = field.terms(Duration::from_secs(15));
+            assert!(!terms.is_empty(), "{name}: after {gone} s apart");
+            field.settled_on(&ALL);
+        }
+    }
+}
