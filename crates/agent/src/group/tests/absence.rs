@@ -7,6 +7,8 @@ use hustings_protocol::{Duration, Instant};
 use super::{ALL, DELAY, Field, announcing, id};
 use crate::config::ProtocolConfig;
 use crate::group::Outbox;
+use crate::identity::Life;
+use crate::membership::Membership;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -33,6 +35,13 @@ impl Field {
         }
         field.run(Duration::from_secs(5));
         field
+    }
+
+    /// Whether `who` has `whom` on its list of members.
+    fn lists(&self, who: usize, whom: usize) -> bool {
+        let listed = self.members[who].membership.iter();
+        let mut listed = listed.flat_map(Membership::candidates);
+        listed.any(|candidate| candidate.id == id(whom))
     }
 
     fn step_down_for(&mut self, index: usize, span: Duration) -> Instant {
@@ -118,15 +127,32 @@ fn who_steps_down_twice_is_away_until_the_second_time_is_over() {
             .into_iter()
             .filter(|it| *it != former && protocol.needs_view())
         {
-            let known = |at: usize| {
-                field.members[at]
-                    .membership
-                    .iter()
-                    .flat_map(|it| it.candidates())
-            };
-            let knows = |at: usize, who: usize| known(at).any(|candidate| candidate.id == id(who));
-            assert!(knows(it, former) && knows(former, it), "{name}: {it}");
+            assert!(
+                field.lists(it, former) && field.lists(former, it),
+                "{name}: {it}"
+            );
         }
+    }
+}
+
+/// Not even when it learns that it lived before, later than its calendar says.
+#[test]
+fn who_is_away_is_silent_and_nobody_takes_it_for_a_member() {
+    let needs_view = |protocol: &ProtocolConfig| protocol.needs_view();
+    for protocol in protocols().into_iter().filter(needs_view) {
+        let name = protocol.name();
+        let mut field = Field::elected_by(protocol);
+        let away = 4; // which does not vote
+        field.step_down_for(away, Duration::from_secs(20));
+        field.run(Duration::from_secs(2));
+        let later = Life(field.members[away].life.0 + 1_000_000);
+        field.members[away].begin_life_after(later);
+        let before = field.members[away].counters.sent;
+        field.run(Duration::from_secs(10));
+        assert_eq!(field.members[away].counters.sent, before, "{name}");
+        assert!((0..away).all(|it| !field.lists(it, away)), "{name}");
+        field.run(Duration::from_secs(10));
+        assert!((0..away).all(|it| field.lists(it, away)), "{name}");
     }
 }
 
