@@ -75,7 +75,7 @@ impl Group {
 
     /// The protocol has heard somebody that should be in view. Whom all name is kept there by each for itself, or all
     /// views would be alike.
-    fn meet(&mut self, now: Instant, candidate: Candidate) {
+    pub(super) fn meet(&mut self, now: Instant, candidate: Candidate) {
         let id = candidate.id;
         let Some(Membership::Partial(circle)) = &mut self.membership else {
             return;

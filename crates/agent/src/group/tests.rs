@@ -14,6 +14,8 @@ use std::sync::{Arc, mpsc};
 
 use hustings_protocol::announce::{self, Takeover};
 use hustings_protocol::{Duration, Instant, MemberId, Merit, bully};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Group, Outbox, Route};
 use crate::authority::Authority;
@@ -44,6 +46,9 @@ struct Field {
     /// Who hears nobody, though it is heard.
     deaf: Option<usize>,
     carries_multicasts: bool,
+    /// Of a hundred datagrams, how many get lost.
+    lost_percent: u64,
+    chance: Xoshiro256PlusPlus,
     flights: Vec<Flight>,
     /// What each member's disk was given to keep, and whether it does.
     disks: Vec<Option<(mpsc::Receiver<Vec<u8>>, bool)>>,
@@ -77,6 +82,8 @@ impl Field {
             sides: Vec::new(),
             deaf: None,
             carries_multicasts: true,
+            lost_percent: 0,
+            chance: Xoshiro256PlusPlus::seed_from_u64(1),
             flights: Vec::new(),
             disks: Vec::new(),
             ttl: tenancy::TTL,
@@ -161,7 +168,9 @@ impl Field {
                 Route::Link(to) => (Way::Link, self.who_is_at(to)),
             };
             for to in receivers {
-                if to != from && self.sides[to] == self.sides[from] && self.deaf != Some(to) {
+                let is_lost = self.chance.next_u64() % 100 < self.lost_percent && way != Way::Link;
+                let is_near = self.sides[to] == self.sides[from] && self.deaf != Some(to);
+                if to != from && is_near && !is_lost {
                     self.flights.push(Flight {
                         at: self.now + DELAY,
                         to,

@@ -38,7 +38,7 @@ impl Field {
     }
 
     /// Whether `who` has `whom` on its list of members.
-    fn lists(&self, who: usize, whom: usize) -> bool {
+    pub(super) fn lists(&self, who: usize, whom: usize) -> bool {
         let listed = self.members[who].membership.iter();
         let mut listed = listed.flat_map(Membership::candidates);
         listed.any(|candidate| candidate.id == id(whom))

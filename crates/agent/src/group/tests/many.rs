@@ -172,3 +172,47 @@ fn who_leaves_or_steps_down_is_followed_no_longer_and_may_come_back() {
         assert_ne!(field.leader_of_many(), next, "{found:?}");
     }
 }
+
+/// A tenth of all, and the leader falls silent ten times.
+#[test]
+fn they_agree_though_messages_get_lost() {
+    for found in WAYS {
+        let mut field = Field::empty();
+        field.lost_percent = 10;
+        for index in 0..MEMBERS {
+            field.enter_many(index, found);
+        }
+        field.run(Duration::from_secs(40));
+        for _ in 0..10 {
+            let leader = field.leader_of_many();
+            field.sides[leader] = 1;
+            field.run(Duration::from_secs(8));
+            assert_ne!(field.leader_of_many(), leader, "{found:?}");
+            field.sides[leader] = 0;
+            field.run(Duration::from_secs(20));
+        }
+    }
+}
+
+#[test]
+fn whom_the_protocol_meets_is_in_view_unless_all_name_it() {
+    let mut field = Field::of_many(Found::ByMulticast);
+    let leader = field.leader_of_many();
+    let who = (leader + 1) % MEMBERS;
+    let hears = |field: &Field, whom: usize| field.members[who].peers.get(id(whom)).is_some();
+    let strangers = (0..MEMBERS).filter(|it| *it != who && *it != leader);
+    let strangers = strangers.filter(|it| hears(&field, *it) && !field.lists(who, *it));
+    let strangers: Vec<usize> = strangers.collect();
+    assert!(!strangers.is_empty());
+    for stranger in strangers {
+        let candidate = field.members[stranger].me;
+        let now = field.now;
+        field.members[who].meet(now, candidate);
+        assert!(field.lists(who, stranger), "{stranger}");
+        assert!(field.circle_of(who).known <= VIEW.into());
+    }
+    let before = field.lists(who, leader);
+    let candidate = field.members[leader].me;
+    field.members[who].meet(field.now, candidate);
+    assert_eq!(field.lists(who, leader), before);
+}
