@@ -25,7 +25,7 @@ use crate::leadership::Leadership;
 use crate::record::{Recorder, Recording};
 use crate::workload::Fencing;
 use exchange::Exchange;
-use offices::Offices;
+use offices::{Offices, Part};
 use step_down::Desk;
 pub use step_down::{HandedOver, NotHandedOver, StepDown};
 
@@ -192,13 +192,26 @@ impl Agent {
     /// # Errors
     /// If the configuration cannot work, or an address or a file cannot be had.
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
+        Self::come_up(config, Part::Whole).await
+    }
+
+    /// Comes up only to ask the voters of its groups what they have promised ([`Handle::survey`]): it neither votes nor
+    /// gets tenure, and the file of a voter of its name stays closed.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_survey(config: AgentConfig) -> Result<Self, StartError> {
+        Self::come_up(config, Part::Asks).await
+    }
+
+    async fn come_up(config: AgentConfig, part: Part) -> Result<Self, StartError> {
         config.check()?;
         let (exchange, listener) = Exchange::open(&config)?;
         let address = exchange.address();
         let now = clock::now();
         let port = address.port();
         let (mut groups, mut recordings) = (Vec::new(), Vec::new());
-        let (offices, office_doors) = Offices::open();
+        let (offices, office_doors) = Offices::open(part);
         for (number, group) in config.groups.iter().enumerate() {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
             let authority = offices.authority(number, group, &config.name);

@@ -20,8 +20,18 @@ use crate::authority::{Authority, Clerk, Memory, StoreTerms, Word, Words};
 use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
 use crate::identity::member_id;
 
+/// What an agent does where voters grant tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Votes and stands, as it is configured.
+    Whole,
+    /// Only asks what was promised. It must not answer in the place of the voter whose name it bears.
+    Asks,
+}
+
 /// Where authorities that work beside the loop leave what they have to say.
 pub(super) struct Offices {
+    part: Part,
     words: Words,
     saved: mpsc::UnboundedSender<(usize, Result<(), String>)>,
     stopped: Arc<Notify>,
@@ -38,7 +48,7 @@ pub(super) struct Doors {
 }
 
 impl Offices {
-    pub(super) fn open() -> (Self, Doors) {
+    pub(super) fn open(part: Part) -> (Self, Doors) {
         let (words, heard) = mpsc::unbounded_channel();
         let (saved, told) = mpsc::unbounded_channel();
         let stopped = Arc::new(Notify::new());
@@ -48,6 +58,7 @@ impl Offices {
             stopped: stopped.clone(),
         };
         let offices = Self {
+            part,
             words,
             saved,
             stopped,
@@ -94,14 +105,15 @@ impl Offices {
             merit: group.merit,
             id: member_id(member),
         };
-        let state = quorum.state.as_deref().filter(|_| quorum.is_voter(member));
-        let (votes, disk) = match state {
+        let is_whole = self.part == Part::Whole;
+        let votes = is_whole && quorum.is_voter(member);
+        let (votes, disk) = match quorum.state.as_deref().filter(|_| votes) {
             Some(state) => self.vote(number, state, quorum.vote(&group.name, member)),
             None => (None, None),
         };
         let role = Role {
             votes,
-            stands: group.campaigns,
+            stands: is_whole && group.campaigns,
         };
         // A member that restarts is someone else: what tells its lives apart is drawn, not counted.
         let rng = Xoshiro256PlusPlus::from_seed(rand_seed());

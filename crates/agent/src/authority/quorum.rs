@@ -262,3 +262,6 @@ impl Quorum {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use hustings_protocol::tenure::Fence;
+use hustings_protocol::tenure::{Fence, Message};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::oneshot;
 
 use super::{Group, Outbox};
 use crate::agent::{HandedOver, NotHandedOver};
-use crate::authority::Authority;
+use crate::authority::{Authority, Request};
+use crate::config::AuthorityConfig;
 use crate::frame::Body;
 use crate::identity::member_id;
 use crate::membership::Membership;
@@ -240,6 +241,26 @@ impl Group {
             let _ = handover.heir.told.send(HandedOver::Missed { within });
             self.tenancy.heir = None;
             self.step_down(now, handover.span, None, out);
+        }
+    }
+}
+
+// The heir's part.
+impl Group {
+    /// Tenure was handed to this member: from now on it tries to get it.
+    pub(super) fn note_inheritance(&mut self, now: Instant, message: &[u8]) {
+        if let (Ok(Message::Handover { .. }), AuthorityConfig::Quorum(quorum)) =
+            (postcard::from_bytes(message), &self.config.authority)
+        {
+            self.tenancy.inherits_until = Some(now + quorum.taken_within());
+        }
+    }
+
+    /// The heir has had its time. Whatever it has by now it keeps; for more it asks only if the election names it, or
+    /// one that came too late would ask for ever.
+    pub(super) fn end_inheritance(&mut self, now: Instant, out: &mut Outbox) {
+        if !self.is_nominee() {
+            self.ask_authority(now, Request::Withdraw, out);
         }
     }
 }

@@ -3,8 +3,12 @@
 //! Who was first is told by how long each has been here, on its own clock: calendars may be set back and forth. Only
 //! of two that came up within a second, which the way of a frame may blur, the calendar decides: then both see the
 //! same order. So both never yield at once. If they differ by that very second, to within a round trip, and their
-//! calendars contradict it, neither may yield: both say so until one is stopped. Tenure is not in danger, for its
-//! voters tell the two apart.
+//! calendars contradict it, neither may yield: both say so until one is stopped.
+//!
+//! Two that ask for tenure are no danger to it, for voters tell them apart. Two that *vote* are: each with a file of
+//! its own grants what the other knows nothing of, and whoever counts takes them for one voter. So two may hold until
+//! one of them yields. That a voter's name, and its file, exist once is assumed, not seen to: what is here ends it
+//! when they hear each other, and no sooner.
 
 use std::net::SocketAddr;
 

@@ -67,6 +67,8 @@ pub(super) struct Tenancy {
     pub(super) patience: Patience,
     /// Lets an heir be first.
     pub(super) holds_back_until: Option<Instant>,
+    /// Is an heir, and tries to get what was handed to it, named or not.
+    pub(super) inherits_until: Option<Instant>,
     /// Who asked this voter last, and may wait until somebody else gives tenure up.
     waits: Option<MemberId>,
     pub(super) voters: Vec<Voter>,
@@ -123,6 +125,7 @@ impl Tenancy {
             explain_at: None,
             patience: Patience::default(),
             holds_back_until: None,
+            inherits_until: None,
             waits: None,
             promptness: Promptness::default(),
             refusals: VecDeque::new(),
@@ -146,6 +149,7 @@ impl Tenancy {
             self.tell_at,
             holder,
             self.holds_back_until,
+            self.inherits_until,
             self.explain_at,
             self.patience.due(),
         ];
@@ -277,6 +281,7 @@ impl Group {
             Ok(acts) => self.act_on_tenure(now, acts, out),
             Err(why) => self.counters.reject(why),
         }
+        self.note_inheritance(now, message);
         self.note_who_waits(now, sender.id, message, out);
     }
 
@@ -377,6 +382,9 @@ impl Group {
         }
         if self.tenancy.holds_back_until.take_if(is_due).is_some() {
             self.on_freed(now, out);
+        }
+        if self.tenancy.inherits_until.take_if(is_due).is_some() {
+            self.end_inheritance(now, out);
         }
         if self.tenancy.tell_at.is_some_and(|at| at <= now) {
             self.tell_all(now, out);

@@ -2,6 +2,7 @@
 
 mod absence;
 mod handover;
+mod hearsay;
 mod lists;
 mod many;
 mod patience;

@@ -71,10 +71,11 @@ impl StepDown {
                  `hustings status` lists voters and whom this member knows"
             )));
         }
+        let awaited = awaited(&group, to.as_deref());
         let heir = to.map_or_else(String::new, |name| format!("&to={name}"));
         let client = agent.client();
         let path = format!("/v1/groups/{group}/step-down?for={span}{heir}");
-        let answered = tell_if_slow(&group);
+        let answered = tell_if_slow(awaited);
         let answer = client.post(&path);
         drop(answered);
         let answer = answer.map_err(|why| client.failure(why))?;
@@ -101,14 +102,37 @@ impl StepDown {
     }
 }
 
+/// What takes so long. Whether anything runs under the member's leadership, only its agent knows.
+fn awaited(group: &str, heir: Option<&str>) -> String {
+    let heir = heir.map_or_else(String::new, |name| {
+        format!(", and then `{name}` has to say that it has tenure")
+    });
+    format!(
+        "group {group}: waiting for the agent: a command that it runs, if any, has to end first{heir}"
+    )
+}
+
 /// Says what takes so long, unless what this returns is dropped before.
-fn tell_if_slow(group: &str) -> mpsc::Sender<()> {
+fn tell_if_slow(what: String) -> mpsc::Sender<()> {
     let (answered, wait) = mpsc::channel();
-    let what = format!("group {group}: waiting until the command that runs for it has ended");
     thread::spawn(move || {
         if wait.recv_timeout(TELL_AFTER) == Err(RecvTimeoutError::Timeout) {
             say(&what);
         }
     });
     answered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::awaited;
+
+    #[test]
+    fn who_waits_is_told_of_a_command_only_as_of_one_that_may_be_there_and_of_the_heir() {
+        let first =
+            "group g: waiting for the agent: a command that it runs, if any, has to end first";
+        assert_eq!(awaited("g", None), first);
+        let then = format!("{first}, and then `b` has to say that it has tenure");
+        assert_eq!(awaited("g", Some("b")), then);
+    }
 }

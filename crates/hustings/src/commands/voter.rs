@@ -312,7 +312,7 @@ async fn survey(
         group.campaigns = group.protocol.elects_all(); // it only asks, where that can be
         group.trace = None;
     }
-    let mut agent = Agent::start(config).await.map_err(|error| {
+    let mut agent = Agent::start_survey(config).await.map_err(|error| {
         Failure::Failed(format!(
             "{error}. This member's own agent must not run meanwhile: if it does, stop it"
         ))

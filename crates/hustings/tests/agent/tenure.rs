@@ -194,6 +194,18 @@ fn where_nothing_can_be_kept_voters_are_told_what_to_do() {
     assert_refused(&scene.init("a", "--new"), "is not a file of Hustings");
 }
 
+/// Who asks around before it begins anew is no voter meanwhile, and leaves its own file alone.
+#[test]
+fn an_era_is_begun_on_a_voter_that_still_has_its_file() {
+    let scene = Scene::founded("next-era");
+    for era in 1..=4_u64 {
+        let said = scene.init("a", &format!("--era {era}")).text();
+        let begins = format!("begins at counter {}\n", era << 48);
+        assert!(said.ends_with(&begins), "{said}");
+    }
+    assert_refused(&scene.init("a", "--era 4"), "there is nothing to do");
+}
+
 /// What it has promised is nowhere but in its memory: nothing may be begun beside it.
 #[test]
 fn a_voter_whose_agent_runs_without_its_file_is_not_initialised() {

@@ -280,6 +280,25 @@ async fn the_fences_of_others_count_too() {
     assert!(why.contains("fence 5, but 10 was seen before"), "{why}");
 }
 
+/// It grants nothing, but tells how far it has counted.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_tells_less_than_was_seen_before_is_refused_though_another_holds() {
+    let shop = Shop::open(TTL);
+    shop.books().count = 5;
+    let mut other = Desk::new(&shop, 1);
+    assert_eq!(other.acquire().await, Fence(6));
+    let mut desk = Desk::with(&shop, 2, 0, Some(Fence(10)), |_| Ok(()));
+    desk.clerk.request(Request::Acquire);
+    assert_eq!(desk.refusal().await, "`1` holds tenure");
+    let why = desk.refusal().await;
+    assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
+    pass(millis(100)).await;
+    assert_eq!(*desk.remembered.lock().unwrap(), [era::last(0)]);
+    other.clerk.request(Request::Release);
+    pass(A_WHILE).await;
+    assert_eq!(desk.held(), None, "though it is free, and counted on");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_fence_is_remembered_before_it_is_shown_or_not_shown_at_all() {
     let shop = Shop::open(TTL);

@@ -1,7 +1,7 @@
 //! Tenure is handed to a named member, in the network that is only told of.
 
 use hustings_protocol::announce::Takeover;
-use hustings_protocol::tenure::{Durable, Fence, Saved};
+use hustings_protocol::tenure::{Durable, Fence, Request, Saved};
 use hustings_protocol::{Duration, MemberId};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
@@ -292,4 +292,110 @@ fn where_nobody_votes_there_is_nothing_to_hand_over() {
     let mut field = Field::settled(Takeover::Never, &[1, 2, 3]);
     let refused = field.find_heir(0, &name(1), Duration::ZERO);
     assert!(matches!(refused, Err(NotHandedOver::NoVoters { .. })));
+}
+
+/// It hears of its inheritance when another one holds, and the election does not name it.
+#[test]
+fn an_heir_that_comes_late_asks_for_as_long_as_it_has_and_no_longer() {
+    let mut field = Field::fenced(Takeover::ByTheBetter);
+    let (former, _) = field.settled_on(&ALL);
+    let heir = 4; // the least of all, and no voter
+    let _outcome = field.hand_over(former, heir);
+    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
+        flight.at = flight.at + TTL * 2;
+    }
+    let sent = |field: &Field| field.members[heir].counters.tenure_sent;
+    field.run(TTL * 2);
+    let before = sent(&field); // it may have been named for a moment when they came up
+    assert_ne!(field.settled_on(&ALL).0, heir);
+    field.run(WHILE);
+    assert!(sent(&field) > before, "it tries");
+    field.run(TOO_LONG);
+    let tried = sent(&field);
+    field.run(TTL * 4);
+    assert_eq!(sent(&field), tried);
+    assert!(!field.holders().contains(&heir));
+}
+
+/// It led by what was handed to it alone. Then all voters are gone, and the one that is named is not.
+#[test]
+fn an_heir_that_has_lost_what_it_was_handed_leaves_the_next_to_whom_the_election_names() {
+    let [named, heir] = [3, 4]; // neither votes
+    let mut times = 0;
+    for _ in 0..20 {
+        let mut field = Field::empty();
+        for merit in [9, 0, 0, 8, 0] {
+            let founding = Saved::Initialised(Durable::FOUNDING);
+            field.admit_fenced(Takeover::Never, merit, founding);
+        }
+        field.run(Duration::from_secs(1));
+        let (former, fence) = field.settled_on(&ALL);
+        if former == heir {
+            continue;
+        }
+        let outcome = field.hand_over(former, heir);
+        field.assert_taken_by(heir, fence, outcome);
+        field.run(TTL * 3);
+        assert_eq!(field.settled_on(&ALL).0, heir, "it keeps what it has");
+        if !field.members[named].is_nominee() {
+            continue;
+        }
+        times += 1;
+        field.sides = vec![1, 1, 1, 0, 0];
+        field.run(TTL * 2);
+        assert!(!field.holders().contains(&heir));
+        let sent = |field: &Field| field.members[heir].counters.tenure_sent;
+        let before = sent(&field);
+        field.run(TTL * 4);
+        assert!(field.members[named].is_nominee());
+        assert_eq!(sent(&field), before);
+    }
+    assert!(times > 0, "it did not happen that this one was named");
+}
+
+/// The voters answer only when its time is over. The election has named it meanwhile.
+#[test]
+fn an_heir_that_the_election_names_goes_on_when_its_time_is_over() {
+    let mut field = Field::fenced_for(Duration::from_secs(3), Takeover::ByTheBetter);
+    let (former, fence) = field.settled_on(&ALL);
+    let heir = 1; // the best but for the one that steps down
+    let _outcome = field.hand_over(former, heir);
+    field.run(DELAY * 2);
+    for voter in [0, 2] {
+        field.sides[voter] = 1;
+    }
+    field.run(Duration::from_secs(1));
+    let inherits = field.members[heir].tenancy.inherits_until;
+    assert!(field.members[heir].is_nominee() && inherits.is_some());
+    field.run(Duration::from_secs(1));
+    assert_eq!(field.members[heir].tenancy.inherits_until, None);
+    let tried = field.members[heir].counters.tenure_sent;
+    field.run(Duration::from_secs(1));
+    assert!(field.members[heir].counters.tenure_sent > tried);
+    field.sides.fill(0);
+    field.run(Duration::from_secs(2));
+    let (next, higher) = field.settled_on(&ALL);
+    assert!(next == heir && higher > fence);
+}
+
+/// It cannot work, and is not to: but the election must not name another one before its heir has tenure.
+#[test]
+fn who_has_handed_over_and_falls_ill_does_not_stand_aside_while_its_heir_may_take_it() {
+    // Who holds while another is named has nobody to keep from it.
+    let fields = std::iter::repeat_with(|| Field::fenced(Takeover::Never));
+    let is_named = |field: &Field| field.members[field.settled_on(&ALL).0].is_nominee();
+    let mut field = fields.take(100).find(is_named).expect("one is named");
+    let (former, fence) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let outcome = field.hand_over(former, heir);
+    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
+        flight.at = flight.at + WHILE;
+    }
+    let mut out = Outbox::new();
+    field.members[former].ask_authority(field.now, Request::Healthy(false), &mut out);
+    field.post(former, out);
+    assert!(field.members[former].is_nominee());
+    field.run(WHILE);
+    assert!(field.members[former].is_nominee() && field.holders().is_empty());
+    field.assert_taken_by(heir, fence, outcome);
 }
