@@ -9,7 +9,11 @@ mod tenure;
 mod traces;
 mod waiting;
 
+use std::path::Path;
+use std::{fs, iter};
+
 use process::{Program, hustings};
+use serde_json::Value;
 
 #[test]
 fn status_watch_and_step_down_talk_to_a_running_agent() {
@@ -59,6 +63,41 @@ fn status_watch_and_step_down_talk_to_a_running_agent() {
     assert_eq!(beta.stop(), Some(0));
     alpha.until("alpha leads again", |line| line["leads"] == true);
     assert_eq!(alpha.stop(), Some(0));
+}
+
+/// Two that know at most eight others each: they are counted, and then elect.
+#[test]
+fn status_shows_how_many_there_are_and_how_few_of_them_a_member_knows() {
+    let group = process::group("few");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{group}.toml"));
+    let text = format!(
+        "bind = \"127.0.0.1:0\"\nhttp = \"127.0.0.1:0\"\n[[group]]\nname = \"{group}\"\n\
+         protocol = \"probabilistic\"\nview = 8\nbound = \"1ms\"\n"
+    );
+    fs::write(&path, text).expect("files can be written");
+    let member = |name| Program::member(&format!("--config {} --name {name}", path.display()));
+    let (mut alpha, mut beta) = (member("alpha"), member("beta"));
+    for it in [&mut alpha, &mut beta] {
+        it.until("a leader", |line| line["leader"].is_string());
+    }
+    for it in [&alpha, &beta] {
+        let http = it.http();
+        let asked = || hustings(&format!("status --http {http} --format json")).json();
+        let size_in = |status: &Value| status["groups"][0]["circle"]["size"].as_u64();
+        // Who follows a leader may be counted later than that.
+        let mut statuses = iter::repeat_with(asked).take(1_000);
+        let status = statuses.find(|it| size_in(it).is_some());
+        let status = status.expect("they are counted");
+        let circle = &status["groups"][0]["circle"];
+        assert_eq!((&circle["view"], &circle["known"]), (&8.into(), &1.into()));
+        let size = size_in(&status).expect("as found");
+        let k = &status["groups"][0]["k"];
+        let text = hustings(&format!("status --http {http}")).text();
+        let (_, told) = text.split_once("  members   ").expect("a line");
+        let expected = format!("about {size}, of whom this one knows 1 of at most 8");
+        assert!(told.starts_with(&expected), "{text}");
+        assert!(told.contains(&format!(", K {k}\n")), "{text}");
+    }
 }
 
 #[test]
