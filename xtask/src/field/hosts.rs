@@ -197,6 +197,15 @@ impl Hosts {
         )
     }
 
+    /// No multicast that host `from` sends reaches host `index`, over IPv4.
+    pub(crate) fn drop_multicasts_from(&self, index: usize, from: usize) -> Result<()> {
+        let rule = format!("ip saddr {} ip daddr 224.0.0.0/4 drop;", address(from));
+        self.filter(
+            index,
+            &format!("chain in {{ type filter hook input priority 0; {rule} }}"),
+        )
+    }
+
     /// Host `index` receives nothing from `others`.
     pub(crate) fn block(&self, index: usize, others: &[usize]) -> Result<()> {
         let all = |family: Family| {

@@ -11,12 +11,19 @@ use super::check::Pause;
 use super::disks;
 use super::scene::{Calendar, Scene};
 use super::schedule::{Fault, Kind, Round, Whom};
+use super::stall::Stall;
 use crate::Result;
 use crate::field::ground::MEMBERS;
 use crate::field::measure::{milliseconds, now_ns};
 
 /// A group in which all are well has a holder by then.
 pub(super) const HOLDER_WITHIN: Duration = Duration::from_secs(5);
+
+/// A holder asks its voters again by then, and they stand still.
+const STALLS_WITHIN: Duration = Duration::from_millis(TTL_MS);
+
+/// Longer than any tenure lasts that is not renewed: somebody else has followed.
+const CUT_OFF_FOR: Duration = Duration::from_millis(2 * TTL_MS);
 
 /// How a round went.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +45,8 @@ struct Underway {
     stopped: Option<(u32, u64)>,
     /// What a voter had promised when its disk was full.
     promised: Vec<u8>,
+    /// Voters that stand still, or will.
+    stalls: Vec<Stall>,
 }
 
 pub(super) fn carry_out(scene: &mut Scene<'_>, round: &Round) -> Result<Course> {
@@ -53,7 +62,7 @@ pub(super) fn carry_out(scene: &mut Scene<'_>, round: &Round) -> Result<Course> 
         thread::sleep(at.saturating_sub(began.elapsed()));
         match (begins, underway[index].take()) {
             (true, _) => underway[index] = Some(Underway::begin(round[index], scene)?),
-            (false, Some(it)) => {
+            (false, Some(mut it)) => {
                 course.pauses.extend(it.end(scene)?);
                 underway[index] = Some(it);
             }
@@ -99,6 +108,7 @@ impl Underway {
                 whom % scene.voters()
             }
             Kind::Clock { .. } => scene.unpunctual(),
+            Kind::Stalled => scene.holder().map_or(0, |(member, _)| member),
             _ => whom,
         };
         let mut it = Self {
@@ -106,6 +116,7 @@ impl Underway {
             member,
             stopped: None,
             promised: Vec::new(),
+            stalls: Vec::new(),
         };
         let others: Vec<usize> = (0..MEMBERS).filter(|&it| it != member).collect();
         match fault.kind {
@@ -151,6 +162,7 @@ impl Underway {
                 })?;
                 it.restart(scene, restarts)?;
             }
+            Kind::Stalled => it.stall(scene)?,
         }
         Ok(it)
     }
@@ -164,7 +176,7 @@ impl Underway {
     }
 
     /// Ends it. Returns the pause of a member that had stood still for longer than its tenure lasts.
-    fn end(&self, scene: &mut Scene<'_>) -> Result<Option<Pause>> {
+    fn end(&mut self, scene: &mut Scene<'_>) -> Result<Option<Pause>> {
         let member = self.member;
         match self.fault.kind {
             Kind::Killed => scene.start(member)?,
@@ -184,6 +196,7 @@ impl Underway {
                 }
                 scene.set_calendar(Calendar::Right)?;
             }
+            Kind::Stalled => self.go_on_without_the_holder(scene)?,
         }
         Ok(None)
     }
@@ -195,6 +208,11 @@ impl Underway {
             Kind::DiskFull { .. } => disks::mend_full(scene, self.member, &self.promised),
             Kind::DiskRefuses { .. } if !scene.disks_can_refuse() => Ok(Vec::new()),
             Kind::DiskRefuses { .. } => disks::mend_refusing(scene, self.member),
+            Kind::Stalled => {
+                thread::sleep(CUT_OFF_FOR);
+                scene.hosts.heal()?;
+                Ok(Vec::new())
+            }
             Kind::Killed
             | Kind::Stopped
             | Kind::Restarted
@@ -203,6 +221,27 @@ impl Underway {
             | Kind::Loss { .. }
             | Kind::Clock { .. } => Ok(Vec::new()),
         }
+    }
+
+    /// All voters but the holder stand still as soon as they have heard something of it, and nobody hears it announce
+    /// itself. They hear it ask for more, when they go on.
+    fn stall(&mut self, scene: &Scene<'_>) -> Result<()> {
+        let voters = (0..scene.voters()).filter(|&it| it != self.member);
+        let stalls: Result<Vec<Option<Stall>>> = voters.map(|it| scene.stall(it)).collect();
+        self.stalls = stalls?.into_iter().flatten().collect();
+        let until = Instant::now() + STALLS_WITHIN;
+        while !self.stalls.iter().all(Stall::has_begun) && Instant::now() < until {}
+        let others = (0..MEMBERS).filter(|&it| it != self.member);
+        others
+            .map(|it| scene.hosts.drop_multicasts_from(it, self.member))
+            .collect()
+    }
+
+    /// They go on, and grant what they were asked meanwhile: then nobody hears of the holder any more.
+    fn go_on_without_the_holder(&mut self, scene: &Scene<'_>) -> Result<()> {
+        self.stalls.clear();
+        scene.hosts.isolate(self.member)?;
+        Ok(())
     }
 
     fn initialise(&self, scene: &mut Scene<'_>) -> Result<()> {

@@ -57,10 +57,13 @@ pub(super) enum Kind {
     StateLost,
     /// The calendar of the one member that has its own jumps; perhaps it is killed and started meanwhile.
     Clock { forward: bool, restarts: bool },
+    /// All voters but the holder stand still between two receives, while nobody hears it announce itself. When they go on
+    /// it is cut off.
+    Stalled,
 }
 
 /// One of each kind; what they say besides is drawn.
-const DECK: [Kind; 10] = [
+const DECK: [Kind; 11] = [
     Kind::Killed,
     Kind::Stopped,
     Kind::Restarted,
@@ -74,6 +77,7 @@ const DECK: [Kind; 10] = [
         forward: true,
         restarts: true,
     },
+    Kind::Stalled,
 ];
 
 /// The name of each kind, for rows of a table.
@@ -94,6 +98,7 @@ impl Kind {
             Self::DiskRefuses { .. } => "voter's disk refuses writes",
             Self::StateLost => "voter's state deleted",
             Self::Clock { .. } => "wall clock set",
+            Self::Stalled => "voters stalled between two receives",
         }
     }
 
@@ -113,7 +118,7 @@ impl Kind {
     fn is_of_network(self) -> bool {
         matches!(
             self,
-            Self::Partition { .. } | Self::OneWay { .. } | Self::Loss { .. }
+            Self::Partition { .. } | Self::OneWay { .. } | Self::Loss { .. } | Self::Stalled
         )
     }
 
@@ -126,6 +131,7 @@ impl Kind {
             Self::Loss { .. } => (300, 500),
             Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::Clock { .. } => (200, 400),
             Self::StateLost => (200, 300),
+            Self::Stalled => (150, 250),
         }
     }
 }
@@ -146,23 +152,23 @@ pub(super) fn draw(seed: u64, rounds: usize) -> Vec<Life> {
         lives.push(Life {
             voters,
             unpunctual: dealer.chance.below(MEMBERS),
-            rounds: (0..count).map(|_| dealer.round()).collect(),
+            rounds: (0..count).map(|index| dealer.round(index == 0)).collect(),
         });
     }
     lives
 }
 
-/// Deals kinds from a deck that is shuffled when it is used up: ten rounds see every one.
+/// Deals kinds from a deck that is shuffled when it is used up. Ten rounds see every one: the first deals two.
 struct Dealer {
     chance: Chance,
     deck: Vec<Kind>,
 }
 
 impl Dealer {
-    fn round(&mut self) -> Round {
+    fn round(&mut self, is_first: bool) -> Round {
         let first = self.fault(|_| true);
         let mut round = vec![first];
-        if self.chance.below(2) == 0 {
+        if self.chance.below(2) == 0 || is_first {
             round.push(self.fault(|kind| kind.goes_with(first.kind)));
         }
         round
@@ -208,7 +214,11 @@ impl Dealer {
                 forward: flip(),
                 restarts: flip(),
             },
-            plain @ (Kind::Killed | Kind::Stopped | Kind::Restarted | Kind::StateLost) => plain,
+            plain @ (Kind::Killed
+            | Kind::Stopped
+            | Kind::Restarted
+            | Kind::StateLost
+            | Kind::Stalled) => plain,
         }
     }
 
