@@ -197,12 +197,11 @@ impl Hosts {
         )
     }
 
-    /// No multicast that host `from` sends reaches host `index`, over IPv4.
-    pub(crate) fn drop_multicasts_from(&self, index: usize, from: usize) -> Result<()> {
-        let rule = format!("ip saddr {} ip daddr 224.0.0.0/4 drop;", address(from));
+    /// No multicast that host `index` sends leaves it, over IPv4.
+    pub(crate) fn silence(&self, index: usize) -> Result<()> {
         self.filter(
             index,
-            &format!("chain in {{ type filter hook input priority 0; {rule} }}"),
+            "chain out { type filter hook output priority 0; ip daddr 224.0.0.0/4 drop; }",
         )
     }
 

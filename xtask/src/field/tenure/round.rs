@@ -11,19 +11,13 @@ use super::check::Pause;
 use super::disks;
 use super::scene::{Calendar, Scene};
 use super::schedule::{Fault, Kind, Round, Whom};
-use super::stall::Stall;
+use super::stall;
 use crate::Result;
 use crate::field::ground::MEMBERS;
 use crate::field::measure::{milliseconds, now_ns};
 
 /// A group in which all are well has a holder by then.
 pub(super) const HOLDER_WITHIN: Duration = Duration::from_secs(5);
-
-/// A holder asks its voters again by then, and they stand still.
-const STALLS_WITHIN: Duration = Duration::from_millis(TTL_MS);
-
-/// Longer than any tenure lasts that is not renewed: somebody else has followed.
-const CUT_OFF_FOR: Duration = Duration::from_millis(2 * TTL_MS);
 
 /// How a round went.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +39,6 @@ struct Underway {
     stopped: Option<(u32, u64)>,
     /// What a voter had promised when its disk was full.
     promised: Vec<u8>,
-    /// Voters that stand still, or will.
-    stalls: Vec<Stall>,
 }
 
 pub(super) fn carry_out(scene: &mut Scene<'_>, round: &Round) -> Result<Course> {
@@ -62,7 +54,7 @@ pub(super) fn carry_out(scene: &mut Scene<'_>, round: &Round) -> Result<Course> 
         thread::sleep(at.saturating_sub(began.elapsed()));
         match (begins, underway[index].take()) {
             (true, _) => underway[index] = Some(Underway::begin(round[index], scene)?),
-            (false, Some(mut it)) => {
+            (false, Some(it)) => {
                 course.pauses.extend(it.end(scene)?);
                 underway[index] = Some(it);
             }
@@ -108,7 +100,7 @@ impl Underway {
                 whom % scene.voters()
             }
             Kind::Clock { .. } => scene.unpunctual(),
-            Kind::Stalled => scene.holder().map_or(0, |(member, _)| member),
+            Kind::Stalled { .. } => scene.holder().map_or(0, |(member, _)| member),
             _ => whom,
         };
         let mut it = Self {
@@ -116,7 +108,6 @@ impl Underway {
             member,
             stopped: None,
             promised: Vec::new(),
-            stalls: Vec::new(),
         };
         let others: Vec<usize> = (0..MEMBERS).filter(|&it| it != member).collect();
         match fault.kind {
@@ -162,7 +153,7 @@ impl Underway {
                 })?;
                 it.restart(scene, restarts)?;
             }
-            Kind::Stalled => it.stall(scene)?,
+            Kind::Stalled { ms } => it.stall(scene, Duration::from_millis(ms))?,
         }
         Ok(it)
     }
@@ -176,7 +167,7 @@ impl Underway {
     }
 
     /// Ends it. Returns the pause of a member that had stood still for longer than its tenure lasts.
-    fn end(&mut self, scene: &mut Scene<'_>) -> Result<Option<Pause>> {
+    fn end(&self, scene: &mut Scene<'_>) -> Result<Option<Pause>> {
         let member = self.member;
         match self.fault.kind {
             Kind::Killed => scene.start(member)?,
@@ -185,7 +176,10 @@ impl Underway {
                 scene.see_out(member)?;
                 scene.start(member)?;
             }
-            Kind::Partition { .. } | Kind::OneWay { .. } | Kind::Loss { .. } => {
+            Kind::Partition { .. }
+            | Kind::OneWay { .. }
+            | Kind::Loss { .. }
+            | Kind::Stalled { .. } => {
                 scene.hosts.heal()?;
             }
             // They are mended when all else is well.
@@ -196,7 +190,6 @@ impl Underway {
                 }
                 scene.set_calendar(Calendar::Right)?;
             }
-            Kind::Stalled => self.go_on_without_the_holder(scene)?,
         }
         Ok(None)
     }
@@ -208,39 +201,29 @@ impl Underway {
             Kind::DiskFull { .. } => disks::mend_full(scene, self.member, &self.promised),
             Kind::DiskRefuses { .. } if !scene.disks_can_refuse() => Ok(Vec::new()),
             Kind::DiskRefuses { .. } => disks::mend_refusing(scene, self.member),
-            Kind::Stalled => {
-                thread::sleep(CUT_OFF_FOR);
-                scene.hosts.heal()?;
-                Ok(Vec::new())
-            }
             Kind::Killed
             | Kind::Stopped
             | Kind::Restarted
             | Kind::Partition { .. }
             | Kind::OneWay { .. }
             | Kind::Loss { .. }
-            | Kind::Clock { .. } => Ok(Vec::new()),
+            | Kind::Clock { .. }
+            | Kind::Stalled { .. } => Ok(Vec::new()),
         }
     }
 
-    /// All voters but the holder stand still as soon as they have heard something of it, and nobody hears it announce
-    /// itself. They hear it ask for more, when they go on.
-    fn stall(&mut self, scene: &Scene<'_>) -> Result<()> {
-        let voters = (0..scene.voters()).filter(|&it| it != self.member);
-        let stalls: Result<Vec<Option<Stall>>> = voters.map(|it| scene.stall(it)).collect();
-        self.stalls = stalls?.into_iter().flatten().collect();
-        let until = Instant::now() + STALLS_WITHIN;
-        while !self.stalls.iter().all(Stall::has_begun) && Instant::now() < until {}
-        let others = (0..MEMBERS).filter(|&it| it != self.member);
-        others
-            .map(|it| scene.hosts.drop_multicasts_from(it, self.member))
-            .collect()
-    }
-
-    /// They go on, and grant what they were asked meanwhile: then nobody hears of the holder any more.
-    fn go_on_without_the_holder(&mut self, scene: &Scene<'_>) -> Result<()> {
-        self.stalls.clear();
-        scene.hosts.isolate(self.member)?;
+    /// All voters but the holder stand still as soon as they have heard something, and nobody hears the holder announce
+    /// itself, so that somebody will stand against it. It asks for more meanwhile. When they go on they grant that, and
+    /// then hear no more of it.
+    fn stall(&self, scene: &Scene<'_>, lasts: Duration) -> Result<()> {
+        let holder = self.member;
+        let voters: Vec<usize> = (0..scene.voters()).filter(|&it| it != holder).collect();
+        let stalls = stall::begin(scene, &voters)?;
+        let began = Instant::now();
+        scene.hosts.silence(holder)?;
+        thread::sleep(lasts.saturating_sub(began.elapsed()));
+        drop(stalls);
+        scene.hosts.isolate(holder)?;
         Ok(())
     }
 

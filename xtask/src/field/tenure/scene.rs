@@ -207,13 +207,13 @@ impl Scene<'_> {
     }
 
     /// From now on, until what is returned is dropped, a member stands still as soon as it has received one datagram and
-    /// would look for the next. None if it does not run.
+    /// would look for the next. None if it does not receive yet, or any more.
     pub(super) fn stall(&self, member: usize) -> Result<Option<Stall>> {
         let Some(writer) = &self.writers[member] else {
             return Ok(None);
         };
         let place = SocketAddr::new(Family::V4.address(member), PORT);
-        Stall::begin(self.hosts, member, writer.process.id(), place).map(Some)
+        Stall::begin(self.hosts, member, writer.process.id(), place)
     }
 
     /// Waits for a member that was asked to stop. One that cannot, as it is stopped in the other sense, is killed.

@@ -1,5 +1,6 @@
 //! What befalls a group, drawn from a seed before anything happens: the same seed, the same faults at the same times.
 
+use super::TTL_MS;
 use crate::field::chance::Chance;
 use crate::field::ground::MEMBERS;
 
@@ -57,9 +58,9 @@ pub(super) enum Kind {
     StateLost,
     /// The calendar of the one member that has its own jumps; perhaps it is killed and started meanwhile.
     Clock { forward: bool, restarts: bool },
-    /// All voters but the holder stand still between two receives, while nobody hears it announce itself. When they go on
-    /// it is cut off.
-    Stalled,
+    /// All voters but the holder stand still between two receives for so long, while it holds on and nobody hears it
+    /// announce itself. When they go on it is cut off until the end.
+    Stalled { ms: u64 },
 }
 
 /// One of each kind; what they say besides is drawn.
@@ -77,7 +78,7 @@ const DECK: [Kind; 11] = [
         forward: true,
         restarts: true,
     },
-    Kind::Stalled,
+    Kind::Stalled { ms: 0 },
 ];
 
 /// The name of each kind, for rows of a table.
@@ -98,7 +99,7 @@ impl Kind {
             Self::DiskRefuses { .. } => "voter's disk refuses writes",
             Self::StateLost => "voter's state deleted",
             Self::Clock { .. } => "wall clock set",
-            Self::Stalled => "voters stalled between two receives",
+            Self::Stalled { .. } => "voters stalled between two receives",
         }
     }
 
@@ -118,7 +119,7 @@ impl Kind {
     fn is_of_network(self) -> bool {
         matches!(
             self,
-            Self::Partition { .. } | Self::OneWay { .. } | Self::Loss { .. } | Self::Stalled
+            Self::Partition { .. } | Self::OneWay { .. } | Self::Loss { .. } | Self::Stalled { .. }
         )
     }
 
@@ -131,7 +132,7 @@ impl Kind {
             Self::Loss { .. } => (300, 500),
             Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::Clock { .. } => (200, 400),
             Self::StateLost => (200, 300),
-            Self::Stalled => (150, 250),
+            Self::Stalled { .. } => (700, 100),
         }
     }
 }
@@ -214,11 +215,10 @@ impl Dealer {
                 forward: flip(),
                 restarts: flip(),
             },
-            plain @ (Kind::Killed
-            | Kind::Stopped
-            | Kind::Restarted
-            | Kind::StateLost
-            | Kind::Stalled) => plain,
+            Kind::Stalled { .. } => Kind::Stalled {
+                ms: TTL_MS / 3 + self.chance.below(TTL_MS as usize / 4) as u64,
+            },
+            plain @ (Kind::Killed | Kind::Stopped | Kind::Restarted | Kind::StateLost) => plain,
         }
     }
 
@@ -234,7 +234,7 @@ impl Dealer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, Kind, draw, names};
+    use super::{Fault, Kind, TTL_MS, draw, names};
 
     fn faults(seed: u64, rounds: usize) -> Vec<Fault> {
         let lives = draw(seed, rounds);
@@ -286,12 +286,26 @@ mod tests {
         assert!(!Kind::StateLost.goes_with(refuses));
         assert!(!refuses.goes_with(Kind::DiskFull { restarts: false }));
         assert!(refuses.goes_with(Kind::Killed));
+        // Either would end the other's cut.
+        assert!(!Kind::Stalled { ms: 0 }.goes_with(loss));
     }
 
     #[test]
     fn a_member_is_stopped_for_longer_than_the_ttl() {
         let drawn = faults(1, 200);
         let mut stops = drawn.iter().filter(|it| it.kind == Kind::Stopped);
-        assert!(stops.all(|it| it.ends_ms - it.begins_ms > super::super::TTL_MS));
+        assert!(stops.all(|it| it.ends_ms - it.begins_ms > TTL_MS));
+    }
+
+    #[test]
+    fn voters_go_on_before_the_holder_has_lost_its_tenure_and_it_is_cut_off_until_it_has() {
+        for fault in faults(1, 200) {
+            let Kind::Stalled { ms } = fault.kind else {
+                continue;
+            };
+            // It was to be renewed when a third of the ttl was over, and they had just heard so.
+            assert!(ms < TTL_MS * 2 / 3, "{fault:?}");
+            assert!(fault.ends_ms - fault.begins_ms > ms + TTL_MS, "{fault:?}");
+        }
     }
 }

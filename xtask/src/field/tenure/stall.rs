@@ -6,15 +6,23 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::TTL_MS;
+use super::scene::Scene;
 use crate::Result;
 use crate::field::hosts::Hosts;
 
 /// Longer than any stall is meant to last: it ends when it is dropped.
 const AT_MOST: Duration = Duration::from_secs(60);
+
+/// A holder asks all its voters again by then.
+const ALL_WITHIN: Duration = Duration::from_millis(TTL_MS);
+
+/// And somebody asks one of them, whatever has befallen the holder.
+const ONE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A process that is held up, or will be by its second datagram from now on, until this is dropped.
 pub(super) struct Stall {
@@ -23,15 +31,18 @@ pub(super) struct Stall {
 }
 
 impl Stall {
-    /// Of a process on host `host`, and its socket for datagrams at `place`.
+    /// Of a process on host `host`, and its socket for datagrams at `place`. None if it has none: it has just been
+    /// started, or ends.
     pub(super) fn begin(
         hosts: &Hosts,
         host: usize,
         process: u32,
         place: SocketAddr,
-    ) -> Result<Self> {
-        let sockets = fs::read_to_string(format!("/proc/{process}/net/udp"))?;
-        let socket = inode(&sockets, place).ok_or_else(|| format!("no socket is at {place}"))?;
+    ) -> Result<Option<Self>> {
+        let sockets = fs::read_to_string(format!("/proc/{process}/net/udp"));
+        let Some(socket) = sockets.ok().and_then(|it| inode(&it, place)) else {
+            return Ok(None);
+        };
         let mut command = hosts.tied_command(host);
         command
             .args(["strace", "-qq", "-o", "/dev/null"])
@@ -45,17 +56,38 @@ impl Stall {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let tracer = command.spawn()?;
-        Ok(Self { tracer, process })
+        Ok(Some(Self { tracer, process }))
     }
 
-    /// Whether the process stands still. Other calls are traced too, and take far less than this takes to look.
-    pub(super) fn has_begun(&self) -> bool {
-        const LOOKS: usize = 5;
+    /// Whether the process stands still. Other calls are traced too, each for a moment.
+    fn has_begun(&self) -> bool {
+        const LOOKS: usize = 3;
         (0..LOOKS).all(|_| {
-            let status = fs::read_to_string(format!("/proc/{}/status", self.process));
             thread::sleep(Duration::from_millis(1));
+            let status = fs::read_to_string(format!("/proc/{}/status", self.process));
             status.is_ok_and(|it| is_held_up(&it))
         })
+    }
+}
+
+/// Waits until `voters` stand still. Who is killed meanwhile never does: then one is enough.
+pub(super) fn begin(scene: &Scene<'_>, voters: &[usize]) -> Result<Vec<Stall>> {
+    let began = Instant::now();
+    let mut stalls: Vec<Stall> = Vec::new();
+    loop {
+        if stalls.is_empty() {
+            let begun: Result<Vec<_>> = voters.iter().map(|&it| scene.stall(it)).collect();
+            stalls = begun?.into_iter().flatten().collect();
+        }
+        let count = stalls.iter().filter(|it| it.has_begun()).count();
+        let waited = began.elapsed();
+        if count > 0 && (count == stalls.len() || waited > ALL_WITHIN) {
+            return Ok(stalls);
+        }
+        if waited > ONE_WITHIN {
+            return Err("no voter stands still: may this user trace processes?".into());
+        }
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
