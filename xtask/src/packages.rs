@@ -87,8 +87,8 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "strace",
         program: "strace",
-        purpose: "counts how often servers sync their disks",
-        needed_by: &[NeededBy::Cost],
+        purpose: "counts how often servers sync their disks, and holds processes up between two receives",
+        needed_by: &[NeededBy::Test, NeededBy::Field, NeededBy::Cost],
     },
     Package {
         name: "e2fsprogs",

@@ -197,6 +197,14 @@ impl Hosts {
         )
     }
 
+    /// No multicast that host `index` sends leaves it, over IPv4.
+    pub(crate) fn silence(&self, index: usize) -> Result<()> {
+        self.filter(
+            index,
+            "chain out { type filter hook output priority 0; ip daddr 224.0.0.0/4 drop; }",
+        )
+    }
+
     /// Host `index` receives nothing from `others`.
     pub(crate) fn block(&self, index: usize, others: &[usize]) -> Result<()> {
         let all = |family: Family| {

@@ -11,6 +11,7 @@ mod home;
 mod round;
 mod scene;
 mod schedule;
+mod stall;
 mod tally;
 
 use std::time::Duration;

@@ -11,6 +11,7 @@ use super::check::Pause;
 use super::disks;
 use super::scene::{Calendar, Scene};
 use super::schedule::{Fault, Kind, Round, Whom};
+use super::stall;
 use crate::Result;
 use crate::field::ground::MEMBERS;
 use crate::field::measure::{milliseconds, now_ns};
@@ -99,6 +100,7 @@ impl Underway {
                 whom % scene.voters()
             }
             Kind::Clock { .. } => scene.unpunctual(),
+            Kind::Stalled { .. } => scene.holder().map_or(0, |(member, _)| member),
             _ => whom,
         };
         let mut it = Self {
@@ -151,6 +153,7 @@ impl Underway {
                 })?;
                 it.restart(scene, restarts)?;
             }
+            Kind::Stalled { ms } => it.stall(scene, Duration::from_millis(ms))?,
         }
         Ok(it)
     }
@@ -173,7 +176,10 @@ impl Underway {
                 scene.see_out(member)?;
                 scene.start(member)?;
             }
-            Kind::Partition { .. } | Kind::OneWay { .. } | Kind::Loss { .. } => {
+            Kind::Partition { .. }
+            | Kind::OneWay { .. }
+            | Kind::Loss { .. }
+            | Kind::Stalled { .. } => {
                 scene.hosts.heal()?;
             }
             // They are mended when all else is well.
@@ -201,8 +207,24 @@ impl Underway {
             | Kind::Partition { .. }
             | Kind::OneWay { .. }
             | Kind::Loss { .. }
-            | Kind::Clock { .. } => Ok(Vec::new()),
+            | Kind::Clock { .. }
+            | Kind::Stalled { .. } => Ok(Vec::new()),
         }
+    }
+
+    /// All voters but the holder stand still as soon as they have heard something, and nobody hears the holder announce
+    /// itself, so that somebody will stand against it. It asks for more meanwhile. When they go on they grant that, and
+    /// then hear no more of it.
+    fn stall(&self, scene: &Scene<'_>, lasts: Duration) -> Result<()> {
+        let holder = self.member;
+        let voters: Vec<usize> = (0..scene.voters()).filter(|&it| it != holder).collect();
+        let stalls = stall::begin(scene, &voters)?;
+        let began = Instant::now();
+        scene.hosts.silence(holder)?;
+        thread::sleep(lasts.saturating_sub(began.elapsed()));
+        drop(stalls);
+        scene.hosts.isolate(holder)?;
+        Ok(())
     }
 
     fn initialise(&self, scene: &mut Scene<'_>) -> Result<()> {

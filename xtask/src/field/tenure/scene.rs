@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -13,9 +14,10 @@ use super::TTL_MS;
 use super::evidence::numbers;
 use super::home::{BLOCK_BYTES, Home};
 use super::schedule::Life;
+use super::stall::Stall;
 use crate::Result;
 use crate::field::ground::{KEY, MEMBERS, PORT, name, voters};
-use crate::field::hosts::{Hosts, address, run, run_together};
+use crate::field::hosts::{Family, Hosts, address, run, run_together};
 use crate::field::measure::now_ns;
 
 /// How long a process that was asked to stop may take.
@@ -202,6 +204,16 @@ impl Scene<'_> {
         let at = now_ns();
         kill_process(Pid::from_child(&writer.process), signal)?;
         Ok(Some((writer.process.id(), at)))
+    }
+
+    /// From now on, until what is returned is dropped, a member stands still as soon as it has received one datagram and
+    /// would look for the next. None if it does not receive yet, or any more.
+    pub(super) fn stall(&self, member: usize) -> Result<Option<Stall>> {
+        let Some(writer) = &self.writers[member] else {
+            return Ok(None);
+        };
+        let place = SocketAddr::new(Family::V4.address(member), PORT);
+        Stall::begin(self.hosts, member, writer.process.id(), place)
     }
 
     /// Waits for a member that was asked to stop. One that cannot, as it is stopped in the other sense, is killed.

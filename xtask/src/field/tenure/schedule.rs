@@ -1,5 +1,6 @@
 //! What befalls a group, drawn from a seed before anything happens: the same seed, the same faults at the same times.
 
+use super::TTL_MS;
 use crate::field::chance::Chance;
 use crate::field::ground::MEMBERS;
 
@@ -57,10 +58,13 @@ pub(super) enum Kind {
     StateLost,
     /// The calendar of the one member that has its own jumps; perhaps it is killed and started meanwhile.
     Clock { forward: bool, restarts: bool },
+    /// All voters but the holder stand still between two receives for so long, while it holds on and nobody hears it
+    /// announce itself. When they go on it is cut off until the end.
+    Stalled { ms: u64 },
 }
 
 /// One of each kind; what they say besides is drawn.
-const DECK: [Kind; 10] = [
+const DECK: [Kind; 11] = [
     Kind::Killed,
     Kind::Stopped,
     Kind::Restarted,
@@ -74,6 +78,7 @@ const DECK: [Kind; 10] = [
         forward: true,
         restarts: true,
     },
+    Kind::Stalled { ms: 0 },
 ];
 
 /// The name of each kind, for rows of a table.
@@ -94,6 +99,7 @@ impl Kind {
             Self::DiskRefuses { .. } => "voter's disk refuses writes",
             Self::StateLost => "voter's state deleted",
             Self::Clock { .. } => "wall clock set",
+            Self::Stalled { .. } => "voters stalled between two receives",
         }
     }
 
@@ -113,7 +119,7 @@ impl Kind {
     fn is_of_network(self) -> bool {
         matches!(
             self,
-            Self::Partition { .. } | Self::OneWay { .. } | Self::Loss { .. }
+            Self::Partition { .. } | Self::OneWay { .. } | Self::Loss { .. } | Self::Stalled { .. }
         )
     }
 
@@ -126,6 +132,7 @@ impl Kind {
             Self::Loss { .. } => (300, 500),
             Self::DiskFull { .. } | Self::DiskRefuses { .. } | Self::Clock { .. } => (200, 400),
             Self::StateLost => (200, 300),
+            Self::Stalled { .. } => (700, 100),
         }
     }
 }
@@ -146,23 +153,23 @@ pub(super) fn draw(seed: u64, rounds: usize) -> Vec<Life> {
         lives.push(Life {
             voters,
             unpunctual: dealer.chance.below(MEMBERS),
-            rounds: (0..count).map(|_| dealer.round()).collect(),
+            rounds: (0..count).map(|index| dealer.round(index == 0)).collect(),
         });
     }
     lives
 }
 
-/// Deals kinds from a deck that is shuffled when it is used up: ten rounds see every one.
+/// Deals kinds from a deck that is shuffled when it is used up. Ten rounds see every one: the first deals two.
 struct Dealer {
     chance: Chance,
     deck: Vec<Kind>,
 }
 
 impl Dealer {
-    fn round(&mut self) -> Round {
+    fn round(&mut self, is_first: bool) -> Round {
         let first = self.fault(|_| true);
         let mut round = vec![first];
-        if self.chance.below(2) == 0 {
+        if self.chance.below(2) == 0 || is_first {
             round.push(self.fault(|kind| kind.goes_with(first.kind)));
         }
         round
@@ -208,6 +215,9 @@ impl Dealer {
                 forward: flip(),
                 restarts: flip(),
             },
+            Kind::Stalled { .. } => Kind::Stalled {
+                ms: TTL_MS / 3 + self.chance.below(TTL_MS as usize / 4) as u64,
+            },
             plain @ (Kind::Killed | Kind::Stopped | Kind::Restarted | Kind::StateLost) => plain,
         }
     }
@@ -224,7 +234,7 @@ impl Dealer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, Kind, draw, names};
+    use super::{Fault, Kind, TTL_MS, draw, names};
 
     fn faults(seed: u64, rounds: usize) -> Vec<Fault> {
         let lives = draw(seed, rounds);
@@ -249,7 +259,8 @@ mod tests {
 
     #[test]
     fn ten_rounds_see_every_kind() {
-        for seed in 0..100 {
+        // Ten rounds of one fault each are drawn once in a thousand times.
+        for seed in 0..10_000 {
             let drawn = faults(seed, 10);
             for name in names() {
                 assert!(drawn.iter().any(|it| it.kind.name() == name), "{name}");
@@ -276,12 +287,26 @@ mod tests {
         assert!(!Kind::StateLost.goes_with(refuses));
         assert!(!refuses.goes_with(Kind::DiskFull { restarts: false }));
         assert!(refuses.goes_with(Kind::Killed));
+        // Either would end the other's cut.
+        assert!(!Kind::Stalled { ms: 0 }.goes_with(loss));
     }
 
     #[test]
     fn a_member_is_stopped_for_longer_than_the_ttl() {
         let drawn = faults(1, 200);
         let mut stops = drawn.iter().filter(|it| it.kind == Kind::Stopped);
-        assert!(stops.all(|it| it.ends_ms - it.begins_ms > super::super::TTL_MS));
+        assert!(stops.all(|it| it.ends_ms - it.begins_ms > TTL_MS));
+    }
+
+    #[test]
+    fn voters_go_on_before_the_holder_has_lost_its_tenure_and_it_is_cut_off_until_it_has() {
+        for fault in faults(1, 200) {
+            let Kind::Stalled { ms } = fault.kind else {
+                continue;
+            };
+            // It was to be renewed when a third of the ttl was over, and they had just heard so.
+            assert!(ms < TTL_MS * 2 / 3, "{fault:?}");
+            assert!(fault.ends_ms - fault.begins_ms > ms + TTL_MS, "{fault:?}");
+        }
     }
 }
