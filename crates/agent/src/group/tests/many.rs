@@ -98,6 +98,27 @@ fn they_agree_though_each_knows_only_a_few() {
     }
 }
 
+/// It is told of the leader by somebody who says no more than its number, and asks all for it.
+#[test]
+fn newcomers_find_out_who_and_where_their_leader_is() {
+    for found in WAYS {
+        let mut field = Field::of_many(found);
+        let leader = field.leader_of_many();
+        let newcomers = MEMBERS..MEMBERS + 8;
+        for index in newcomers.clone() {
+            field.enter_many(index, found);
+        }
+        field.run(Duration::from_secs(3));
+        for index in newcomers {
+            let told = field.members[index].status(field.now).leadership;
+            let named = told.leader.map(|it| (it.name, it.address));
+            let expected = (name(leader), Some(address(leader)));
+            assert_eq!(named, Some(expected), "{found:?}: {index}");
+            assert_eq!(told.changes, 1, "{found:?}: {index}");
+        }
+    }
+}
+
 #[test]
 fn a_leader_that_falls_silent_is_missed_by_all() {
     for found in WAYS {
