@@ -110,10 +110,14 @@ impl Group {
                 if !self.config.protocol.needs_view() => {}
             MembershipEffect::Up(candidate) => {
                 self.seat.view_changed(now, ViewChange::Joined(candidate));
+                if self.circle().is_some() && !self.is_in_view(candidate.id) {
+                    self.forget(candidate.id); // all hear that it is back, and all views would be alike
+                }
             }
             MembershipEffect::Down(id) => self.seat.view_changed(now, ViewChange::Left(id)),
             MembershipEffect::Met(candidate) => self.seat.count(ViewChange::Joined(candidate)),
             MembershipEffect::Forgotten(id) => self.forget(id),
+            MembershipEffect::WasDead => self.tell_that_it_is_back(now, out),
             MembershipEffect::Heard {
                 origin,
                 host,

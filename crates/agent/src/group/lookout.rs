@@ -215,7 +215,7 @@ impl Group {
         }
     }
 
-    fn is_in_view(&self, id: MemberId) -> bool {
+    pub(super) fn is_in_view(&self, id: MemberId) -> bool {
         let knows = |circle: &Circle| circle.has(id);
         self.circle().is_some_and(knows)
     }
@@ -231,6 +231,15 @@ impl Group {
     pub(super) fn forget(&mut self, id: MemberId) {
         if self.nominee != Some(id) {
             self.seat.count(ViewChange::Left(id));
+        }
+    }
+
+    /// It was taken for dead in an earlier life. Who has not met it since would elect it as little as follow it, while
+    /// others do: no round of an election would end well.
+    pub(super) fn tell_that_it_is_back(&mut self, now: Instant, out: &mut Outbox) {
+        let says_so = |it: &Lookout| it.repeats.iter().any(|it| it.what == News::Alive);
+        if !self.lookout.as_ref().is_some_and(says_so) {
+            self.tell_that_it_lives(now, out);
         }
     }
 

@@ -148,6 +148,39 @@ fn a_leader_that_lives_objects_to_its_obituary_and_goes_on() {
     }
 }
 
+/// Most hear of it from nobody they exchange acquaintances with, and would take it for dead in elections to come.
+#[test]
+fn who_comes_back_is_taken_for_dead_by_nobody() {
+    for found in WAYS {
+        let mut field = Field::of_many(found);
+        let leader = match field.leader_of_many() {
+            0 => continue, // by its address others would find nobody
+            leader => leader,
+        };
+        let life = field.members[leader].life;
+        field.sides[leader] = 1;
+        field.run(Duration::from_secs(8));
+        let takes_for_dead = |field: &Field, index: &usize| {
+            let circle = field.members[*index].circle();
+            circle.is_some_and(|it| it.has_buried(id(leader), life))
+        };
+        let others: Vec<usize> = (0..MEMBERS).filter(|it| *it != leader).collect();
+        assert!(
+            others.iter().all(|it| takes_for_dead(&field, it)),
+            "{found:?}"
+        );
+        // Another process of its name, in its place.
+        field.enter_many(leader, found);
+        let place = field.members.len() - 1;
+        field.members.swap(leader, place);
+        field.sides[leader] = 0;
+        field.sides[place] = 1;
+        field.run(Duration::from_secs(1));
+        let still = others.iter().filter(|it| takes_for_dead(&field, it));
+        assert_eq!(still.count(), 0, "{found:?}");
+    }
+}
+
 /// Who missed both the obituary and the objection hears of them from whom it speaks to.
 #[test]
 fn who_was_taken_for_dead_is_told_so_by_whom_it_speaks_to() {
