@@ -47,6 +47,8 @@ pub(crate) enum MembershipEffect {
     Met(Candidate),
     /// A member is known no longer. It may well be there.
     Forgotten(MemberId),
+    /// Others take this very member for dead, in an earlier life.
+    WasDead,
     /// Somebody said something to all, and others have passed it on.
     Heard {
         /// Who.

@@ -272,10 +272,15 @@ impl Probabilistic {
                 if round == self.round() && self.phase == Phase::Called {
                     self.enter(io); // the others have begun
                 }
-                if round == self.round() && self.relays() {
-                    self.on_preference(Candidate { merit, id: from }, choice, io);
-                } // else: it missed the initiation, or does not take part by its own reckoning
+                match self.relays() {
+                    true if round == self.round() => {
+                        self.on_preference(Candidate { merit, id: from }, choice, io);
+                    }
+                    _ if round <= self.round() => self.on_past(from, io),
+                    _ => {} // it missed the initiation
+                }
             }
+            Message::Decision { round, .. } if round < self.round() => self.on_past(from, io),
             Message::Decision { round, k, choice } => self.on_decision(round, k, choice, io),
             Message::Question => self.on_question(from, io),
             Message::Check { round, merit } => {
@@ -302,6 +307,7 @@ impl Probabilistic {
         }
     }
 
+    /// Of a round that is not past.
     #[inline]
     fn on_decision(&mut self, round: Round, k: u32, choice: Candidate, io: &mut impl Io<Self>) {
         if round > self.round() {
@@ -310,12 +316,10 @@ impl Probabilistic {
             self.phase = Phase::Overhearing;
             io.arm(Timer::Phase, io.config().apart);
         }
-        if round == self.round() {
-            self.heard.hear(choice);
-            if self.phase == Phase::Resting && self.heard == Heard::Several {
-                self.fail(io); // late, and not what the others said
-            }
-        } // else past
+        self.heard.hear(choice);
+        if self.phase == Phase::Resting && self.heard == Heard::Several {
+            self.fail(io); // late, and not what the others said
+        }
     }
 
     /// What this member waited for has had its time.
@@ -470,7 +474,11 @@ impl Probabilistic {
     /// Calls the next round, which begins `after`.
     fn recall(&mut self, after: Duration, io: &mut impl Io<Self>) {
         let size = self.size(io);
-        let next = io.config().strategy.next(self.number, self.k, size);
+        let k = match self.k {
+            0 => self.first_k(io), // it was told of the round by who did not say
+            k => k,
+        };
+        let next = io.config().strategy.next(self.number, k, size);
         let round = Round {
             sequence: self.sequence,
             number: self.number.saturating_add(1),
@@ -483,15 +491,19 @@ impl Probabilistic {
 
     /// Calls a new election.
     fn call(&mut self, io: &mut impl Io<Self>) {
-        let k = match self.told.first_k {
-            0 => io.config().strategy.first,
-            k => k,
-        };
         let round = Round {
             sequence: self.sequence.saturating_add(1),
             number: 1,
         };
-        self.initiate(round, k, Duration::ZERO, io);
+        self.initiate(round, self.first_k(io), Duration::ZERO, io);
+    }
+
+    /// How many are to relay in the first round of an election that it calls.
+    fn first_k(&self, io: &impl Io<Self>) -> u32 {
+        match self.told.first_k {
+            0 => io.config().strategy.first,
+            k => k,
+        }
     }
 
     fn initiate(&mut self, round: Round, k: u32, after: Duration, io: &mut impl Io<Self>) {

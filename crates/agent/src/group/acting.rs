@@ -23,6 +23,7 @@ impl Group {
                 self.carry_out(now, effect, out);
             }
         }
+        self.meet_leader(now);
         self.advise(now);
         self.give_way(now, out);
         self.look_around(now);
@@ -109,10 +110,14 @@ impl Group {
                 if !self.config.protocol.needs_view() => {}
             MembershipEffect::Up(candidate) => {
                 self.seat.view_changed(now, ViewChange::Joined(candidate));
+                if self.circle().is_some() && !self.is_in_view(candidate.id) {
+                    self.forget(candidate.id); // all hear that it is back, and all views would be alike
+                }
             }
             MembershipEffect::Down(id) => self.seat.view_changed(now, ViewChange::Left(id)),
             MembershipEffect::Met(candidate) => self.seat.count(ViewChange::Joined(candidate)),
             MembershipEffect::Forgotten(id) => self.forget(id),
+            MembershipEffect::WasDead => self.tell_that_it_is_back(now, out),
             MembershipEffect::Heard {
                 origin,
                 host,
@@ -260,6 +265,25 @@ impl Group {
             known.since = now;
             known.changes += 1;
         });
+    }
+
+    /// Who was told of a leader that it had never heard of knows at last who and where that is. It is no other leader
+    /// than before.
+    fn meet_leader(&mut self, now: Instant) {
+        let unmet = self.nominee.filter(|_| self.nominee_at.is_none());
+        let Some(leader) = unmet.filter(|id| *id != self.me.id) else {
+            return;
+        };
+        let peer = self.describe(leader);
+        if peer.address.is_none() {
+            return;
+        }
+        self.nominee_at = peer.address;
+        self.leadership.send_if_modified(|known| {
+            let unmet = known.leader.as_mut().filter(|it| it.id == leader);
+            unmet.is_some_and(|known| std::mem::replace(known, peer.clone()) != peer)
+        });
+        self.look_out_as_others(now);
     }
 
     pub(super) fn describe(&self, id: MemberId) -> Peer {

@@ -54,7 +54,7 @@ impl Group {
             return false;
         }
         self.counters.heard += 1;
-        self.note_sign_of_life(now, sender.id, address, out);
+        self.note_sign_of_life(now, sender.id, out);
         self.take_in(now, address, way, frame, out);
         self.act(now, out);
         true
@@ -216,7 +216,7 @@ impl Group {
         }
         self.note_way(now, address, Way::Unicast, &frame, true, out);
         self.counters.heard += 1;
-        self.note_sign_of_life(now, sender.id, address, out);
+        self.note_sign_of_life(now, sender.id, out);
         self.take_in(now, address, Way::Unicast, &frame, out);
     }
 }

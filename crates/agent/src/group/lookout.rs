@@ -187,11 +187,13 @@ impl Group {
             self.seat.count(ViewChange::Left(before));
         }
         let elsewhere = self.nominee.filter(|_| !self.is_nominee());
+        // It may have been dead when it was elected; and who cannot tell where it is, when it has said so, has to ask.
         let is_close = elsewhere.is_some_and(|leader| self.is_among_few(leader));
+        let is_soon = is_close || self.nominee_at.is_none();
         if let Some(lookout) = &mut self.lookout {
             lookout.inquiry = None;
-            lookout.next_at = elsewhere.map(|_| match is_close {
-                true => now + lookout.wait, // it may have been dead when it was elected
+            lookout.next_at = elsewhere.map(|_| match is_soon {
+                true => now + lookout.wait,
                 false => lookout.turn(now, size),
             });
         }
@@ -200,7 +202,19 @@ impl Group {
         }
     }
 
-    fn is_in_view(&self, id: MemberId) -> bool {
+    /// It has found out where the leader is, and need not ask before its turn, unless it is one of the few that do.
+    pub(super) fn look_out_as_others(&mut self, now: Instant) {
+        let size = self.circle().map_or(1, Circle::size_or_view);
+        let is_close = self.nominee.is_some_and(|leader| self.is_among_few(leader));
+        if let Some(lookout) = &mut self.lookout
+            && lookout.inquiry.is_none()
+            && !is_close
+        {
+            lookout.next_at = Some(lookout.turn(now, size));
+        }
+    }
+
+    pub(super) fn is_in_view(&self, id: MemberId) -> bool {
         let knows = |circle: &Circle| circle.has(id);
         self.circle().is_some_and(knows)
     }
@@ -216,6 +230,15 @@ impl Group {
     pub(super) fn forget(&mut self, id: MemberId) {
         if self.nominee != Some(id) {
             self.seat.count(ViewChange::Left(id));
+        }
+    }
+
+    /// It was taken for dead in an earlier life. Who has not met it since would elect it as little as follow it, while
+    /// others do: no round of an election would end well.
+    pub(super) fn tell_that_it_is_back(&mut self, now: Instant, out: &mut Outbox) {
+        let says_so = |it: &Lookout| it.repeats.iter().any(|it| it.what == News::Alive);
+        if !self.lookout.as_ref().is_some_and(says_so) {
+            self.tell_that_it_lives(now, out);
         }
     }
 
@@ -248,20 +271,11 @@ impl Group {
         is_dead
     }
 
-    /// Somebody was heard itself: whoever doubts that it is there is told, and where the leader is is known.
-    pub(super) fn note_sign_of_life(
-        &mut self,
-        now: Instant,
-        id: MemberId,
-        address: SocketAddr,
-        out: &mut Outbox,
-    ) {
+    /// Somebody was heard itself: whoever doubts that it is there is told.
+    pub(super) fn note_sign_of_life(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
         let Some(lookout) = &mut self.lookout else {
             return;
         };
-        if self.nominee == Some(id) && self.nominee_at.is_none() {
-            self.nominee_at = Some(address);
-        }
         let is_over = |it: &mut Doubt| it.of == id || it.until <= now;
         let ended: Vec<Doubt> = lookout.doubts.extract_if(.., is_over).collect();
         for doubt in ended.into_iter().filter(|it| it.of == id) {

@@ -297,6 +297,7 @@ impl Circle {
             let word = Word::Welcome {
                 size: self.size(),
                 merit: self.me.merit,
+                was_dead: self.graves.has(sender.id),
                 entries,
                 places,
             };

@@ -1,7 +1,7 @@
 //! Whether others are of the same mind: whoever comes up asks a few who leads; a leader asks one member now and then,
 //! and its followers ask it. So groups that were cut off from each other, and members that missed an election, are found.
 
-use super::{Message, Phase, Probabilistic, Round, Timer, uniform};
+use super::{Heard, Message, Phase, Probabilistic, Round, Timer, uniform};
 use crate::{Candidate, Duration, Io, MemberId, View};
 
 /// How many members a newcomer asks.
@@ -17,10 +17,11 @@ impl Probabilistic {
         }
     }
 
-    /// A leader asks somebody whether it says so too; others ask their leader.
+    /// A leader asks somebody whether it says so too; others ask their leader. Not in a round, which may name another.
     pub(super) fn on_check_due(&mut self, io: &mut impl Io<Self>) {
         match self.leader {
             None => return,
+            Some(_) if !self.is_idle() => {}
             Some(_) if self.leads(io) => {
                 if let Some(id) = self.pick(1, io).first() {
                     self.check(*id, io);
@@ -36,28 +37,28 @@ impl Probabilistic {
     pub(super) fn on_check(&mut self, sender: Candidate, round: Round, io: &mut impl Io<Self>) {
         self.departed.remove(sender.id);
         match self.leader {
+            _ if !self.is_idle() => self.on_result(round, sender, io),
             Some(leader) if leader.id == sender.id => {}
             Some(leader) if round <= self.round() => {
                 let round = self.round();
                 io.unicast(sender.id, Message::Answer { round, leader });
             }
-            Some(_) | None if round >= self.round() && self.is_idle() => {
-                self.accept(round, sender, io);
-            }
-            Some(_) | None => {} // an election is under way, and will tell
+            Some(_) | None if round >= self.round() => self.accept(round, sender, io),
+            Some(_) | None => {} // it knows better
         }
     }
 
-    /// Somebody calls a round that is over: it has missed how it ended. The leader tells, for all.
+    /// Somebody takes part in a round that is over, as it missed how it ended. The leader tells, for all.
     #[inline]
-    pub(super) fn on_past(&mut self, caller: MemberId, io: &mut impl Io<Self>) {
+    pub(super) fn on_past(&mut self, from: MemberId, io: &mut impl Io<Self>) {
         if self.phase == Phase::Resting && self.leads(io) && io.config().check.is_some() {
-            self.check(caller, io);
+            self.check(from, io);
         }
     }
 
+    /// Who takes part in a round does not know yet what it will say.
     pub(super) fn on_question(&mut self, from: MemberId, io: &mut impl Io<Self>) {
-        if let Some(leader) = self.leader {
+        if let Some(leader) = self.leader.filter(|_| self.is_idle()) {
             let round = self.round();
             io.unicast(from, Message::Answer { round, leader });
         }
@@ -72,7 +73,8 @@ impl Probabilistic {
     ) {
         let is_from_leader = self.leader.is_some_and(|own| own.id == from);
         match self.leader {
-            _ if self.departed.has(leader.id) || !self.is_idle() => {} // that will be told, or decided
+            _ if self.departed.has(leader.id) => {} // that will be told, or decided
+            _ if !self.is_idle() => self.on_result(round, leader, io),
             None if round >= self.round() => self.accept(round, leader, io),
             None => {} // it knows better
             Some(own) if own.id == leader.id => {}
@@ -84,6 +86,21 @@ impl Probabilistic {
             }
             Some(_) => {} // its leader will find out
         }
+    }
+
+    /// This member takes part in a round, and hears who was elected in `round`. If that is the same or a later one, its
+    /// own is over: nobody else takes part, and it would end with nobody, or, if it relays, with a decision of its own.
+    fn on_result(&mut self, round: Round, leader: Candidate, io: &mut impl Io<Self>) {
+        let is_news = match self.heard {
+            Heard::Nothing => round >= self.round(),
+            Heard::One(other) => {
+                round > self.round() || round == self.round() && other.id == leader.id
+            }
+            Heard::Several => round > self.round(),
+        };
+        if is_news {
+            self.accept(round, leader, io);
+        } // else its round is the later one, or has failed, as it knows
     }
 }
 

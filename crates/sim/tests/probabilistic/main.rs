@@ -13,6 +13,7 @@ use hustings_sim::{
 };
 use rand_core::Rng;
 
+mod behind;
 mod faults;
 mod member;
 mod sizes;

@@ -98,6 +98,27 @@ fn they_agree_though_each_knows_only_a_few() {
     }
 }
 
+/// It is told of the leader by somebody who says no more than its number, and asks all for it.
+#[test]
+fn newcomers_find_out_who_and_where_their_leader_is() {
+    for found in WAYS {
+        let mut field = Field::of_many(found);
+        let leader = field.leader_of_many();
+        let newcomers = MEMBERS..MEMBERS + 8;
+        for index in newcomers.clone() {
+            field.enter_many(index, found);
+        }
+        field.run(Duration::from_secs(3));
+        for index in newcomers {
+            let told = field.members[index].status(field.now).leadership;
+            let named = told.leader.map(|it| (it.name, it.address));
+            let expected = (name(leader), Some(address(leader)));
+            assert_eq!(named, Some(expected), "{found:?}: {index}");
+            assert_eq!(told.changes, 1, "{found:?}: {index}");
+        }
+    }
+}
+
 #[test]
 fn a_leader_that_falls_silent_is_missed_by_all() {
     for found in WAYS {
@@ -124,6 +145,39 @@ fn a_leader_that_lives_objects_to_its_obituary_and_goes_on() {
         assert!(field.members[leader].life > life, "{found:?}");
         assert_eq!(field.leader_of_many(), leader, "{found:?}");
         assert_eq!(field.changes(&all), before, "{found:?}");
+    }
+}
+
+/// Most hear of it from nobody they exchange acquaintances with, and would take it for dead in elections to come.
+#[test]
+fn who_comes_back_is_taken_for_dead_by_nobody() {
+    for found in WAYS {
+        let mut field = Field::of_many(found);
+        let leader = match field.leader_of_many() {
+            0 => continue, // by its address others would find nobody
+            leader => leader,
+        };
+        let life = field.members[leader].life;
+        field.sides[leader] = 1;
+        field.run(Duration::from_secs(8));
+        let takes_for_dead = |field: &Field, index: &usize| {
+            let circle = field.members[*index].circle();
+            circle.is_some_and(|it| it.has_buried(id(leader), life))
+        };
+        let others: Vec<usize> = (0..MEMBERS).filter(|it| *it != leader).collect();
+        assert!(
+            others.iter().all(|it| takes_for_dead(&field, it)),
+            "{found:?}"
+        );
+        // Another process of its name, in its place.
+        field.enter_many(leader, found);
+        let place = field.members.len() - 1;
+        field.members.swap(leader, place);
+        field.sides[leader] = 0;
+        field.sides[place] = 1;
+        field.run(Duration::from_secs(1));
+        let still = others.iter().filter(|it| takes_for_dead(&field, it));
+        assert_eq!(still.count(), 0, "{found:?}");
     }
 }
 

@@ -28,6 +28,11 @@ impl Graves {
         self.0.get(&id).is_some_and(|it| life <= it.life)
     }
 
+    /// Whether it is dead in any life.
+    pub(super) fn has(&self, id: MemberId) -> bool {
+        self.0.contains_key(&id)
+    }
+
     /// Returns whether that is news.
     pub(super) fn dig(&mut self, id: MemberId, life: Life, now: Instant) -> bool {
         if self.holds(id, life) {

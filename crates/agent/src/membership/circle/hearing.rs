@@ -8,6 +8,7 @@ use hustings_protocol::{Candidate, Instant, MemberId, epidemic, shuffle};
 use super::Circle;
 use super::word::{Entries, Said, Word};
 use crate::frame::Sender;
+use crate::membership::MembershipEffect;
 use crate::membership::place::{Place, Source, localize, widen};
 use crate::seal::Rejected;
 
@@ -83,6 +84,7 @@ impl Circle {
             Word::Welcome {
                 size,
                 merit,
+                was_dead,
                 entries,
                 places,
             } => {
@@ -91,6 +93,9 @@ impl Circle {
                 let id = sender.id;
                 self.take_back(Candidate { merit, id }, sender.life());
                 self.acquaint(Candidate { merit, id });
+                if was_dead {
+                    self.effects.push(MembershipEffect::WasDead);
+                }
                 for entry in entries.iter() {
                     if self.shuffle.protocol().acquaintances().len() < self.room {
                         self.acquaint(entry.candidate);

@@ -116,6 +116,7 @@ impl Wire {
                 }
                 MembershipEffect::Down(id) => seat.downs.push(id),
                 MembershipEffect::Up(candidate) => seat.ups.push(candidate.id),
+                MembershipEffect::WasDead => {} // whoever drives it sees to it
                 MembershipEffect::Heard {
                     origin, content, ..
                 } => seat.heard.push((origin, content)),

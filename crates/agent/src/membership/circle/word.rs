@@ -30,6 +30,8 @@ pub(super) enum Word {
         size: Option<u64>,
         /// The sender's merit.
         merit: Merit,
+        /// Whether who said hello is dead, in an earlier life, as far as the sender has heard: so have others.
+        was_dead: bool,
         /// Some of whom it knows.
         entries: Entries,
         /// Where those are, in that order.
