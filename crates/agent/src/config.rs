@@ -179,9 +179,13 @@ impl ProtocolConfig {
         }
     }
 
-    /// Whether a leader that works stays, whoever else comes.
+    /// Whether a leader that holds tenure stays, whomever the election names: unless its user wants a better one.
     pub(crate) fn keeps_leaders(&self) -> bool {
-        matches!(self, Self::Announce(config) if config.takeover == announce::Takeover::Never)
+        match self {
+            Self::Announce(config) => config.takeover == announce::Takeover::Never,
+            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => true,
+            Self::Probabilistic(_) => true,
+        }
     }
 
     /// After how long others may have missed a leader that does not run; none if never.

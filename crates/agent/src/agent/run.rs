@@ -100,10 +100,11 @@ pub(super) async fn run(
             biased;
             control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
             Some(refusal) = told.recv() => Event::Refusal(refusal),
-            datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
+            // Few, and of this host's own making: before what anybody can flood it with.
             Some((group, done)) = doors.saved.recv() => Event::Saved(group, done),
             Some((group, word)) = doors.words.recv() => Event::Word(group, word),
             () = doors.stopped.notified() => Event::WorkStopped,
+            datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
             Some((from, frame)) = links_heard.recv() => Event::Link(from, frame),
             Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
             () = sleep_until(due) => Event::Due,

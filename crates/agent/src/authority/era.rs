@@ -19,6 +19,11 @@ pub const fn begin(era: u16) -> u64 {
     (era as u64) << COUNT_BITS
 }
 
+/// The era of a counter.
+pub const fn of(counter: u64) -> u64 {
+    counter >> COUNT_BITS
+}
+
 /// The last fence of an era. Who has seen it takes no other of that era.
 pub const fn last(era: u16) -> Fence {
     Fence(begin(era) + begin(1) - 1)
@@ -31,7 +36,7 @@ pub fn fence(era: u16, count: u64) -> Option<Fence> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST, begin, fence, last};
+    use super::{LAST, begin, fence, last, of};
     use hustings_protocol::tenure::Fence;
 
     #[test]
@@ -39,6 +44,7 @@ mod tests {
         assert_eq!(fence(0, 7), Some(Fence(7)));
         assert!(fence(1, 0) > fence(0, begin(1) - 1));
         assert_eq!(fence(0, begin(1)), None);
+        assert_eq!([of(begin(3)), of(begin(3) - 1), of(last(3).0)], [3, 2, 3]);
         assert_eq!(fence(3, begin(1) - 1), Some(last(3)));
         assert_eq!(fence(LAST + 1, 0), None);
         assert!(fence(LAST, begin(1) - 1).is_some_and(|it| i64::try_from(it.0).is_ok()));

@@ -74,9 +74,14 @@ pub enum VoterError {
     #[error(
         "{}: what was promised among other voters: voters cannot be changed one by one while the group runs, as two \
          lists have two majorities. Put the list back; or stop all members, and begin a new era on all new voters \
-         with `hustings voter init --era`", .0.display()
+         with `hustings voter init --era`", .path.display()
     )]
-    OtherVoters(PathBuf),
+    OtherVoters {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        promised: Durable,
+    },
     /// It was written by another release, or by nobody.
     #[error(
         "{}: what it says cannot be understood: was it written by a later release?", .0.display()
@@ -116,7 +121,8 @@ impl VoterFile {
             });
         }
         if content.voters != voters {
-            return Err(VoterError::OtherVoters(path));
+            let promised = content.durable;
+            return Err(VoterError::OtherVoters { path, promised });
         }
         let durable = content.durable;
         let member = member.to_owned();

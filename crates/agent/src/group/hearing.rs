@@ -93,6 +93,7 @@ impl Group {
             } => {
                 if self.shares_voters(sender, voters) {
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
+                    self.yield_to_higher(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);
                 } else if lasts_ns > 0 {
                     self.note_other_holder(now, sender);

@@ -1,7 +1,7 @@
 //! How long a nominee without tenure tries before it stands aside. While it is named nobody else asks, and perhaps
 //! another could have tenure: one that hears the voters, whose disk works, or whose store answers.
 
-use hustings_protocol::tenure::Refused;
+use hustings_protocol::tenure::{Fence, Refused};
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::promptness::DISK_IS_SILENT;
@@ -66,15 +66,19 @@ impl Group {
         self.tenancy.patience.ends_at = span.filter(|_| waits).map(|span| now + span);
     }
 
-    /// Voters refused it tenure. Whom they ask to wait waits.
+    /// Voters refused it tenure. Whom they ask to wait waits; whom they will not ever grant it does not.
     pub(super) fn wait_longer(&mut self, now: Instant, refused: Refused) {
-        let lasts = match refused {
-            Refused::Held { lasts, .. } | Refused::Quarantined { lasts } => lasts,
-            Refused::Outrun | Refused::TtlTooLong { .. } | Refused::Uninitialised => return,
-        };
         let span = self.has_patience_for();
-        if let (Some(ends_at), Some(span)) = (&mut self.tenancy.patience.ends_at, span) {
-            *ends_at = now + lasts + span;
+        let (Some(ends_at), Some(span)) = (&mut self.tenancy.patience.ends_at, span) else {
+            return;
+        };
+        match refused {
+            Refused::Held { lasts, .. } | Refused::Quarantined { lasts } => {
+                *ends_at = now + lasts + span;
+            }
+            // That does not change, and its own ttl, which its patience goes by, is too long.
+            Refused::TtlTooLong { .. } => *ends_at = (*ends_at).min(now + LEAST_PATIENCE),
+            Refused::Outrun | Refused::Uninitialised => {}
         }
     }
 
@@ -128,6 +132,29 @@ impl Group {
         let listens = (self.counters.heard, now + LISTEN_FOR);
         self.tenancy.patience.listens = needs_voters.then_some(listens);
         self.step_down(now, span, None, out);
+    }
+
+    /// Another member holds, or held, with this fence. A higher one is given when a lower one has ended, by those who gave
+    /// that: so they have forgotten it, as when people begin a new era and miss a member.
+    pub(super) fn yield_to_higher(
+        &mut self,
+        now: Instant,
+        from: MemberId,
+        fence: Fence,
+        out: &mut Outbox,
+    ) {
+        let held = self.tenancy.authority.holds(now);
+        if let Some(held) = held.filter(|held| held.fence < fence) {
+            tracing::error!(
+                "group `{}`: `{}` has fence {}, and this member holds a lower one, {}: was a new era begun, or a store \
+                 set back, while it held? Giving it up",
+                self.config.name,
+                self.describe(from).name,
+                fence.0,
+                held.fence.0
+            );
+            self.step_down(now, STAND_ASIDE_FOR, None, out);
+        }
     }
 
     /// Whether it has heard nothing from anybody since it stood aside.

@@ -1,6 +1,6 @@
 //! `hustings voter`: what a voter keeps on its disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -162,6 +162,25 @@ impl<'a> Seat<'a> {
         self.quorum.vote(&self.group.name, self.member)
     }
 
+    /// Whether `era` may begin after what this voter has promised.
+    fn check_era(&self, era: u64, promised: Durable) -> Result<(), Failure> {
+        if promised.counter < begin(era) {
+            return Ok(());
+        }
+        let (member, group, counter) = (self.member, &self.group.name, promised.counter);
+        let begun = era::of(counter);
+        Err(Failure::Failed(match promised.counter == begin(era) {
+            true => format!(
+                "voter `{member}` of group `{group}` is at the beginning of era {era}: there is nothing to do"
+            ),
+            false => format!(
+                "voter `{member}` of group `{group}` has promised counter {counter}, of era {begun}: choose {} for all \
+                 voters, those too that began {era}, or fences would be given a second time",
+                begun + 1
+            ),
+        }))
+    }
+
     /// Makes sure that there is a directory to keep a promise in.
     fn prepare(&self) -> Result<(), Failure> {
         std::fs::create_dir_all(self.state).map_err(|error| {
@@ -191,66 +210,76 @@ impl Init {
     fn run(self) -> Result<(), Failure> {
         let config = self.options.config()?;
         let seat = Seat::of(&config)?;
-        match seat.open() {
-            Ok(durable) if self.era.is_none_or(|era| durable.counter >= begin(era)) => {
+        let mut longest_ttl = seat.quorum.ttl;
+        match (seat.open(), self.era) {
+            (Ok(durable), None) => {
                 return Err(Failure::Failed(format!(
                     "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
                     seat.member, seat.group.name, durable.counter
                 )));
             }
-            Ok(_) => {}
             // What was promised among others is not this list's, nor may it be forgotten.
-            Err(error @ VoterError::OtherVoters(_)) if self.era.is_none() => {
+            (Err(error @ VoterError::OtherVoters { .. }), None) => {
                 return Err(Failure::Failed(in_words(&error)));
             }
+            (Ok(promised) | Err(VoterError::OtherVoters { promised, .. }), Some(era)) => {
+                seat.check_era(era, promised)?;
+                longest_ttl = longest_ttl.max(promised.longest_ttl); // what it granted may last yet
+            }
             // What cannot be read is not lost, and what is another's is not this voter's to forget.
-            Err(
-                error @ (VoterError::Another { .. }
-                | VoterError::File(
-                    OpenError::InUse { .. }
-                    | OpenError::Io { .. }
-                    | OpenError::NotOurs { .. }
-                    | OpenError::Another { .. },
-                )),
+            (
+                Err(
+                    error @ (VoterError::Another { .. }
+                    | VoterError::File(
+                        OpenError::InUse { .. }
+                        | OpenError::Io { .. }
+                        | OpenError::NotOurs { .. }
+                        | OpenError::Another { .. },
+                    )),
+                ),
+                _,
             ) => return Err(Failure::Failed(in_words(&error))),
             // Of a new group there is none.
-            Err(VoterError::File(OpenError::Missing { .. })) => {}
-            Err(error) if self.new => {
+            (Err(VoterError::File(OpenError::Missing { .. })), _) => {}
+            (Err(error), _) if self.new => {
                 return Err(Failure::Failed(format!(
                     "{error}. A group that has such a file is not new: run this without --new"
                 )));
             }
-            Err(error) => say(&format!("found: {error}")),
+            (Err(error), _) => say(&format!("found: {error}")),
         }
         seat.prepare()?;
         let within = Duration::from_nanos(self.within.0);
         let needs_others = !self.new && self.era.is_none();
         let told = runtime()?.block_on(survey(&config, &seat, within, needs_others))?;
-        seat.reset(self.judge(&seat, &told)?)
+        seat.reset(self.judge(&seat, longest_ttl, &told)?)
     }
 
-    /// What this voter may begin with, for all that the others told.
+    /// What this voter, which granted `longest_ttl` at most, may begin with, for all that the others told.
     fn judge(
         &self,
         seat: &Seat<'_>,
-        told: &BTreeMap<String, Option<Promised>>,
+        longest_ttl: hustings_protocol::Duration,
+        told: &Answers,
     ) -> Result<Durable, Failure> {
-        let granted = told.values().flatten().map(|it| it.longest_ttl);
-        let longest_ttl = granted.fold(seat.quorum.ttl, Ord::max);
+        let granted = told.voters.values().flatten().map(|it| it.longest_ttl);
+        let longest_ttl = granted.fold(longest_ttl, Ord::max);
         let promised: Vec<(&String, u64)> = told
+            .voters
             .iter()
             .filter_map(|(voter, promised)| Some((voter, promised.as_ref()?.counter)))
             .collect();
         if let Some(era) = self.era {
-            return match told.keys().next() {
+            let runs = told.voters.keys().chain(&told.members).next();
+            return match runs {
                 None => Ok(Durable {
                     counter: begin(era),
                     owner: None,
                     longest_ttl,
                 }),
-                Some(voter) => Err(Failure::Failed(format!(
-                    "voter `{voter}` of group `{}` runs: stop every member before a new era is begun; if only this \
-                     voter's disk was lost, run this without --era",
+                Some(member) => Err(Failure::Failed(format!(
+                    "`{member}` of group `{}` runs: stop every member before a new era is begun; if only this voter's \
+                     disk was lost, run this without --era",
                     seat.group.name
                 ))),
             };
@@ -299,13 +328,21 @@ const ASK_EVERY: Duration = Duration::from_millis(200);
 /// Of a new group, or before a new era, nobody is expected to answer: whoever does, does so within this.
 const ALONE_WITHIN: Duration = Duration::from_nanos(LEAST_WITHIN.0);
 
-/// What the other voters tell, by name.
+/// Who is there.
+struct Answers {
+    /// What the other voters tell, by name.
+    voters: BTreeMap<String, Option<Promised>>,
+    /// The members that were heard.
+    members: BTreeSet<String>,
+}
+
+/// Asks all who are there.
 async fn survey(
     config: &AgentConfig,
     seat: &Seat<'_>,
     within: Duration,
     needs_others: bool,
-) -> Result<BTreeMap<String, Option<Promised>>, Failure> {
+) -> Result<Answers, Failure> {
     let mut config = config.clone();
     config.http = None;
     for group in &mut config.groups {
@@ -325,16 +362,16 @@ async fn survey(
     let within = hustings_protocol::Duration(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
     let deadline = clock::now() + within;
     let others = seat.quorum.voters.len() - 1;
-    let mut told = BTreeMap::new();
+    let mut voters = BTreeMap::new();
     let handle = agent.handle().clone();
     let asking = async {
-        while told.len() < others && clock::now() < deadline {
+        while voters.len() < others && clock::now() < deadline {
             let asked = handle.survey(&seat.group.name, &answers).await;
             asked.map_err(|error| Failure::Failed(error.to_string()))?;
             // Goes on when all have answered: whoever goes by this member's name may be slower.
             while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await
             {
-                told.insert(voter, promised);
+                voters.insert(voter, promised);
             }
         }
         Ok(())
@@ -344,8 +381,11 @@ async fn survey(
         ended = agent.ended() => return Err(still_runs(ended)),
         asked = asking => asked?,
     }
+    let groups = handle.status().await.map_or_else(Vec::new, |it| it.groups);
+    let peers = groups.into_iter().flat_map(|it| it.peers);
+    let members = peers.map(|it| it.name).collect();
     agent.abort().await; // it was no member: there is nobody to say goodbye to
-    Ok(told)
+    Ok(Answers { voters, members })
 }
 
 /// Why nobody could be asked.

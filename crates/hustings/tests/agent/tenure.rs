@@ -204,6 +204,67 @@ fn an_era_is_begun_on_a_voter_that_still_has_its_file() {
         assert!(said.ends_with(&begins), "{said}");
     }
     assert_refused(&scene.init("a", "--era 4"), "there is nothing to do");
+    assert_refused(&scene.init("a", "--era 3"), "of era 4: choose 5 for all");
+}
+
+/// Or it would give the fences of that era a second time.
+#[test]
+fn an_era_in_which_somebody_has_led_is_not_begun_again() {
+    let scene = Scene::founded("same-era");
+    for name in NAMES {
+        scene.init(name, "--era 1").text();
+    }
+    let mut agents: Vec<Program> = NAMES.map(|name| scene.agent(name)).into();
+    agents[2].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    for agent in &mut agents {
+        assert_eq!(agent.stop(), Some(0));
+    }
+    let refused = NAMES.map(|name| scene.init(name, "--era 1"));
+    // Two of three have promised it.
+    let knows = |it: &&Outcome| it.said.contains("of era 1: choose 2 for all");
+    assert!(refused.iter().filter(knows).count() >= 2);
+}
+
+/// A holder that was only paused may be back before that is over.
+#[test]
+fn what_a_voter_has_granted_is_remembered_in_a_new_era() {
+    let scene = Scene::founded("long-grant");
+    let long = scene.options("a").replace("600ms", "1h");
+    let mut agent = Program::member(&format!("--http off {long}"));
+    assert_eq!(agent.stop(), Some(0));
+    let show = || hustings(&format!("voter show {}", scene.options("a"))).text();
+    assert!(show().ends_with("granted 3600s at most\n"), "{}", show());
+    scene.init("a", "--era 1").text();
+    assert!(show().ends_with("granted 3600s at most\n"), "{}", show());
+    // Nor is it forgotten where the voters are others.
+    let others = scene.options("a").replace("a,b,c", "a,b,d");
+    hustings(&format!("voter init {others} --era 2")).text();
+    let shown = hustings(&format!("voter show {others}")).text();
+    assert!(shown.ends_with("granted 3600s at most\n"), "{shown}");
+}
+
+/// Nor does it vote by it.
+#[test]
+fn the_promise_of_another_voter_is_nobody_elses() {
+    let scene = Scene::founded("borrowed");
+    fs::copy(scene.file("b"), scene.file("a")).expect("it is there");
+    let words = "it is what `b` promised, not `a`";
+    let show = hustings(&format!("voter show {}", scene.options("a")));
+    assert_refused(&show, words);
+    for options in ["", "--new", "--era 1"] {
+        assert_refused(&scene.init("a", options), words);
+    }
+    let mut agent = scene.agent("a");
+    agent.until_said_containing(words);
+}
+
+/// It may hold.
+#[test]
+fn no_era_is_begun_while_a_member_runs_that_does_not_vote() {
+    let scene = Scene::founded("era-beside");
+    let mut member = scene.agent("z");
+    member.until("it is named", |it| it["leader"] == "z");
+    assert_refused(&scene.init("a", "--era 1"), "`z` of group");
 }
 
 /// What it has promised is nowhere but in its memory: nothing may be begun beside it.

@@ -26,9 +26,10 @@ impl Group {
                 self.member
             ),
             Refused::Held { holder, .. } => format!("`{}` holds it", self.name_of(holder)),
-            Refused::Quarantined { .. } => {
-                "voters have restarted, and what they granted before may last yet".to_owned()
-            }
+            Refused::Quarantined { lasts } => format!(
+                "voters have restarted, and what they granted before may last for {:.1} s yet",
+                lasts.as_secs_f64()
+            ),
             Refused::Outrun => "another member tried at the same time".to_owned(),
             Refused::TtlTooLong { max_ttl } => {
                 format!("voters grant {max_ttl} at most: give all members the same ttl")

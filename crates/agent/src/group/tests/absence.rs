@@ -4,8 +4,9 @@ use hustings_protocol::announce::Takeover;
 use hustings_protocol::tenure::{Durable, Saved};
 use hustings_protocol::{Duration, Instant};
 
+use super::tenancy::TTL;
 use super::{ALL, DELAY, Field, announcing, id};
-use crate::config::ProtocolConfig;
+use crate::config::{ProtocolConfig, QuorumConfig};
 use crate::group::Outbox;
 use crate::identity::Life;
 use crate::membership::Membership;
@@ -170,6 +171,26 @@ fn after_a_time_without_a_network_somebody_holds_soon() {
             let terms = field.terms(Duration::from_secs(15));
             assert!(!terms.is_empty(), "{name}: after {gone} s apart");
             field.settled_on(&ALL);
+        }
+    }
+}
+
+/// Though it is the best of all, and the election names it. Nor by one that could not ever hold.
+#[test]
+fn who_holds_is_not_unseated_by_a_newcomer() {
+    for protocol in protocols() {
+        let name = protocol.name();
+        for ttl in [TTL, TTL * 2] {
+            let mut field = Field::elected_by(protocol);
+            let before = field.settled_on(&ALL);
+            let quorum = QuorumConfig {
+                voters: (0..3).map(super::name).collect(),
+                ttl,
+                state: None,
+            };
+            let (newcomer, given) = field.member_by(5, quorum, Takeover::Never, 99, Saved::Missing);
+            field.admit_member(newcomer, Some(given), &[], 0);
+            assert_eq!(field.terms(Duration::from_secs(30)), [before], "{name}");
         }
     }
 }

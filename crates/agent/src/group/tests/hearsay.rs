@@ -87,6 +87,24 @@ fn a_holder_is_believed_until_the_election_has_dropped_it() {
     }
 }
 
+/// Those who gave it have forgotten, as in an era that was begun while it held.
+#[test]
+fn a_holder_that_hears_of_a_higher_fence_gives_up_its_own() {
+    for (above, gives_up) in [(0, false), (1, true)] {
+        let mut field = Field::fenced(Takeover::Never);
+        let (holder, fence) = field.settled_on(&ALL);
+        let (other, now) = ((holder + 1) % 5, field.now);
+        let mut out = Outbox::new();
+        let member = &mut field.members[holder];
+        member.yield_to_higher(now, id(other), Fence(fence + above), &mut out);
+        assert_eq!(member.tenancy.authority.holds(now).is_none(), gives_up);
+        assert_eq!(member.leadership.borrow().leads, !gives_up);
+        field.post(holder, out);
+        field.run(TTL * 10);
+        assert_eq!(field.settled_on(&ALL).0 != holder, gives_up);
+    }
+}
+
 /// What voters said last of themselves, and not what anybody else said.
 #[test]
 fn a_voter_counts_as_blank_for_as_long_as_it_says_so_itself() {
