@@ -56,7 +56,7 @@ const KNOWING_FEW: Plan = Plan {
     calm: Duration::from_secs(3),
 };
 
-/// Fewer of those that know all: each probes and is probed for it, and takes ten times the processor time.
+/// Fewer of those that know all: each probes and is probed for it, and takes more than ten times the processor time.
 const PLANS: &[Plan] = &[
     KNOWING_FEW,
     Plan {
