@@ -245,6 +245,7 @@ impl Probabilistic {
         match io.config().joining {
             _ if self.phase != Phase::Resting => {} // an election is under way
             Joining::Call => self.call(io),
+            Joining::Ask if self.leader.is_some() => {} // it was told before it could ask
             Joining::Ask => {
                 self.ask(io);
                 self.call_soon(io.config().hop * 2, io); // those who were asked have their say

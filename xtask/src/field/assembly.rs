@@ -43,35 +43,39 @@ pub(super) struct Plan {
     pub(super) calm: Duration,
 }
 
-/// The bound is four times the agent's own: hundreds of them share a few processors.
-const KNOWING_ALL: Plan = Plan {
-    name: "probabilistic, 300 agents that know all",
+/// The bound is ten times the agent's own: what one says to all three hundred, who share two processors with whatever else
+/// runs there, has reached the last of them after 40 to 70 ms, half of them after 10.
+const KNOWING_FEW: Plan = Plan {
+    name: "probabilistic, 300 agents that know 30 each",
     agents: 300,
     kills: 20,
     percent: 10,
-    bound_ms: 20,
+    bound_ms: 50,
     k: 7,
-    view: None,
+    view: Some(30),
     calm: Duration::from_secs(3),
 };
 
+/// Fewer of those that know all: each probes and is probed for it, and takes more than ten times the processor time.
 const PLANS: &[Plan] = &[
-    KNOWING_ALL,
+    KNOWING_FEW,
     Plan {
-        name: "probabilistic, 300 agents that know 30 each",
-        view: Some(30),
-        ..KNOWING_ALL
+        name: "probabilistic, 100 agents that know all",
+        agents: 100,
+        view: None,
+        ..KNOWING_FEW
     },
 ];
 
-/// So many hosts take a while to find each other, and to agree; longest where they have to count themselves before.
-const GATHERED_WITHIN: Duration = Duration::from_secs(150);
+/// So many hosts take a while to find each other, and to agree; longest where they have to count themselves before, which
+/// takes 2,400 bounds.
+const GATHERED_WITHIN: Duration = Duration::from_secs(300);
 
 /// Far longer than an election takes.
 const ELECTED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Who missed an election, or has more to say of it, does so by then.
-const AFTERMATH: Duration = Duration::from_millis(1_500);
+const AFTERMATH: Duration = Duration::from_secs(3);
 
 /// How often a group may be restless before a leader is killed.
 const MOST_RESTLESS: usize = 10;

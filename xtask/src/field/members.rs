@@ -1,5 +1,6 @@
 //! The agents of a trial, one a host, heard by what they print.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::ground::{Ground, PORT, name};
+use super::ground::{Ground, MEMBERS, PORT, name};
 use super::hosts::run_together;
 use super::measure::{milliseconds, now_ns};
 use crate::Result;
@@ -259,14 +260,28 @@ impl<'g> Members<'g> {
             match self.heard.recv_timeout(left) {
                 Ok(said) => self.note(&said),
                 Err(_) => {
-                    let names: Vec<_> = who.iter().map(|&index| self.leader_of(index)).collect();
-                    return Err(format!(
-                        "members {who:?} did not agree within {patience:?}: they name {names:?}"
-                    )
-                    .into());
+                    let opinions = self.opinions(who);
+                    return Err(format!("no agreement within {patience:?}: {opinions}").into());
                 }
             }
         }
+    }
+
+    /// Whom the members `who` name, and how many of them do; which, if they are few.
+    fn opinions(&self, who: &[usize]) -> String {
+        let mut opinions: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        for &index in who {
+            let named = self.leader_of(index);
+            opinions.entry(named).or_default().push(index);
+        }
+        let told = opinions.into_iter().map(|(named, by)| {
+            let named = named.map_or("nobody".to_owned(), name);
+            match by.len() {
+                1..=MEMBERS => format!("{named} by {by:?}"),
+                count => format!("{named} by {count}"),
+            }
+        });
+        told.collect::<Vec<_>>().join(", ")
     }
 
     /// Waits until one of `who` holds tenure with a fence above `above`.
@@ -420,8 +435,9 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What is left over lies among other temporary files.
-        let _ = fs::remove_dir_all(&self.0);
+        if std::env::var("X_KEEP").is_err() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 

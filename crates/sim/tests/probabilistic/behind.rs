@@ -198,6 +198,18 @@ fn who_was_told_of_a_round_calls_the_next_with_a_greater_k() {
     assert_eq!(calls, [(round(4, 2), 14)]);
 }
 
+/// Its leader saw it come up before it took part, and told it.
+#[test]
+fn who_was_told_who_leads_before_it_could_ask_calls_no_election() {
+    let mut desk = seat();
+    let (merit, round) = (LEADER.merit, round(4, 1));
+    desk.hear(9, Message::Check { round, merit });
+    desk.tell(Input::Start);
+    desk.wait(Duration::from_secs(1));
+    assert_eq!(desk.papers.said, []);
+    assert_eq!(desk.names(), Some(LEADER.id));
+}
+
 /// A newcomer whose questions were all lost calls an election that nobody hears of as new. It need not go through all
 /// five rounds of it alone.
 #[test]

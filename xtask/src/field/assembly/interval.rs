@@ -28,13 +28,17 @@ impl Estimate {
         }
     }
 
-    /// The mean of measurements: Student's interval.
+    /// The mean of counts: Student's interval. Counts that are all alike tell nothing of how they vary: then as many may
+    /// be off by one as Wilson's interval allows for.
     pub(super) fn of_mean(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (squares / (count - 1.0) / count).sqrt();
-        let off = student(count - 1.0) * error;
+        let off = match squares > 0.0 {
+            true => student(count - 1.0) * error,
+            false => Self::of_share(0, values.len()).high,
+        };
         Self {
             mean,
             low: mean - off,
@@ -92,6 +96,9 @@ mod tests {
         let mean = Estimate::of_mean(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         near(mean.mean, 3.5);
         near(mean.low, 3.5 - 2.571 * 0.7638);
+        let alike = Estimate::of_mean(&[1.0; 20]);
+        near(alike.high, 1.161);
+        near(alike.low, 0.839);
     }
 
     #[test]
