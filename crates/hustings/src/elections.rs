@@ -6,6 +6,7 @@ mod bully;
 mod classic;
 mod probabilistic;
 mod rings;
+mod wagner;
 
 use std::fmt::Debug;
 
@@ -21,6 +22,7 @@ use crate::options::{Common, Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use crate::trial::{Churn, Course, Observer};
 pub(crate) use probabilistic::Probabilistic;
+pub(crate) use wagner::{Options as WagnerOptions, Wagner};
 
 /// An election by one protocol, all its options settled.
 pub(crate) trait Election: Copy + Send + Sync + 'static {
@@ -104,6 +106,13 @@ pub(crate) struct ClosedForm {
     pub(crate) values: Vec<(String, f64)>,
     /// The metrics that have none under these conditions.
     pub(crate) missing: Vec<&'static str>,
+}
+
+/// Values by name, in this order.
+fn named<const COUNT: usize>(values: [(&str, f64); COUNT]) -> Vec<(String, f64)> {
+    values
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
 }
 
 /// What is to be done with an election, whichever it is. `O`: the task's own options.

@@ -1,8 +1,8 @@
 //! `hustings theory`: the closed forms at the same parameters.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
-use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Probabilistic, Task};
+use crate::elections::{Choice, ClosedForm, Election, Probabilistic, Task, Wagner, WagnerOptions};
 use crate::failure::Failure;
 use crate::options::Common;
 use crate::report::{Findings, Report};
@@ -13,7 +13,30 @@ use crate::report::{Findings, Report};
           subcommand_help_heading = "Protocols", disable_help_subcommand = true)]
 pub(crate) struct Theory {
     #[command(subcommand)]
-    protocol: Choice<NoOptions>,
+    protocol: Protocols,
+}
+
+/// The names of the protocols, for the usage line.
+const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|wagner";
+
+/// The protocols.
+#[derive(Debug, Subcommand)]
+enum Protocols {
+    #[command(flatten)]
+    Elections(Choice<NoOptions>),
+    /// Ring of members who do not trust each other: a fair draw, or everyone honest knows of a fault
+    Wagner(WagnerDraw),
+}
+
+/// A draw and the options that all share.
+#[derive(Debug, Args)]
+struct WagnerDraw {
+    #[command(flatten)]
+    draw: WagnerOptions,
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    own: NoOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -22,6 +45,7 @@ Examples:
   hustings theory bully --members 50 --crashed-leader --format json
   hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
   hustings theory probabilistic --members 10000 --target-success 0.999 --view 0.4 --loss 0.1
+  hustings theory wagner --members 25 --compare strict
 
 The options are those of `hustings sim`, so that the same command line serves
 both.";
@@ -74,11 +98,49 @@ With --target-success also:
   multicasts_bound   the initiation, and one from each of 3/2 of them
 There --crash is for the one round, and --multicast-loss for each receiver by itself.
 How long messages take does not matter, as long as members wait for them, nor what
-follows the first round.";
+follows the first round.
+
+Of Wagner's ring, expected, if all are honest:
+  stages             choices of a subset of the active members, until one is left
+  flips              coins that all flip together, to decide which subset
+  basic_rounds       both: in each every member's flip goes round both ways
+  messages, bits     2 N^2 a round, of one bit each; twice the bits if every message
+                     has room to say that there is a fault
+  delay              seconds, if every message takes --delay and all start at once
+  probability_elected
+                     of each member: 1/N of the draws that end without false alarm
+  false_alarm        the probability that --stall-limit ends an honest draw
+  stages_longest     how many stages there can be at most, whoever cheats
+  stages_bound_printed
+                     ceil(log2 N) + 2, which the paper says bounds the stages
+  stages_exceed      the probability of more
+  segment_largest    how many neighbours may cheat together without owning the coin
+  adjacent_pair      the probability that two neighbours are the last two
+  informal_best_cheater
+                     how often the best cheater is elected by the informal protocol of
+                     the paper's introduction";
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
-        self.protocol.undertake(Compute)
+        match self.protocol {
+            Protocols::Elections(choice) => choice.undertake(Compute),
+            Protocols::Wagner(with) => with.run(),
+        }
+    }
+}
+
+impl WagnerDraw {
+    fn run(self) -> Result<(), Failure> {
+        let Self { draw, common, .. } = self;
+        let (draw, conditions) = (draw.settle(), common.conditions());
+        let ClosedForm { values, missing } = draw.closed_form(&conditions)?;
+        let report = Report {
+            protocol: Wagner::NAME,
+            sentence: format!("{}; {}", draw.sentence(), conditions.sentence()),
+            parameters: draw.parameters().and(conditions.parameters()),
+            findings: Findings::Computed { values, missing },
+        };
+        report.print(common.experiment.format)
     }
 }
 
@@ -113,5 +175,19 @@ impl Task<NoOptions> for Compute {
             findings: Findings::Computed { values, missing },
         };
         report.print(common.experiment.format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, Subcommand};
+
+    use super::{PROTOCOLS, Protocols};
+
+    #[test]
+    fn the_usage_line_names_every_protocol() {
+        let command = Protocols::augment_subcommands(Command::new("theory"));
+        let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        assert_eq!(names.join("|"), PROTOCOLS);
     }
 }
