@@ -22,7 +22,7 @@ use crate::options::{Common, Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use crate::trial::{Churn, Course, Observer};
 pub(crate) use probabilistic::Probabilistic;
-pub(crate) use wagner::{Options as WagnerOptions, Wagner};
+pub(crate) use wagner::Wagner;
 
 /// An election by one protocol, all its options settled.
 pub(crate) trait Election: Copy + Send + Sync + 'static {
@@ -127,10 +127,13 @@ pub(crate) trait Task<O> {
         common: &Common,
         own: &O,
     ) -> Result<(), Failure>;
+
+    /// Does it with the draw, in which members may cheat.
+    fn run_draw(self, draw: &Wagner, common: &Common, own: &O) -> Result<(), Failure>;
 }
 
 /// The names of the protocols, for the usage line.
-pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic";
+pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|wagner";
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
@@ -153,6 +156,8 @@ pub(crate) enum Choice<O: Args> {
     AnnounceListen(With<announce::AnnounceListenOptions, O>),
     /// Groups of any size: a few members drawn by a hash agree on a leader, and tell all
     Probabilistic(With<probabilistic::Options, O>),
+    /// Ring of members who do not trust each other: a fair draw, or everyone honest knows of a fault
+    Wagner(With<wagner::Options, O>),
 }
 
 /// A protocol's own options and those that all share.
@@ -205,6 +210,10 @@ impl<O: Args> Choice<O> {
             Self::Probabilistic(with) => {
                 let election = with.election.settle(&with.common.conditions())?;
                 task.run_in_rounds(&election, &with.common, &with.own)
+            }
+            Self::Wagner(with) => {
+                let draw = with.election.settle(&with.common.conditions())?;
+                task.run_draw(&draw, &with.common, &with.own)
             }
         }
     }

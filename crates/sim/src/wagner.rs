@@ -1,11 +1,14 @@
 //! Draws on Wagner's ring, among honest members and a segment of neighbours that cheats together.
 
 mod cheat;
+mod rehearsal;
 mod seat;
 
 pub use cheat::{Cheat, Segment};
+pub use rehearsal::Rehearsal;
 pub use seat::{Note, Seat, Setting};
 
+use hustings_protocol::wagner::leader::Leader;
 use hustings_protocol::wagner::{Config, Ring, Wagner};
 use hustings_protocol::{Duration, Instant, MemberId, Merit};
 
@@ -167,8 +170,8 @@ fn take_stock<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
     let tally = world.tally();
     Run {
         leader,
-        stages: furthest.map_or(0, |it| it.stages()),
-        flips: furthest.map_or(0, |it| it.flips()),
+        stages: furthest.map_or(0, Leader::stages),
+        flips: furthest.map_or(0, Leader::flips),
         flip_messages: tally.unicasts[0],
         fault_messages: tally.unicasts[1],
         honest: members,

@@ -1,8 +1,8 @@
 //! `hustings theory`: the closed forms at the same parameters.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
-use crate::elections::{Choice, ClosedForm, Election, Probabilistic, Task, Wagner, WagnerOptions};
+use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Probabilistic, Task, Wagner};
 use crate::failure::Failure;
 use crate::options::Common;
 use crate::report::{Findings, Report};
@@ -13,30 +13,7 @@ use crate::report::{Findings, Report};
           subcommand_help_heading = "Protocols", disable_help_subcommand = true)]
 pub(crate) struct Theory {
     #[command(subcommand)]
-    protocol: Protocols,
-}
-
-/// The names of the protocols, for the usage line.
-const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|wagner";
-
-/// The protocols.
-#[derive(Debug, Subcommand)]
-enum Protocols {
-    #[command(flatten)]
-    Elections(Choice<NoOptions>),
-    /// Ring of members who do not trust each other: a fair draw, or everyone honest knows of a fault
-    Wagner(WagnerDraw),
-}
-
-/// A draw and the options that all share.
-#[derive(Debug, Args)]
-struct WagnerDraw {
-    #[command(flatten)]
-    draw: WagnerOptions,
-    #[command(flatten)]
-    common: Common,
-    #[command(flatten)]
-    own: NoOptions,
+    protocol: Choice<NoOptions>,
 }
 
 const EXAMPLES: &str = "\
@@ -122,25 +99,7 @@ Of Wagner's ring, expected, if all are honest:
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
-        match self.protocol {
-            Protocols::Elections(choice) => choice.undertake(Compute),
-            Protocols::Wagner(with) => with.run(),
-        }
-    }
-}
-
-impl WagnerDraw {
-    fn run(self) -> Result<(), Failure> {
-        let Self { draw, common, .. } = self;
-        let (draw, conditions) = (draw.settle(), common.conditions());
-        let ClosedForm { values, missing } = draw.closed_form(&conditions)?;
-        let report = Report {
-            protocol: Wagner::NAME,
-            sentence: format!("{}; {}", draw.sentence(), conditions.sentence()),
-            parameters: draw.parameters().and(conditions.parameters()),
-            findings: Findings::Computed { values, missing },
-        };
-        report.print(common.experiment.format)
+        self.protocol.undertake(Compute)
     }
 }
 
@@ -176,18 +135,15 @@ impl Task<NoOptions> for Compute {
         };
         report.print(common.experiment.format)
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::{Command, Subcommand};
-
-    use super::{PROTOCOLS, Protocols};
-
-    #[test]
-    fn the_usage_line_names_every_protocol() {
-        let command = Protocols::augment_subcommands(Command::new("theory"));
-        let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-        assert_eq!(names.join("|"), PROTOCOLS);
+    fn run_draw(self, draw: &Wagner, common: &Common, _: &NoOptions) -> Result<(), Failure> {
+        let conditions = common.conditions();
+        let ClosedForm { values, missing } = draw.closed_form(&conditions)?;
+        let report = Report {
+            protocol: Wagner::NAME,
+            sentence: format!("{}; {}", draw.sentence(), conditions.sentence()),
+            parameters: draw.parameters().and(conditions.parameters()),
+            findings: Findings::Computed { values, missing },
+        };
+        report.print(common.experiment.format)
     }
 }

@@ -5,6 +5,9 @@ mod paper;
 use std::num::NonZeroU32;
 
 use clap::{Args, ValueEnum};
+use hustings_protocol::Duration;
+use hustings_protocol::wagner::{self as protocol, subset};
+use hustings_sim::wagner::{Cheat, Segment, Trial};
 use hustings_theory::wagner as theory;
 
 use super::ClosedForm;
@@ -36,6 +39,28 @@ pub(crate) struct Options {
     #[arg(long, value_name = "L|none", default_value = "40", value_parser = stall_limit,
           allow_negative_numbers = true)]
     stall_limit: Limit,
+
+    /// No answer from a neighbour for so long is a fault; or `none`: who is silent holds up the draw. Default: 4 N delays, so
+    /// that cheaters have time to conspire
+    #[arg(long, value_name = "DURATION|none", value_parser = response_limit,
+          allow_hyphen_values = true)]
+    response_limit: Option<ResponseLimit>,
+
+    /// Who cheats, and how, as in im@3 or df@2..5: members 2 to 5, numbered from 0 in ring order, cooperate; 9..1 goes on over
+    /// the last. All but df and sm strike in the first round, at a place drawn by chance.
+    ///
+    /// df: they see all flips that they can before they choose their last, so that one of them is elected.
+    /// im: heads one way, tails the other. cm: a flip that they pass on is turned round.
+    /// br: from some message on they are silent. fm: they say that there is a fault.
+    /// nf: as im, and they keep fault messages to themselves. sp: they pretend to be one more.
+    /// sm: they flip as their neighbours do, so that the draw never ends
+    #[arg(long, value_name = "TYPE@FROM..TO", value_parser = cheaters)]
+    cheat: Option<Segment>,
+
+    /// End a draw after so many rounds, if it does not end by itself
+    #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
+          value_parser = values::whole(1..=1_000_000_u32))]
+    max_rounds: u32,
 }
 
 /// When a comparison of t with r is decided.
@@ -76,14 +101,76 @@ fn stall_limit(text: &str) -> Result<Limit, String> {
     }
 }
 
+/// A limit on how long an answer takes, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ResponseLimit(Option<Duration>);
+
+fn response_limit(text: &str) -> Result<ResponseLimit, String> {
+    match text {
+        "none" => Ok(ResponseLimit(None)),
+        span => values::some_time(span).map(|span| ResponseLimit(Some(span))),
+    }
+}
+
+/// The paper's abbreviations.
+const CHEATS: [(&str, Cheat); 8] = [
+    ("df", Cheat::DeterministicFlip),
+    ("im", Cheat::InconsistentMessage),
+    ("cm", Cheat::ChangeMessage),
+    ("br", Cheat::BrokenRing),
+    ("fm", Cheat::FaultMessage),
+    ("nf", Cheat::NoFaultMessage),
+    ("sp", Cheat::SimulateProcessor),
+    ("sm", Cheat::StaleMate),
+];
+
+fn cheaters(text: &str) -> Result<Segment, String> {
+    let usage = || "write a type and members, as in im@3 or df@2..5".to_owned();
+    let (name, places) = text.split_once('@').ok_or_else(usage)?;
+    let known = CHEATS.iter().find(|(known, _)| *known == name);
+    let (_, cheat) = *known.ok_or("unknown type: choose df, im, cm, br, fm, nf, sp or sm")?;
+    let place = |text: &str| text.parse().map_err(|_| usage());
+    let (from, to) = match places.split_once("..") {
+        Some((from, to)) => (place(from)?, place(to)?),
+        None => (place(places)?, place(places)?),
+    };
+    Ok(Segment { cheat, from, to })
+}
+
+fn show_cheaters(segment: Segment) -> String {
+    let Segment { cheat, from, to } = segment;
+    let name = CHEATS.iter().find(|(_, it)| *it == cheat);
+    let name = name.map_or("", |(name, _)| name);
+    if from == to {
+        format!("{name}@{from}")
+    } else {
+        format!("{name}@{from}..{to}")
+    }
+}
+
 impl Options {
-    pub(crate) fn settle(&self) -> Wagner {
-        Wagner {
-            members: self.members,
+    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Wagner, Failure> {
+        let members = self.members;
+        if let Some(segment) = self.cheat.filter(|it| !it.fits(members)) {
+            return Err(Failure::Usage(format!(
+                "--cheat {} does not fit --members {members}: members are 0 to {}, and two of them or more must be honest",
+                show_cheaters(segment),
+                members - 1
+            )));
+        }
+        let usual = conditions.mean_delay() * u64::from(4 * members);
+        Ok(Wagner {
+            members,
             compare: self.compare,
             ring: self.ring,
             limit: self.stall_limit,
-        }
+            response: match self.response_limit {
+                Some(ResponseLimit(limit)) => limit,
+                None => Some(usual),
+            },
+            cheaters: self.cheat,
+            most_rounds: self.max_rounds,
+        })
     }
 }
 
@@ -94,6 +181,9 @@ pub(crate) struct Wagner {
     compare: Compare,
     ring: Ring,
     limit: Limit,
+    response: Option<Duration>,
+    cheaters: Option<Segment>,
+    most_rounds: u32,
 }
 
 impl Wagner {
@@ -107,6 +197,9 @@ impl Wagner {
             .with("compare", name_of(&self.compare))
             .with("ring", name_of(&self.ring))
             .with("stall_limit", self.limit.0.map(NonZeroU32::get))
+            .with("response_limit", self.response.map(|it| it.to_string()))
+            .with("cheat", self.cheaters.map(show_cheaters))
+            .with("max_rounds", self.most_rounds)
     }
 
     /// What is worth saying of it.
@@ -119,11 +212,50 @@ impl Wagner {
             Some(limit) => format!("at most {limit} equal stages in a row"),
             None => "no limit on equal stages".to_owned(),
         };
+        let cheaters = self.cheaters.map(show_cheaters);
+        let cheat = cheaters.map(|it| format!(", cheat {it}"));
         format!(
-            "{} members, compare {}, flips {ring}, {limit}",
+            "{} members, compare {}, flips {ring}, {limit}{}",
             self.members,
-            name_of(&self.compare)
+            name_of(&self.compare),
+            cheat.unwrap_or_default()
         )
+    }
+
+    /// What a run is to be in the simulator.
+    ///
+    /// # Errors
+    /// Names what the simulator cannot do.
+    pub(crate) fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
+        let hop = conditions.require_steps(Self::NAME)?;
+        conditions.require_agreed_ring(Self::NAME)?;
+        let ring = match self.ring {
+            Ring::BothWays => protocol::Ring::BothWays,
+            Ring::Clockwise => protocol::Ring::Clockwise,
+        };
+        if self.members < ring.fewest() {
+            return Err(Failure::Usage(format!(
+                "--members {} is too few for a draw, as nobody can be held to a flip: choose {} or more",
+                self.members,
+                ring.fewest()
+            )));
+        }
+        Ok(Trial {
+            members: self.members,
+            config: protocol::Config {
+                ring,
+                compare: match self.compare {
+                    Compare::Strict => subset::Compare::Strict,
+                    Compare::Nonstrict => subset::Compare::NonStrict,
+                },
+                stall_limit: self.limit.0,
+                respond_within: self.response,
+            },
+            cheaters: self.cheaters,
+            hop,
+            loss: conditions.network.unicast_loss,
+            most_rounds: self.most_rounds,
+        })
     }
 
     /// What a draw costs on paper.

@@ -101,13 +101,13 @@ impl Protocol for Seat {
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match self {
             Self::Honest(member) => {
-                let Some(input) = on_the_ring(input) else {
+                let Some(input) = on_the_ring(&input) else {
                     return; // whispers are for cheaters
                 };
                 member.step(input, &mut OnTheRing(io));
             }
-            Self::Mind(plot) => think(plot, input, io),
-            Self::Mouth(segment) => speak(*segment, input, io),
+            Self::Mind(plot) => think(plot, &input, io),
+            Self::Mouth(segment) => speak(*segment, &input, io),
             Self::Between => {}
         }
     }
@@ -115,8 +115,8 @@ impl Protocol for Seat {
 
 /// The same input to an honest member.
 #[inline]
-fn on_the_ring(input: Input<Seat>) -> Option<Input<Wagner>> {
-    match input {
+fn on_the_ring(input: &Input<Seat>) -> Option<Input<Wagner>> {
+    match *input {
         Input::Start => Some(Input::Start),
         Input::Message {
             from,
@@ -134,8 +134,8 @@ fn on_the_ring(input: Input<Seat>) -> Option<Input<Wagner>> {
 }
 
 /// A segment's left end.
-fn think(plot: &mut Plot, input: Input<Seat>, io: &mut impl Io<Seat>) {
-    match input {
+fn think(plot: &mut Plot, input: &Input<Seat>, io: &mut impl Io<Seat>) {
+    match *input {
         Input::Start => plot.begin(io.rng()),
         Input::Message {
             from,
@@ -166,9 +166,9 @@ fn think(plot: &mut Plot, input: Input<Seat>, io: &mut impl Io<Seat>) {
 }
 
 /// A segment's right end.
-fn speak(segment: Segment, input: Input<Seat>, io: &mut impl Io<Seat>) {
+fn speak(segment: Segment, input: &Input<Seat>, io: &mut impl Io<Seat>) {
     let mind = MemberId(segment.from.into());
-    match input {
+    match *input {
         Input::Message { from, message } => match message {
             Note::Ring(message) if from != mind => {
                 io.unicast(mind, Note::Whisper { whisper: message });

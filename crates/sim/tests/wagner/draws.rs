@@ -1,8 +1,8 @@
 //! Honest rings.
 
-use hustings_protocol::wagner::Ring;
 use hustings_protocol::wagner::subset::Compare;
-use hustings_sim::wagner::{Trial, draw, draw_traced};
+use hustings_protocol::wagner::{Config, Ring};
+use hustings_sim::wagner::{Cheat, Rehearsal, Run, Trial, draw, draw_traced};
 use hustings_sim::{JsonLines, Scratch, Seeds};
 use hustings_theory::wagner as theory;
 use hustings_theory::wagner::election::{Cost, cost};
@@ -122,10 +122,10 @@ fn a_limit_on_equal_stages_ends_as_many_honest_draws_as_theory_says() {
     const RUNS: u64 = 3_000;
     for (members, limit) in [(4, 1), (4, 3), (6, 2), (12, 4)] {
         let trial = with_stall_limit(trial(members), Some(limit));
-        let alarms = share(trial, RUNS, |run| run.fault_detected());
+        let alarms = share(trial, RUNS, Run::fault_detected);
         let expected = false_alarm(members as usize, StallLimit::new(limit));
         assert_share(alarms, expected, RUNS, (members, limit));
-        for run in runs(trial, RUNS).filter(|run| run.fault_detected()) {
+        for run in runs(trial, RUNS).filter(Run::fault_detected) {
             assert_eq!(run.informed, run.honest, "{run:?}");
         }
     }
@@ -145,6 +145,53 @@ fn the_same_seed_gives_the_same_draw_recorded_or_not() {
         let sent = lines.matches("\"kind\":\"send\"").count();
         assert_eq!(sent as u64, plain.messages());
     }
+}
+
+/// Without messages it is the same draw, to the last flip.
+#[test]
+fn a_rehearsed_draw_is_the_draw_that_the_world_holds() {
+    for ring in RINGS {
+        for members in [ring.fewest(), 4, 5, 8, 17, 64] {
+            for limit in [Some(2), Some(40), None] {
+                let trial = with_stall_limit(with_ring(trial(members), ring), limit);
+                let rehearsal = Rehearsal::of(&trial).expect("nothing can go wrong");
+                for number in 0..20 {
+                    let seeds = Seeds::new(5, number);
+                    let (held, _) = draw(&trial, seeds, Scratch::default());
+                    assert_eq!(rehearsal.draw(seeds), Some(held), "{members} {ring:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_may_go_wrong_is_not_rehearsed() {
+    let honest = trial(8);
+    let hasty = Config {
+        respond_within: Some(HOP),
+        ..honest.config
+    };
+    for trial in [
+        trial(3),
+        super::cheated(8, 1, Cheat::FaultMessage),
+        Trial {
+            loss: 0.1,
+            ..honest
+        },
+        Trial {
+            config: hasty,
+            ..honest
+        },
+    ] {
+        assert!(Rehearsal::of(&trial).is_none(), "{trial:?}");
+    }
+    let short = Trial {
+        most_rounds: 1,
+        ..honest
+    };
+    let rehearsal = Rehearsal::of(&short).expect("nothing can go wrong");
+    assert_eq!(rehearsal.draw(Seeds::new(1, 1)), None);
 }
 
 /// Losses are none of the paper's faults, but look like a broken ring.

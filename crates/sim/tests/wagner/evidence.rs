@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hustings_protocol::wagner::fault::{
     About, Cause, Contradiction, Side, Testimony, contradictions,
 };
-use hustings_protocol::wagner::{Config, Message};
+use hustings_protocol::wagner::{Config, Message, Wagner};
 use hustings_protocol::{Duration, Input};
 
 use super::table::{Coins, Table, number};
@@ -24,7 +24,7 @@ fn table(seed: u64) -> Table {
 }
 
 fn testimonies(table: &Table, round: u32) -> Vec<Testimony> {
-    let all = table.honest().flat_map(|member| member.testimonies());
+    let all = table.honest().flat_map(Wagner::testimonies);
     all.filter(|it| it.round == round).collect()
 }
 

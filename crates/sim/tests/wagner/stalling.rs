@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use hustings_protocol::wagner::flips::Places;
 use hustings_protocol::wagner::leader::{Leader, Next};
 use hustings_protocol::wagner::subset::Compare;
-use hustings_sim::wagner::{Cheat, Trial};
+use hustings_sim::wagner::{Cheat, Run, Trial};
 use hustings_theory::wagner::stall::{StallLimit, endless, longest};
 
 use super::{assert_share, cheated, runs, share, with_stall_limit};
@@ -20,7 +20,7 @@ fn without_a_limit_two_cheaters_can_hold_up_a_draw_for_ever() {
             most_rounds: 150,
             ..with_stall_limit(cheated(members, cheaters, Cheat::StaleMate), None)
         };
-        let stalled = share(trial, RUNS, |run| run.stalled());
+        let stalled = share(trial, RUNS, Run::stalled);
         let expected = endless(members as usize, cheaters as usize);
         assert_share(stalled, expected, RUNS, (members, cheaters));
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hustings_protocol::Duration;
 use hustings_protocol::wagner::flips::Flip;
-use hustings_protocol::wagner::{Config, Message, Ring};
+use hustings_protocol::wagner::{Config, Message, Ring, Wagner};
 use hustings_sim::{Seeds, Stream};
 use rand_core::Rng;
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn the_order_in_which_messages_arrive_decides_nothing() {
                 let mut table = Table::new(members, config(ring), |_| true, coins);
                 table.start_all();
                 table.run(pick);
-                let named: Vec<_> = table.honest().map(|it| it.elected()).collect();
+                let named: Vec<_> = table.honest().map(Wagner::elected).collect();
                 assert!(named.iter().all(|it| *it == named[0]), "{seed}: {named:?}");
                 named[0].unwrap_or_else(|| panic!("{seed}: {:?}", table.member(0).fault()))
             };

@@ -10,7 +10,7 @@ use hustings_theory::wagner::{Ring, segment};
 use super::Wagner;
 use crate::elections::{ClosedForm, named};
 use crate::failure::Failure;
-use crate::options::Conditions;
+use crate::options::{Conditions, no_closed_form};
 
 /// On a ring of two, both neighbours are one.
 const FEWEST_WITH_TWO_NEIGHBOURS: usize = 3;
@@ -22,6 +22,9 @@ const FEWEST_WITH_TWO_NEIGHBOURS: usize = 3;
 pub(super) fn draw(draw: &Wagner, conditions: &Conditions) -> Result<ClosedForm, Failure> {
     conditions.require_no_faults()?;
     conditions.require_constant_delay()?;
+    if draw.cheaters.is_some() {
+        return Err(no_closed_form("with --cheat"));
+    }
     let (n, ring) = (draw.members as usize, draw.theory_of_ring());
     let limit = draw.limit.0.map(|limit| StallLimit::new(limit.get()));
     let expected = cost(n, draw.theory_of_compare(), limit);
