@@ -6,6 +6,7 @@ mod bully;
 mod classic;
 mod probabilistic;
 mod rings;
+mod wagner;
 
 use std::fmt::Debug;
 
@@ -21,6 +22,7 @@ use crate::options::{Common, Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use crate::trial::{Churn, Course, Observer};
 pub(crate) use probabilistic::Probabilistic;
+pub(crate) use wagner::Wagner;
 
 /// An election by one protocol, all its options settled.
 pub(crate) trait Election: Copy + Send + Sync + 'static {
@@ -106,6 +108,13 @@ pub(crate) struct ClosedForm {
     pub(crate) missing: Vec<&'static str>,
 }
 
+/// Values by name, in this order.
+fn named<const COUNT: usize>(values: [(&str, f64); COUNT]) -> Vec<(String, f64)> {
+    values
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+}
+
 /// What is to be done with an election, whichever it is. `O`: the task's own options.
 pub(crate) trait Task<O> {
     /// Does it.
@@ -118,10 +127,13 @@ pub(crate) trait Task<O> {
         common: &Common,
         own: &O,
     ) -> Result<(), Failure>;
+
+    /// Does it with the draw, in which members may cheat.
+    fn run_draw(self, draw: &Wagner, common: &Common, own: &O) -> Result<(), Failure>;
 }
 
 /// The names of the protocols, for the usage line.
-pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic";
+pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|wagner";
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
@@ -144,6 +156,8 @@ pub(crate) enum Choice<O: Args> {
     AnnounceListen(With<announce::AnnounceListenOptions, O>),
     /// Groups of any size: a few members drawn by a hash agree on a leader, and tell all
     Probabilistic(With<probabilistic::Options, O>),
+    /// Ring of members who do not trust each other: a fair draw, or everyone honest knows of a fault
+    Wagner(With<wagner::Options, O>),
 }
 
 /// A protocol's own options and those that all share.
@@ -196,6 +210,10 @@ impl<O: Args> Choice<O> {
             Self::Probabilistic(with) => {
                 let election = with.election.settle(&with.common.conditions())?;
                 task.run_in_rounds(&election, &with.common, &with.own)
+            }
+            Self::Wagner(with) => {
+                let draw = with.election.settle(&with.common.conditions())?;
+                task.run_draw(&draw, &with.common, &with.own)
             }
         }
     }

@@ -8,6 +8,7 @@
 mod effort;
 mod epidemic;
 mod evidence;
+mod fair_draw;
 mod figure;
 mod large_groups;
 mod page;
@@ -30,6 +31,7 @@ const DOCUMENTS: &[Document] = &[
     thesis::DOCUMENT,
     large_groups::DOCUMENT,
     epidemic::DOCUMENT,
+    fair_draw::DOCUMENT,
 ];
 
 /// A document that makes claims.

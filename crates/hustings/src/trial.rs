@@ -1,6 +1,7 @@
 //! One run of an election, and its record.
 
 mod churn;
+mod draws;
 mod rounds;
 
 use std::fs::File;
@@ -21,6 +22,7 @@ use crate::measure::{Experiment, Metric};
 use crate::options::Conditions;
 pub(crate) use churn::Churn;
 use churn::Going;
+pub(crate) use draws::Draws;
 pub(crate) use rounds::Rounds;
 
 /// How many mean delays pass between two looks at a run.

@@ -20,6 +20,7 @@
 //! | [`bully`] | asking everyone better whether they live | every member known, bounded delays |
 //! | [`announce`] | announcing oneself until somebody better is heard of | a multicast |
 //! | [`probabilistic`] | a few, picked by a hash, who agree and tell all | a multicast, a partial view |
+//! | [`wagner`] | a draw by coins that go round a ring both ways, so that nobody can cheat | an agreed ring, ordered links |
 //!
 //! # For groups that nobody knows whole
 //! | module | gives a member | needs |
@@ -50,6 +51,7 @@ pub mod tenure;
 pub mod time;
 pub mod trace;
 pub mod view;
+pub mod wagner;
 
 pub use candidate::{Candidate, MemberId, Merit};
 pub use tenure::{Fence, Refused};
@@ -192,6 +194,8 @@ pub enum Outcome {
     Nominee(Candidate),
     /// This member names nobody any more.
     Vacant,
+    /// Somebody cheats, or is broken: this draw has no result, and this member names nobody any more.
+    Fault(wagner::fault::Fault),
     /// Somebody else goes by this member's identity. It takes no further part: whoever runs it must
     /// give one of the two another identity.
     DuplicateIdentity,

@@ -223,7 +223,7 @@ macro_rules! half {
             fn report(&mut self, outcome: Outcome) {
                 match outcome {
                     Outcome::Nominee(candidate) => self.named.set(Some(Some(candidate.id))),
-                    Outcome::Vacant => self.named.set(Some(None)),
+                    Outcome::Vacant | Outcome::Fault(_) => self.named.set(Some(None)),
                     Outcome::Standing { .. } | Outcome::DuplicateIdentity => {}
                     Outcome::TenureGained { .. }
                     | Outcome::TenureLost { .. }

@@ -34,6 +34,7 @@ pub mod statistics;
 mod summary;
 mod timers;
 mod trace;
+pub mod wagner;
 pub mod watch;
 pub mod wheel;
 mod world;

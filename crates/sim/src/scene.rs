@@ -464,7 +464,7 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
                 return;
             }
             Outcome::Nominee(candidate) => (candidate.id.0 as u32).wrapping_add(1),
-            Outcome::Vacant | Outcome::DuplicateIdentity => 0,
+            Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => 0,
             // Who holds tenure is one thing, whom a member names another.
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }

@@ -274,7 +274,7 @@ impl Agreement {
                     0
                 }
             }
-            Outcome::Vacant | Outcome::DuplicateIdentity => 0,
+            Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => 0,
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
             | Outcome::TenureRefused(_) => return,

@@ -61,7 +61,7 @@ impl Group {
                 self.publish(now, Some(nominee.id), out);
                 self.keep_in_view(nominee);
             }
-            Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity) => {
+            Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_)) => {
                 self.publish(now, None, out);
             }
             Effect::Report(Outcome::Standing { .. }) => {}

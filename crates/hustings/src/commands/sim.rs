@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hustings_protocol::{Duration, Instant};
 use hustings_sim::Scenario;
+use hustings_sim::wagner::Rehearsal;
 
-use crate::elections::{Choice, Election, PROTOCOLS, Probabilistic, Task};
+use crate::elections::{Choice, Election, PROTOCOLS, Probabilistic, Task, Wagner};
 use crate::failure::{Failure, say};
 use crate::interruption::Interruption;
 use crate::measure::{Experiment, Measurement, measure};
 use crate::options::{Common, ExperimentOptions, values};
 use crate::report::Report;
-use crate::trial::{Course, Memory, Rounds, Trial};
+use crate::trial::{Course, Draws, Memory, Rounds, Trial};
 
 /// Hold an election many times in the simulator, and tell what it costs
 #[derive(Debug, Args)]
@@ -32,6 +33,7 @@ Examples:
   hustings sim suppress --members 1000 --loss 0.4 --loss-model correlated
   hustings sim suppress --rules field --churn die:30s,join:10s --loss 0.1
   hustings sim probabilistic --members 2000 --view 0.5 --crash 0.001 --loss 0.2
+  hustings sim wagner --members 25 --cheat df@3..6
 
 `hustings sim PROTOCOL --help` lists the options, and what is measured.";
 
@@ -44,13 +46,13 @@ pub(crate) struct SimOptions {
     /// The announce family is never at rest: without --until, --churn and --scenario a run ends when
     /// all have heard the leader; else it lasts until then, by default as long as it takes all to
     /// hear, or with --churn 10 times the longest mean and 60 announce intervals at least. Not for
-    /// probabilistic, which is over when nobody calls another round
+    /// probabilistic, which is over when nobody calls another round, nor for wagner, which has --max-rounds
     #[arg(long, value_name = "DURATION", value_parser = values::some_time,
           allow_hyphen_values = true)]
     until: Option<Duration>,
 
     /// A script of what befalls the group in each run, on top of the other options. If it has a `start`
-    /// line, only those it names start. Not for probabilistic
+    /// line, only those it names start. Not for probabilistic, nor for wagner
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
 
@@ -115,6 +117,21 @@ identity is the best:
   estimate        with --group-size estimate: how large members took the group to be,
                   on average
   estimate_spread the standard deviation of that between members of one group
+
+Of Wagner's ring; honest members are those that --cheat does not name:
+  stages          choices of a subset of the active members
+  flips           coins that all flip together, to choose
+  basic_rounds    both, as far as the furthest honest member got
+  messages        sent on the ring; bits: one each, and two to say that there is a fault
+  delay           seconds until the last honest member came to its leader, or knew of
+                  the fault
+  elected         all honest members name the same leader, and none knows of a fault
+  fault_detected  an honest member knows of a fault; by chance too: --stall-limit
+  honest_informed of those draws, the fraction of the honest members that do
+  fault_round     of those draws, the round in which it was first noticed
+  leader_is_cheater
+                  one of those that cheat is elected
+  stalled         neither a leader nor a fault within --max-rounds
 
 Lines of a scenario; members are numbered from 0, in ring order; elsewhere
 the last is the best:
@@ -185,6 +202,33 @@ impl Task<SimOptions> for Simulate {
             findings: measurement.findings(seed),
         };
         conduct(&rounds, &common.experiment, report)
+    }
+
+    fn run_draw(self, draw: &Wagner, common: &Common, own: &SimOptions) -> Result<(), Failure> {
+        own.require_no_script(Wagner::NAME)?;
+        let conditions = common.conditions();
+        let seed = common.experiment.seed;
+        let trial = draw.trial(&conditions)?;
+        let draws = Draws {
+            rehearsal: Rehearsal::of(&trial),
+            trial,
+            seed,
+            interruption: Interruption::watch()?,
+            memory: Memory::default(),
+        };
+        if let Some(path) = &own.trace {
+            draws.record(path)?;
+        }
+        let report = |measurement: Measurement| Report {
+            protocol: Wagner::NAME,
+            sentence: format!("{}; {}", draw.sentence(), conditions.sentence()),
+            parameters: draw
+                .parameters()
+                .and(conditions.parameters())
+                .with("seed", seed),
+            findings: measurement.findings(seed),
+        };
+        conduct(&draws, &common.experiment, report)
     }
 }
 

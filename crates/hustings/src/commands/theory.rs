@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Probabilistic, Task};
+use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Probabilistic, Task, Wagner};
 use crate::failure::Failure;
 use crate::options::Common;
 use crate::report::{Findings, Report};
@@ -22,6 +22,7 @@ Examples:
   hustings theory bully --members 50 --crashed-leader --format json
   hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
   hustings theory probabilistic --members 10000 --target-success 0.999 --view 0.4 --loss 0.1
+  hustings theory wagner --members 25 --compare strict
 
 The options are those of `hustings sim`, so that the same command line serves
 both.";
@@ -74,7 +75,27 @@ With --target-success also:
   multicasts_bound   the initiation, and one from each of 3/2 of them
 There --crash is for the one round, and --multicast-loss for each receiver by itself.
 How long messages take does not matter, as long as members wait for them, nor what
-follows the first round.";
+follows the first round.
+
+Of Wagner's ring, expected, if all are honest:
+  stages             choices of a subset of the active members, until one is left
+  flips              coins that all flip together, to decide which subset
+  basic_rounds       both: in each every member's flip goes round both ways
+  messages, bits     2 N^2 a round, of one bit each; twice the bits if every message
+                     has room to say that there is a fault
+  delay              seconds, if every message takes --delay and all start at once
+  probability_elected
+                     of each member: 1/N of the draws that end without false alarm
+  false_alarm        the probability that --stall-limit ends an honest draw
+  stages_longest     how many stages there can be at most, whoever cheats
+  stages_bound_printed
+                     ceil(log2 N) + 2, which the paper says bounds the stages
+  stages_exceed      the probability of more
+  segment_largest    how many neighbours may cheat together without owning the coin
+  adjacent_pair      the probability that two neighbours are the last two
+  informal_best_cheater
+                     how often the best cheater is elected by the informal protocol of
+                     the paper's introduction";
 
 impl Theory {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -110,6 +131,17 @@ impl Task<NoOptions> for Compute {
             protocol: Probabilistic::NAME,
             sentence: format!("{sentence}; {}", conditions.sentence()),
             parameters: election.parameters().and(conditions.parameters()),
+            findings: Findings::Computed { values, missing },
+        };
+        report.print(common.experiment.format)
+    }
+    fn run_draw(self, draw: &Wagner, common: &Common, _: &NoOptions) -> Result<(), Failure> {
+        let conditions = common.conditions();
+        let ClosedForm { values, missing } = draw.closed_form(&conditions)?;
+        let report = Report {
+            protocol: Wagner::NAME,
+            sentence: format!("{}; {}", draw.sentence(), conditions.sentence()),
+            parameters: draw.parameters().and(conditions.parameters()),
             findings: Findings::Computed { values, missing },
         };
         report.print(common.experiment.format)

@@ -285,6 +285,29 @@ impl Conditions {
         }
     }
 
+    /// Makes sure that everybody knows the ring and stays on it, and that nothing is asked for of multicasts, of which it has
+    /// none.
+    ///
+    /// # Errors
+    /// Names the option to leave out.
+    pub(crate) fn require_agreed_ring(&self, protocol: &str) -> Result<(), Failure> {
+        let network = &self.network;
+        let asked = [
+            ("--view", self.view < 1.0),
+            ("--crash", self.crash > 0.0),
+            (
+                "--multicast-loss",
+                network.multicast_loss != network.unicast_loss && network.multicast_loss > 0.0,
+            ),
+        ];
+        match asked.iter().find(|(_, is_asked_for)| *is_asked_for) {
+            Some((option, _)) => Err(Failure::Usage(format!(
+                "{protocol} cannot be simulated with {option}: leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Makes sure that all messages take equally long.
     pub(crate) fn require_constant_delay(&self) -> Result<(), Failure> {
         match self.network.delay {

@@ -116,7 +116,11 @@ fn decimals_for(reach: f64) -> usize {
     }
 }
 
+/// A number that so many decimals would make nothing of keeps two digits.
 fn plain(value: f64) -> String {
+    if value != 0.0 && value.abs() < 5e-7 {
+        return format!("{value:.1e}");
+    }
     rounded(value, 6)
 }
 
@@ -131,7 +135,20 @@ fn rounded(value: f64, decimals: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Estimate, row};
+    use super::{Estimate, plain, row};
+
+    #[test]
+    fn what_is_tiny_is_not_shown_as_nothing() {
+        for (value, shown) in [
+            (0.0, "0"),
+            (6.43e-13, "6.4e-13"),
+            (-2e-9, "-2.0e-9"),
+            (5e-7, "0.000001"),
+            (0.25, "0.25"),
+        ] {
+            assert_eq!(plain(value), shown);
+        }
+    }
 
     #[test]
     fn a_mean_is_shown_as_precisely_as_it_is_known() {

@@ -9,7 +9,17 @@ const RUNS: u32 = 2000;
 const STANDARD_ERRORS: f64 = 4.5;
 
 /// What the names of values have in them that no run of an election can have.
-const ON_PAPER_ONLY: [&str; 3] = ["_printed", "join_", "_without_delay"];
+const ON_PAPER_ONLY: [&str; 9] = [
+    "_printed",
+    "join_",
+    "_without_delay",
+    "probability_elected",
+    "false_alarm",
+    "stages_",
+    "segment_largest",
+    "adjacent_pair",
+    "informal_best_cheater",
+];
 
 #[track_caller]
 fn assert_agreement(protocol: &str, options: &str) {
@@ -84,6 +94,17 @@ fn bully_costs_what_theory_says() {
             }
         }
     }
+}
+
+#[test]
+fn wagners_ring_costs_what_theory_says() {
+    for compare in ["strict", "nonstrict"] {
+        for ring in ["both-ways", "clockwise"] {
+            let options = format!("--members 9 --compare {compare} --ring {ring}");
+            assert_agreement("wagner", &options);
+        }
+    }
+    assert_agreement("wagner", "--members 4 --stall-limit 3");
 }
 
 #[test]

@@ -247,3 +247,63 @@ fn e1_passing_on_misses_few() {
 fn e2_repair_reaches_everybody() {
     assert_verdict("E2", "holds");
 }
+
+#[test]
+fn w1_an_odd_ring_takes_one_honest_member_more() {
+    assert_verdict("W1", "holds with correction");
+}
+
+#[test]
+fn w2_every_inconsistency_is_known_to_all() {
+    assert_verdict("W2", "holds");
+}
+
+#[test]
+fn w3_pretenders_and_the_silent_are_noticed() {
+    assert_verdict("W3", "holds");
+}
+
+#[test]
+fn w4_one_cheater_too_many_owns_the_coin() {
+    assert_verdict("W4", "holds");
+}
+
+#[test]
+fn w5_each_honest_member_is_elected_as_often() {
+    assert_verdict("W5", "holds");
+}
+
+#[test]
+fn w6_two_cheaters_can_stall_unless_there_is_a_limit() {
+    assert_verdict("W6", "holds with correction");
+}
+
+#[test]
+fn w7_rounds_grow_like_the_logarithm() {
+    assert_verdict("W7", "holds");
+}
+
+#[test]
+fn w8_the_bound_on_subsets_is_true_of_the_mean() {
+    assert_verdict("W8", "holds with correction");
+}
+
+#[test]
+fn w9_a_half_takes_three_flips_as_printed() {
+    assert_verdict("W9", "holds with correction");
+}
+
+#[test]
+fn w10_the_informal_protocol_gives_more_than_slightly_more() {
+    assert_verdict("W10", "holds with correction");
+}
+
+#[test]
+fn w11_withheld_flips_stop_one_cheater() {
+    assert_verdict("W11", "holds with correction");
+}
+
+#[test]
+fn w12_a_fault_message_is_a_veto() {
+    assert_verdict("W12", "holds");
+}

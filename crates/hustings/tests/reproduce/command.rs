@@ -18,7 +18,7 @@ fn scratch(name: &str) -> PathBuf {
 
 fn ids() -> Vec<String> {
     let of = |key: &'static str, count: u32| (1..=count).map(move |it| format!("{key}{it}"));
-    let documents = [("R", 12), ("L", 20), ("P", 12), ("E", 2)];
+    let documents = [("R", 12), ("L", 20), ("P", 12), ("E", 2), ("W", 12)];
     documents
         .into_iter()
         .flat_map(|(key, count)| of(key, count))

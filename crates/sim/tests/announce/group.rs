@@ -95,7 +95,7 @@ impl<P: Protocol<Message = Message>> Trace<P> for Log {
                 | Outcome::TenureLost { .. }
                 | Outcome::TenureRefused(_) => {}
                 Outcome::Nominee(it) => self.name(at, member, Some(it.id)),
-                Outcome::Vacant => self.name(at, member, None),
+                Outcome::Vacant | Outcome::Fault(_) => self.name(at, member, None),
                 Outcome::DuplicateIdentity => {
                     self.refused.push(member);
                     self.name(at, member, None);

@@ -128,7 +128,8 @@ impl<P: Protocol> Io<P> for Desk<P> {
     fn report(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Nominee(candidate) => self.named.push(candidate),
-            Outcome::Standing { .. } | Outcome::Vacant | Outcome::DuplicateIdentity => {}
+            Outcome::Standing { .. } | Outcome::Vacant => {}
+            Outcome::DuplicateIdentity | Outcome::Fault(_) => {}
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
             | Outcome::TenureRefused(_) => {}

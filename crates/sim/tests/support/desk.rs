@@ -109,7 +109,7 @@ impl<P: Protocol> Desk<P> {
             | Outcome::TenureLost { .. }
             | Outcome::TenureRefused(_) => None,
             Outcome::Nominee(it) => Some(Some(it.id)),
-            Outcome::Vacant | Outcome::DuplicateIdentity => Some(None),
+            Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => Some(None),
         };
         self.papers.outcomes.iter().rev().find_map(names).flatten()
     }

@@ -115,6 +115,7 @@ where
                 Outcome::Standing { round } => format!("{member} stands, round {round}"),
                 Outcome::Nominee(candidate) => format!("{member} names {}", candidate.id),
                 Outcome::Vacant => format!("{member} names nobody"),
+                Outcome::Fault(fault) => format!("{member} knows of a fault: {fault:?}"),
                 Outcome::DuplicateIdentity => format!("{member} meets its own identity"),
                 Outcome::TenureGained { fence } => format!("{member} gains tenure, fence {fence}"),
                 Outcome::TenureLost { fence } => format!("{member} loses tenure, fence {fence}"),

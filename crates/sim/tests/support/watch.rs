@@ -22,7 +22,9 @@ impl<P: Protocol> Trace<P> for Watch {
             | Outcome::TenureLost { .. }
             | Outcome::TenureRefused(_) => {}
             Outcome::Nominee(candidate) => self.names.push((at, member, Some(candidate.id))),
-            Outcome::Vacant | Outcome::DuplicateIdentity => self.names.push((at, member, None)),
+            Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => {
+                self.names.push((at, member, None));
+            }
         }
     }
 }

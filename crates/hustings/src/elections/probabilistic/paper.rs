@@ -5,6 +5,7 @@ use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
 use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
 
 use super::{ClosedForm, Introduction, Probabilistic, Reinitiate, Reply, Size};
+use crate::elections::named;
 use crate::failure::Failure;
 use crate::options::{Conditions, no_closed_form};
 
@@ -86,12 +87,6 @@ fn cost_of_round(model: &Model, k: f64) -> Vec<(String, f64)> {
         ("first_unicasts", cost::first_unicasts(model, k)),
         ("multicasts_bound", cost::multicasts_bound(model, k)),
     ])
-}
-
-fn named<const COUNT: usize>(values: [(&str, f64); COUNT]) -> Vec<(String, f64)> {
-    values
-        .map(|(name, value)| (name.to_owned(), value))
-        .to_vec()
 }
 
 fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {

@@ -159,7 +159,8 @@ impl<P: Protocol> Trace<P> for Reports {
         match outcome {
             Outcome::Standing { .. } => self.calls.push(member),
             Outcome::Nominee(it) if it.id.0 == u64::from(member) => self.victories.push(member),
-            Outcome::Nominee(_) | Outcome::Vacant | Outcome::DuplicateIdentity => {}
+            Outcome::Nominee(_) | Outcome::Vacant => {}
+            Outcome::DuplicateIdentity | Outcome::Fault(_) => {}
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
             | Outcome::TenureRefused(_) => {}

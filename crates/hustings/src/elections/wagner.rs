@@ -1,0 +1,282 @@
+//! Wagner's ring: a fair draw among members who do not trust each other.
+
+mod paper;
+
+use std::num::NonZeroU32;
+
+use clap::{Args, ValueEnum};
+use hustings_protocol::Duration;
+use hustings_protocol::wagner::{self as protocol, subset};
+use hustings_sim::wagner::{Cheat, Segment, Trial};
+use hustings_theory::wagner as theory;
+
+use super::ClosedForm;
+use crate::failure::Failure;
+use crate::options::{Conditions, name_of, values};
+use crate::report::Parameters;
+
+/// The options of `wagner`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+pub(crate) struct Options {
+    /// How many members are on the ring: 2 to 1000. Nobody can be held to a flip among fewer than 4, or than 3 with --ring
+    /// clockwise. The paper's example has 25
+    #[arg(long, value_name = "N", default_value = "25", allow_negative_numbers = true,
+          value_parser = values::whole(2..=1_000_u32))]
+    members: u32,
+
+    /// When the bits of the random number t that are there so far are taken to lie above or below the part r of the
+    /// members that flipped heads
+    #[arg(long, value_enum, default_value_t = Compare::Nonstrict)]
+    compare: Compare,
+
+    /// How a member is made to commit to its flip before it knows those of the others
+    #[arg(long, value_enum, default_value_t = Ring::BothWays)]
+    ring: Ring,
+
+    /// So many stages in a row in which all active members flip alike are a fault; or `none`: as in the paper, whose ring
+    /// two cheaters can hold up for ever. An honest ring comes to it with a probability of about 0.7 x 2^-L
+    #[arg(long, value_name = "L|none", default_value = "40", value_parser = stall_limit,
+          allow_negative_numbers = true)]
+    stall_limit: Limit,
+
+    /// No answer from a neighbour for so long is a fault; or `none`: who is silent holds up the draw. Default: 4 N delays, so
+    /// that cheaters have time to conspire
+    #[arg(long, value_name = "DURATION|none", value_parser = response_limit,
+          allow_hyphen_values = true)]
+    response_limit: Option<ResponseLimit>,
+
+    /// Who cheats, and how, as in im@3 or df@2..5: members 2 to 5, numbered from 0 in ring order, cooperate; 9..1 goes on over
+    /// the last. All but df and sm strike in the first round, at a place drawn by chance.
+    ///
+    /// df: they see all flips that they can before they choose their last, so that one of them is elected.
+    /// im: heads one way, tails the other. cm: a flip that they pass on is turned round.
+    /// br: from some message on they are silent. fm: they say that there is a fault.
+    /// nf: as im, and they keep fault messages to themselves. sp: they pretend to be one more.
+    /// sm: they flip as their neighbours do, so that the draw never ends
+    #[arg(long, value_name = "TYPE@FROM..TO", value_parser = cheaters)]
+    cheat: Option<Segment>,
+
+    /// End a draw after so many rounds, if it does not end by itself
+    #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
+          value_parser = values::whole(1..=1_000_000_u32))]
+    max_rounds: u32,
+}
+
+/// When a comparison of t with r is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Compare {
+    /// As printed: when t is greater, or less. A half then takes three flips, where one tells
+    Strict,
+    /// When t cannot be less any more, or greater
+    Nonstrict,
+}
+
+/// How a member is made to commit to its flip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Ring {
+    /// It sends it both ways at once: solution (a)
+    BothWays,
+    /// It sends it clockwise, and the other way when its neighbour's has come: solution (b). All must agree which way is
+    /// clockwise. A round takes twice as long, and an odd ring bears one more cheater
+    Clockwise,
+}
+
+/// A limit on equal stages in a row, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Limit(Option<NonZeroU32>);
+
+/// The greatest limit: its false alarms are rarer than anything that a number can say.
+const GREATEST_LIMIT: u32 = 1_000;
+
+fn stall_limit(text: &str) -> Result<Limit, String> {
+    if text == "none" {
+        return Ok(Limit(None));
+    }
+    match text.parse::<NonZeroU32>() {
+        Ok(limit) if limit.get() <= GREATEST_LIMIT => Ok(Limit(Some(limit))),
+        _ => Err(format!(
+            "choose a whole number from 1 to {GREATEST_LIMIT}, or none"
+        )),
+    }
+}
+
+/// A limit on how long an answer takes, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ResponseLimit(Option<Duration>);
+
+fn response_limit(text: &str) -> Result<ResponseLimit, String> {
+    match text {
+        "none" => Ok(ResponseLimit(None)),
+        span => values::some_time(span).map(|span| ResponseLimit(Some(span))),
+    }
+}
+
+/// The paper's abbreviations.
+const CHEATS: [(&str, Cheat); 8] = [
+    ("df", Cheat::DeterministicFlip),
+    ("im", Cheat::InconsistentMessage),
+    ("cm", Cheat::ChangeMessage),
+    ("br", Cheat::BrokenRing),
+    ("fm", Cheat::FaultMessage),
+    ("nf", Cheat::NoFaultMessage),
+    ("sp", Cheat::SimulateProcessor),
+    ("sm", Cheat::StaleMate),
+];
+
+fn cheaters(text: &str) -> Result<Segment, String> {
+    let usage = || "write a type and members, as in im@3 or df@2..5".to_owned();
+    let (name, places) = text.split_once('@').ok_or_else(usage)?;
+    let known = CHEATS.iter().find(|(known, _)| *known == name);
+    let (_, cheat) = *known.ok_or("unknown type: choose df, im, cm, br, fm, nf, sp or sm")?;
+    let place = |text: &str| text.parse().map_err(|_| usage());
+    let (from, to) = match places.split_once("..") {
+        Some((from, to)) => (place(from)?, place(to)?),
+        None => (place(places)?, place(places)?),
+    };
+    Ok(Segment { cheat, from, to })
+}
+
+fn show_cheaters(segment: Segment) -> String {
+    let Segment { cheat, from, to } = segment;
+    let name = CHEATS.iter().find(|(_, it)| *it == cheat);
+    let name = name.map_or("", |(name, _)| name);
+    if from == to {
+        format!("{name}@{from}")
+    } else {
+        format!("{name}@{from}..{to}")
+    }
+}
+
+impl Options {
+    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Wagner, Failure> {
+        let members = self.members;
+        if let Some(segment) = self.cheat.filter(|it| !it.fits(members)) {
+            return Err(Failure::Usage(format!(
+                "--cheat {} does not fit --members {members}: members are 0 to {}, and two of them or more must be honest",
+                show_cheaters(segment),
+                members - 1
+            )));
+        }
+        let usual = conditions.mean_delay() * u64::from(4 * members);
+        Ok(Wagner {
+            members,
+            compare: self.compare,
+            ring: self.ring,
+            limit: self.stall_limit,
+            response: match self.response_limit {
+                Some(ResponseLimit(limit)) => limit,
+                None => Some(usual),
+            },
+            cheaters: self.cheat,
+            most_rounds: self.max_rounds,
+        })
+    }
+}
+
+/// A draw on Wagner's ring, all its options settled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wagner {
+    members: u32,
+    compare: Compare,
+    ring: Ring,
+    limit: Limit,
+    response: Option<Duration>,
+    cheaters: Option<Segment>,
+    most_rounds: u32,
+}
+
+impl Wagner {
+    /// The protocol's name on the command line.
+    pub(crate) const NAME: &'static str = "wagner";
+
+    /// All that was chosen.
+    pub(crate) fn parameters(&self) -> Parameters {
+        Parameters::new()
+            .with("members", self.members)
+            .with("compare", name_of(&self.compare))
+            .with("ring", name_of(&self.ring))
+            .with("stall_limit", self.limit.0.map(NonZeroU32::get))
+            .with("response_limit", self.response.map(|it| it.to_string()))
+            .with("cheat", self.cheaters.map(show_cheaters))
+            .with("max_rounds", self.most_rounds)
+    }
+
+    /// What is worth saying of it.
+    pub(crate) fn sentence(&self) -> String {
+        let ring = match self.ring {
+            Ring::BothWays => "both ways",
+            Ring::Clockwise => "clockwise first",
+        };
+        let limit = match self.limit.0 {
+            Some(limit) => format!("at most {limit} equal stages in a row"),
+            None => "no limit on equal stages".to_owned(),
+        };
+        let cheaters = self.cheaters.map(show_cheaters);
+        let cheat = cheaters.map(|it| format!(", cheat {it}"));
+        format!(
+            "{} members, compare {}, flips {ring}, {limit}{}",
+            self.members,
+            name_of(&self.compare),
+            cheat.unwrap_or_default()
+        )
+    }
+
+    /// What a run is to be in the simulator.
+    ///
+    /// # Errors
+    /// Names what the simulator cannot do.
+    pub(crate) fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
+        let hop = conditions.require_steps(Self::NAME)?;
+        conditions.require_agreed_ring(Self::NAME)?;
+        let ring = match self.ring {
+            Ring::BothWays => protocol::Ring::BothWays,
+            Ring::Clockwise => protocol::Ring::Clockwise,
+        };
+        if self.members < ring.fewest() {
+            return Err(Failure::Usage(format!(
+                "--members {} is too few for a draw, as nobody can be held to a flip: choose {} or more",
+                self.members,
+                ring.fewest()
+            )));
+        }
+        Ok(Trial {
+            members: self.members,
+            config: protocol::Config {
+                ring,
+                compare: match self.compare {
+                    Compare::Strict => subset::Compare::Strict,
+                    Compare::Nonstrict => subset::Compare::NonStrict,
+                },
+                stall_limit: self.limit.0,
+                respond_within: self.response,
+            },
+            cheaters: self.cheaters,
+            hop,
+            loss: conditions.network.unicast_loss,
+            most_rounds: self.most_rounds,
+        })
+    }
+
+    /// What a draw costs on paper.
+    ///
+    /// # Errors
+    /// If there is no closed form under these conditions.
+    pub(crate) fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        paper::draw(self, conditions)
+    }
+
+    fn theory_of_compare(&self) -> theory::Compare {
+        match self.compare {
+            Compare::Strict => theory::Compare::Strict,
+            Compare::Nonstrict => theory::Compare::NonStrict,
+        }
+    }
+
+    fn theory_of_ring(&self) -> theory::Ring {
+        match self.ring {
+            Ring::BothWays => theory::Ring::BothWays,
+            Ring::Clockwise => theory::Ring::Clockwise,
+        }
+    }
+}

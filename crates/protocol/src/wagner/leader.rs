@@ -1,0 +1,152 @@
+//! Leader Election (L): subsets of subsets, until one member is active.
+//!
+//! All honest members that saw the same flips are in the same state: this is what they agree on.
+
+use std::num::NonZeroU32;
+
+use super::coin::coin;
+use super::flips::Places;
+use super::subset::{self, Choice, Compare, First, Part};
+
+/// An election as far as it has got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leader {
+    members: u32,
+    active: Places,
+    /// What the Basic round in hand is for.
+    purpose: Purpose,
+    /// How many stages in a row all active members have flipped alike.
+    equal: u32,
+    stages: u32,
+    flips: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Purpose {
+    /// The first step of Subset: the flips of the active members split them.
+    Split,
+    /// A bit of `t`, to choose between the two parts.
+    Choose(Choice),
+}
+
+/// What a Basic round led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Another one.
+    Round,
+    /// The member at this place is elected.
+    Elected(u32),
+    /// The limit on equal stages in a row is reached.
+    Stalled,
+}
+
+impl Leader {
+    /// Step 1: all of `members` are active.
+    pub fn new(members: u32) -> Self {
+        Self {
+            members,
+            active: Places::all(members),
+            purpose: Purpose::Split,
+            equal: 0,
+            stages: 0,
+            flips: 0,
+        }
+    }
+
+    /// Step 2: takes in a Basic round in which those at `heads` flipped heads.
+    pub fn take(&mut self, heads: &Places, compare: Compare, limit: Option<NonZeroU32>) -> Next {
+        match &mut self.purpose {
+            Purpose::Split => self.split(heads, limit),
+            Purpose::Choose(choice) => {
+                self.flips += 1;
+                match choice.take(coin(heads), compare) {
+                    None => Next::Round,
+                    Some(part) => self.narrow(&part),
+                }
+            }
+        }
+    }
+
+    fn split(&mut self, heads: &Places, limit: Option<NonZeroU32>) -> Next {
+        self.stages += 1;
+        match subset::begin(&self.active, heads) {
+            First::Split(choice) => {
+                self.equal = 0;
+                self.purpose = Purpose::Choose(choice);
+                Next::Round
+            }
+            First::Equal => {
+                self.equal += 1;
+                match limit {
+                    Some(limit) if self.equal >= limit.get() => Next::Stalled,
+                    Some(_) | None => Next::Round,
+                }
+            }
+        }
+    }
+
+    fn narrow(&mut self, part: &Part) -> Next {
+        match part {
+            Part::Heads(heads) => self.active.retain_in(heads),
+            Part::Tails(heads) => self.active.retain_out(heads),
+        }
+        self.purpose = Purpose::Split;
+        let mut left = self.active.iter();
+        match (left.next(), left.next()) {
+            (Some(elected), None) => Next::Elected(elected),
+            _ => Next::Round,
+        }
+    }
+
+    /// Step 3: the place of the first of two active neighbours, the other being next to it clockwise, if the round in hand
+    /// splits them. They do not show each other their flips first.
+    pub fn neighbours(&self) -> Option<u32> {
+        match self.purpose {
+            Purpose::Split => {}
+            Purpose::Choose(_) => return None,
+        }
+        let mut active = self.active.iter();
+        let (one, other) = (active.next()?, active.next()?);
+        if active.next().is_some() {
+            return None;
+        }
+        if other == one + 1 {
+            Some(one)
+        } else if one == 0 && other == self.members - 1 {
+            Some(other)
+        } else {
+            None
+        }
+    }
+
+    /// How many members there are.
+    #[inline]
+    pub fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// Who is active.
+    pub fn active(&self) -> &Places {
+        &self.active
+    }
+
+    /// Whether the round in hand splits the active members, and does not choose between two parts.
+    pub fn splits(&self) -> bool {
+        self.purpose == Purpose::Split
+    }
+
+    /// How many calls of Subset there were.
+    pub fn stages(&self) -> u32 {
+        self.stages
+    }
+
+    /// How many calls of Coin Flip.
+    pub fn flips(&self) -> u32 {
+        self.flips
+    }
+
+    /// How many stages in a row all active members have flipped alike.
+    pub fn equal_stages(&self) -> u32 {
+        self.equal
+    }
+}

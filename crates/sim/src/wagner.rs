@@ -1,0 +1,189 @@
+//! Draws on Wagner's ring, among honest members and a segment of neighbours that cheats together.
+
+mod cheat;
+mod rehearsal;
+mod seat;
+
+pub use cheat::{Cheat, Segment};
+pub use rehearsal::Rehearsal;
+pub use seat::{Note, Seat, Setting};
+
+use hustings_protocol::wagner::leader::Leader;
+use hustings_protocol::wagner::{Config, Ring, Wagner};
+use hustings_protocol::{Duration, Instant, MemberId, Merit};
+
+use crate::{Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Trace, World};
+
+/// What one draw is to be.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// How many members there are.
+    pub members: u32,
+    /// How the honest ones go about it.
+    pub config: Config,
+    /// Who cheats, and how.
+    pub cheaters: Option<Segment>,
+    /// What every message takes.
+    pub hop: Duration,
+    /// The probability with which a message is lost, which is a fault.
+    pub loss: f64,
+    /// When to stop a draw that does not end, in Basic rounds.
+    pub most_rounds: u32,
+}
+
+/// What a draw came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Whom all honest members have seen elected, if none knows of a fault.
+    pub leader: Option<MemberId>,
+    /// Calls of Subset, by the honest member that got furthest.
+    pub stages: u32,
+    /// Calls of Coin Flip.
+    pub flips: u32,
+    /// Flips that went from neighbour to neighbour, and those withheld.
+    pub flip_messages: u64,
+    /// Fault messages.
+    pub fault_messages: u64,
+    /// How many members are honest.
+    pub honest: u32,
+    /// How many of them know of a fault.
+    pub informed: u32,
+    /// In which Basic round somebody honest first noticed it.
+    pub fault_round: Option<u32>,
+    /// Whether a cheater is elected.
+    pub leader_is_cheater: bool,
+    /// When the last honest member came to its conclusion.
+    pub delay: Duration,
+}
+
+impl Run {
+    /// Whether an honest member knows of a fault.
+    pub fn fault_detected(&self) -> bool {
+        self.informed > 0
+    }
+
+    /// Whether it went on without an end, or nobody moved any more: neither a leader nor a fault.
+    pub fn stalled(&self) -> bool {
+        self.leader.is_none() && !self.fault_detected()
+    }
+
+    /// All messages.
+    pub fn messages(&self) -> u64 {
+        self.flip_messages + self.fault_messages
+    }
+
+    /// One a flip; to say that there is a fault takes a second.
+    pub fn bits(&self) -> u64 {
+        self.flip_messages + 2 * self.fault_messages
+    }
+}
+
+/// Does one run.
+///
+/// # Panics
+/// If the cheaters are not on the ring, or leave fewer than two others.
+pub fn draw(trial: &Trial, seeds: Seeds, scratch: Scratch<Seat>) -> (Run, Scratch<Seat>) {
+    let (run, Silent, scratch) = draw_traced(trial, seeds, scratch, Silent, || true);
+    (run, scratch)
+}
+
+/// Does one run and records it, for as long as `goes_on` says so, which is asked often: if it does not, the run is cut off.
+///
+/// # Panics
+/// As [`draw`].
+pub fn draw_traced<T: Trace<Seat>>(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<Seat>,
+    trace: T,
+    goes_on: impl Fn() -> bool,
+) -> (Run, T, Scratch<Seat>) {
+    let mut world = world(trial, seeds, scratch, trace);
+    for member in 0..trial.members {
+        world.start(member);
+    }
+    let round = round_time(trial);
+    // A fault goes round once more, and somebody may have waited for an answer first.
+    let slack = round + trial.config.respond_within.unwrap_or(Duration::ZERO);
+    let limit = Instant::START + round * u64::from(trial.most_rounds) + slack;
+    while goes_on() && world.now() < limit {
+        if world.run_until(limit.min(world.now() + round)) == Halt::Quiet {
+            break;
+        }
+    }
+    let run = take_stock(trial, &world);
+    let (trace, scratch) = world.retire();
+    (run, trace, scratch)
+}
+
+fn world<T: Trace<Seat>>(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<Seat>,
+    trace: T,
+) -> World<Seat, T> {
+    let setup = Setup {
+        merits: vec![Merit(0); trial.members as usize],
+        network: Network {
+            unicast_loss: trial.loss,
+            ..Network::perfect(Delay::Constant(trial.hop))
+        },
+        detection: Detection::Never,
+        view: 1.0,
+    };
+    let setting = Setting {
+        honest: trial.config,
+        members: trial.members,
+        cheaters: trial.cheaters,
+    };
+    let make = move |boot: crate::Boot<Seat>| Seat::of(boot.me.id, &setting);
+    World::within(scratch, setup, setting, seeds, trace, make)
+}
+
+/// How long a Basic round takes among honest members.
+fn round_time(trial: &Trial) -> Duration {
+    let hops = match trial.config.ring {
+        Ring::BothWays => trial.members,
+        Ring::Clockwise => 2 * trial.members,
+    };
+    trial.hop * u64::from(hops)
+}
+
+fn take_stock<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
+    let seats = (0..).zip(world.members());
+    let honest = || {
+        seats
+            .clone()
+            .filter_map(|(place, seat)| seat.honest().map(|member| (place, member)))
+    };
+    let count =
+        |what: &dyn Fn(&Wagner) -> bool| honest().filter(|(_, member)| what(member)).count() as u32;
+    let (members, informed) = (count(&|_| true), count(&|it| it.fault().is_some()));
+    let first = honest().next().and_then(|(_, member)| member.elected());
+    let agree = count(&|it| it.elected() == first) == members;
+    let leader = first.filter(|_| agree);
+    let furthest = honest()
+        .filter_map(|(_, member)| member.progress())
+        .max_by_key(|leader| leader.stages() + leader.flips());
+    let concluded = honest().filter_map(|(place, _)| world.nominee(place));
+    let last = concluded.map(|(_, at)| at).max();
+    let tally = world.tally();
+    Run {
+        leader,
+        stages: furthest.map_or(0, Leader::stages),
+        flips: furthest.map_or(0, Leader::flips),
+        flip_messages: tally.unicasts[0],
+        fault_messages: tally.unicasts[1],
+        honest: members,
+        informed,
+        fault_round: honest()
+            .filter_map(|(_, member)| member.fault())
+            .map(|fault| fault.round)
+            .min(),
+        leader_is_cheater: leader.is_some_and(|MemberId(id)| {
+            let holds = |segment: Segment| segment.holds(id as u32, trial.members);
+            trial.cheaters.is_some_and(holds)
+        }),
+        delay: last.unwrap_or(world.now()) - Instant::START,
+    }
+}

@@ -1,0 +1,402 @@
+//! How a segment of neighbours cheats: the paper's list of faults, by members that know all that any of them knows.
+//!
+//! Whatever they do, they keep to the rhythm of honest members otherwise, follow the draw as honest members do, and pass on
+//! flips and fault messages.
+
+mod policy;
+
+use hustings_protocol::MemberId;
+use hustings_protocol::wagner::fault::Side;
+use hustings_protocol::wagner::flips::{Flip, Places};
+use hustings_protocol::wagner::leader::{Leader, Next};
+use hustings_protocol::wagner::{Message, Ring};
+use rand_core::Rng;
+
+use super::Setting;
+
+/// A type of fault, by the paper's names. All but the first, the last and SM strike in the first Basic round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cheat {
+    /// Deterministic Flip: they see as many flips as they can before they choose the last of their own, and choose it for
+    /// one of them to be elected. Those of [`segment::largest`](../../hustings_theory/wagner/segment/fn.largest.html) or
+    /// fewer gain nothing by it; one more owns the coin.
+    DeterministicFlip,
+    /// Initiate Inconsistent Message: heads one way, and tails the other.
+    InconsistentMessage,
+    /// Change Message: a flip that is passed on one way is turned round.
+    ChangeMessage,
+    /// Broken Ring: from some message on there is silence, on one side or both.
+    BrokenRing,
+    /// Fault Message: there is a fault, it says to one side, when there is none.
+    FaultMessage,
+    /// No Fault message: an inconsistent message, and not a word about it, nor is anybody else's passed on.
+    NoFaultMessage,
+    /// Simulate Processor: they pretend to be one more than they are.
+    SimulateProcessor,
+    /// StaleMate: they flip as their neighbours do, so that all who are active flip alike for ever, if they can.
+    StaleMate,
+}
+
+/// Neighbours that cheat together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// How.
+    pub cheat: Cheat,
+    /// The place of the first of them.
+    pub from: u32,
+    /// The place of the last, clockwise of the first, or the same.
+    pub to: u32,
+}
+
+impl Segment {
+    /// How many they are on a ring of `members`.
+    pub fn len(&self, members: u32) -> u32 {
+        (self.to + members - self.from) % members + 1
+    }
+
+    /// Whether `place` is one of theirs.
+    pub fn holds(&self, place: u32, members: u32) -> bool {
+        (place + members - self.from) % members < self.len(members)
+    }
+
+    /// Whether they are on a ring of `members`, and leave two others or more, of which each has a neighbour that cheats.
+    pub fn fits(&self, members: u32) -> bool {
+        self.from < members && self.to < members && self.len(members) + 2 <= members
+    }
+}
+
+/// What a segment knows, and means to do.
+#[derive(Debug, Clone)]
+pub struct Plot {
+    segment: Segment,
+    setting: Setting,
+    /// How many they are.
+    cheaters: u32,
+    leader: Leader,
+    round: u32,
+    /// The round in hand.
+    left: Port,
+    right: Port,
+    /// Their own flips, from left to right, as far as they are chosen; of as many as they pretend to be.
+    own: Vec<Option<Flip>>,
+    strike: Strike,
+    is_over: bool,
+    said: Vec<(Side, Message)>,
+}
+
+/// One end of the segment.
+#[derive(Debug, Clone, Default)]
+struct Port {
+    heard: Vec<Message>,
+    /// What was heard for the next round.
+    early: Vec<Message>,
+    said: u32,
+    fault_is_known: bool,
+}
+
+/// Where a fault that happens once happens, drawn by chance.
+#[derive(Debug, Clone, Copy)]
+struct Strike {
+    side: Side,
+    both: bool,
+    /// Which message, from 1 on.
+    slot: u32,
+}
+
+impl Plot {
+    pub(super) fn new(segment: Segment, setting: &Setting) -> Self {
+        let members = setting.members;
+        assert!(segment.fits(members), "{segment:?} on a ring of {members}");
+        let cheaters = segment.len(members);
+        let pretended = match segment.cheat {
+            Cheat::SimulateProcessor => cheaters + 1,
+            Cheat::DeterministicFlip
+            | Cheat::InconsistentMessage
+            | Cheat::ChangeMessage
+            | Cheat::BrokenRing
+            | Cheat::FaultMessage
+            | Cheat::NoFaultMessage
+            | Cheat::StaleMate => cheaters,
+        };
+        Self {
+            segment,
+            setting: *setting,
+            cheaters,
+            leader: Leader::new(members),
+            round: 1,
+            left: Port::default(),
+            right: Port::default(),
+            own: vec![None; pretended as usize],
+            strike: Strike {
+                side: Side::Left,
+                both: false,
+                slot: 1,
+            },
+            is_over: false,
+            said: Vec::new(),
+        }
+    }
+
+    /// Everybody begins.
+    pub(super) fn begin(&mut self, rng: &mut impl Rng) {
+        self.plan(rng);
+        self.begin_round(rng);
+    }
+
+    /// A neighbour said something.
+    pub(super) fn hear(&mut self, side: Side, message: Message, rng: &mut impl Rng) {
+        if message == Message::Fault {
+            self.hear_of_fault(side);
+            return;
+        }
+        if self.is_over {
+            return;
+        }
+        let members = self.setting.members as usize;
+        let port = self.port_mut(side);
+        if port.heard.len() < members {
+            port.heard.push(message);
+        } else {
+            port.early.push(message);
+        }
+        self.act(rng);
+    }
+
+    /// What is to be said, in order.
+    pub(super) fn take_said(&mut self) -> Vec<(Side, Message)> {
+        std::mem::take(&mut self.said)
+    }
+
+    pub(super) fn left_neighbour(&self) -> MemberId {
+        let members = self.setting.members;
+        MemberId(u64::from((self.segment.from + members - 1) % members))
+    }
+
+    pub(super) fn right_neighbour(&self) -> MemberId {
+        MemberId(u64::from((self.segment.to + 1) % self.setting.members))
+    }
+
+    /// Who speaks for them on the right, if it is somebody else.
+    pub(super) fn mouth(&self) -> Option<MemberId> {
+        (self.cheaters > 1).then(|| MemberId(self.segment.to.into()))
+    }
+
+    fn plan(&mut self, rng: &mut impl Rng) {
+        let members = u64::from(self.setting.members);
+        let side = match rng.next_u64() >> 63 {
+            0 => Side::Left,
+            _ => Side::Right,
+        };
+        let both = rng.next_u64() >> 63 == 1;
+        let (first, last) = match self.segment.cheat {
+            // Of their own flips the first that the neighbour gets, which is not what the other gets last.
+            Cheat::InconsistentMessage | Cheat::NoFaultMessage => (1, u64::from(self.cheaters)),
+            Cheat::ChangeMessage => (u64::from(self.cheaters) + 1, members),
+            Cheat::BrokenRing
+            | Cheat::FaultMessage
+            | Cheat::DeterministicFlip
+            | Cheat::SimulateProcessor
+            | Cheat::StaleMate => (1, members),
+        };
+        let span = last - first + 1;
+        let slot = first + ((u128::from(rng.next_u64()) * u128::from(span)) >> 64) as u64;
+        self.strike = Strike {
+            side,
+            both,
+            slot: slot as u32,
+        };
+    }
+
+    fn begin_round(&mut self, rng: &mut impl Rng) {
+        self.own.fill(None);
+        for port in [&mut self.left, &mut self.right] {
+            port.heard.clear();
+            port.heard.append(&mut port.early);
+            port.said = 0;
+        }
+        self.act(rng);
+    }
+
+    /// Chooses, speaks, and draws conclusions, as long as there is anything to do.
+    fn act(&mut self, rng: &mut impl Rng) {
+        self.choose(rng);
+        while self.speak_up(Side::Left) | self.speak_up(Side::Right) {}
+        let members = self.setting.members;
+        let is_done = |port: &Port| port.heard.len() as u32 == members && port.said == members;
+        if is_done(&self.left) && is_done(&self.right) {
+            self.conclude(rng);
+        }
+    }
+
+    /// Says what comes next to `side`, if it is time. Tells whether it did.
+    fn speak_up(&mut self, side: Side) -> bool {
+        if self.is_over {
+            return false;
+        }
+        let slot = self.port(side).said + 1;
+        if slot > self.setting.members || slot > self.due(side) {
+            return false;
+        }
+        let Some(message) = self.message(side, slot) else {
+            return false;
+        };
+        match self.segment.cheat {
+            Cheat::BrokenRing if self.is_struck(side, slot) => {
+                self.is_over = true; // and silent: then nothing can be passed on either way
+                return false;
+            }
+            Cheat::FaultMessage if self.is_struck(side, slot) => {
+                self.is_over = true;
+                self.warn(side);
+                return false;
+            }
+            Cheat::BrokenRing | Cheat::FaultMessage => {}
+            Cheat::DeterministicFlip | Cheat::SimulateProcessor | Cheat::StaleMate => {}
+            Cheat::InconsistentMessage | Cheat::ChangeMessage | Cheat::NoFaultMessage => {}
+        }
+        self.port_mut(side).said = slot;
+        self.said.push((side, message));
+        true
+    }
+
+    /// How many messages an honest member would have sent to `side` by now; before they choose, those who see first have
+    /// shown all of their flips but one to the right.
+    fn due(&self, side: Side) -> u32 {
+        let (left, right) = (self.left.heard.len() as u32, self.right.heard.len() as u32);
+        let due = match (self.setting.honest.ring, side) {
+            (Ring::BothWays, Side::Left | Side::Right) | (Ring::Clockwise, Side::Right) => {
+                left.min(right) + 1
+            }
+            (Ring::Clockwise, Side::Left) => left.min(right + 1),
+        };
+        if self.has_chosen() {
+            return due;
+        }
+        match side {
+            Side::Left => 0,
+            Side::Right => self.shown_first(),
+        }
+    }
+
+    /// Message number `slot` to `side`, if it is known by now.
+    fn message(&self, side: Side, slot: u32) -> Option<Message> {
+        let members = self.setting.members;
+        let is_struck = self.is_struck(side, slot);
+        let pretended = self.own.len() as u32;
+        if slot > pretended {
+            let heard = &self.port(side.opposite()).heard;
+            let number = slot - pretended;
+            return heard.get(number as usize - 1).map(|message| match message {
+                Message::Flip(flip) if is_struck => Message::Flip(flip.other()),
+                Message::Flip(_) | Message::Withheld | Message::Fault => *message,
+            });
+        }
+        let at = match side {
+            Side::Left => slot - 1,
+            Side::Right => pretended - slot,
+        };
+        let message = Message::Flip(self.own[at as usize]?);
+        let of = (self.segment.from + at) % members;
+        match message {
+            _ if self.is_withheld(side, of) => Some(Message::Withheld),
+            Message::Flip(flip) if is_struck => Some(Message::Flip(flip.other())),
+            Message::Flip(_) | Message::Withheld | Message::Fault => Some(message),
+        }
+    }
+
+    /// Whether the fault that happens once happens here.
+    fn is_struck(&self, side: Side, slot: u32) -> bool {
+        let Strike {
+            side: struck,
+            both,
+            slot: at,
+        } = self.strike;
+        let here = side == struck && slot == at;
+        self.round == 1
+            && match self.segment.cheat {
+                Cheat::InconsistentMessage | Cheat::NoFaultMessage | Cheat::ChangeMessage => here,
+                Cheat::FaultMessage => here,
+                Cheat::BrokenRing => slot == at && (both || side == struck),
+                Cheat::DeterministicFlip | Cheat::SimulateProcessor | Cheat::StaleMate => false,
+            }
+    }
+
+    /// Whether the flip of the member at `of` does not go to `side`, as the two that are active are neighbours.
+    fn is_withheld(&self, side: Side, of: u32) -> bool {
+        self.leader.neighbours().is_some_and(|first| match side {
+            Side::Right => of == first,
+            Side::Left => of == (first + 1) % self.setting.members,
+        })
+    }
+
+    fn conclude(&mut self, rng: &mut impl Rng) {
+        let heads = self.heads();
+        let config = &self.setting.honest;
+        match self.leader.take(&heads, config.compare, config.stall_limit) {
+            Next::Round => {
+                self.round += 1;
+                self.begin_round(rng);
+            }
+            Next::Elected(_) | Next::Stalled => self.is_over = true,
+        }
+    }
+
+    /// Who flipped heads, as far as they can tell.
+    fn heads(&self) -> Places {
+        let mut heads = Places::none(self.setting.members);
+        for place in 0..self.setting.members {
+            heads.put(place, self.flip_of(place) == Some(Flip::Heads));
+        }
+        heads
+    }
+
+    /// What the member at `place` flipped, as far as they know it by now.
+    fn flip_of(&self, place: u32) -> Option<Flip> {
+        let members = self.setting.members;
+        let inside = (place + members - self.segment.from) % members;
+        if inside < self.cheaters {
+            return self.own[inside as usize];
+        }
+        let from_left = (self.segment.from + members - place) % members;
+        let from_right = (place + members - self.segment.to) % members;
+        let heard = |port: &Port, number: u32| match port.heard.get(number as usize - 1) {
+            Some(Message::Flip(flip)) => Some(*flip),
+            Some(Message::Withheld | Message::Fault) | None => None,
+        };
+        heard(&self.left, from_left).or_else(|| heard(&self.right, from_right))
+    }
+
+    fn hear_of_fault(&mut self, side: Side) {
+        self.is_over = true;
+        self.port_mut(side).fault_is_known = true;
+        match self.segment.cheat {
+            Cheat::NoFaultMessage | Cheat::BrokenRing => {}
+            Cheat::DeterministicFlip
+            | Cheat::InconsistentMessage
+            | Cheat::ChangeMessage
+            | Cheat::FaultMessage
+            | Cheat::SimulateProcessor
+            | Cheat::StaleMate => self.warn(side.opposite()),
+        }
+    }
+
+    fn warn(&mut self, side: Side) {
+        if !std::mem::replace(&mut self.port_mut(side).fault_is_known, true) {
+            self.said.push((side, Message::Fault));
+        }
+    }
+
+    fn port(&self, side: Side) -> &Port {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+
+    fn port_mut(&mut self, side: Side) -> &mut Port {
+        match side {
+            Side::Left => &mut self.left,
+            Side::Right => &mut self.right,
+        }
+    }
+}

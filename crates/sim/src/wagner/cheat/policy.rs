@@ -1,0 +1,162 @@
+//! Which flips cheaters choose, and when.
+
+use hustings_protocol::wagner::Ring;
+use hustings_protocol::wagner::flips::Flip;
+use rand_core::Rng;
+
+use super::{Cheat, Plot};
+
+impl Plot {
+    /// Whether all of their flips are chosen.
+    pub(super) fn has_chosen(&self) -> bool {
+        self.own.iter().all(Option::is_some)
+    }
+
+    /// How many flips they show to the right before they choose the rest.
+    pub(super) fn shown_first(&self) -> u32 {
+        match self.segment.cheat {
+            Cheat::DeterministicFlip => self.cheaters - 1,
+            Cheat::StaleMate
+            | Cheat::InconsistentMessage
+            | Cheat::ChangeMessage
+            | Cheat::BrokenRing
+            | Cheat::FaultMessage
+            | Cheat::NoFaultMessage
+            | Cheat::SimulateProcessor => 0,
+        }
+    }
+
+    /// Chooses flips, those that can be chosen now.
+    pub(super) fn choose(&mut self, rng: &mut impl Rng) {
+        if self.has_chosen() {
+            return;
+        }
+        match self.segment.cheat {
+            Cheat::DeterministicFlip => self.see_and_steer(rng),
+            Cheat::StaleMate => self.follow_neighbours(rng),
+            Cheat::InconsistentMessage
+            | Cheat::ChangeMessage
+            | Cheat::BrokenRing
+            | Cheat::FaultMessage
+            | Cheat::NoFaultMessage
+            | Cheat::SimulateProcessor => self.flip_all(rng),
+        }
+    }
+
+    fn flip_all(&mut self, rng: &mut impl Rng) {
+        for own in &mut self.own {
+            *own = Some(Flip::heads_if(rng.next_u64() >> 63 == 1));
+        }
+    }
+
+    /// All but the leftmost are shown to the right at once, for which the right neighbour shows as many flips of others. Then
+    /// the last is chosen.
+    fn see_and_steer(&mut self, rng: &mut impl Rng) {
+        if self.own.get(1).is_some_and(Option::is_none) {
+            self.flip_all(rng);
+            if self.leader.splits() {
+                self.gather();
+            }
+            self.own[0] = None;
+        }
+        let others = self.setting.members - self.cheaters;
+        let for_free = match self.setting.honest.ring {
+            Ring::BothWays => 1,
+            Ring::Clockwise => 0,
+        };
+        let wanted = (self.shown_first() + for_free).min(others - 1) as usize;
+        if self.left.heard.is_empty() || self.right.heard.len() < wanted {
+            return;
+        }
+        self.own[0] = Some(if self.leader.splits() {
+            self.side_of_the_others()
+        } else {
+            self.steered_coin()
+        });
+    }
+
+    /// In a stage they stay together, so that a coin of theirs keeps them all; but the first that is active leaves the others
+    /// once only cheaters are, or there would be no end.
+    fn gather(&mut self) {
+        let is_first = self.first_active();
+        for at in 0..self.own.len() {
+            self.own[at] = Some(Flip::heads_if(is_first == Some(at)));
+        }
+        if self.has_rivals() {
+            self.own.fill(Some(Flip::Heads));
+        }
+    }
+
+    fn side_of_the_others(&self) -> Flip {
+        if self.has_rivals() {
+            Flip::Heads
+        } else {
+            Flip::heads_if(self.first_active() == Some(0))
+        }
+    }
+
+    /// The first of them that is active.
+    fn first_active(&self) -> Option<usize> {
+        (0..self.own.len()).find(|at| self.leader.active().contains(self.place(*at)))
+    }
+
+    /// Whether anybody else is active.
+    fn has_rivals(&self) -> bool {
+        let mut active = self.leader.active().iter();
+        active.any(|place| !self.segment.holds(place, self.setting.members))
+    }
+
+    /// The flip that makes the number of heads, of all flips that are known, what they would like: even, which is tails and
+    /// keeps those that flipped heads, as they did.
+    fn steered_coin(&self) -> Flip {
+        let known = (0..self.setting.members).filter_map(|place| self.flip_of(place));
+        let heads = known.filter(|flip| *flip == Flip::Heads).count();
+        Flip::heads_if(heads % 2 == 1)
+    }
+
+    /// They wait for both neighbours, of which with an agreed direction one speaks first, and flip as those that are active
+    /// do. If these differ, one of theirs goes with each, the far one: so whichever part stays, it is one in which they see
+    /// all other flips before they show their own, and two that are not neighbours.
+    fn follow_neighbours(&mut self, rng: &mut impl Rng) {
+        let waits_for_right = match self.setting.honest.ring {
+            Ring::BothWays => true,
+            Ring::Clockwise => false,
+        };
+        if self.left.heard.is_empty() || (waits_for_right && self.right.heard.is_empty()) {
+            return;
+        }
+        if !self.leader.splits() {
+            self.flip_all(rng);
+            return;
+        }
+        let shown = |place: u32| {
+            let is_active = self.leader.active().contains(place);
+            self.flip_of(place).filter(|_| is_active)
+        };
+        let (left, right) = (
+            shown(self.left_neighbour().0 as u32),
+            shown(self.right_neighbour().0 as u32),
+        );
+        match (left, right) {
+            (Some(left), Some(right)) if left != right => self.part(left, right),
+            (one, other) => self.own.fill(one.or(other).or(Some(Flip::Heads))),
+        }
+    }
+
+    /// One goes with each neighbour.
+    fn part(&mut self, left: Flip, right: Flip) {
+        let active: Vec<usize> = (0..self.own.len())
+            .filter(|at| self.leader.active().contains(self.place(*at)))
+            .collect();
+        self.own.fill(Some(right));
+        // The one on the right goes with the left neighbour, unless they would be neighbours.
+        if let Some(far) = active.last().filter(|far| **far > 0) {
+            self.own[*far] = Some(left);
+        }
+    }
+
+    /// The place on the ring of the cheater that is `at` so many from the left.
+    fn place(&self, at: usize) -> u32 {
+        (self.segment.from + at as u32) % self.setting.members
+    }
+}

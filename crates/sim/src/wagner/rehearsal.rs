@@ -1,0 +1,224 @@
+//! Honest draws without messages.
+//!
+//! Where all are honest, every message takes the same time and none is lost, what happens when does not depend on the flips. So it
+//! is rehearsed once, with real members whose coins always show tails: a draw of which all stages are equal, and that never
+//! ends. What counts is in which order members flip in each round. A draw then is nothing but its flips, in that order, packed in
+//! words; and it is the same draw, to the last flip, as the one that the world would have held.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hustings_protocol::wagner::flips::Places;
+use hustings_protocol::wagner::leader::{Leader, Next};
+use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, View,
+};
+use rand_core::{Infallible, Rng, TryRng};
+
+use super::{Run, Trial, round_time};
+use crate::{Seeds, Stream};
+
+/// The order in which the members of a ring flip, as far as it was asked for.
+pub struct Rehearsal {
+    trial: Trial,
+    stage: Mutex<Stage>,
+}
+
+impl Rehearsal {
+    /// That of `trial`; none if something may go wrong in it.
+    pub fn of(trial: &Trial) -> Option<Self> {
+        let config = trial.config;
+        let is_patient = config.respond_within.is_none_or(|limit| limit > trial.hop);
+        let is_dull = trial.cheaters.is_none()
+            && trial.loss == 0.0
+            && is_patient
+            && trial.members >= config.ring.fewest();
+        is_dull.then(|| Self {
+            trial: *trial,
+            stage: Mutex::new(Stage::new(trial.members, config)),
+        })
+    }
+
+    /// Does the run of these seeds; none if it does not end within the trial's rounds.
+    pub fn draw(&self, seeds: Seeds) -> Option<Run> {
+        let Trial {
+            members,
+            config,
+            hop,
+            most_rounds,
+            ..
+        } = self.trial;
+        let mut rng = seeds.rng(Stream::Members);
+        let mut leader = Leader::new(members);
+        let mut heads = Places::none(members);
+        for round in 0..most_rounds {
+            for &place in self.order(round as usize).iter() {
+                heads.put(place, rng.next_u64() >> 63 == 1);
+            }
+            let elected = match leader.take(&heads, config.compare, config.stall_limit) {
+                Next::Round => continue,
+                Next::Elected(place) => Some(MemberId(place.into())),
+                Next::Stalled => None,
+            };
+            let rounds = u64::from(round) + 1;
+            let time = round_time(&self.trial) * rounds;
+            let all = u64::from(members);
+            let (fault_messages, informed, delay) = match elected {
+                Some(_) => (0, 0, time),
+                // Each tells both neighbours, and they have heard it a hop later.
+                None => (2 * all, members, time + hop),
+            };
+            return Some(Run {
+                leader: elected,
+                stages: leader.stages(),
+                flips: leader.flips(),
+                flip_messages: 2 * all * all * rounds,
+                fault_messages,
+                honest: members,
+                informed,
+                fault_round: elected.is_none().then_some(round + 1),
+                leader_is_cheater: false,
+                delay,
+            });
+        }
+        None
+    }
+
+    /// Who flips when in a round, which is rehearsed if nobody has asked for it before.
+    fn order(&self, round: usize) -> Arc<[u32]> {
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        while stage.orders.len() <= round {
+            stage.rehearse_round();
+        }
+        Arc::clone(&stage.orders[round])
+    }
+}
+
+/// A ring on which nothing is ever decided.
+struct Stage {
+    config: Config,
+    view: Roster,
+    members: Vec<Wagner>,
+    /// What is under way, in the order of sending, which is that of arrival.
+    post: VecDeque<(u32, MemberId, Message)>,
+    /// Who has flipped, all rounds in a row.
+    flipped: Vec<u32>,
+    orders: Vec<Arc<[u32]>>,
+}
+
+impl Stage {
+    fn new(members: u32, config: Config) -> Self {
+        let mut view = Roster::alone(Candidate::new(0, 0));
+        for place in 1..u64::from(members) {
+            view.insert(Candidate::new(place, 0));
+        }
+        let mut stage = Self {
+            config: Config {
+                stall_limit: None,
+                respond_within: None,
+                ..config
+            },
+            view,
+            members: vec![Wagner::new(); members as usize],
+            post: VecDeque::new(),
+            flipped: Vec::new(),
+            orders: Vec::new(),
+        };
+        for place in 0..members {
+            stage.tell(place, Input::Start);
+        }
+        stage
+    }
+
+    fn rehearse_round(&mut self) {
+        let count = self.members.len();
+        while self.flipped.len() < count {
+            let Some((to, from, message)) = self.post.pop_front() else {
+                return; // never: all wait for each other, and none for ever
+            };
+            self.tell(to, Input::Message { from, message });
+        }
+        // Nobody is two rounds ahead of anybody.
+        let later = self.flipped.split_off(count);
+        self.orders
+            .push(std::mem::replace(&mut self.flipped, later).into());
+    }
+
+    fn tell(&mut self, place: u32, input: Input<Wagner>) {
+        let mut member = std::mem::take(&mut self.members[place as usize]);
+        let mut part = Part {
+            stage: self,
+            place,
+            tails: Tails,
+        };
+        member.step(input, &mut part);
+        self.members[place as usize] = member;
+    }
+}
+
+/// A member's `Io`.
+struct Part<'a> {
+    stage: &'a mut Stage,
+    place: u32,
+    tails: Tails,
+}
+
+/// A coin that always shows the same.
+struct Tails;
+
+impl TryRng for Tails {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(0)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(0)
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        bytes.fill(0);
+        Ok(())
+    }
+}
+
+impl Io<Wagner> for Part<'_> {
+    fn me(&self) -> Candidate {
+        Candidate::new(u64::from(self.place), 0)
+    }
+
+    fn config(&self) -> &Config {
+        &self.stage.config
+    }
+
+    fn now(&self) -> Instant {
+        Instant::START
+    }
+
+    /// Members ask for nothing but a flip.
+    fn rng(&mut self) -> &mut impl Rng {
+        self.stage.flipped.push(self.place);
+        &mut self.tails
+    }
+
+    fn view(&self) -> impl View {
+        &self.stage.view
+    }
+
+    fn unicast(&mut self, to: MemberId, message: Message) {
+        let from = MemberId(self.place.into());
+        self.stage.post.push_back((to.0 as u32, from, message));
+    }
+
+    fn multicast(&mut self, _: Message) {}
+
+    fn arm(&mut self, _: Timer, _: Duration) {}
+
+    fn disarm(&mut self, _: Timer) {}
+
+    fn save(&mut self, (): ()) {}
+
+    fn report(&mut self, _: Outcome) {}
+}

@@ -1,0 +1,241 @@
+//! A place on the ring: an honest member, or one of a segment that cheats.
+//!
+//! The segment thinks at its left end. Its right end passes on what it hears, says what it is told to, and those between
+//! have nothing to do: "just the two faulty processors at the segment ends could simulate the whole segment". What they tell
+//! each other goes outside the ring and is not counted as its messages.
+
+use hustings_protocol::wagner::fault::Side;
+use hustings_protocol::wagner::{self, Config, Timer, Wagner};
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Message, NoRequest, Outcome, Protocol, View,
+};
+use rand_core::Rng;
+use serde::Serialize;
+
+use super::cheat::{Plot, Segment};
+
+/// What all members are told alike; the honest ones ignore who cheats.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// How the honest ones go about it.
+    pub honest: Config,
+    /// How many members there are.
+    pub members: u32,
+    /// Who cheats, and how.
+    pub cheaters: Option<Segment>,
+}
+
+/// A place on the ring.
+// The honest are nearly all there are.
+#[derive(Debug, Clone)]
+pub enum Seat {
+    /// An honest member.
+    Honest(Wagner),
+    /// The left end of a segment that cheats, where it thinks.
+    Mind(Box<Plot>),
+    /// The right end of such a segment.
+    Mouth(Segment),
+    /// One between the two.
+    Between,
+}
+
+/// What goes from member to member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Note {
+    /// On the ring.
+    Ring(wagner::Message),
+    /// Outside it: what the right end of a segment heard, or is to say.
+    Whisper {
+        /// Either.
+        whisper: wagner::Message,
+    },
+}
+
+impl Message for Note {
+    const KINDS: &'static [&'static str] = &["flip", "fault", "whisper"];
+
+    #[inline]
+    fn kind(&self) -> usize {
+        match self {
+            Self::Ring(message) => message.kind(),
+            Self::Whisper { .. } => 2,
+        }
+    }
+}
+
+impl Seat {
+    pub(super) fn of(id: MemberId, setting: &Setting) -> Self {
+        let Some(segment) = setting.cheaters else {
+            return Self::Honest(Wagner::new());
+        };
+        let place = id.0 as u32;
+        if place == segment.from {
+            Self::Mind(Box::new(Plot::new(segment, setting)))
+        } else if place == segment.to {
+            Self::Mouth(segment)
+        } else if segment.holds(place, setting.members) {
+            Self::Between
+        } else {
+            Self::Honest(Wagner::new())
+        }
+    }
+
+    /// The member, if it is honest.
+    pub fn honest(&self) -> Option<&Wagner> {
+        match self {
+            Self::Honest(member) => Some(member),
+            Self::Mind(_) | Self::Mouth(_) | Self::Between => None,
+        }
+    }
+}
+
+impl Protocol for Seat {
+    type Config = Setting;
+    type Message = Note;
+    type Timer = Timer;
+    type Durable = ();
+    type Request = NoRequest;
+
+    #[inline]
+    fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
+        match self {
+            Self::Honest(member) => {
+                let Some(input) = on_the_ring(&input) else {
+                    return; // whispers are for cheaters
+                };
+                member.step(input, &mut OnTheRing(io));
+            }
+            Self::Mind(plot) => think(plot, &input, io),
+            Self::Mouth(segment) => speak(*segment, &input, io),
+            Self::Between => {}
+        }
+    }
+}
+
+/// The same input to an honest member.
+#[inline]
+fn on_the_ring(input: &Input<Seat>) -> Option<Input<Wagner>> {
+    match *input {
+        Input::Start => Some(Input::Start),
+        Input::Message {
+            from,
+            message: Note::Ring(message),
+        } => Some(Input::Message { from, message }),
+        Input::Message {
+            message: Note::Whisper { .. },
+            ..
+        } => None,
+        Input::Timer(timer) => Some(Input::Timer(timer)),
+        Input::ViewChanged(change) => Some(Input::ViewChanged(change)),
+        Input::Leave => Some(Input::Leave),
+        Input::Request(none) => match none {},
+    }
+}
+
+/// A segment's left end.
+fn think(plot: &mut Plot, input: &Input<Seat>, io: &mut impl Io<Seat>) {
+    match *input {
+        Input::Start => plot.begin(io.rng()),
+        Input::Message {
+            from,
+            message: Note::Ring(message),
+        } => {
+            let side = match plot.left_neighbour() == from {
+                true => Side::Left,
+                false => Side::Right,
+            };
+            plot.hear(side, message, io.rng());
+        }
+        Input::Message {
+            message: Note::Whisper { whisper },
+            ..
+        } => plot.hear(Side::Right, whisper, io.rng()),
+        Input::Timer(_) | Input::ViewChanged(_) | Input::Leave => {}
+        Input::Request(none) => match none {},
+    }
+    for (side, message) in plot.take_said() {
+        match side {
+            Side::Left => io.unicast(plot.left_neighbour(), Note::Ring(message)),
+            Side::Right => match plot.mouth() {
+                Some(mouth) => io.unicast(mouth, Note::Whisper { whisper: message }),
+                None => io.unicast(plot.right_neighbour(), Note::Ring(message)),
+            },
+        }
+    }
+}
+
+/// A segment's right end.
+fn speak(segment: Segment, input: &Input<Seat>, io: &mut impl Io<Seat>) {
+    let mind = MemberId(segment.from.into());
+    match *input {
+        Input::Message { from, message } => match message {
+            Note::Ring(message) if from != mind => {
+                io.unicast(mind, Note::Whisper { whisper: message });
+            }
+            Note::Ring(_) => {} // nothing goes on the ring between cheaters
+            Note::Whisper { whisper } => {
+                let next = io.view().successor(io.me().id).id;
+                io.unicast(next, Note::Ring(whisper));
+            }
+        },
+        Input::Start | Input::Timer(_) | Input::ViewChanged(_) | Input::Leave => {}
+        Input::Request(none) => match none {},
+    }
+}
+
+/// An honest member's access to the world.
+struct OnTheRing<'a, I>(&'a mut I);
+
+impl<I: Io<Seat>> Io<Wagner> for OnTheRing<'_, I> {
+    #[inline]
+    fn me(&self) -> Candidate {
+        self.0.me()
+    }
+
+    #[inline]
+    fn config(&self) -> &Config {
+        &self.0.config().honest
+    }
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    #[inline]
+    fn rng(&mut self) -> &mut impl Rng {
+        self.0.rng()
+    }
+
+    fn view(&self) -> impl View {
+        self.0.view()
+    }
+
+    #[inline]
+    fn unicast(&mut self, to: MemberId, message: wagner::Message) {
+        self.0.unicast(to, Note::Ring(message));
+    }
+
+    fn multicast(&mut self, message: wagner::Message) {
+        self.0.multicast(Note::Ring(message));
+    }
+
+    #[inline]
+    fn arm(&mut self, timer: Timer, after: Duration) {
+        self.0.arm(timer, after);
+    }
+
+    #[inline]
+    fn disarm(&mut self, timer: Timer) {
+        self.0.disarm(timer);
+    }
+
+    fn save(&mut self, state: ()) {
+        self.0.save(state);
+    }
+
+    fn report(&mut self, outcome: Outcome) {
+        self.0.report(outcome);
+    }
+}

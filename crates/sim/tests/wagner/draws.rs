@@ -1,0 +1,216 @@
+//! Honest rings.
+
+use hustings_protocol::wagner::subset::Compare;
+use hustings_protocol::wagner::{Config, Ring};
+use hustings_sim::wagner::{Cheat, Rehearsal, Run, Trial, draw, draw_traced};
+use hustings_sim::{JsonLines, Scratch, Seeds};
+use hustings_theory::wagner as theory;
+use hustings_theory::wagner::election::{Cost, cost};
+use hustings_theory::wagner::stall::{StallLimit, false_alarm};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use super::{
+    HOP, assert_mean, assert_share, runs, share, trial, with_compare, with_ring, with_stall_limit,
+};
+
+const RINGS: [Ring; 2] = [Ring::BothWays, Ring::Clockwise];
+
+#[test]
+fn every_draw_elects_one_member_whom_all_name() {
+    for ring in RINGS {
+        for members in [ring.fewest(), 4, 5, 6, 9, 25, 64, 65, 130] {
+            for run in runs(with_ring(trial(members), ring), 30) {
+                assert!(run.leader.is_some(), "{members} {ring:?}: {run:?}");
+                assert_eq!((run.informed, run.honest), (0, members));
+            }
+        }
+    }
+}
+
+#[test]
+fn there_is_no_draw_where_nobody_can_be_held_to_a_flip() {
+    for ring in RINGS {
+        let members = ring.fewest() - 1;
+        for run in runs(with_ring(trial(members), ring), 3) {
+            assert_eq!((run.leader, run.messages()), (None, 0));
+        }
+    }
+}
+
+/// W5 among honest members: chi-square over all places.
+#[test]
+fn every_member_is_elected_as_often() {
+    const A_PLACE: u64 = 60;
+    /// One fair draw in a thousand looks less fair.
+    const SIGNIFICANCE: f64 = 0.001;
+    for (members, ring) in [
+        (3, Ring::Clockwise),
+        (4, Ring::BothWays),
+        (5, Ring::BothWays),
+        (8, Ring::Clockwise),
+        (25, Ring::BothWays),
+        (64, Ring::BothWays),
+    ] {
+        let mut elected = vec![0_u32; members as usize];
+        for run in runs(
+            with_ring(trial(members), ring),
+            A_PLACE * u64::from(members),
+        ) {
+            let leader = run.leader.expect("an honest ring elects");
+            elected[leader.0 as usize] += 1;
+        }
+        let expected = A_PLACE as f64;
+        let squares = elected.iter().map(|it| (f64::from(*it) - expected).powi(2));
+        let statistic = squares.sum::<f64>() / expected;
+        let law = ChiSquared::new(f64::from(members - 1)).expect("one degree of freedom or more");
+        let chance = law.sf(statistic);
+        assert!(
+            chance > SIGNIFICANCE,
+            "{members} {ring:?}: {elected:?}: {chance}"
+        );
+    }
+}
+
+fn expected(members: u32, compare: Compare) -> Cost {
+    let compare = match compare {
+        Compare::Strict => theory::Compare::Strict,
+        Compare::NonStrict => theory::Compare::NonStrict,
+    };
+    cost(members as usize, compare, None)
+}
+
+/// W7 and W9.
+#[test]
+fn a_draw_costs_what_theory_says() {
+    for compare in [Compare::Strict, Compare::NonStrict] {
+        for (members, count) in [(4, 4_000), (7, 3_000), (16, 1_000), (25, 500)] {
+            let trial = with_compare(trial(members), compare);
+            let (mut stages, mut flips) = (Vec::new(), Vec::new());
+            for run in runs(trial, count) {
+                stages.push(f64::from(run.stages));
+                flips.push(f64::from(run.flips));
+            }
+            let expected = expected(members, compare);
+            assert_mean(&stages, expected.stages, ("stages", members, compare));
+            assert_mean(&flips, expected.flips, ("flips", members, compare));
+        }
+    }
+}
+
+#[test]
+fn every_round_takes_twice_the_square_of_the_members_in_messages() {
+    for ring in RINGS {
+        for members in [4, 5, 11] {
+            for run in runs(with_ring(trial(members), ring), 200) {
+                let rounds = u64::from(run.stages + run.flips);
+                let n = u64::from(members);
+                assert_eq!(run.messages(), 2 * n * n * rounds);
+                assert_eq!((run.bits(), run.fault_messages), (run.messages(), 0));
+                let hops = match ring {
+                    Ring::BothWays => n,
+                    Ring::Clockwise => 2 * n,
+                };
+                assert_eq!(run.delay, HOP * (hops * rounds), "{members} {ring:?}");
+            }
+        }
+    }
+}
+
+/// The price of the repair of W6.
+#[test]
+fn a_limit_on_equal_stages_ends_as_many_honest_draws_as_theory_says() {
+    const RUNS: u64 = 3_000;
+    for (members, limit) in [(4, 1), (4, 3), (6, 2), (12, 4)] {
+        let trial = with_stall_limit(trial(members), Some(limit));
+        let alarms = share(trial, RUNS, Run::fault_detected);
+        let expected = false_alarm(members as usize, StallLimit::new(limit));
+        assert_share(alarms, expected, RUNS, (members, limit));
+        for run in runs(trial, RUNS).filter(Run::fault_detected) {
+            assert_eq!(run.informed, run.honest, "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_draw_recorded_or_not() {
+    let trial = trial(7);
+    for number in 0..20 {
+        let seeds = Seeds::new(3, number);
+        let (plain, _) = draw(&trial, seeds, Scratch::default());
+        let trace = JsonLines::new(Vec::new());
+        let (recorded, trace, _) = draw_traced(&trial, seeds, Scratch::default(), trace, || true);
+        assert_eq!(plain, recorded);
+        let lines = trace.finish().expect("a vector takes all");
+        let lines = String::from_utf8(lines).expect("JSON is text");
+        let sent = lines.matches("\"kind\":\"send\"").count();
+        assert_eq!(sent as u64, plain.messages());
+    }
+}
+
+/// Without messages it is the same draw, to the last flip.
+#[test]
+fn a_rehearsed_draw_is_the_draw_that_the_world_holds() {
+    for ring in RINGS {
+        for members in [ring.fewest(), 4, 5, 8, 17, 64] {
+            for limit in [Some(2), Some(40), None] {
+                let trial = with_stall_limit(with_ring(trial(members), ring), limit);
+                let rehearsal = Rehearsal::of(&trial).expect("nothing can go wrong");
+                for number in 0..20 {
+                    let seeds = Seeds::new(5, number);
+                    let (held, _) = draw(&trial, seeds, Scratch::default());
+                    assert_eq!(rehearsal.draw(seeds), Some(held), "{members} {ring:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_may_go_wrong_is_not_rehearsed() {
+    let honest = trial(8);
+    let hasty = Config {
+        respond_within: Some(HOP),
+        ..honest.config
+    };
+    for trial in [
+        trial(3),
+        super::cheated(8, 1, Cheat::FaultMessage),
+        Trial {
+            loss: 0.1,
+            ..honest
+        },
+        Trial {
+            config: hasty,
+            ..honest
+        },
+    ] {
+        assert!(Rehearsal::of(&trial).is_none(), "{trial:?}");
+    }
+    let short = Trial {
+        most_rounds: 1,
+        ..honest
+    };
+    let rehearsal = Rehearsal::of(&short).expect("nothing can go wrong");
+    assert_eq!(rehearsal.draw(Seeds::new(1, 1)), None);
+}
+
+/// Losses are none of the paper's faults, but look like a broken ring.
+#[test]
+fn a_message_that_is_lost_is_a_fault_that_all_learn_of() {
+    let trial = Trial {
+        loss: 0.001,
+        ..trial(9)
+    };
+    let mut faults = 0;
+    for run in runs(trial, 300) {
+        match run.leader {
+            // A fault message may be lost too: then somebody is left waiting, and notices.
+            Some(_) => assert_eq!(run.informed, 0),
+            None => {
+                faults += 1;
+                assert_eq!(run.informed, run.honest, "{run:?}");
+            }
+        }
+    }
+    assert!(faults > 100, "{faults}");
+}

@@ -1,0 +1,185 @@
+//! What members can say afterwards, and whom it points at.
+
+use std::collections::VecDeque;
+
+use hustings_protocol::wagner::fault::{
+    About, Cause, Contradiction, Side, Testimony, contradictions,
+};
+use hustings_protocol::wagner::{Config, Message, Wagner};
+use hustings_protocol::{Duration, Input};
+
+use super::table::{Coins, Table, number};
+
+const MEMBERS: usize = 7;
+
+fn table(seed: u64) -> Table {
+    let coins = |place: u32| Coins {
+        next: VecDeque::new(),
+        state: seed << 32 | u64::from(place) << 24,
+    };
+    let config = Config::field(Duration::from_secs(1));
+    let mut table = Table::new(MEMBERS as u32, config, |_| true, coins);
+    table.start_all();
+    table
+}
+
+fn testimonies(table: &Table, round: u32) -> Vec<Testimony> {
+    let all = table.honest().flat_map(Wagner::testimonies);
+    all.filter(|it| it.round == round).collect()
+}
+
+/// Lets so many messages arrive at each place from each side, in turn.
+fn lap(table: &mut Table, times: u32) {
+    for _ in 0..times {
+        for place in 0..MEMBERS {
+            table.deliver(place, 0);
+            table.deliver(place, 1);
+        }
+    }
+}
+
+/// A link that alters a message looks like a neighbour that does: the fault is traced to the two at its ends.
+#[test]
+fn an_altered_message_is_traced_to_two_neighbours() {
+    for side in Side::BOTH {
+        for receiver in 0..MEMBERS {
+            for after in 0..MEMBERS as u32 - 1 {
+                let mut table = table(7);
+                lap(&mut table, after);
+                let next = table.to[receiver][number(side)].front_mut();
+                let next = next.expect("a message is on its way");
+                let Message::Flip(flip) = *next else {
+                    panic!("no flip: {next:?}");
+                };
+                *next = Message::Flip(flip.other());
+                table.run(|_| 0);
+                assert!(table.honest().all(|it| it.fault().is_some()));
+                let round = table.member(receiver).fault().expect("as said").round;
+                assert_eq!(round, 1);
+                let found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
+                let sender = match side {
+                    Side::Left => (receiver + MEMBERS - 1) % MEMBERS,
+                    Side::Right => (receiver + 1) % MEMBERS,
+                };
+                let [only] = found.as_slice() else {
+                    panic!("{found:?}");
+                };
+                assert_eq!(
+                    (only.sender as usize, only.receiver as usize),
+                    (sender, receiver)
+                );
+                let About::Message { number, sent, .. } = only.about else {
+                    panic!("{only:?}");
+                };
+                assert_eq!((number, sent), (after + 1, Message::Flip(flip)));
+            }
+        }
+    }
+}
+
+#[test]
+fn silence_is_traced_to_two_neighbours() {
+    let mut table = table(1);
+    lap(&mut table, 2);
+    // Nothing that 3 sends to 4 arrives any more.
+    table.to[4][0].clear();
+    table.cut = Some((4, 0));
+    table.run(|_| 0);
+    assert!(table.honest().all(|it| it.fault().is_none()));
+    table.expire(4);
+    let fault = table.member(4).fault().expect("it has waited in vain");
+    assert_eq!(
+        fault.cause,
+        Cause::Silence {
+            side: Some(Side::Left)
+        }
+    );
+    table.run(|_| 0);
+    assert!(table.honest().all(|it| it.fault().is_some()));
+    let found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
+    let silence = Contradiction {
+        sender: 3,
+        receiver: 4,
+        about: About::Silence { number: 3 },
+    };
+    assert_eq!(found, [silence]);
+}
+
+/// Whoever starts fault messages both ways and denies it stands against both of its neighbours.
+#[test]
+fn fault_messages_that_their_sender_denies_are_traced_to_two_neighbours() {
+    let mut table = table(2);
+    table.to[5][1].push_front(Message::Fault);
+    table.to[0][0].push_front(Message::Fault);
+    table.deliver(5, 1);
+    table.deliver(0, 0);
+    table.run(|_| 0);
+    let mut found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
+    found.sort_by_key(|it| it.receiver);
+    let denied = [0, 5].map(|receiver| Contradiction {
+        sender: 6,
+        receiver,
+        about: About::FaultMessage,
+    });
+    assert_eq!(found, denied);
+}
+
+/// As the paper says: one that goes one way comes round to whoever started it, who then was told like all others.
+#[test]
+fn a_fault_message_in_one_direction_leaves_nothing_to_find() {
+    let mut table = table(2);
+    table.to[5][1].push_front(Message::Fault);
+    table.run(|_| 0);
+    assert!(table.honest().all(|it| it.fault().is_some()));
+    assert_eq!(contradictions(MEMBERS as u32, &testimonies(&table, 1)), []);
+}
+
+#[test]
+fn an_honest_draw_has_nothing_to_trace() {
+    let mut table = table(3);
+    table.run(|_| 0);
+    let rounds: Vec<u32> = table.member(0).testimonies().map(|it| it.round).collect();
+    assert_eq!(rounds.len(), 2);
+    for round in rounds {
+        assert_eq!(testimonies(&table, round).len(), MEMBERS);
+        assert_eq!(
+            contradictions(MEMBERS as u32, &testimonies(&table, round)),
+            []
+        );
+    }
+}
+
+#[test]
+fn whoever_is_stopped_in_the_middle_says_so() {
+    let mut table = table(4);
+    lap(&mut table, 3);
+    table.tell(2, Input::Leave);
+    table.run(|_| 0);
+    assert!(table.honest().all(|it| it.fault().is_some()));
+    let cause = table.member(2).fault().map(|fault| fault.cause);
+    assert_eq!(cause, Some(Cause::Withdrawn));
+}
+
+/// A retry would let a cheater choose: after a fault there is no other draw.
+#[test]
+fn after_a_fault_nobody_draws_again() {
+    let mut table = table(5);
+    table.tell(2, Input::Leave);
+    table.run(|_| 0);
+    table.start_all();
+    table.run(|_| 0);
+    assert!(table.honest().all(|it| it.fault().is_some()));
+    assert!(table.to.iter().flatten().all(VecDeque::is_empty));
+}
+
+/// Somebody may hear of a fault in the last round after it has named the elected.
+#[test]
+fn a_fault_message_after_the_end_takes_the_result_back() {
+    let mut table = table(6);
+    table.run(|_| 0);
+    assert!(table.honest().all(|it| it.elected().is_some()));
+    table.to[0][0].push_back(Message::Fault);
+    table.run(|_| 0);
+    assert!(table.honest().all(|it| it.elected().is_none()));
+    assert!(table.honest().all(|it| it.fault().is_some()));
+}

@@ -1,0 +1,108 @@
+//! Wagner's ring: fair draws, what they cost, and what becomes of cheaters.
+
+mod cheaters;
+mod draws;
+mod evidence;
+mod stalling;
+mod streams;
+mod table;
+
+use hustings_protocol::Duration;
+use hustings_protocol::wagner::subset::Compare;
+use hustings_protocol::wagner::{Config, Ring};
+use hustings_sim::wagner::{Cheat, Run, Segment, Trial, draw};
+use hustings_sim::{Scratch, Seeds};
+
+const HOP: Duration = Duration::from_secs(1);
+
+/// How many standard errors a mean may be off: one in 150,000 is, by chance.
+const STANDARD_ERRORS: f64 = 4.5;
+
+/// A draw among `members`, all of them honest.
+fn trial(members: u32) -> Trial {
+    Trial {
+        members,
+        // Cheaters tell each other what they hear before they answer, which takes them longer.
+        config: Config::field(HOP * u64::from(4 * members)),
+        cheaters: None,
+        hop: HOP,
+        loss: 0.0,
+        most_rounds: 500,
+    }
+}
+
+/// The same, and the first `cheaters` of them cheat so.
+fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
+    let segment = Segment {
+        cheat,
+        from: 0,
+        to: cheaters - 1,
+    };
+    Trial {
+        cheaters: Some(segment),
+        ..trial(members)
+    }
+}
+
+fn with_ring(trial: Trial, ring: Ring) -> Trial {
+    let config = Config {
+        ring,
+        ..trial.config
+    };
+    Trial { config, ..trial }
+}
+
+fn with_compare(trial: Trial, compare: Compare) -> Trial {
+    let config = Config {
+        compare,
+        ..trial.config
+    };
+    Trial { config, ..trial }
+}
+
+fn with_stall_limit(trial: Trial, limit: Option<u32>) -> Trial {
+    let stall_limit = limit.map(|it| it.try_into().expect("a limit of one or more"));
+    let config = Config {
+        stall_limit,
+        ..trial.config
+    };
+    Trial { config, ..trial }
+}
+
+/// So many runs, each from its own chance.
+fn runs(trial: Trial, count: u64) -> impl Iterator<Item = Run> {
+    let mut scratch = Scratch::default();
+    (0..count).map(move |number| {
+        let (run, left) = draw(&trial, Seeds::new(1, number), std::mem::take(&mut scratch));
+        scratch = left;
+        run
+    })
+}
+
+/// Of so many runs, the fraction of which `what` holds.
+fn share(trial: Trial, count: u64, what: impl Fn(&Run) -> bool) -> f64 {
+    runs(trial, count).filter(|run| what(run)).count() as f64 / count as f64
+}
+
+/// Holds the mean of a quantity to what it should be.
+#[track_caller]
+fn assert_mean(values: &[f64], expected: f64, what: impl std::fmt::Debug) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0) / count).sqrt();
+    assert!(
+        (mean - expected).abs() <= STANDARD_ERRORS * error,
+        "{what:?}: {mean} +- {error}, not {expected}"
+    );
+}
+
+/// Holds a fraction of `count` runs to the probability that it should have.
+#[track_caller]
+fn assert_share(share: f64, expected: f64, count: u64, what: impl std::fmt::Debug) {
+    let error = (expected * (1.0 - expected) / count as f64).sqrt();
+    assert!(
+        (share - expected).abs() <= STANDARD_ERRORS * error,
+        "{what:?}: {share}, not {expected} +- {error}"
+    );
+}

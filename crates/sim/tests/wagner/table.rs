@@ -1,0 +1,216 @@
+//! Members at a table: links are queues, and a test decides which message arrives next.
+
+use std::collections::VecDeque;
+
+use hustings_protocol::wagner::fault::Side;
+use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, View,
+};
+use rand_core::{Infallible, TryRng};
+
+pub(crate) struct Table {
+    config: Config,
+    view: Roster,
+    /// The honest members, by place.
+    members: Vec<Option<Wagner>>,
+    /// What is on its way to a place, from its left and from its right.
+    pub(crate) to: Vec<[VecDeque<Message>; 2]>,
+    /// Whether a place has got a fault message from its left and from its right; and sent one there.
+    told: Vec<[bool; 2]>,
+    warned: Vec<[bool; 2]>,
+    coins: Vec<Coins>,
+    waits: Vec<bool>,
+    /// A place and a side from which nothing arrives there any more.
+    pub(crate) cut: Option<(usize, usize)>,
+}
+
+/// A member's chance: the flips that it is to have, then what follows from a number.
+#[derive(Debug, Clone)]
+pub(crate) struct Coins {
+    pub(crate) next: VecDeque<bool>,
+    pub(crate) state: u64,
+}
+
+impl TryRng for Coins {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.try_next_u64().map(|it| (it >> 32) as u32)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        if let Some(flip) = self.next.pop_front() {
+            return Ok(if flip { u64::MAX } else { 0 });
+        }
+        self.state = self.state.wrapping_add(1);
+        Ok(hustings_protocol::scatter::scatter(self.state))
+    }
+
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
+        unreachable!("flips are drawn one by one")
+    }
+}
+
+impl Table {
+    /// A ring of `members` of which those at `honest` places are honest, and flip as their coins say.
+    pub(crate) fn new(
+        members: u32,
+        config: Config,
+        is_honest: impl Fn(u32) -> bool,
+        coins: impl Fn(u32) -> Coins,
+    ) -> Self {
+        let mut view = Roster::alone(Candidate::new(0, 0));
+        for place in 1..members {
+            view.insert(Candidate::new(u64::from(place), 0));
+        }
+        let count = members as usize;
+        Self {
+            config,
+            view,
+            members: (0..members)
+                .map(|place| is_honest(place).then(Wagner::new))
+                .collect(),
+            to: vec![Default::default(); count],
+            told: vec![[false; 2]; count],
+            warned: vec![[false; 2]; count],
+            coins: (0..members).map(coins).collect(),
+            waits: vec![false; count],
+            cut: None,
+        }
+    }
+
+    pub(crate) fn start_all(&mut self) {
+        for place in 0..self.members.len() {
+            self.tell(place, Input::Start);
+        }
+    }
+
+    pub(crate) fn honest(&self) -> impl Iterator<Item = &Wagner> {
+        self.members.iter().flatten()
+    }
+
+    pub(crate) fn member(&self, place: usize) -> &Wagner {
+        self.members[place].as_ref().expect("an honest member")
+    }
+
+    /// Lets messages arrive until there are none, each time the one that `pick` chooses of so many.
+    pub(crate) fn run(&mut self, mut pick: impl FnMut(usize) -> usize) {
+        loop {
+            let waiting: Vec<(usize, usize)> = (0..self.members.len())
+                .filter(|place| self.members[*place].is_some())
+                .flat_map(|place| [(place, 0), (place, 1)])
+                .filter(|(place, side)| !self.to[*place][*side].is_empty())
+                .collect();
+            if waiting.is_empty() {
+                return;
+            }
+            let (place, side) = waiting[pick(waiting.len())];
+            self.deliver(place, side);
+        }
+    }
+
+    /// Lets the next message to a place arrive from one side.
+    pub(crate) fn deliver(&mut self, place: usize, side: usize) {
+        let Some(message) = self.to[place][side].pop_front() else {
+            return;
+        };
+        if message == Message::Fault {
+            self.told[place][side] = true;
+        }
+        let count = self.members.len();
+        let from = match side {
+            0 => (place + count - 1) % count,
+            _ => (place + 1) % count,
+        };
+        let from = MemberId(from as u64);
+        self.tell(place, Input::Message { from, message });
+    }
+
+    /// Lets the time of a member run out, if it waits for an answer.
+    pub(crate) fn expire(&mut self, place: usize) {
+        if std::mem::take(&mut self.waits[place]) {
+            self.tell(place, Input::Timer(Timer::ResponseDue));
+        }
+    }
+
+    pub(crate) fn tell(&mut self, place: usize, input: Input<Wagner>) {
+        if let Some(mut member) = self.members[place].take() {
+            member.step(input, &mut Chair { table: self, place });
+            self.members[place] = Some(member);
+        }
+    }
+}
+
+/// A member's `Io`.
+struct Chair<'a> {
+    table: &'a mut Table,
+    place: usize,
+}
+
+impl Io<Wagner> for Chair<'_> {
+    fn me(&self) -> Candidate {
+        Candidate::new(self.place as u64, 0)
+    }
+
+    fn config(&self) -> &Config {
+        &self.table.config
+    }
+
+    fn now(&self) -> Instant {
+        Instant::START
+    }
+
+    fn rng(&mut self) -> &mut impl rand_core::Rng {
+        &mut self.table.coins[self.place]
+    }
+
+    fn view(&self) -> impl View {
+        &self.table.view
+    }
+
+    fn unicast(&mut self, to: MemberId, message: Message) {
+        let count = self.table.members.len();
+        let to = to.0 as usize;
+        // Whoever is to my right hears me from its left.
+        let (mine, theirs) = if to == (self.place + 1) % count {
+            (1, 0)
+        } else {
+            assert_eq!(to, (self.place + count - 1) % count, "no neighbour");
+            (0, 1)
+        };
+        if message == Message::Fault {
+            let place = self.place;
+            assert!(!self.table.told[place][mine], "sent back to who said so");
+            let again = std::mem::replace(&mut self.table.warned[place][mine], true);
+            assert!(!again, "said twice");
+        }
+        if self.table.cut != Some((to, theirs)) {
+            self.table.to[to][theirs].push_back(message);
+        }
+    }
+
+    fn multicast(&mut self, _: Message) {
+        panic!("a ring has no multicast");
+    }
+
+    fn arm(&mut self, Timer::ResponseDue: Timer, _: Duration) {
+        self.table.waits[self.place] = true;
+    }
+
+    fn disarm(&mut self, Timer::ResponseDue: Timer) {
+        self.table.waits[self.place] = false;
+    }
+
+    fn save(&mut self, (): ()) {}
+
+    fn report(&mut self, _: Outcome) {}
+}
+
+/// The number of a side in a table.
+pub(crate) fn number(side: Side) -> usize {
+    match side {
+        Side::Left => 0,
+        Side::Right => 1,
+    }
+}
