@@ -64,9 +64,19 @@ pub enum Ring {
     Clockwise,
 }
 
+impl Ring {
+    /// The fewest members that can be held to their flips.
+    pub fn fewest(self) -> u32 {
+        match self {
+            Self::BothWays => 4,
+            Self::Clockwise => 3,
+        }
+    }
+}
+
 impl Config {
     /// The limit on equal stages of [`Config::field`]: one honest draw in 10^12 ends by it.
-    pub const USUAL_STALL_LIMIT: NonZeroU32 = NonZeroU32::new(40).unwrap();
+    pub const USUAL_STALL_LIMIT: NonZeroU32 = NonZeroU32::new(40).expect("40 is not 0");
 
     /// The paper's algorithm, to the letter.
     pub const fn paper() -> Self {
@@ -392,7 +402,7 @@ impl Wagner {
     pub fn testimonies(&self) -> impl Iterator<Item = Testimony> {
         let of = |draw: &Draw| {
             let testify = |round, basic: &Basic| {
-                Testimony::invented(draw.place, round, self.fault(), basic.clone())
+                Testimony::new(draw.place, round, self.fault(), basic.clone())
             };
             let last = testify(draw.round, &draw.basic);
             let before = (draw.round > 1).then(|| testify(draw.round - 1, &draw.before));

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Message;
 use super::basic::Basic;
 use super::flips::Flip;
-use super::{Message, Ring};
 
 /// The two neighbours of a member, and what lies between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,8 +203,7 @@ fn contradiction(sender: &Testimony, side: Side, receiver: &Testimony) -> Option
 }
 
 impl Testimony {
-    /// What a member would say that did as it should in a round of its own invention: how those who cheat may testify.
-    pub fn invented(place: u32, round: u32, fault: Option<Fault>, basic: Basic) -> Self {
+    pub(super) fn new(place: u32, round: u32, fault: Option<Fault>, basic: Basic) -> Self {
         Self {
             place,
             round,
@@ -225,15 +224,5 @@ impl Testimony {
             | Cause::Stalled { .. }
             | Cause::Withdrawn => true,
         })
-    }
-}
-
-impl Ring {
-    /// The fewest members that can be held to their flips.
-    pub fn fewest(self) -> u32 {
-        match self {
-            Self::BothWays => 4,
-            Self::Clockwise => 3,
-        }
     }
 }

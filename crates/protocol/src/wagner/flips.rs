@@ -91,11 +91,6 @@ impl Places {
         pairs.for_each(|(word, other)| *word &= !other);
     }
 
-    /// The same as `others`, in the memory that it has.
-    pub fn copy_from(&mut self, others: &Self) {
-        self.words.copy_from_slice(&others.words);
-    }
-
     /// The places, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let bits = |(at, word): (u32, u64)| {

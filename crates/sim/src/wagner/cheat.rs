@@ -18,8 +18,7 @@ use super::Setting;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cheat {
     /// Deterministic Flip: they see as many flips as they can before they choose the last of their own, and choose it for
-    /// one of them to be elected. Those of [`segment::largest`](../../hustings_theory/wagner/segment/fn.largest.html) or
-    /// fewer gain nothing by it; one more owns the coin.
+    /// one of them to be elected. As many as theory allows, `segment::largest`, gain nothing by it; one more owns the coin.
     DeterministicFlip,
     /// Initiate Inconsistent Message: heads one way, and tails the other.
     InconsistentMessage,
