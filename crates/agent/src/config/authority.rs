@@ -7,7 +7,7 @@ use hustings_protocol::tenure::MOST_VOTERS;
 use hustings_protocol::{Duration, tenure};
 
 use super::check_name;
-use super::presets::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, DRIFT_PPM};
+use super::presets::{ANSWERS_IN_A_TTL, BACK_OFFS_IN_A_TTL, DRIFT_PPM, LONGEST_BACK_OFF};
 use crate::authority::StoreTerms;
 use crate::authority::voter_file::Vote;
 use crate::identity::{group_id, member_id};
@@ -119,7 +119,7 @@ impl QuorumConfig {
         let voters = self.voters.iter().map(|name| member_id(name)).collect();
         let answer_within = Duration(self.ttl.0 / ANSWERS_IN_A_TTL);
         tenure::Config {
-            back_off: Duration(self.ttl.0 / BACK_OFFS_IN_A_TTL),
+            back_off: Duration(self.ttl.0 / BACK_OFFS_IN_A_TTL).min(LONGEST_BACK_OFF),
             ..tenure::Config::field(voters, self.ttl, answer_within)
         }
     }

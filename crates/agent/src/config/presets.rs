@@ -64,6 +64,8 @@ pub const ANSWERS_IN_A_TTL: u64 = 6;
 /// Of a ttl, the most that a nominee waits at random before it tries again: it is on the way of whoever is elected
 /// after a host was lost, and two that collide are rare.
 pub const BACK_OFFS_IN_A_TTL: u64 = 30;
+/// But so long at most: two attempts take far less than this, whatever the ttl.
+pub const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
 
 /// Of a ttl. Shorter ones would end in the ordinary pauses of a busy host; in a longer one nobody leads for an hour
 /// after a host was lost.

@@ -29,6 +29,10 @@ const LISTEN_FOR: Duration = Duration::from_secs(60);
 pub(super) struct Patience {
     /// None while it is not named, or holds.
     ends_at: Option<Instant>,
+    /// Was asked to wait until then, and asks nobody meanwhile.
+    waits_until: Option<Instant>,
+    /// What voters grant at most, if that is less than it asks for: it gets nothing, however long it waits.
+    most_granted: Option<Duration>,
     /// Its user says that it cannot work.
     is_unwell: bool,
     /// Has said that it stands aside, and not held since.
@@ -51,6 +55,7 @@ impl Group {
 
     fn has_patience_for(&self) -> Option<Duration> {
         let ttl = self.config.authority.ttl()?;
+        let ttl = self.tenancy.patience.most_granted.unwrap_or(ttl);
         Some((ttl * PATIENCE_TTLS).max(LEAST_PATIENCE))
     }
 
@@ -68,18 +73,31 @@ impl Group {
 
     /// Voters refused it tenure. Whom they ask to wait waits; whom they will not ever grant it does not.
     pub(super) fn wait_longer(&mut self, now: Instant, refused: Refused) {
+        let asks_to_wait = match refused {
+            Refused::Held { lasts, .. } | Refused::Quarantined { lasts } => Some(lasts),
+            Refused::TtlTooLong { max_ttl } => {
+                self.tenancy.patience.most_granted = Some(max_ttl);
+                None
+            }
+            Refused::Outrun | Refused::Uninitialised => None,
+        };
         let span = self.has_patience_for();
-        let (Some(ends_at), Some(span)) = (&mut self.tenancy.patience.ends_at, span) else {
+        let patience = &mut self.tenancy.patience;
+        let (Some(ends_at), Some(span)) = (&mut patience.ends_at, span) else {
             return;
         };
-        match refused {
-            Refused::Held { lasts, .. } | Refused::Quarantined { lasts } => {
+        match asks_to_wait {
+            Some(lasts) => {
                 *ends_at = now + lasts + span;
+                patience.waits_until = Some(now + lasts);
             }
-            // That does not change, and its own ttl, which its patience goes by, is too long.
-            Refused::TtlTooLong { .. } => *ends_at = (*ends_at).min(now + LEAST_PATIENCE),
-            Refused::Outrun | Refused::Uninitialised => {}
+            None => *ends_at = (*ends_at).min(now + span),
         }
+    }
+
+    /// Whether it has been asked to wait: then nobody answers because it asks nobody.
+    pub(super) fn is_asked_to_wait(&self, now: Instant) -> bool {
+        self.tenancy.patience.waits_until.is_some_and(|at| now < at)
     }
 
     /// Its user says whether this member can work. Where nobody grants tenure nobody asks.

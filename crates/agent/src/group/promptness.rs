@@ -73,6 +73,9 @@ impl Group {
             self.note_refusal(now, DISK_IS_SILENT); // and what it asks the others waits for that
             return;
         }
+        if self.is_asked_to_wait(now) {
+            return;
+        }
         let me = self.me.id;
         let is_heard = |at: Instant| now - at < EXPLAIN_EVERY;
         let answers = |it: &Voter| it.id == me || it.heard.is_some_and(is_heard);

@@ -33,6 +33,8 @@ pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 /// How often a holder says so, and for how long that counts.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 const TOLD_FOR: Duration = Duration::from_secs(3);
+/// An election that names another takes some of this to get around, and whoever hears of it takes the holder for past.
+const TELL_AGAIN: Duration = Duration::from_millis(50);
 
 /// A voter that was never heard is called by multicast, but no more often than this: an attempt, and what ends it.
 const CALLS: u32 = 8;
@@ -215,6 +217,7 @@ impl Group {
         self.leave_tenure(now, out);
         if self.tenancy.is_apart {
             self.tell_all(now, out); // the others have just heard that somebody else is named
+            self.tenancy.tell_at = Some(now + TELL_AGAIN); // or are about to
         }
     }
 

@@ -1,6 +1,6 @@
 //! `hustings voter`: what a voter keeps on its disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -164,21 +164,16 @@ impl<'a> Seat<'a> {
 
     /// Whether `era` may begin after what this voter has promised.
     fn check_era(&self, era: u64, promised: Durable) -> Result<(), Failure> {
-        if promised.counter < begin(era) {
-            return Ok(());
+        if promised.counter <= begin(era) {
+            return Ok(()); // at its very beginning nothing was promised in it, whoever votes
         }
         let (member, group, counter) = (self.member, &self.group.name, promised.counter);
         let begun = era::of(counter);
-        Err(Failure::Failed(match promised.counter == begin(era) {
-            true => format!(
-                "voter `{member}` of group `{group}` is at the beginning of era {era}: there is nothing to do"
-            ),
-            false => format!(
-                "voter `{member}` of group `{group}` has promised counter {counter}, of era {begun}: choose {} for all \
-                 voters, those too that began {era}, or fences would be given a second time",
-                begun + 1
-            ),
-        }))
+        Err(Failure::Failed(format!(
+            "voter `{member}` of group `{group}` has promised counter {counter}, of era {begun}: choose {} for all \
+             voters, those too that began {era}, or fences would be given a second time",
+            begun + 1
+        )))
     }
 
     /// Makes sure that there is a directory to keep a promise in.
@@ -269,17 +264,23 @@ impl Init {
             .iter()
             .filter_map(|(voter, promised)| Some((voter, promised.as_ref()?.counter)))
             .collect();
+        if let (true, Some((holder, fence))) = (self.new || self.era.is_some(), &told.holder) {
+            return Err(Failure::Failed(format!(
+                "`{holder}` of group `{}` runs, and holds tenure with fence {fence}: the group is not new; before a new \
+                 era is begun stop every member",
+                seat.group.name
+            )));
+        }
         if let Some(era) = self.era {
-            let runs = told.voters.keys().chain(&told.members).next();
-            return match runs {
+            return match told.voters.keys().next() {
                 None => Ok(Durable {
                     counter: begin(era),
                     owner: None,
                     longest_ttl,
                 }),
-                Some(member) => Err(Failure::Failed(format!(
-                    "`{member}` of group `{}` runs: stop every member before a new era is begun; if only this voter's \
-                     disk was lost, run this without --era",
+                Some(voter) => Err(Failure::Failed(format!(
+                    "voter `{voter}` of group `{}` runs: stop every member before a new era is begun; if only this \
+                     voter's disk was lost, run this without --era",
                     seat.group.name
                 ))),
             };
@@ -332,8 +333,8 @@ const ALONE_WITHIN: Duration = Duration::from_nanos(LEAST_WITHIN.0);
 struct Answers {
     /// What the other voters tell, by name.
     voters: BTreeMap<String, Option<Promised>>,
-    /// The members that were heard.
-    members: BTreeSet<String>,
+    /// Who holds, with which fence.
+    holder: Option<(String, u64)>,
 }
 
 /// Asks all who are there.
@@ -365,7 +366,8 @@ async fn survey(
     let mut voters = BTreeMap::new();
     let handle = agent.handle().clone();
     let asking = async {
-        while voters.len() < others && clock::now() < deadline {
+        // Where nobody is expected, all the time is taken to hear whether anybody holds.
+        while (voters.len() < others || !needs_others) && clock::now() < deadline {
             let asked = handle.survey(&seat.group.name, &answers).await;
             asked.map_err(|error| Failure::Failed(error.to_string()))?;
             // Goes on when all have answered: whoever goes by this member's name may be slower.
@@ -382,10 +384,10 @@ async fn survey(
         asked = asking => asked?,
     }
     let groups = handle.status().await.map_or_else(Vec::new, |it| it.groups);
-    let peers = groups.into_iter().flat_map(|it| it.peers);
-    let members = peers.map(|it| it.name).collect();
+    let mut leaderships = groups.into_iter().map(|it| it.leadership);
+    let holder = leaderships.find_map(|it| Some((it.leader?.name, it.fence?)));
     agent.abort().await; // it was no member: there is nobody to say goodbye to
-    Ok(Answers { voters, members })
+    Ok(Answers { voters, holder })
 }
 
 /// Why nobody could be asked.

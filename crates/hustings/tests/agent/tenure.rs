@@ -203,7 +203,15 @@ fn an_era_is_begun_on_a_voter_that_still_has_its_file() {
         let begins = format!("begins at counter {}\n", era << 48);
         assert!(said.ends_with(&begins), "{said}");
     }
-    assert_refused(&scene.init("a", "--era 4"), "there is nothing to do");
+    // Again, and for other voters: nothing was promised in it yet.
+    for voters in ["a,b,c", "a,b,d"] {
+        let options = scene.options("a").replace("a,b,c", voters);
+        let said = hustings(&format!("voter init {options} --era 4")).text();
+        assert!(
+            said.ends_with(" begins at counter 1125899906842624\n"),
+            "{said}"
+        );
+    }
     assert_refused(&scene.init("a", "--era 3"), "of era 4: choose 5 for all");
 }
 
@@ -258,13 +266,51 @@ fn the_promise_of_another_voter_is_nobody_elses() {
     agent.until_said_containing(words);
 }
 
-/// It may hold.
+/// The voters are gone, and so are their disks; the only one that knows is no voter.
 #[test]
-fn no_era_is_begun_while_a_member_runs_that_does_not_vote() {
-    let scene = Scene::founded("era-beside");
-    let mut member = scene.agent("z");
-    member.until("it is named", |it| it["leader"] == "z");
-    assert_refused(&scene.init("a", "--era 1"), "`z` of group");
+fn nothing_is_begun_while_somebody_holds() {
+    for voters in [&["a"][..], &NAMES] {
+        let scene = Scene::new(&format!("still-held-by-{}", voters.len()));
+        let list = voters.join(",");
+        let options = |name: &str| {
+            let options = scene.options(name).replace("600ms", "20s");
+            options.replace("a,b,c", &list)
+        };
+        for name in voters {
+            hustings(&format!("voter init {} --new --within 1s", options(name))).text();
+        }
+        // Named before any voter is there, and so the first to ask.
+        let mut holder = Program::member(&format!("--http off {}", options("z")));
+        holder.until("it is named", |it| it["leader"] == "z");
+        let member = |name: &&str| Program::member(&format!("--http off {}", options(name)));
+        let mut agents: Vec<Program> = voters.iter().map(member).collect();
+        holder.until("it holds", |it| it["leader"] == "z" && it["fence"].is_u64());
+        for agent in &mut agents {
+            agent.kill();
+        }
+        for name in voters {
+            fs::remove_file(scene.file(name)).expect("it is there");
+            for how in ["--new", "--era 1"] {
+                let init = hustings(&format!("voter init {} {how} --within 1s", options(name)));
+                assert_refused(&init, "`z` of group");
+            }
+        }
+    }
+}
+
+/// As by a tool that reaches all hosts together.
+#[test]
+fn an_era_is_begun_on_all_voters_at_once() {
+    let scene = Scene::founded("at-once");
+    let init = |name| Program::start(&format!("voter init {} --era 1", scene.options(name)));
+    let mut all: Vec<Program> = NAMES.map(init).into();
+    for program in &mut all {
+        let said = program.next_line("it begins");
+        assert!(
+            said.ends_with(" begins at counter 281474976710656"),
+            "{said}"
+        );
+    }
 }
 
 /// What it has promised is nowhere but in its memory: nothing may be begun beside it.

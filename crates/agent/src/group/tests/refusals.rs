@@ -54,3 +54,31 @@ fn who_is_refused_because_of_its_own_name_is_told_so() {
     });
     assert_eq!(why, "`m1` holds it");
 }
+
+/// All voters have restarted, and say for how long they keep silent: who waits for that is not told that they are gone.
+#[test]
+fn voters_that_ask_for_time_are_not_said_to_be_silent() {
+    let mut field = Field::empty();
+    let granted = Durable {
+        longest_ttl: Duration::from_secs(20),
+        ..Durable::FOUNDING
+    };
+    for merit in [3, 2, 1] {
+        field.admit_fenced(Takeover::Never, merit, Saved::Initialised(granted));
+    }
+    let mut whys = Vec::new();
+    for _ in 0..18 {
+        field.run(Duration::from_secs(1));
+        whys.extend((0..3).flat_map(|it| field.whys(it)));
+    }
+    assert!(
+        whys.iter().any(|it| it.contains("may last for")),
+        "{whys:?}"
+    );
+    assert!(
+        whys.iter().all(|it| !it.contains("do not answer")),
+        "{whys:?}"
+    );
+    field.run(Duration::from_secs(10));
+    field.settled_on(&ALL[..3]);
+}
