@@ -118,7 +118,7 @@ fn decimals_for(reach: f64) -> usize {
 
 /// A number that so many decimals would make nothing of keeps two digits.
 fn plain(value: f64) -> String {
-    if value != 0.0 && value.abs() < 5e-7 {
+    if value != 0.0 && value.abs() < 1e-6 {
         return format!("{value:.1e}");
     }
     rounded(value, 6)
@@ -143,7 +143,8 @@ mod tests {
             (0.0, "0"),
             (6.43e-13, "6.4e-13"),
             (-2e-9, "-2.0e-9"),
-            (5e-7, "0.000001"),
+            (5e-7, "5.0e-7"),
+            (1e-6, "0.000001"),
             (0.25, "0.25"),
         ] {
             assert_eq!(plain(value), shown);
