@@ -71,6 +71,8 @@ pub(super) struct Tenancy {
     pub(super) holds_back_until: Option<Instant>,
     /// Is an heir, and tries to get what was handed to it, named or not.
     pub(super) inherits_until: Option<Instant>,
+    /// Holds what was handed to it on purpose: that stands, though the better take over here.
+    is_inherited: bool,
     /// Who asked this voter last, and may wait until somebody else gives tenure up.
     waits: Option<MemberId>,
     pub(super) voters: Vec<Voter>,
@@ -128,6 +130,7 @@ impl Tenancy {
             patience: Patience::default(),
             holds_back_until: None,
             inherits_until: None,
+            is_inherited: false,
             waits: None,
             promptness: Promptness::default(),
             refusals: VecDeque::new(),
@@ -208,7 +211,8 @@ impl Group {
             true => Request::Acquire,
             false => Request::Withdraw,
         };
-        let keeps = self.tenancy.is_apart || self.config.protocol.keeps_leaders();
+        let stays = self.tenancy.is_apart || self.tenancy.is_inherited;
+        let keeps = stays || self.config.protocol.keeps_leaders();
         self.tenancy.is_apart = !is_named && keeps && self.tenancy.fence.is_some();
         self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart;
         self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
@@ -474,6 +478,7 @@ impl Group {
         }
         let before = std::mem::replace(&mut self.tenancy.fence, fence);
         self.tenancy.is_apart = fence.is_some() && !self.is_nominee();
+        self.tenancy.is_inherited = fence.is_some() && self.tenancy.inherits_until.is_some();
         self.begin_to_wait(now);
         self.tell(now);
         match (before, fence) {
