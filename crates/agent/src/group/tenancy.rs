@@ -55,6 +55,8 @@ pub(super) struct Tenancy {
     occupancy: Occupancy,
     /// Named no longer while it held: when its work has stopped, it gives tenure up.
     is_leaving: bool,
+    /// Given up, though a store may not have been told yet.
+    given_up: Option<Fence>,
     /// Holds though the election names somebody else, who waits.
     is_apart: bool,
     /// For whom, if not for whom the election names.
@@ -103,6 +105,8 @@ pub(super) struct Voter {
     called: Option<(Instant, u32)>,
     /// Whether it said last that it was never initialised.
     is_blank: bool,
+    /// Whether it said last that this member asks for a longer ttl than it grants.
+    refuses_ttl: bool,
     asked: Asked,
 }
 
@@ -114,6 +118,7 @@ impl Tenancy {
             heard: None,
             called: None,
             is_blank: false,
+            refuses_ttl: false,
             asked: Asked::default(),
         };
         Self {
@@ -121,6 +126,7 @@ impl Tenancy {
             authority,
             occupancy,
             is_leaving: false,
+            given_up: None,
             is_apart: false,
             heir: None,
             fence: None,
@@ -247,6 +253,7 @@ impl Group {
     pub(crate) fn leave_tenure(&mut self, now: Instant, out: &mut Outbox) {
         if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
             self.tenancy.is_leaving = false;
+            self.tenancy.given_up = self.tenancy.authority.holds(now).map(|held| held.fence);
             let request = match self.tenancy.heir.take() {
                 Some(to) => {
                     self.begin_handover(now, to, out);
@@ -262,11 +269,11 @@ impl Group {
         &mut self,
         now: Instant,
         sender: &Sender<'_>,
-        voters: u64,
+        authority: u64,
         message: &[u8],
         out: &mut Outbox,
     ) {
-        if !self.shares_voters(sender, voters) {
+        if !self.shares_authority(sender, authority) {
             self.counters.other_voters += 1;
             return;
         }
@@ -283,7 +290,7 @@ impl Group {
         if let Ok(message) = postcard::from_bytes(message) {
             self.answer_survey(sender.id, message, out);
         }
-        self.note_blank(sender.id, message);
+        self.note_answer(sender.id, message);
         match self.tenancy.authority.hear(now, sender.id, message) {
             Ok(acts) => self.act_on_tenure(now, acts, out),
             Err(why) => self.counters.reject(why),
@@ -438,10 +445,9 @@ impl Group {
             is_silent = voter.asked.waits(now) > patience;
             voter.asked.ask(now);
         }
-        let voters = self.tenancy.authority.voters_id();
         let body = Body::Tenure {
             to,
-            voters,
+            authority: self.tenancy.authority.id(),
             message,
         };
         if let Some(address) = self.address_of(to) {
@@ -472,7 +478,8 @@ impl Group {
         self.word_last_words();
         let held = self.tenancy.authority.holds(now).map(|held| held.fence);
         // Who is leaving still holds, but may begin nothing.
-        let fence = held.filter(|_| !self.tenancy.is_leaving);
+        let fence =
+            held.filter(|it| !self.tenancy.is_leaving && self.tenancy.given_up != Some(*it));
         if fence == self.tenancy.fence {
             return;
         }
@@ -507,7 +514,7 @@ impl Group {
         Body::Holds {
             fence,
             lasts_ns: lasts.0,
-            voters: self.tenancy.authority.voters_id(),
+            authority: self.tenancy.authority.id(),
         }
     }
 
@@ -539,13 +546,13 @@ impl Group {
         };
         let message = crate::driver::encode(&message);
         let voters: Vec<MemberId> = self.tenancy.voters().collect();
-        let list = self.tenancy.authority.voters_id();
+        let authority = self.tenancy.authority.id();
         let number = std::mem::replace(&mut self.number, LAST_NUMBER);
         let words = voters.into_iter().filter_map(|to| {
             let address = self.address_of(to)?;
             let body = Body::Tenure {
                 to,
-                voters: list,
+                authority,
                 message: &message,
             };
             self.frame(&body, false);
