@@ -240,7 +240,7 @@ impl Etcd {
             self.created = revision;
             return Ok(None);
         }
-        let found = found(answer).ok_or_else(|| self.nonsense())?;
+        let found = found(&answer).ok_or_else(|| self.nonsense())?;
         Ok(Some(held(&found)))
     }
 
@@ -251,7 +251,7 @@ impl Etcd {
         let answer = answer.map_err(|error| self.failed(&error))?;
         let value = match answer.succeeded() {
             true => drawn.into_bytes(),
-            false => found(answer)
+            false => found(&answer)
                 .ok_or_else(|| self.nonsense())?
                 .value()
                 .to_vec(),
@@ -444,7 +444,7 @@ async fn create(
 }
 
 /// The key that was there already.
-fn found(answer: TxnResponse) -> Option<KeyValue> {
+fn found(answer: &TxnResponse) -> Option<KeyValue> {
     answer.op_responses().into_iter().find_map(|it| match it {
         TxnOpResponse::Get(mut found) => found.take_kvs().pop(),
         TxnOpResponse::Put(_) | TxnOpResponse::Delete(_) | TxnOpResponse::Txn(_) => None,
