@@ -28,7 +28,7 @@ pub use occupancy::{Occupancy, Occupation};
 pub use terms::StoreTerms;
 
 use crate::clock;
-use crate::identity::member_id;
+use crate::identity::{group_id, member_id};
 use quorum::{Act, Quorum};
 
 /// What an authority tells of itself when it happens. What is held at any time is in the cell.
@@ -51,6 +51,15 @@ pub type Cell = watch::Receiver<Option<Held>>;
 /// What the cell's content is worth now.
 pub fn holds(cell: &Cell) -> Option<Held> {
     cell.borrow().filter(|held| clock::now() < held.until)
+}
+
+/// In the upper half of a store's id is of which kind it is; in the lower half which one, and nothing while it has not
+/// told.
+const KIND: u64 = !0 << 32;
+
+pub(crate) fn store_id(kind: &str, identity: Option<u64>) -> u64 {
+    let which = identity.map_or(0, |it| ((it ^ (it >> 32)) & !KIND).max(1));
+    (group_id(kind) & KIND) | which
 }
 
 /// Who grants a group's tenure, from its member's point of view.
@@ -82,12 +91,27 @@ impl Authority {
         names.iter().map(|name| (name, member_id(name)))
     }
 
-    /// What tells the list of voters from another.
-    pub(crate) fn voters_id(&self) -> u64 {
+    /// What tells it from another: its voters, or which store it is, as far as that has told.
+    pub(crate) fn id(&self) -> u64 {
         match self {
+            Self::Nobody => 0,
             Self::Quorum(quorum) => quorum.voters_id(),
-            Self::Nobody | Self::Store { .. } => 0,
+            Self::Store { name, clerk } => store_id(name, clerk.identity()),
         }
+    }
+
+    /// Whether members with the id `theirs` go by the same authority. While either store has told nothing of itself,
+    /// stores of one kind are taken for the same.
+    pub(crate) fn is_also(&self, theirs: u64) -> bool {
+        let ours = self.id();
+        let is_like_it = match self {
+            Self::Nobody | Self::Quorum(_) => false,
+            Self::Store { name, .. } => {
+                let untold = store_id(name, None);
+                theirs & KIND == untold && (theirs == untold || ours == untold)
+            }
+        };
+        theirs == ours || is_like_it
     }
 
     /// The most that this member can ever have granted, if it votes.

@@ -35,7 +35,7 @@ pub struct Counters {
     pub replayed: u64,
     /// From members that run another protocol.
     pub other_protocol: u64,
-    /// About tenure, from members with another list of voters.
+    /// About tenure, from members with another list of voters, or another store.
     #[serde(default)]
     pub other_voters: u64,
     /// From somebody else who goes by this member's name.

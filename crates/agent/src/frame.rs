@@ -90,7 +90,7 @@ pub enum Body<'a> {
         /// For whom. It may be said to all where nobody knows where that one is.
         to: MemberId,
         /// What tells the sender's list of voters from another: two lists have two majorities.
-        voters: u64,
+        authority: u64,
         /// The message.
         message: &'a [u8],
     },
@@ -114,8 +114,8 @@ pub enum Body<'a> {
         fence: u64,
         /// For how long this may be believed; zero: I no longer do.
         lasts_ns: u64,
-        /// What tells my list of voters from another.
-        voters: u64,
+        /// What tells whoever granted it, voters or a store, from others.
+        authority: u64,
     },
     /// A message of the failure detector.
     Membership(&'a [u8]),

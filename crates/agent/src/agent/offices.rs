@@ -205,7 +205,9 @@ fn hire(
         other => {
             let (_, _, _, _) = (terms, memory, group, words);
             let name = other.name();
-            let what = format!("this program was built without {name}");
+            let what = format!(
+                "this program was built without {name}: build it with `--features {name}`, or let voters grant tenure"
+            );
             Err(failed(StoreError::Config(what)))
         }
     }

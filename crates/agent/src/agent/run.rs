@@ -414,3 +414,111 @@ impl Loop {
         lifeline::inquire(address, whose, self.refusals.clone());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+
+    use hustings_protocol::{Merit, bully};
+
+    use super::super::offices::{Offices, Part};
+    use super::*;
+    use crate::authority::Occupancy;
+    use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
+    use crate::frame::Sender;
+    use crate::identity::{Life, group_id, member_id};
+    use crate::seal::{Key, Keyring};
+
+    const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const VOTERS: [&str; 3] = ["a", "b", "c"];
+
+    fn config() -> AgentConfig {
+        let quorum = QuorumConfig {
+            voters: VOTERS.map(str::to_owned).into(),
+            ttl: Duration::from_secs(2),
+            state: None,
+        };
+        let group = GroupConfig {
+            name: "test".to_owned(),
+            keys: Vec::new(),
+            merit: Merit(0),
+            campaigns: true,
+            protocol: ProtocolConfig::Bully(bully::Config::field(
+                Duration::from_millis(10),
+                Duration::from_secs(1),
+            )),
+            view: None,
+            target: None,
+            authority: AuthorityConfig::Quorum(quorum),
+            multicast: None,
+            join: Vec::new(),
+            trace: None,
+        };
+        AgentConfig {
+            name: "me".to_owned(),
+            bind: (HOME, 0).into(),
+            interface: HOME,
+            http: None,
+            insecure: false,
+            groups: vec![group],
+        }
+    }
+
+    /// What `voter` says about tenure, sealed.
+    fn word(voter: &str, authority: u64) -> Vec<u8> {
+        let (mut content, mut sealed) = (Vec::new(), Vec::new());
+        let frame = Frame {
+            group: group_id("test"),
+            sender: Sender::new(voter, member_id(voter), Life(1), 9),
+            number: 0,
+            to_all: false,
+            body: Body::Tenure {
+                to: member_id("me"),
+                authority,
+                message: &[],
+            },
+        };
+        frame.encode(&mut content);
+        let mut keyring = Keyring::new(&Key::public("test"), &[]);
+        keyring.seal(&content, &mut sealed).expect("it is short");
+        sealed
+    }
+
+    /// A voter that counted what it grants from an earlier moment than it was asked would let two hold.
+    #[tokio::test]
+    async fn datagrams_that_wait_are_heard_each_at_its_own_time() {
+        let config = config();
+        let (exchange, listener) = Exchange::open(&config).expect("a port is free");
+        let (offices, _doors) = Offices::open(Part::Whole);
+        let authority = offices.authority(0, &config.groups[0], "me");
+        let authority = authority.expect("voters need nothing");
+        let (list, port) = (authority.id(), exchange.address().port());
+        let granted = (authority, Occupancy::default());
+        let group = config.groups[0].clone();
+        let group = Group::new(group, "me", port, clock::now(), None, granted);
+        let mut agent = Loop {
+            config,
+            exchange,
+            links: Links::open(listener, mpsc::channel(1).0),
+            groups: vec![group],
+            outbox: Outbox::new(),
+            lifelines: BTreeMap::new(),
+            inquiries: BTreeMap::new(),
+            refusals: mpsc::channel(1).0,
+        };
+        let socket = UdpSocket::bind((HOME, 0)).expect("a port is free");
+        for voter in VOTERS {
+            let sent = socket.send_to(&word(voter, list), agent.exchange.address());
+            sent.expect("it is sent");
+        }
+        let mut buffer = [0; BUFFER_BYTES];
+        let first = agent.exchange.receive(&mut buffer).await;
+        agent.hear_datagram(first, &mut buffer);
+        agent.hear_the_rest(&mut buffer);
+        let status = agent.status().groups.remove(0).tenure.expect("fenced");
+        let heard: Vec<Instant> = status.voters.iter().filter_map(|it| it.heard).collect();
+        assert_eq!(heard.len(), VOTERS.len());
+        assert_eq!(heard[0], first.at);
+        assert!(heard[0] < heard[1] && heard[1] < heard[2], "{heard:?}");
+    }
+}

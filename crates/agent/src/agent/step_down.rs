@@ -43,7 +43,7 @@ pub enum NotHandedOver {
     #[error(
         "this member, `{member}`, holds no tenure of group `{group}` to hand over: {}",
         .holder.as_ref().map_or_else(
-            || "nobody is known to hold it".to_owned(),
+            || "nobody is known to hold it, see `hustings status` for the reason".to_owned(),
             |holder| format!("`{holder}` holds it, ask the agent there"),
         )
     )]
@@ -79,7 +79,9 @@ pub enum NotHandedOver {
         known: BTreeSet<String>,
     },
     /// The agent has ended, and holds nothing.
-    #[error("the agent has ended")]
+    #[error(
+        "the agent has ended, and what it held with it: see its log for the reason, and start it again"
+    )]
     Ended,
 }
 

@@ -25,7 +25,7 @@ use std::future::{Future, pending};
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration as StdDuration;
 
 use hustings_protocol::{Duration, Instant};
@@ -68,6 +68,7 @@ pub struct Clerk {
     cell: Cell,
     is_reachable: Arc<AtomicBool>,
     is_held_elsewhere: Arc<AtomicBool>,
+    identity: Arc<OnceLock<u64>>,
     task: JoinHandle<()>,
 }
 
@@ -98,11 +99,13 @@ impl Clerk {
         let (shown, cell) = watch::channel(None);
         let is_reachable = Arc::new(AtomicBool::new(true));
         let is_held_elsewhere = Arc::new(AtomicBool::new(false));
+        let identity = Arc::new(OnceLock::new());
         let counter = Counter {
             desk: Desk::new(clock, terms, memory.highest, shown, words),
             inbox,
             is_reachable: Arc::clone(&is_reachable),
             is_held_elsewhere: Arc::clone(&is_held_elsewhere),
+            identity: Arc::clone(&identity),
             remember: Arc::new(Mutex::new(memory.remember)),
         };
         Self {
@@ -110,6 +113,7 @@ impl Clerk {
             cell,
             is_reachable,
             is_held_elsewhere,
+            identity,
             task: tokio::spawn(counter.serve(store)),
         }
     }
@@ -135,6 +139,11 @@ impl Clerk {
         self.is_held_elsewhere.load(Ordering::Relaxed)
     }
 
+    /// What tells its store from any other; none before the store has told.
+    pub fn identity(&self) -> Option<u64> {
+        self.identity.get().copied()
+    }
+
     /// Stops it, and waits until what was released is released at the store too, or it has tried long enough.
     pub async fn finish(self) {
         drop(self.requests);
@@ -149,6 +158,7 @@ struct Counter {
     inbox: mpsc::UnboundedReceiver<Request>,
     is_reachable: Arc<AtomicBool>,
     is_held_elsewhere: Arc<AtomicBool>,
+    identity: Arc<OnceLock<u64>>,
     /// Shared with the thread that writes, which goes on when nobody waits for it any more.
     remember: Arc<Mutex<Remember>>,
 }
@@ -183,6 +193,9 @@ impl Counter {
         let waited = self.attend(Act::Acquire, store.acquire(), deadline).await;
         let answer = self.answer(waited, store);
         let told = store.told();
+        if let Some(identity) = store.identity() {
+            self.identity.get_or_init(|| identity); // before anything is shown that it granted
+        }
         let is_held = matches!(answer, Some(Err(Denied::Held { .. })));
         self.is_held_elsewhere.store(is_held, Ordering::Relaxed);
         match answer {
@@ -285,7 +298,7 @@ impl Counter {
         let answer = match waited {
             Waited::Answered(answer) => answer,
             Waited::TooLong => Err(Denied::Unavailable(format!(
-                "{} did not answer in time: see that it runs and can be reached, or raise answer_within",
+                "{} did not answer in time: see that it runs and can be reached, or raise ttl, a sixth of which an answer may take",
                 store.place()
             ))),
             Waited::Overtaken => return None,

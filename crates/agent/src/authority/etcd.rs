@@ -4,6 +4,8 @@
 //!           session which can end unseen while it waits
 //! Keys      `/hustings/<group>/tenure`, with the value `<member> <incarnation>`, is there while somebody
 //!           holds tenure of the group. Whoever deletes it ends that tenure
+//!           `/hustings/<group>/store` tells this store from others: whoever asks first draws a number for it.
+//!           (etcd's own number of a cluster follows from names: two that were set up alike have the same)
 //! Count     the revision of the store that created the key. Revisions are never used twice, so they rise
 //!           from one tenure to the next
 //! Assumes   a cluster that loses nothing it confirmed, and leases that last for their ttl by the clock of
@@ -32,11 +34,12 @@ use std::time::Duration;
 use etcd_client::{
     Certificate, Client, Compare, CompareOp, ConnectOptions, Error, EventType, KeyValue,
     LeaseGrantOptions, LeaseKeepAliveStream, LeaseKeeper, PutOptions, ResponseHeader, TlsOptions,
-    Txn, TxnOp, TxnOpResponse, WatchFilterType, WatchOptions,
+    Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
 };
 
 use super::StoreTerms;
 use super::store::{Denied, Grant, Store, StoreError};
+use crate::identity::group_id;
 
 /// What gRPC calls something that is not there.
 const NOT_FOUND: i32 = 5;
@@ -77,6 +80,8 @@ pub struct Etcd {
     next: usize,
     key: String,
     value: String,
+    identity_key: String,
+    identity: Option<u64>,
     ttl: Duration,
     line: Option<Line>,
     /// The lease that was asked for last, if it may still be there.
@@ -133,7 +138,11 @@ impl Etcd {
         }
         if let Some(path) = ca {
             let unreadable = |error| {
-                StoreError::Config(format!("etcd's ca {} is not read: {error}", path.display()))
+                StoreError::Config(format!(
+                    "etcd's ca {}: cannot be read: {error}: name the PEM file of whoever signed etcd's certificates, one \
+                     that this user may read",
+                    path.display()
+                ))
             };
             let pem = std::fs::read(&path).map_err(unreadable)?;
             let tls = TlsOptions::new().ca_certificate(Certificate::from_pem(pem));
@@ -150,6 +159,8 @@ impl Etcd {
             next: 0,
             key: format!("/hustings/{}/tenure", terms.group),
             value: format!("{} {incarnation:016x}", terms.member),
+            identity_key: format!("/hustings/{}/store", terms.group),
+            identity: None,
             ttl: terms.ttl.into(),
             line: None,
             lease: None,
@@ -187,6 +198,10 @@ impl Etcd {
     }
 
     async fn try_acquire(&mut self, line: &mut Line) -> Result<Grant, Denied> {
+        if self.identity.is_none() {
+            // Who may read and write nothing but the other key does without.
+            self.identity = self.identify(line).await.ok();
+        }
         let (found, _) = self.read(line).await?;
         if let Some(found) = found {
             if found.value() != self.value.as_bytes() {
@@ -217,24 +232,31 @@ impl Etcd {
 
     /// Creates the key, unless it is there. Returns who holds if it is.
     async fn create(&mut self, line: &mut Line, lease: i64) -> Result<Option<Denied>, Denied> {
-        let key = self.key.as_str();
         let put = PutOptions::new().with_lease(lease);
-        let transaction = Txn::new()
-            .when([Compare::create_revision(key, CompareOp::Equal, 0)])
-            .and_then([TxnOp::put(key, self.value.as_str(), Some(put))])
-            .or_else([TxnOp::get(key, None)]);
-        let answer = line.client.txn(transaction).await;
+        let answer = create(line, &self.key, &self.value, Some(put)).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
         let revision = self.note(answer.header())?.revision();
         if answer.succeeded() {
             self.created = revision;
             return Ok(None);
         }
-        let found = answer.op_responses().into_iter().find_map(|it| match it {
-            TxnOpResponse::Get(found) => found.kvs().first().map(held),
-            TxnOpResponse::Put(_) | TxnOpResponse::Delete(_) | TxnOpResponse::Txn(_) => None,
-        });
-        found.map(Some).ok_or_else(|| self.nonsense())
+        let found = found(&answer).ok_or_else(|| self.nonsense())?;
+        Ok(Some(held(&found)))
+    }
+
+    /// What tells this store from others: what was drawn by whoever asked it first.
+    async fn identify(&self, line: &mut Line) -> Result<u64, Denied> {
+        let drawn = drawn()?.to_string();
+        let answer = create(line, &self.identity_key, &drawn, None).await;
+        let answer = answer.map_err(|error| self.failed(&error))?;
+        let value = match answer.succeeded() {
+            true => drawn.into_bytes(),
+            false => found(&answer)
+                .ok_or_else(|| self.nonsense())?
+                .value()
+                .to_vec(),
+        };
+        Ok(group_id(&String::from_utf8_lossy(&value)))
     }
 
     async fn try_renew(&mut self, line: &mut Line, lease: i64) -> Result<Duration, Denied> {
@@ -398,9 +420,35 @@ impl Store for Etcd {
         u64::try_from(self.revision).ok()
     }
 
+    fn identity(&self) -> Option<u64> {
+        self.identity
+    }
+
     fn place(&self) -> String {
         format!("etcd at {}", self.endpoints.join(", "))
     }
+}
+
+/// Creates a key, unless it is there: then the answer has it.
+async fn create(
+    line: &mut Line,
+    key: &str,
+    value: &str,
+    options: Option<PutOptions>,
+) -> Result<TxnResponse, Error> {
+    let transaction = Txn::new()
+        .when([Compare::create_revision(key, CompareOp::Equal, 0)])
+        .and_then([TxnOp::put(key, value, options)])
+        .or_else([TxnOp::get(key, None)]);
+    line.client.txn(transaction).await
+}
+
+/// The key that was there already.
+fn found(answer: &TxnResponse) -> Option<KeyValue> {
+    answer.op_responses().into_iter().find_map(|it| match it {
+        TxnOpResponse::Get(mut found) => found.take_kvs().pop(),
+        TxnOpResponse::Put(_) | TxnOpResponse::Delete(_) | TxnOpResponse::Txn(_) => None,
+    })
 }
 
 fn held(found: &KeyValue) -> Denied {

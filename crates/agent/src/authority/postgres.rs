@@ -23,19 +23,20 @@
 //! Nothing is kept in a session, so that poolers may give each transaction another one: no prepared
 //! statements, no session's advisory locks, no LISTEN. Each request is one simple query of several statements,
 //! hence one transaction, that sets its own timeout and is undone as a whole if it fails. Whether tenure is
-//! free is asked for again and again. Connections are not encrypted: use a local socket, or a
-//! tunnel, across networks that others can read.
+//! free is asked for again and again. Connections are not encrypted, and `sslmode=require` is refused: use a local
+//! socket, or a tunnel, across networks that others can read.
 
 use std::fmt;
 use std::time::Duration;
 
 use postgres_protocol::escape::escape_literal;
 use tokio::task::JoinSet;
-use tokio_postgres::config::{Host, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{Client, Config, Error, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
 use super::StoreTerms;
 use super::store::{Denied, Grant, Store, StoreError};
+use crate::identity::group_id;
 
 /// The tables and functions that it needs.
 pub const SCHEMA: &str = include_str!("postgres.sql");
@@ -43,6 +44,12 @@ pub const SCHEMA: &str = include_str!("postgres.sql");
 /// Whether they are there: members may lack the right to make them.
 const IS_INSTALLED: &str = "SELECT 1 WHERE to_regclass('hustings_tenure') IS NOT NULL
     AND to_regprocedure('hustings_assert_fence(text, bigint)') IS NOT NULL";
+
+/// What tells this store from others: the number that a server draws when it is set up, which its standbys share, and
+/// which table of it. Where the server does not tell, nothing does.
+const IDENTITY: &str = "SELECT concat_ws(' ', system_identifier, (SELECT oid FROM pg_database
+    WHERE datname = current_database()), to_regclass('hustings_tenure')::oid) AS identity
+    FROM pg_control_system()";
 
 /// How often in a ttl, and at least and at most, a member asks whether tenure is free.
 const POLLS_IN_A_TTL: u32 = 20;
@@ -74,6 +81,7 @@ pub struct Postgres {
     answer_within: Duration,
     line: Option<Line>,
     is_installed: bool,
+    identity: Option<u64>,
     /// The number of the last attempt.
     attempt: i64,
     epoch: i64,
@@ -105,8 +113,21 @@ impl Postgres {
     /// If it cannot work as configured.
     pub fn new(config: &PostgresConfig, terms: &StoreTerms) -> Result<Self, StoreError> {
         let parsed = config.url.parse::<Config>();
-        let mut config = parsed
-            .map_err(|error| StoreError::Config(format!("postgres: the url is none: {error}")))?;
+        let mut config = parsed.map_err(|error| {
+            let why = std::error::Error::source(&error);
+            let why = why.map_or_else(|| error.to_string(), ToString::to_string);
+            StoreError::Config(format!(
+                "postgres: this url cannot be used: {why}: write it as postgresql://user:password@host:5432/database, \
+                 without sslmode"
+            ))
+        })?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(StoreError::Config(
+                "postgres: sslmode=require, but connections to PostgreSQL are not encrypted here: use a local socket, \
+                 or a tunnel (stunnel, ssh -L) and its end as the host, and leave sslmode out"
+                    .to_owned(),
+            ));
+        }
         if config.get_application_name().is_none() {
             config.application_name("hustings");
         }
@@ -124,6 +145,7 @@ impl Postgres {
             answer_within: terms.answer_within.into(),
             line: None,
             is_installed: false,
+            identity: None,
             attempt: 0,
             epoch: 0,
             told: None,
@@ -157,6 +179,9 @@ impl Postgres {
                 self.query(&client, SCHEMA).await?;
             }
             self.is_installed = true;
+            let told = self.query(&client, IDENTITY).await.unwrap_or_default();
+            let told = told.first().and_then(|row| row.get("identity"));
+            self.identity = told.map(group_id);
         }
         Ok(Line {
             client,
@@ -306,6 +331,10 @@ impl Store for Postgres {
 
     fn told(&self) -> Option<u64> {
         self.told
+    }
+
+    fn identity(&self) -> Option<u64> {
+        self.identity
     }
 
     fn place(&self) -> String {

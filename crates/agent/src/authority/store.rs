@@ -23,6 +23,9 @@ pub trait Store: Send + 'static {
     /// count, unless what it counted was lost.
     fn told(&self) -> Option<u64>;
 
+    /// What tells this store from any other, as far as it has told: the same for all members that ask it.
+    fn identity(&self) -> Option<u64>;
+
     /// Which store it is and where, for people to read.
     fn place(&self) -> String;
 }

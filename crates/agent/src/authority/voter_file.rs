@@ -60,10 +60,13 @@ pub enum VoterError {
         member: String,
     },
     /// It has no vote.
-    #[error("`{0}` is none of the voters, or has no directory to keep what it promises")]
+    #[error(
+        "`{0}` is none of the voters, or has no directory to keep what it promises: name it among the voters, and a \
+         directory on a disk"
+    )]
     NoVoter(String),
     /// There is no place to keep it.
-    #[error("{}: {source}", .path.display())]
+    #[error("{}: {source}: name a directory on a disk that this user can write to", .path.display())]
     State {
         /// The directory.
         path: PathBuf,
@@ -84,7 +87,8 @@ pub enum VoterError {
     },
     /// It was written by another release, or by nobody.
     #[error(
-        "{}: what it says cannot be understood: was it written by a later release?", .0.display()
+        "{}: what it says cannot be understood: was it written by a later release? Run that one; or if \
+         the file is damaged, move it away, and run `hustings voter init`", .0.display()
     )]
     Unreadable(PathBuf),
 }

@@ -78,20 +78,20 @@ impl Group {
             Body::Election { message, .. } => self.on_election(now, sender.id, message, out),
             Body::Tenure {
                 to,
-                voters,
+                authority,
                 message,
-            } if to == self.me.id => self.on_tenure(now, sender, voters, message, out),
+            } if to == self.me.id => self.on_tenure(now, sender, authority, message, out),
             // For another one, who is looked for.
-            Body::Tenure { voters, .. } => _ = self.shares_voters(sender, voters),
+            Body::Tenure { authority, .. } => _ = self.shares_authority(sender, authority),
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed => self.on_freed(now, out),
             Body::HandsOver { to, within_ns } => self.on_hands_over(now, to, Duration(within_ns)),
             Body::Holds {
                 fence,
                 lasts_ns,
-                voters,
+                authority,
             } => {
-                if self.shares_voters(sender, voters) {
+                if self.shares_authority(sender, authority) {
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
                     self.yield_to_higher(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);

@@ -16,7 +16,8 @@ const PATIENCE_TTLS: u64 = 3;
 /// But so long at least: why it has no tenure is said before.
 const LEAST_PATIENCE: Duration = Duration(EXPLAIN_EVERY.0 * 2);
 
-/// How long a nominee that gets no tenure leaves the floor to others.
+/// How long a nominee that gets no tenure leaves the floor to others. One whose ttl is refused by too many voters leaves
+/// it to them for [`LISTEN_FOR`]: only who configures it or the voters anew can change that.
 const STAND_ASIDE_FOR: Duration = Duration::from_secs(10);
 /// How often one that could not use the floor looks whether it could now.
 const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
@@ -82,6 +83,7 @@ impl Group {
             Refused::Outrun | Refused::Uninitialised => None,
         };
         let span = self.has_patience_for();
+        let is_hopeless = self.is_refused_its_ttl();
         let patience = &mut self.tenancy.patience;
         let (Some(ends_at), Some(span)) = (&mut patience.ends_at, span) else {
             return;
@@ -91,6 +93,7 @@ impl Group {
                 *ends_at = now + lasts + span;
                 patience.waits_until = Some(now + lasts);
             }
+            None if is_hopeless => *ends_at = now,
             None => *ends_at = (*ends_at).min(now + span),
         }
     }
@@ -144,6 +147,7 @@ impl Group {
         }
         let span = match self.is_unfit() {
             true => LOOK_AGAIN_EVERY,
+            false if self.is_refused_its_ttl() => LISTEN_FOR,
             false => STAND_ASIDE_FOR,
         };
         let needs_voters = !self.is_unfit() && !self.tenancy.voters.is_empty();

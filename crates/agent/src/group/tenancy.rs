@@ -55,6 +55,8 @@ pub(super) struct Tenancy {
     occupancy: Occupancy,
     /// Named no longer while it held: when its work has stopped, it gives tenure up.
     is_leaving: bool,
+    /// Given up, though a store may not have been told yet.
+    given_up: Option<Fence>,
     /// Holds though the election names somebody else, who waits.
     is_apart: bool,
     /// For whom, if not for whom the election names.
@@ -71,6 +73,8 @@ pub(super) struct Tenancy {
     pub(super) holds_back_until: Option<Instant>,
     /// Is an heir, and tries to get what was handed to it, named or not.
     pub(super) inherits_until: Option<Instant>,
+    /// Holds what was handed to it on purpose: that stands, though the better take over here.
+    is_inherited: bool,
     /// Who asked this voter last, and may wait until somebody else gives tenure up.
     waits: Option<MemberId>,
     pub(super) voters: Vec<Voter>,
@@ -101,6 +105,8 @@ pub(super) struct Voter {
     called: Option<(Instant, u32)>,
     /// Whether it said last that it was never initialised.
     is_blank: bool,
+    /// Whether it said last that this member asks for a longer ttl than it grants.
+    refuses_ttl: bool,
     asked: Asked,
 }
 
@@ -112,6 +118,7 @@ impl Tenancy {
             heard: None,
             called: None,
             is_blank: false,
+            refuses_ttl: false,
             asked: Asked::default(),
         };
         Self {
@@ -119,6 +126,7 @@ impl Tenancy {
             authority,
             occupancy,
             is_leaving: false,
+            given_up: None,
             is_apart: false,
             heir: None,
             fence: None,
@@ -128,6 +136,7 @@ impl Tenancy {
             patience: Patience::default(),
             holds_back_until: None,
             inherits_until: None,
+            is_inherited: false,
             waits: None,
             promptness: Promptness::default(),
             refusals: VecDeque::new(),
@@ -208,7 +217,8 @@ impl Group {
             true => Request::Acquire,
             false => Request::Withdraw,
         };
-        let keeps = self.tenancy.is_apart || self.config.protocol.keeps_leaders();
+        let stays = self.tenancy.is_apart || self.tenancy.is_inherited;
+        let keeps = stays || self.config.protocol.keeps_leaders();
         self.tenancy.is_apart = !is_named && keeps && self.tenancy.fence.is_some();
         self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart;
         self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
@@ -243,6 +253,7 @@ impl Group {
     pub(crate) fn leave_tenure(&mut self, now: Instant, out: &mut Outbox) {
         if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
             self.tenancy.is_leaving = false;
+            self.tenancy.given_up = self.tenancy.authority.holds(now).map(|held| held.fence);
             let request = match self.tenancy.heir.take() {
                 Some(to) => {
                     self.begin_handover(now, to, out);
@@ -258,11 +269,11 @@ impl Group {
         &mut self,
         now: Instant,
         sender: &Sender<'_>,
-        voters: u64,
+        authority: u64,
         message: &[u8],
         out: &mut Outbox,
     ) {
-        if !self.shares_voters(sender, voters) {
+        if !self.shares_authority(sender, authority) {
             self.counters.other_voters += 1;
             return;
         }
@@ -279,7 +290,7 @@ impl Group {
         if let Ok(message) = postcard::from_bytes(message) {
             self.answer_survey(sender.id, message, out);
         }
-        self.note_blank(sender.id, message);
+        self.note_answer(sender.id, message);
         match self.tenancy.authority.hear(now, sender.id, message) {
             Ok(acts) => self.act_on_tenure(now, acts, out),
             Err(why) => self.counters.reject(why),
@@ -434,10 +445,9 @@ impl Group {
             is_silent = voter.asked.waits(now) > patience;
             voter.asked.ask(now);
         }
-        let voters = self.tenancy.authority.voters_id();
         let body = Body::Tenure {
             to,
-            voters,
+            authority: self.tenancy.authority.id(),
             message,
         };
         if let Some(address) = self.address_of(to) {
@@ -468,12 +478,14 @@ impl Group {
         self.word_last_words();
         let held = self.tenancy.authority.holds(now).map(|held| held.fence);
         // Who is leaving still holds, but may begin nothing.
-        let fence = held.filter(|_| !self.tenancy.is_leaving);
+        let fence =
+            held.filter(|it| !self.tenancy.is_leaving && self.tenancy.given_up != Some(*it));
         if fence == self.tenancy.fence {
             return;
         }
         let before = std::mem::replace(&mut self.tenancy.fence, fence);
         self.tenancy.is_apart = fence.is_some() && !self.is_nominee();
+        self.tenancy.is_inherited = fence.is_some() && self.tenancy.inherits_until.is_some();
         self.begin_to_wait(now);
         self.tell(now);
         match (before, fence) {
@@ -502,7 +514,7 @@ impl Group {
         Body::Holds {
             fence,
             lasts_ns: lasts.0,
-            voters: self.tenancy.authority.voters_id(),
+            authority: self.tenancy.authority.id(),
         }
     }
 
@@ -534,13 +546,13 @@ impl Group {
         };
         let message = crate::driver::encode(&message);
         let voters: Vec<MemberId> = self.tenancy.voters().collect();
-        let list = self.tenancy.authority.voters_id();
+        let authority = self.tenancy.authority.id();
         let number = std::mem::replace(&mut self.number, LAST_NUMBER);
         let words = voters.into_iter().filter_map(|to| {
             let address = self.address_of(to)?;
             let body = Body::Tenure {
                 to,
-                voters: list,
+                authority,
                 message: &message,
             };
             self.frame(&body, false);

@@ -7,6 +7,7 @@ mod lists;
 mod many;
 mod patience;
 mod refusals;
+mod stores;
 mod tenancy;
 mod words;
 

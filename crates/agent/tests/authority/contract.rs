@@ -280,8 +280,27 @@ pub(crate) async fn restored<H: House>() {
     group.watcher.judge();
 }
 
+/// Two stores. All who ask one know it for the same, and for another than the other.
+pub(crate) async fn told_apart<H: House>(houses: &[H; 2]) {
+    let mut told = Vec::new();
+    for house in houses {
+        let mut identities = Vec::new();
+        for name in ["anna", "ben"] {
+            let mut store = house.store(&terms("told", name, 0), house.port());
+            assert_eq!(store.identity(), None, "it has not told yet");
+            let _ = store.acquire().await; // the second is refused
+            identities.push(store.identity().expect("it has told"));
+        }
+        assert_eq!(identities[0], identities[1]);
+        told.push(identities[0]);
+    }
+    assert_ne!(told[0], told[1]);
+}
+
 /// Three members and who watches them; which of them holds, and its fence.
-async fn held_by_one_of_three(house: &impl House) -> (Vec<Member>, Watcher, usize, Fence) {
+pub(crate) async fn held_by_one_of_three(
+    house: &impl House,
+) -> (Vec<Member>, Watcher, usize, Fence) {
     let group = Group::new(house, "faults");
     let mut members = three(&group).await;
     for member in &members {
@@ -293,7 +312,7 @@ async fn held_by_one_of_three(house: &impl House) -> (Vec<Member>, Watcher, usiz
 }
 
 /// All give up what they have, and wait until the store knows.
-async fn leave(members: Vec<Member>) {
+pub(crate) async fn leave(members: Vec<Member>) {
     for Member { clerk, proxy, .. } in members {
         clerk.request(Request::Release);
         let gone = timeout(PATIENCE, clerk.finish()).await;

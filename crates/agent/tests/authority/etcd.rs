@@ -11,55 +11,76 @@ use tokio::task::JoinSet;
 
 use crate::contract;
 use crate::house::House;
-use crate::member::terms;
+use crate::member::{Member, TTL, first_to_gain, pass, terms};
 use crate::process::{Home, Server, find_program, free_port};
 
-struct EtcdHouse {
-    server: Server,
-    port: u16,
+/// An etcd of so many servers, of which members have so many for endpoints: the first, and some of the others.
+struct EtcdHouse<const SERVERS: usize, const ENDPOINTS: usize> {
+    servers: Vec<Server>,
+    ports: Vec<u16>,
     home: Home,
 }
 
-impl EtcdHouse {
-    fn address(port: u16) -> String {
-        format!("http://127.0.0.1:{port}")
+type Alone = EtcdHouse<1, 1>;
+
+fn address(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}
+
+impl<const SERVERS: usize, const ENDPOINTS: usize> EtcdHouse<SERVERS, ENDPOINTS> {
+    async fn client(&self) -> Client {
+        Client::connect([address(self.port())], None).await.unwrap()
     }
 
-    async fn client(&self) -> Client {
-        Client::connect([Self::address(self.port)], None)
-            .await
-            .unwrap()
+    /// All of it ends, something is done to what it has written, and it comes back.
+    async fn with_all_killed(&mut self, act: impl Fn(&Home)) {
+        for server in &mut self.servers {
+            server.kill();
+        }
+        act(&self.home);
+        for server in &mut self.servers {
+            server.restart();
+        }
+        self.ready().await;
     }
 }
 
-impl House for EtcdHouse {
+impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, ENDPOINTS> {
     async fn open() -> Self {
         let program = find_program("etcd", "etcd-server", Vec::new());
         let home = Home::new();
-        let (port, peers) = (free_port(), free_port());
-        let (clients, peers) = (Self::address(port), Self::address(peers));
-        let data = home.path("data");
-        let command = [
-            program.to_str().unwrap(),
-            "--data-dir",
-            data.to_str().unwrap(),
-            "--listen-client-urls",
-            &clients,
-            "--advertise-client-urls",
-            &clients,
-            "--listen-peer-urls",
-            &peers,
-            "--initial-advertise-peer-urls",
-            &peers,
-            "--initial-cluster",
-            &format!("default={peers}"),
-        ];
-        let command = command.map(str::to_owned).to_vec();
-        let house = Self {
-            server: Server::start(command),
-            port,
+        let mut house = Self {
+            servers: Vec::new(),
+            ports: (0..SERVERS).map(|_| free_port()).collect(),
             home,
         };
+        let peers: Vec<String> = (0..SERVERS).map(|_| address(free_port())).collect();
+        let named = peers.iter().enumerate();
+        let cluster: Vec<String> = named.map(|(nth, peer)| format!("s{nth}={peer}")).collect();
+        std::fs::create_dir(house.home.path("data")).unwrap();
+        for (nth, peer) in peers.iter().enumerate() {
+            let clients = address(house.ports[nth]);
+            let data = house.home.path("data").join(nth.to_string());
+            let command = [
+                program.to_str().unwrap(),
+                "--name",
+                &format!("s{nth}"),
+                "--data-dir",
+                data.to_str().unwrap(),
+                "--listen-client-urls",
+                &clients,
+                "--advertise-client-urls",
+                &clients,
+                "--listen-peer-urls",
+                peer,
+                "--initial-advertise-peer-urls",
+                peer,
+                "--initial-cluster",
+                &cluster.join(","),
+            ];
+            let command = command.map(str::to_owned).to_vec();
+            house.servers.push(Server::start(command));
+        }
         house.ready().await;
         house
     }
@@ -69,16 +90,17 @@ impl House for EtcdHouse {
     }
 
     fn port(&self) -> u16 {
-        self.port
+        self.ports[0]
     }
 
     fn server(&mut self) -> &mut Server {
-        &mut self.server
+        &mut self.servers[0]
     }
 
-    fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<> {
+    fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<SERVERS, ENDPOINTS> {
+        let ports = [port].into_iter().chain(self.ports.iter().skip(1).copied());
         let config = EtcdConfig {
-            endpoints: vec![Self::address(port)],
+            endpoints: ports.take(ENDPOINTS).map(address).collect(),
             login: None,
             ca: None,
         };
@@ -92,16 +114,16 @@ impl House for EtcdHouse {
     }
 
     async fn copy(&mut self) {
-        self.server.kill();
-        copy_directory(&self.home.path("data"), &self.home.path("copy"));
-        self.restart().await;
+        let copy = |home: &Home| copy_directory(&home.path("data"), &home.path("copy"));
+        self.with_all_killed(copy).await;
     }
 
     async fn restore(&mut self) {
-        self.server.kill();
-        std::fs::remove_dir_all(self.home.path("data")).unwrap();
-        std::fs::rename(self.home.path("copy"), self.home.path("data")).unwrap();
-        self.restart().await;
+        let put_back = |home: &Home| {
+            std::fs::remove_dir_all(home.path("data")).unwrap();
+            std::fs::rename(home.path("copy"), home.path("data")).unwrap();
+        };
+        self.with_all_killed(put_back).await;
     }
 
     async fn litter(&self) -> Vec<String> {
@@ -120,27 +142,27 @@ fn copy_directory(from: &Path, to: &Path) {
 
 #[tokio::test]
 async fn etcd_in_peace() {
-    contract::in_peace::<EtcdHouse>().await;
+    contract::in_peace::<Alone>().await;
 }
 
 #[tokio::test]
 async fn etcd_killed_and_restarted() {
-    contract::killed::<EtcdHouse>().await;
+    contract::killed::<Alone>().await;
 }
 
 #[tokio::test]
 async fn etcd_paused_and_resumed() {
-    contract::paused::<EtcdHouse>().await;
+    contract::paused::<Alone>().await;
 }
 
 #[tokio::test]
 async fn etcd_restored_from_an_old_copy() {
-    contract::restored::<EtcdHouse>().await;
+    contract::restored::<Alone>().await;
 }
 
 #[tokio::test]
 async fn those_who_are_refused_leave_no_lease_behind() {
-    let house = EtcdHouse::open().await;
+    let house = Alone::open().await;
     for round in 0..5 {
         let group = format!("g{round}");
         let names = ["anna", "ben", "carla", "dora", "emil", "fred"];
@@ -157,4 +179,57 @@ async fn those_who_are_refused_leave_no_lease_behind() {
         assert_eq!(house.litter().await, [format!("lease {lease:x}")]);
         house.client().await.lease_revoke(lease).await.unwrap();
     }
+}
+
+/// Members know one of three servers, and the other two go on without it.
+#[tokio::test]
+async fn etcd_of_three_servers_in_peace() {
+    contract::in_peace::<EtcdHouse<3, 1>>().await;
+}
+
+#[tokio::test]
+async fn etcd_of_three_servers_of_which_the_one_that_is_known_is_killed() {
+    contract::killed::<EtcdHouse<3, 1>>().await;
+}
+
+#[tokio::test]
+async fn etcd_of_three_servers_of_which_the_one_that_is_known_is_paused() {
+    contract::paused::<EtcdHouse<3, 1>>().await;
+}
+
+/// Each of the servers is killed in turn, whichever of them leads: there is a holder all the same, but not without a
+/// majority of them.
+#[tokio::test]
+async fn etcd_of_three_servers_bears_the_loss_of_any_of_them() {
+    let mut house = EtcdHouse::<3, 3>::open().await;
+    let (mut members, watcher, _, _) = contract::held_by_one_of_three(&house).await;
+    let holding = |members: &[Member]| members.iter().filter(|it| it.held().is_some()).count();
+    for nth in 0..3 {
+        house.servers[nth].kill();
+        pass(TTL * 3).await;
+        assert_eq!(holding(&members), 1, "without server {nth}");
+        house.servers[nth].restart();
+        pass(TTL).await;
+    }
+    assert_eq!(holding(&members), 1);
+    for server in &mut house.servers[1..] {
+        server.kill();
+    }
+    pass(TTL * 2).await;
+    assert_eq!(holding(&members), 0);
+    for member in &mut members {
+        member.forget_words();
+    }
+    for server in &mut house.servers[1..] {
+        server.restart();
+    }
+    first_to_gain(&mut members).await;
+    contract::leave(members).await;
+    watcher.judge();
+}
+
+#[tokio::test]
+async fn one_etcd_is_told_from_another_that_was_set_up_alike() {
+    let houses = [Alone::open().await, Alone::open().await];
+    contract::told_apart(&houses).await;
 }

@@ -103,6 +103,11 @@ impl Member {
         holds(&self.clerk.cell())
     }
 
+    /// What it has said so far is past.
+    pub(crate) fn forget_words(&mut self) {
+        while self.words.try_recv().is_ok() {}
+    }
+
     async fn word(&mut self, wanted: &str) -> Word {
         let word = tokio::time::timeout(PATIENCE, self.words.recv()).await;
         let name = &self.name;

@@ -167,6 +167,22 @@ async fn postgres_restored_from_an_old_copy() {
     contract::restored::<PostgresHouse>().await;
 }
 
+#[tokio::test]
+async fn one_postgres_is_told_from_another_that_was_set_up_alike() {
+    let houses = [PostgresHouse::open().await, PostgresHouse::open().await];
+    contract::told_apart(&houses).await;
+}
+
+#[test]
+fn an_encrypted_connection_is_refused_with_what_to_do_instead() {
+    for (mode, what) in [("require", "a tunnel"), ("verify-full", "without sslmode")] {
+        let url = format!("postgresql://hustings@db.example/postgres?sslmode={mode}");
+        let refused = Postgres::new(&PostgresConfig { url }, &terms("g", "anna", 0));
+        let why = refused.err().expect("it is refused").to_string();
+        assert!(why.contains("sslmode") && why.contains(what), "{why}");
+    }
+}
+
 /// What a guarded transaction comes to: nothing, or the state that it failed with.
 async fn guarded(client: &Client, fence: i64) -> Result<(), String> {
     let assert = format!("SELECT hustings_assert_fence('g', {fence})");

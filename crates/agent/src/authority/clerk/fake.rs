@@ -182,6 +182,10 @@ impl Store for Fake {
         self.told
     }
 
+    fn identity(&self) -> Option<u64> {
+        None
+    }
+
     fn place(&self) -> String {
         "the shop".to_owned()
     }

@@ -1,6 +1,7 @@
-//! By which list of voters the others go. Two lists have two majorities, so members with different ones do not add
-//! their votes up, nor believe each other about who holds; and a member that has another list than the rest is told so
-//! by what it hears, though nobody asks it anything.
+//! By which list of voters, or which store, the others go. Two lists have two majorities, and two stores know nothing of
+//! each other, so members with different ones do not add their votes up, nor believe each other about who holds; and a
+//! member that has another list than the rest is told so by what it hears, though nobody asks it anything. Of a store
+//! that is known only when it has answered: of one that was never asked nothing is said.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,8 @@ pub(super) struct OtherLists {
 
 impl OtherLists {
     /// Takes note of the list that a member goes by. Whether it is another one than ours, and that is news.
-    fn note(&mut self, member: MemberId, theirs: u64, ours: u64) -> bool {
-        match theirs == ours {
+    fn note(&mut self, member: MemberId, theirs: u64, is_ours: bool) -> bool {
+        match is_ours {
             true => {
                 self.members.remove(&member);
                 false
@@ -46,25 +47,25 @@ impl OtherLists {
 }
 
 impl Group {
-    /// Whether `sender`, which goes by the list `theirs`, means the same voters as this member. If not, it is said
-    /// when it begins or changes, not with every word.
-    pub(in crate::group) fn shares_voters(&mut self, sender: &Sender<'_>, theirs: u64) -> bool {
-        let ours = self.tenancy.authority.voters_id();
-        if self.tenancy.other_lists.note(sender.id, theirs, ours) {
+    /// Whether `sender`, which goes by `theirs`, means the same voters or the same store as this member. If not, it is
+    /// said when it begins or changes, not with every word.
+    pub(in crate::group) fn shares_authority(&mut self, sender: &Sender<'_>, theirs: u64) -> bool {
+        let is_shared = self.tenancy.authority.is_also(theirs);
+        if self.tenancy.other_lists.note(sender.id, theirs, is_shared) {
             tracing::error!(
-                "group `{}`: `{}` has another list of voters than this member, or another authority: what either says about tenure does not count with the other; give all members the same voters",
+                "group `{}`: `{}` has another list of voters than this member, or another store: what either says about tenure does not count with the other; give all members the same voters, or the same store",
                 self.config.name,
                 sender.name
             );
         }
-        theirs == ours
+        is_shared
     }
 
     /// Somebody says that it holds by another list than ours. It is not the holder here, and whoever looks for the
     /// reason why two lead should find it.
     pub(in crate::group) fn note_other_holder(&mut self, now: Instant, sender: &Sender<'_>) {
         let why = format!(
-            "`{}` holds tenure by another list of voters, or another authority: two may lead; give all members the same voters",
+            "`{}` holds tenure by another list of voters, or another store: two may lead; give all members the same voters, or the same store",
             sender.name
         );
         self.tenancy.other_lists.note_holder(now, why);
@@ -90,7 +91,7 @@ mod tests {
             (1, 7, false),
             (1, 9, true),
         ] {
-            let told = lists.note(MemberId(member), theirs, 7);
+            let told = lists.note(MemberId(member), theirs, theirs == 7);
             assert_eq!(told, is_news, "{member} {theirs}");
         }
     }

@@ -3,20 +3,38 @@
 use hustings_protocol::MemberId;
 use hustings_protocol::tenure::{Message, Refused};
 
+use crate::config::AuthorityConfig;
 use crate::group::Group;
 
 impl Group {
-    /// A voter answers. Takes note of whether it can vote at all.
-    pub(super) fn note_blank(&mut self, from: MemberId, message: &[u8]) {
-        let is_blank = match postcard::from_bytes(message) {
-            Ok(Message::Refusal { refused, .. }) => refused == Refused::Uninitialised,
-            Ok(Message::Would { .. } | Message::Promise { .. } | Message::Grant { .. }) => false,
-            Ok(_) | Err(_) => return, // no answer
+    /// A voter answers. Takes note of whether it can vote at all, and grants as long a ttl as this member asks for.
+    pub(super) fn note_answer(&mut self, from: MemberId, message: &[u8]) {
+        let Ok(message) = postcard::from_bytes::<Message>(message) else {
+            return;
         };
         let mut voters = self.tenancy.voters.iter_mut();
-        if let Some(voter) = voters.find(|it| it.id == from) {
-            voter.is_blank = is_blank;
+        let Some(voter) = voters.find(|it| it.id == from) else {
+            return;
+        };
+        match message {
+            Message::Refusal { refused, .. } => {
+                voter.is_blank = refused == Refused::Uninitialised;
+                voter.refuses_ttl |= matches!(refused, Refused::TtlTooLong { .. });
+            }
+            Message::Would { .. } | Message::Promise { .. } => voter.is_blank = false,
+            Message::Grant { .. } => (voter.is_blank, voter.refuses_ttl) = (false, false),
+            Message::Ask { .. } | Message::Prepare { .. } | Message::Propose { .. } => {} // no answers
+            Message::Release { .. } | Message::Handover { .. } => {}
         }
+    }
+
+    /// Whether so many voters refuse this member's ttl that it gets no tenure, however long it waits.
+    pub(in crate::group) fn is_refused_its_ttl(&self) -> bool {
+        let AuthorityConfig::Quorum(quorum) = &self.config.authority else {
+            return false;
+        };
+        let others = self.tenancy.voters.iter().filter(|it| !it.refuses_ttl);
+        others.count() < quorum.terms().majority() as usize
     }
 
     pub(in crate::group) fn in_words(&self, refused: Refused) -> String {

@@ -194,3 +194,27 @@ fn who_holds_is_not_unseated_by_a_newcomer() {
         }
     }
 }
+
+/// Whoever stops an agent while something still works under its tenure: that runs out, and is not given up.
+#[test]
+fn who_leaves_for_good_while_its_work_goes_on_gives_nothing_up() {
+    for is_at_work in [true, false] {
+        let mut field = Field::fenced(Takeover::Never);
+        let (former, _) = field.settled_on(&ALL);
+        let held = field.members[former].tenancy.authority.holds(field.now);
+        let ends = held.expect("it holds").until;
+        let work = is_at_work.then(|| field.members[former].occupancy().begin());
+        let mut out = Outbox::new();
+        field.members[former].leave(field.now, &mut out);
+        field.post(former, out);
+        let mut is_early = false;
+        while field.now < ends {
+            field.run(DELAY);
+            is_early |= field.holders().iter().any(|it| *it != former);
+        }
+        assert_eq!(is_early, !is_at_work);
+        drop(work);
+        field.run(TTL * 3);
+        assert!(field.holders().iter().any(|it| *it != former));
+    }
+}

@@ -88,6 +88,37 @@ fn tenure_is_handed_to_a_named_member_whomever_the_election_names() {
     }
 }
 
+/// Each of the others but one is better than the heir, and wherever the better take over, they would at once: the one
+/// that handed over as well, when it is back.
+#[test]
+fn a_handover_stands_where_the_better_take_over_until_the_heir_gives_it_up() {
+    for heir in [1, 2, 3, 4].repeat(10) {
+        let mut field = Field::fenced(Takeover::ByTheBetter);
+        let (former, fence) = field.settled_on(&ALL);
+        assert_eq!(former, 0);
+        let outcome = field.hand_over(former, heir);
+        field.assert_taken_by(heir, fence, outcome);
+        let taken = field.settled_on(&ALL);
+        for _ in 0..100 {
+            field.run(Duration::from_millis(100)); // the former one is back after half of them
+            assert_eq!(field.settled_on(&ALL), taken, "nobody takes it back");
+        }
+        field.step_down(heir);
+        field.run(Duration::from_secs(1));
+        assert_eq!(field.settled_on(&ALL).0, former, "the better lead again");
+        field.run(Duration::from_secs(6));
+        field.step_down(former);
+        field.run(Duration::from_secs(1));
+        assert_eq!(field.settled_on(&ALL).0, 1);
+        field.run(Duration::from_secs(6));
+        assert_eq!(
+            field.settled_on(&ALL).0,
+            former,
+            "what was handed over once is forgotten"
+        );
+    }
+}
+
 #[test]
 fn an_heir_that_is_gone_leaves_tenure_to_whom_the_election_names() {
     let mut field = Field::fenced(Takeover::ByTheBetter);

@@ -145,7 +145,7 @@ fn a_voter_counts_as_blank_for_as_long_as_it_says_so_itself() {
 }
 
 fn say(member: &mut Group, now: Instant, from: usize, message: Message) {
-    let (name, list) = (name(from), member.tenancy.authority.voters_id());
+    let (name, list) = (name(from), member.tenancy.authority.id());
     let sender = Sender::new(&name, id(from), Life(1), 9);
     let message = encode(&message);
     member.on_tenure(now, &sender, list, &message, &mut Outbox::new());

@@ -438,11 +438,11 @@ fn nonsense_about_tenure_moves_nobody() {
         9,
     );
     let noise: Vec<u8> = (0..40).collect();
-    let list = field.members[0].tenancy.authority.voters_id();
+    let list = field.members[0].tenancy.authority.id();
     let bodies = [
         Body::Tenure {
             to: id(0),
-            voters: list,
+            authority: list,
             message: &noise,
         },
         Body::HandsOver {
@@ -451,14 +451,14 @@ fn nonsense_about_tenure_moves_nobody() {
         },
         Body::Tenure {
             to: id(leader),
-            voters: list,
+            authority: list,
             message: &[],
         },
         Body::Freed,
         Body::Holds {
             fence: 0,
             lasts_ns: u64::MAX,
-            voters: list,
+            authority: list,
         },
     ];
     let mut keyring = Keyring::new(&Key::public("test"), &[]);

@@ -1,0 +1,114 @@
+//! Members that ask stores for tenure.
+
+use std::time::Duration as StdDuration;
+
+use hustings_protocol::Duration;
+use hustings_protocol::tenure::Request;
+use tokio::sync::mpsc;
+
+use super::Field;
+use crate::authority::store::{Denied, Grant, Store};
+use crate::authority::{Authority, store_id};
+use crate::group::Outbox;
+
+/// A store that grants tenure to whoever asks.
+struct Generous {
+    count: u64,
+    identity: Option<u64>,
+}
+
+impl Store for Generous {
+    async fn acquire(&mut self) -> Result<Grant, Denied> {
+        let (count, ttl) = (self.count, StdDuration::from_secs(3600));
+        Ok(Grant { count, ttl })
+    }
+    async fn renew(&mut self) -> Result<StdDuration, Denied> {
+        Err(Denied::Gone)
+    }
+    async fn release(&mut self) -> Result<(), Denied> {
+        Ok(())
+    }
+    async fn freed(&mut self) -> Result<(), Denied> {
+        std::future::pending().await
+    }
+    fn told(&self) -> Option<u64> {
+        None
+    }
+    fn identity(&self) -> Option<u64> {
+        self.identity
+    }
+    fn place(&self) -> String {
+        "a store".to_owned()
+    }
+}
+
+/// Two members whose stores are told apart by this, after each was granted tenure by its own. The second has the higher
+/// fence.
+async fn granted_by(identities: [Option<u64>; 2]) -> Field {
+    let mut field = Field::empty();
+    let (words, mut told) = mpsc::unbounded_channel();
+    for (count, identity) in (1..).zip(identities) {
+        let store = Generous { count, identity };
+        field.admit_by_store(0, store, words.clone());
+    }
+    field.run(Duration::from_secs(1));
+    for member in &mut field.members {
+        member.ask_authority(field.now, Request::Acquire, &mut Outbox::new());
+    }
+    for _ in 0..2 {
+        let (index, word) = told.recv().await.expect("the clerks are at work");
+        let mut out = Outbox::new();
+        field.members[index].on_word(field.now, &word, &mut out);
+        field.post(index, out);
+    }
+    field.run(Duration::from_secs(1));
+    field
+}
+
+#[tokio::test]
+async fn a_holder_by_another_store_drives_nobody_out_and_both_say_so() {
+    let field = granted_by([Some(7), Some(8)]).await;
+    assert_eq!(field.leaders(), [0, 1]);
+    for (it, other) in [(0, "`m1`"), (1, "`m0`")] {
+        let whys = field.whys(it);
+        let is_told = |why: &String| why.contains(other) && why.contains("another store");
+        assert!(whys.iter().any(is_told), "{whys:?}");
+    }
+    // One store that has granted twice has lost what it counted: who holds the lower fence gives up. So it is taken
+    // to be where a store tells nothing of itself.
+    for identities in [[Some(7), Some(7)], [None, Some(7)], [Some(7), None]] {
+        let field = granted_by(identities).await;
+        assert_eq!(field.leaders(), [1], "{identities:?}");
+        assert!(field.whys(0).iter().all(|it| !it.contains("another store")));
+    }
+}
+
+/// The store is told by a clerk, which may take its time. Whoever began to work meanwhile would work after another one
+/// was granted tenure.
+#[tokio::test]
+async fn who_gives_up_what_a_store_granted_does_not_lead_until_the_store_knows() {
+    let mut field = granted_by([Some(7), Some(8)]).await;
+    field.step_down(0);
+    assert_eq!(
+        field.holders(),
+        [0, 1],
+        "the clerk has not been at work yet"
+    );
+    assert_eq!(field.leaders(), [1]);
+    field.run(Duration::from_secs(1));
+    assert_eq!(field.leaders(), [1]);
+}
+
+#[tokio::test]
+async fn stores_of_two_kinds_and_voters_are_told_apart_though_a_store_has_told_nothing() {
+    let field = granted_by([None, Some(7)]).await;
+    let [untold, told] = [0, 1].map(|it| &field.members[it].tenancy.authority);
+    let etcd = |identity| store_id("etcd", identity);
+    for theirs in [etcd(None), etcd(Some(7)), 0, 12_345] {
+        assert!(!untold.is_also(theirs) && !told.is_also(theirs), "{theirs}");
+        assert!(!Authority::Nobody.is_also(theirs) || theirs == 0);
+    }
+    let like = |identity| store_id("store", identity);
+    assert!(untold.is_also(like(None)) && untold.is_also(like(Some(8))));
+    assert!(told.is_also(like(None)) && !told.is_also(like(Some(8))));
+}
