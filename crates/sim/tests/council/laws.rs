@@ -1,7 +1,8 @@
 //! What holds in every run.
 
 use hustings_protocol::council::{
-    Algorithm, Chamber, Change, Coin, Config, Council, Estimate, Knowledge, Message, Seats,
+    Algorithm, Chamber, Change, Coin, Config, Council, Estimate, Feedback, Knowledge, Message,
+    Seats,
 };
 use hustings_protocol::{Duration, Instant, MemberId, Merit, Outcome};
 use hustings_sim::council::{Trial, elect};
@@ -175,7 +176,7 @@ fn nobody_replies_twice_to_one_feedback_nor_to_an_old_one() {
             "{algorithm:?}: two replies to one feedback"
         );
         assert!(all > 0);
-        let old: Vec<Message> = log.said.iter().filter_map(|it| centres(it)).collect();
+        let old: Vec<Message> = log.said.iter().filter_map(centres).collect();
         let mut deaf = 0;
         for message in old {
             for host in 1..=40 {
@@ -187,6 +188,53 @@ fn nobody_replies_twice_to_one_feedback_nor_to_an_old_one() {
         let again = first.trace().said.iter().filter_map(reply).count();
         assert_eq!(again, 0, "{algorithm:?}: replies to old feedbacks");
     }
+}
+
+#[test]
+fn replies_that_come_too_late_are_not_counted_in_a_later_round() {
+    for algorithm in ALGORITHMS {
+        // There and back takes longer than a round.
+        let slow = Network::perfect(Delay::Constant(Duration::from_millis(600)));
+        let mut world = world(40, field(algorithm), slow, 2);
+        world.start(0);
+        world.run_until(at(200));
+        let said = &world.trace().said;
+        let replies = said.iter().filter_map(reply).count();
+        assert!(replies > 10, "{algorithm:?}: {replies} replies");
+        let centre = world.members()[0].as_centre().expect("the centre");
+        assert_eq!(centre.seats().count(), 0, "{algorithm:?}");
+    }
+}
+
+#[test]
+fn hosts_that_know_their_centre_heed_no_other() {
+    let config = Config {
+        centre: Some(MemberId(0)),
+        ..field(Algorithm::Naive)
+    };
+    let mut world = world(40, config, rough(), 3);
+    world.start(0);
+    world.run_until(at(30));
+    let said = &world.trace().said;
+    let call = said
+        .iter()
+        .find_map(centres)
+        .expect("the centre has called");
+    let Message::Feedback(call) = call else {
+        panic!("no feedback")
+    };
+    // Of a later session, so that it would be heeded, and such that all would reply.
+    let forged = Message::Feedback(Feedback {
+        session: 9,
+        word: 0,
+        ..call
+    });
+    let replies = |world: &World<Council, Log>| world.trace().said.iter().filter_map(reply).count();
+    let before = replies(&world);
+    (1..=40).for_each(|host| world.hand(7, host, forged));
+    assert_eq!(replies(&world), before);
+    (1..=40).for_each(|host| world.hand(0, host, forged));
+    assert_eq!(replies(&world), before + 40);
 }
 
 fn reply((from, message): &(u32, Message)) -> Option<(u32, u32)> {
