@@ -169,7 +169,7 @@ enum How {
 fn cheaters(text: &str) -> Result<Cheaters, String> {
     let usage = || "write a type and members, as in im@3 or df@2..5".to_owned();
     let (name, places) = text.split_once('@').ok_or_else(usage)?;
-    let how = How::from_str(name, false)
+    let how = How::from_str(name, true)
         .map_err(|_| "unknown type: choose df, im, cm, br, fm, nf, sp, sm, df-best or sm-best")?;
     let place = |text: &str| text.parse().map_err(|_| usage());
     let (from, to) = match places.split_once("..") {

@@ -4,8 +4,9 @@ use hustings_protocol::wagner::Config;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_sim::wagner::{Cheat, Segment, Trial};
 
-use super::super::effort::{Effort, ExperimentError, Extent};
-use super::super::evidence::{Evidence, Verdict};
+use super::super::effort::ExperimentError;
+use super::super::evidence::Evidence;
+use super::super::fall::{self, GLANCE, assert_ours_falls};
 use super::stage::Stage;
 use super::{draws, faults};
 
@@ -15,22 +16,13 @@ type Mutant = fn(Trial) -> Trial;
 type Evaluation = fn(&Stage<'_>) -> Result<Evidence, ExperimentError>;
 
 fn evaluate(claim: Evaluation, conduct: Mutant) -> Evidence {
-    let effort = Effort {
-        extent: Extent::Quick,
-        seed: 1,
-        threads: 0,
-    };
-    let stage = Stage {
-        effort: &effort,
-        conduct,
-    };
-    claim(&stage).expect("the experiment can be run")
+    let effort = &GLANCE;
+    claim(&Stage { effort, conduct }).expect("the experiment can be run")
 }
 
 #[track_caller]
 fn assert_falls(claim: Evaluation, conduct: Mutant) {
-    let evidence = evaluate(claim, conduct);
-    assert_eq!(evidence.verdict(), Verdict::DoesNotHold, "{evidence:#?}");
+    fall::assert_falls(&evaluate(claim, conduct));
 }
 
 fn with_config(trial: Trial, change: fn(Config) -> Config) -> Trial {
@@ -143,11 +135,7 @@ fn w6_falls_if_equal_stages_are_no_fault() {
 /// What it says of logarithms is theory; what we add to it is measured.
 #[test]
 fn w7_is_not_as_we_say_if_comparisons_are_strict() {
-    let evidence = evaluate(draws::w7, strictly);
-    assert!(
-        evidence.first_of_ours_that_fails().is_some(),
-        "{evidence:#?}"
-    );
+    assert_ours_falls(&evaluate(draws::w7, strictly));
 }
 
 #[test]

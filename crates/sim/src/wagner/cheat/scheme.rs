@@ -192,7 +192,7 @@ impl Scheme {
             Aim::Stall => (1.0, 1.0),
         };
         loop {
-            let (start, moves) = self.play(sights, &ends, worth);
+            let (start, moves) = Game::new(self, sights, &ends, worth).play();
             let repeated = if start.unchanged > 1.0 - NOTHING {
                 for_ever
             } else {
@@ -224,64 +224,102 @@ impl Scheme {
             gains: part * worth(one) + (1.0 - part) * worth(other),
         }
     }
+}
 
-    /// What the round holds from the start on, if a stage that changes nothing is worth `unchanged`, and the best moves.
-    fn play(&self, sights: &Sights, ends: &[Prospect], unchanged: f64) -> (Prospect, Vec<Move>) {
-        let own = (1 << self.cheaters) - 1;
-        let all = (1 << self.members) - 1;
-        let count = self.situation(self.cheaters, self.cheaters, all) + 1;
-        let mut prospects = vec![Prospect::default(); count];
-        let waits = Move {
+/// The game of one Basic round, where a stage that changes nothing is worth so much.
+struct Game<'a> {
+    scheme: &'a Scheme,
+    sights: &'a Sights,
+    /// What comes of the stage, by who flips heads.
+    ends: &'a [Prospect],
+    unchanged: f64,
+    /// What each situation holds, and the best move in it.
+    prospects: Vec<Prospect>,
+    moves: Vec<Move>,
+}
+
+impl<'a> Game<'a> {
+    fn new(scheme: &'a Scheme, sights: &'a Sights, ends: &'a [Prospect], unchanged: f64) -> Self {
+        let most = scheme.cheaters;
+        let count = scheme.situation(most, most, all(scheme.members)) + 1;
+        let none = Move {
             side: Side::Right,
             flip: Flip::Tails,
         };
-        let mut moves = vec![waits; count];
-        // The later, the more messages have gone.
-        for sent in (0..=2 * self.cheaters).rev() {
-            for left in sent.saturating_sub(self.cheaters)..=sent.min(self.cheaters) {
-                let right = sent - left;
-                let now = sights.of(left, right);
-                let known = now.shown | now.seen;
-                for heads in subsets(known) {
-                    let at = self.situation(left, right, heads);
-                    if now.shown == own {
-                        let unknown = subsets(all & !known);
-                        prospects[at] =
-                            Prospect::mean(unknown.map(|it| ends[(heads | it) as usize]));
-                        continue;
-                    }
-                    let mut best: Option<(Prospect, Move)> = None;
-                    for side in Side::BOTH {
-                        let (left, right) = match side {
-                            Side::Left => (left + 1, right),
-                            Side::Right => (left, right + 1),
-                        };
-                        if left.max(right) > self.cheaters {
-                            continue;
-                        }
-                        let next = sights.of(left, right);
-                        for flips in subsets(next.shown & !now.shown) {
-                            let seen = subsets(next.seen & !now.seen);
-                            let then = seen.map(|it| {
-                                prospects[self.situation(left, right, heads | flips | it)]
-                            });
-                            let prospect = Prospect::mean(then);
-                            let is_better = |(it, _)| prospect.is_better_than(it, unchanged);
-                            if best.is_none_or(is_better) {
-                                let flip = Flip::heads_if(flips != 0);
-                                best = Some((prospect, Move { side, flip }));
-                            }
-                        }
-                    }
-                    if let Some((prospect, best)) = best {
-                        prospects[at] = prospect;
-                        moves[at] = best;
-                    }
+        Self {
+            scheme,
+            sights,
+            ends,
+            unchanged,
+            prospects: vec![Prospect::default(); count],
+            moves: vec![none; count],
+        }
+    }
+
+    /// What the round holds from the start on, and the best moves.
+    fn play(mut self) -> (Prospect, Vec<Move>) {
+        let most = self.scheme.cheaters;
+        // From the end: a situation is later if more messages have gone.
+        for sent in (0..=2 * most).rev() {
+            for left in sent.saturating_sub(most)..=sent.min(most) {
+                self.weigh(left, sent - left);
+            }
+        }
+        let start = self.mean(0, 0, 0, self.sights.of(0, 0).seen);
+        (start, self.moves)
+    }
+
+    /// Weighs all situations in which so many messages have gone to either side.
+    fn weigh(&mut self, left: u32, right: u32) {
+        let now = self.sights.of(left, right);
+        let known = now.shown | now.seen;
+        for heads in subsets(known) {
+            let at = self.scheme.situation(left, right, heads);
+            match self.best(left, right, heads) {
+                Some((prospect, best)) => {
+                    self.prospects[at] = prospect;
+                    self.moves[at] = best;
+                }
+                // All is shown: the rest is chance.
+                None => {
+                    let unknown = subsets(all(self.scheme.members) & !known);
+                    let ends = unknown.map(|it| self.ends[(heads | it) as usize]);
+                    self.prospects[at] = Prospect::mean(ends);
                 }
             }
         }
-        let start = subsets(sights.of(0, 0).seen).map(|it| prospects[self.situation(0, 0, it)]);
-        (Prospect::mean(start), moves)
+    }
+
+    /// The best move, if not all flips of theirs are shown.
+    fn best(&self, left: u32, right: u32, heads: u32) -> Option<(Prospect, Move)> {
+        let now = self.sights.of(left, right);
+        if now.shown == all(self.scheme.cheaters) {
+            return None;
+        }
+        let mut best: Option<(Prospect, Move)> = None;
+        for (side, left, right) in [
+            (Side::Left, left + 1, right),
+            (Side::Right, left, right + 1),
+        ] {
+            if left.max(right) > self.scheme.cheaters {
+                continue;
+            }
+            let next = self.sights.of(left, right);
+            for flips in subsets(next.shown & !now.shown) {
+                let prospect = self.mean(left, right, heads | flips, next.seen & !now.seen);
+                if best.is_none_or(|(it, _)| prospect.is_better_than(it, self.unchanged)) {
+                    let flip = Flip::heads_if(flips != 0);
+                    best = Some((prospect, Move { side, flip }));
+                }
+            }
+        }
+        best
+    }
+
+    /// What a situation holds before the flips of those at `new` places are seen.
+    fn mean(&self, left: u32, right: u32, heads: u32, new: u32) -> Prospect {
+        let at = |seen| self.scheme.situation(left, right, heads | seen);
+        Prospect::mean(subsets(new).map(|seen| self.prospects[at(seen)]))
     }
 }
 
@@ -294,6 +332,11 @@ impl fmt::Debug for Scheme {
             .field("worth", &self.worth())
             .finish_non_exhaustive()
     }
+}
+
+/// The set of all places below `count`.
+fn all(count: u32) -> u32 {
+    (1 << count) - 1
 }
 
 /// All sets of places of `set`.
