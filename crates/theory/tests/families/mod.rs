@@ -12,19 +12,19 @@ pub(crate) fn assert_met(
     of_runs: &[&str],
     formula: impl Fn(&str, &Value) -> Option<f64>,
 ) {
-    let table: Value = serde_json::from_str(table).unwrap();
+    let table: Value = serde_json::from_str(table).expect("the table is JSON");
     let mut met: BTreeMap<String, usize> = BTreeMap::new();
     let mut missed = Vec::new();
-    for point in table["points"].as_array().unwrap() {
-        let id = point["id"].as_str().unwrap();
+    for point in table["points"].as_array().expect("a list of points") {
+        let id = point["id"].as_str().expect("an id");
         if of_runs.iter().any(|start| id.starts_with(start)) {
             continue;
         }
         let family = family(id);
         let got = formula(&family, &point["params"])
             .unwrap_or_else(|| panic!("{id}: no formula for the family {family}"));
-        let expected = point["value"].as_f64().unwrap();
-        let tolerance = point["tol_exact"].as_f64().unwrap();
+        let expected = point["value"].as_f64().expect("a value");
+        let tolerance = point["tol_exact"].as_f64().expect("a tolerance");
         if (got - expected).abs() <= tolerance {
             *met.entry(family).or_default() += 1;
         } else {
