@@ -9,6 +9,8 @@ mod effort;
 mod epidemic;
 mod evidence;
 mod fair_draw;
+#[cfg(test)]
+mod fall;
 mod figure;
 mod large_groups;
 mod page;

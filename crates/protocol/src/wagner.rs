@@ -37,13 +37,15 @@ use basic::Basic;
 use fault::{Cause, Fault, Side, Testimony};
 use flips::Flip;
 use leader::{Leader, Next};
-use subset::Compare;
+use subset::{Compare, Selection};
 
 /// How a draw is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// How members are made to commit to their flips.
     pub ring: Ring,
+    /// Which of two parts of the active members stays. Anything but [`Selection::Proportional`] is no fair draw.
+    pub selection: Selection,
     /// When a comparison of random bits with a fraction is decided.
     pub compare: Compare,
     /// So many stages in a row in which all active members flip alike are a fault. None, as in the paper: then two cheaters
@@ -82,6 +84,7 @@ impl Config {
     pub const fn paper() -> Self {
         Self {
             ring: Ring::BothWays,
+            selection: Selection::Proportional,
             compare: Compare::Strict,
             stall_limit: None,
             respond_within: None,
@@ -92,6 +95,7 @@ impl Config {
     pub const fn field(respond_within: Duration) -> Self {
         Self {
             ring: Ring::BothWays,
+            selection: Selection::Proportional,
             compare: Compare::NonStrict,
             stall_limit: Some(Self::USUAL_STALL_LIMIT),
             respond_within: Some(respond_within),
@@ -278,8 +282,10 @@ impl Wagner {
 impl Wagner {
     /// Joins the draw. On a ring where nobody can be held to a flip there is none.
     fn begin(&mut self, io: &mut impl Io<Self>) {
-        let ring = io.config().ring;
-        let Some(mut draw) = Draw::of(io.me(), io.view(), ring) else {
+        let &Config {
+            ring, selection, ..
+        } = io.config();
+        let Some(mut draw) = Draw::of(io.me(), io.view(), ring, selection) else {
             io.report(Outcome::Vacant);
             return;
         };
@@ -421,7 +427,7 @@ impl Wagner {
 
 impl Draw {
     /// The part of `me` on the ring that `view` shows; none on a ring that is too small.
-    fn of(me: Candidate, view: impl View, ring: Ring) -> Option<Self> {
+    fn of(me: Candidate, view: impl View, ring: Ring, selection: Selection) -> Option<Self> {
         let members = u32::try_from(view.len()).unwrap_or(u32::MAX);
         if members < ring.fewest() {
             return None;
@@ -439,7 +445,7 @@ impl Draw {
             place,
             left: Link::to(before.unwrap_or(last)),
             right: Link::to(view.successor(me.id).id),
-            leader: Leader::new(members),
+            leader: Leader::selecting(members, selection),
             round: 0,
             before: basic.clone(),
             basic,

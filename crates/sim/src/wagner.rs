@@ -4,7 +4,7 @@ mod cheat;
 mod rehearsal;
 mod seat;
 
-pub use cheat::{Cheat, Segment};
+pub use cheat::{Aim, Cheat, NoScheme, Scheme, Segment};
 pub use rehearsal::Rehearsal;
 pub use seat::{Note, Seat, Setting};
 
@@ -15,7 +15,7 @@ use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use crate::{Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Trace, World};
 
 /// What one draw is to be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Trial {
     /// How many members there are.
     pub members: u32,
@@ -134,9 +134,10 @@ fn world<T: Trace<Seat>>(
     let setting = Setting {
         honest: trial.config,
         members: trial.members,
-        cheaters: trial.cheaters,
+        cheaters: trial.cheaters.clone(),
     };
-    let make = move |boot: crate::Boot<Seat>| Seat::of(boot.me.id, &setting);
+    let told = setting.clone();
+    let make = move |boot: crate::Boot<Seat>| Seat::of(boot.me.id, &told);
     World::within(scratch, setup, setting, seeds, trace, make)
 }
 
@@ -181,8 +182,8 @@ fn take_stock<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
             .map(|fault| fault.round)
             .min(),
         leader_is_cheater: leader.is_some_and(|MemberId(id)| {
-            let holds = |segment: Segment| segment.holds(id as u32, trial.members);
-            trial.cheaters.is_some_and(holds)
+            let holds = |segment: &Segment| segment.holds(id as u32, trial.members);
+            trial.cheaters.as_ref().is_some_and(holds)
         }),
         delay: last.unwrap_or(world.now()) - Instant::START,
     }

@@ -3,12 +3,15 @@
 //! Every entry of `data/rings.json` must find its closed form here, or be a scenario (`scn_`): the run of
 //! one particular group, which is the simulator's to meet. An entry of an unknown family fails the test.
 
+mod families;
+
 use hustings_theory::bully::{Best, Initiator, bully, bully_if_best_known_dead};
 use hustings_theory::rings::{
     Failure, Order, chang_roberts, chang_roberts_literal, modified_ring, modified_ring_with_failure,
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+
+use families::{assert_met, family, number};
 
 const TABLE: &str = include_str!("data/rings.json");
 
@@ -17,27 +20,7 @@ const CLOSED_FORMS: usize = 191;
 
 #[test]
 fn every_entry_of_the_table_is_met() {
-    let table: Value = serde_json::from_str(TABLE).unwrap();
-    let mut met: BTreeMap<String, usize> = BTreeMap::new();
-    let mut missed = Vec::new();
-    for point in table["points"].as_array().unwrap() {
-        let id = point["id"].as_str().unwrap();
-        if id.starts_with("scn_") {
-            continue;
-        }
-        let family = family(id);
-        let got = closed_form(&family, &point["params"])
-            .unwrap_or_else(|| panic!("{id}: no closed form for the family {family}"));
-        let expected = point["value"].as_f64().unwrap();
-        let tolerance = point["tol_exact"].as_f64().unwrap();
-        if (got - expected).abs() <= tolerance {
-            *met.entry(family).or_default() += 1;
-        } else {
-            missed.push(format!("{id}: {got}, not {expected} +- {tolerance}"));
-        }
-    }
-    assert!(missed.is_empty(), "{}", missed.join("\n"));
-    assert_eq!(met.values().sum::<usize>(), CLOSED_FORMS, "{met:?}");
+    assert_met(TABLE, CLOSED_FORMS, &["scn_"], closed_form);
 }
 
 #[test]
@@ -45,19 +28,6 @@ fn an_unknown_family_has_no_closed_form() {
     let params = serde_json::json!({ "N": 4, "k": 2 });
     assert_eq!(closed_form(&family("cr_sync_N4_k2x"), &params), None);
     assert_eq!(closed_form(&family("bully_N4"), &params), None);
-}
-
-/// The id with each number replaced by `#`.
-fn family(id: &str) -> String {
-    let mut family = String::new();
-    for c in id.chars() {
-        if !c.is_ascii_digit() {
-            family.push(c);
-        } else if !family.ends_with('#') {
-            family.push('#');
-        }
-    }
-    family
 }
 
 fn closed_form(family: &str, params: &Value) -> Option<f64> {
@@ -97,10 +67,4 @@ fn closed_form(family: &str, params: &Value) -> Option<f64> {
         _ => return None,
     };
     Some(value)
-}
-
-fn number(params: &Value, name: &str) -> u64 {
-    params[name]
-        .as_u64()
-        .unwrap_or_else(|| panic!("no number {name} in {params}"))
 }

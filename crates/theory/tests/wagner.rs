@@ -4,6 +4,8 @@
 //! wrong message, for the simulator to meet, and `detect_` an exhaustive search, in `wagner_enumeration`. An entry of an
 //! unknown family fails the test.
 
+mod families;
+
 use hustings_theory::wagner::election::{
     adjacent_pair, cost, printed_bound, probability_elected, stages_exceed,
     stages_to_one_or_neighbours, table,
@@ -13,7 +15,8 @@ use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm, least_lim
 use hustings_theory::wagner::subset::{flips_to_decide, rounds};
 use hustings_theory::wagner::{Compare, Ring, segment};
 use serde_json::Value;
-use std::collections::BTreeMap;
+
+use families::{assert_met, family};
 
 const TABLE: &str = include_str!("data/wagner.json");
 
@@ -22,27 +25,7 @@ const FORMULAS: usize = 402;
 
 #[test]
 fn every_formula_of_the_table_is_met() {
-    let table: Value = serde_json::from_str(TABLE).unwrap();
-    let mut met: BTreeMap<String, usize> = BTreeMap::new();
-    let mut missed = Vec::new();
-    for point in table["points"].as_array().unwrap() {
-        let id = point["id"].as_str().unwrap();
-        if id.starts_with("fault_") || id.starts_with("detect_") {
-            continue;
-        }
-        let family = family(id);
-        let got = formula(&family, &point["params"])
-            .unwrap_or_else(|| panic!("{id}: no formula for the family {family}"));
-        let expected = point["value"].as_f64().unwrap();
-        let tolerance = point["tol_exact"].as_f64().unwrap();
-        if (got - expected).abs() <= tolerance {
-            *met.entry(family).or_default() += 1;
-        } else {
-            missed.push(format!("{id}: {got}, not {expected} +- {tolerance}"));
-        }
-    }
-    assert!(missed.is_empty(), "{}", missed.join("\n"));
-    assert_eq!(met.values().sum::<usize>(), FORMULAS, "{met:?}");
+    assert_met(TABLE, FORMULAS, &["fault_", "detect_"], formula);
 }
 
 #[test]
@@ -52,28 +35,14 @@ fn an_unknown_family_has_no_formula() {
     assert_eq!(formula(&family("messages_n4"), &params), None);
 }
 
-/// The id with each number replaced by `#`.
-fn family(id: &str) -> String {
-    let mut family = String::new();
-    for c in id.chars() {
-        if !c.is_ascii_digit() {
-            family.push(c);
-        } else if !family.ends_with('#') {
-            family.push('#');
-        }
-    }
-    family
-}
-
 fn formula(family: &str, params: &Value) -> Option<f64> {
-    let n = || number(params, "n");
-    let f = || number(params, "f");
-    let m = || number(params, "m");
+    let count = |name| families::number(params, name) as usize;
+    let (n, f, m) = (|| count("n"), || count("f"), || count("m"));
     let strict = |n| cost(n, Compare::Strict, None);
     let non_strict = |n| cost(n, Compare::NonStrict, None);
     let value = match family {
-        "bits_strict_#_#" => flips_to_decide(number(params, "mH"), m(), Compare::Strict),
-        "bits_nonstrict_#_#" => flips_to_decide(number(params, "mH"), m(), Compare::NonStrict),
+        "bits_strict_#_#" => flips_to_decide(count("mH"), m(), Compare::Strict),
+        "bits_nonstrict_#_#" => flips_to_decide(count("mH"), m(), Compare::NonStrict),
         "subset_rounds_strict_m#" => rounds(m(), Compare::Strict),
         "subset_rounds_nonstrict_m#" => rounds(m(), Compare::NonStrict),
         "stages_n#" => strict(n()).stages,
@@ -99,11 +68,6 @@ fn formula(family: &str, params: &Value) -> Option<f64> {
         _ => return None,
     };
     Some(value)
-}
-
-fn number(params: &Value, name: &str) -> usize {
-    let number = params[name].as_u64();
-    number.unwrap_or_else(|| panic!("no number {name} in {params}")) as usize
 }
 
 /// Independent of the recurrence: the mean of the law of the stages.

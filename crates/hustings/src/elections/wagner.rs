@@ -3,11 +3,12 @@
 mod paper;
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
 use hustings_protocol::wagner::{self as protocol, subset};
-use hustings_sim::wagner::{Cheat, Segment, Trial};
+use hustings_sim::wagner::{Aim, Cheat, Scheme, Segment, Trial};
 use hustings_theory::wagner as theory;
 
 use super::ClosedForm;
@@ -34,6 +35,10 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Ring::BothWays)]
     ring: Ring,
 
+    /// Which part of the active members stays when their flips differ
+    #[arg(long, value_enum, default_value_t = Selection::Proportional)]
+    selection: Selection,
+
     /// So many stages in a row in which all active members flip alike are a fault; or `none`: as in the paper, whose ring
     /// two cheaters can hold up for ever. An honest ring comes to it with a probability of about 0.7 x 2^-L
     #[arg(long, value_name = "L|none", default_value = "40", value_parser = stall_limit,
@@ -46,16 +51,22 @@ pub(crate) struct Options {
           allow_hyphen_values = true)]
     response_limit: Option<ResponseLimit>,
 
+    /// The same limit by how often it may end an honest draw: the least L with which that has a probability of P or less
+    #[arg(long, value_name = "P", value_parser = rarely, conflicts_with = "stall_limit",
+          allow_negative_numbers = true)]
+    false_alarm: Option<f64>,
+
     /// Who cheats, and how, as in im@3 or df@2..5: members 2 to 5, numbered from 0 in ring order, cooperate; 9..1 goes on over
-    /// the last. All but df and sm strike in the first round, at a place drawn by chance.
+    /// the last. All but those of chosen flips strike in the first round, at a place drawn by chance.
     ///
     /// df: they see all flips that they can before they choose their last, so that one of them is elected.
     /// im: heads one way, tails the other. cm: a flip that they pass on is turned round.
     /// br: from some message on they are silent. fm: they say that there is a fault.
     /// nf: as im, and they keep fault messages to themselves. sp: they pretend to be one more.
-    /// sm: they flip as their neighbours do, so that the draw never ends
+    /// sm: they flip as their neighbours do, so that the draw never ends.
+    /// df-best, sm-best: the same two by the best flips there are, on rings of up to 10 members
     #[arg(long, value_name = "TYPE@FROM..TO", value_parser = cheaters)]
-    cheat: Option<Segment>,
+    cheat: Option<Cheaters>,
 
     /// End a draw after so many rounds, if it does not end by itself
     #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
@@ -82,6 +93,16 @@ enum Ring {
     Clockwise,
 }
 
+/// Which part of the active members stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Selection {
+    /// Either with the probability that is its part of them: fair, whatever anybody flips
+    Proportional,
+    /// Heads if the heads of all members are odd, else tails: the informal protocol of the paper's introduction, in which a
+    /// cheater gains
+    Parity,
+}
+
 /// A limit on equal stages in a row, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limit(Option<NonZeroU32>);
@@ -101,6 +122,16 @@ fn stall_limit(text: &str) -> Result<Limit, String> {
     }
 }
 
+/// A limit above the greatest is needed for anything rarer.
+const RAREST: f64 = 1e-300;
+
+fn rarely(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(chance) if (RAREST..1.0).contains(&chance) => Ok(chance),
+        _ => Err(format!("choose a probability from {RAREST:e} on, below 1")),
+    }
+}
+
 /// A limit on how long an answer takes, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ResponseLimit(Option<Duration>);
@@ -112,49 +143,96 @@ fn response_limit(text: &str) -> Result<ResponseLimit, String> {
     }
 }
 
-/// The paper's abbreviations.
-const CHEATS: [(&str, Cheat); 8] = [
-    ("df", Cheat::DeterministicFlip),
-    ("im", Cheat::InconsistentMessage),
-    ("cm", Cheat::ChangeMessage),
-    ("br", Cheat::BrokenRing),
-    ("fm", Cheat::FaultMessage),
-    ("nf", Cheat::NoFaultMessage),
-    ("sp", Cheat::SimulateProcessor),
-    ("sm", Cheat::StaleMate),
-];
+/// Neighbours that cheat, as the user names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cheaters {
+    how: How,
+    from: u32,
+    to: u32,
+}
 
-fn cheaters(text: &str) -> Result<Segment, String> {
+/// The paper's abbreviations, and ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum How {
+    Df,
+    Im,
+    Cm,
+    Br,
+    Fm,
+    Nf,
+    Sp,
+    Sm,
+    DfBest,
+    SmBest,
+}
+
+fn cheaters(text: &str) -> Result<Cheaters, String> {
     let usage = || "write a type and members, as in im@3 or df@2..5".to_owned();
     let (name, places) = text.split_once('@').ok_or_else(usage)?;
-    let known = CHEATS.iter().find(|(known, _)| *known == name);
-    let (_, cheat) = *known.ok_or("unknown type: choose df, im, cm, br, fm, nf, sp or sm")?;
+    let how = How::from_str(name, true)
+        .map_err(|_| "unknown type: choose df, im, cm, br, fm, nf, sp, sm, df-best or sm-best")?;
     let place = |text: &str| text.parse().map_err(|_| usage());
     let (from, to) = match places.split_once("..") {
         Some((from, to)) => (place(from)?, place(to)?),
         None => (place(places)?, place(places)?),
     };
-    Ok(Segment { cheat, from, to })
+    Ok(Cheaters { how, from, to })
 }
 
-fn show_cheaters(segment: Segment) -> String {
-    let Segment { cheat, from, to } = segment;
-    let name = CHEATS.iter().find(|(_, it)| *it == cheat);
-    let name = name.map_or("", |(name, _)| name);
-    if from == to {
-        format!("{name}@{from}")
-    } else {
-        format!("{name}@{from}..{to}")
+impl Cheaters {
+    fn show(self) -> String {
+        let Self { how, from, to } = self;
+        let name = name_of(&how);
+        if from == to {
+            format!("{name}@{from}")
+        } else {
+            format!("{name}@{from}..{to}")
+        }
+    }
+
+    fn cheating_by(self, cheat: Cheat) -> Segment {
+        Segment {
+            cheat,
+            from: self.from,
+            to: self.to,
+        }
+    }
+
+    /// Who they are on a ring of `members` that draws as `config` says.
+    fn segment(self, members: u32, config: &protocol::Config) -> Result<Segment, Failure> {
+        let best = |aim| {
+            let length = self.cheating_by(Cheat::DeterministicFlip).len(members);
+            let scheme = Scheme::find(members, length, config, aim);
+            let scheme = scheme.map_err(|why| {
+                Failure::Usage(format!("--cheat {} cannot be: {why}", self.show()))
+            })?;
+            Ok(Cheat::Best(Arc::new(scheme)))
+        };
+        let cheat = match self.how {
+            How::Df => Cheat::DeterministicFlip,
+            How::Im => Cheat::InconsistentMessage,
+            How::Cm => Cheat::ChangeMessage,
+            How::Br => Cheat::BrokenRing,
+            How::Fm => Cheat::FaultMessage,
+            How::Nf => Cheat::NoFaultMessage,
+            How::Sp => Cheat::SimulateProcessor,
+            How::Sm => Cheat::StaleMate,
+            How::DfBest => best(Aim::Win)?,
+            How::SmBest => best(Aim::Stall)?,
+        };
+        Ok(self.cheating_by(cheat))
     }
 }
 
 impl Options {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Wagner, Failure> {
         let members = self.members;
-        if let Some(segment) = self.cheat.filter(|it| !it.fits(members)) {
+        // Whatever they do.
+        let fits = |it: &Cheaters| it.cheating_by(Cheat::DeterministicFlip).fits(members);
+        if let Some(cheaters) = self.cheat.filter(|it| !fits(it)) {
             return Err(Failure::Usage(format!(
                 "--cheat {} does not fit --members {members}: members are 0 to {}, and two of them or more must be honest",
-                show_cheaters(segment),
+                cheaters.show(),
                 members - 1
             )));
         }
@@ -163,7 +241,8 @@ impl Options {
             members,
             compare: self.compare,
             ring: self.ring,
-            limit: self.stall_limit,
+            selection: self.selection,
+            limit: self.limit(),
             response: match self.response_limit {
                 Some(ResponseLimit(limit)) => limit,
                 None => Some(usual),
@@ -171,6 +250,14 @@ impl Options {
             cheaters: self.cheat,
             most_rounds: self.max_rounds,
         })
+    }
+
+    fn limit(&self) -> Limit {
+        let Some(at_most) = self.false_alarm else {
+            return self.stall_limit;
+        };
+        let limit = theory::stall::least_limit(self.members as usize, at_most);
+        Limit(NonZeroU32::new(limit.equal_stages()))
     }
 }
 
@@ -180,9 +267,10 @@ pub(crate) struct Wagner {
     members: u32,
     compare: Compare,
     ring: Ring,
+    selection: Selection,
     limit: Limit,
     response: Option<Duration>,
-    cheaters: Option<Segment>,
+    cheaters: Option<Cheaters>,
     most_rounds: u32,
 }
 
@@ -196,9 +284,10 @@ impl Wagner {
             .with("members", self.members)
             .with("compare", name_of(&self.compare))
             .with("ring", name_of(&self.ring))
+            .with("selection", name_of(&self.selection))
             .with("stall_limit", self.limit.0.map(NonZeroU32::get))
             .with("response_limit", self.response.map(|it| it.to_string()))
-            .with("cheat", self.cheaters.map(show_cheaters))
+            .with("cheat", self.cheaters.map(Cheaters::show))
             .with("max_rounds", self.most_rounds)
     }
 
@@ -212,12 +301,15 @@ impl Wagner {
             Some(limit) => format!("at most {limit} equal stages in a row"),
             None => "no limit on equal stages".to_owned(),
         };
-        let cheaters = self.cheaters.map(show_cheaters);
+        let choice = match self.selection {
+            Selection::Proportional => format!("compare {}", name_of(&self.compare)),
+            Selection::Parity => "selection by parity".to_owned(),
+        };
+        let cheaters = self.cheaters.map(Cheaters::show);
         let cheat = cheaters.map(|it| format!(", cheat {it}"));
         format!(
-            "{} members, compare {}, flips {ring}, {limit}{}",
+            "{} members, {choice}, flips {ring}, {limit}{}",
             self.members,
-            name_of(&self.compare),
             cheat.unwrap_or_default()
         )
     }
@@ -240,18 +332,25 @@ impl Wagner {
                 ring.fewest()
             )));
         }
+        let config = protocol::Config {
+            ring,
+            selection: match self.selection {
+                Selection::Proportional => subset::Selection::Proportional,
+                Selection::Parity => subset::Selection::Parity,
+            },
+            compare: match self.compare {
+                Compare::Strict => subset::Compare::Strict,
+                Compare::Nonstrict => subset::Compare::NonStrict,
+            },
+            stall_limit: self.limit.0,
+            respond_within: self.response,
+        };
+        let segment = |it: Cheaters| it.segment(self.members, &config);
+        let cheaters = self.cheaters.map(segment).transpose()?;
         Ok(Trial {
             members: self.members,
-            config: protocol::Config {
-                ring,
-                compare: match self.compare {
-                    Compare::Strict => subset::Compare::Strict,
-                    Compare::Nonstrict => subset::Compare::NonStrict,
-                },
-                stall_limit: self.limit.0,
-                respond_within: self.response,
-            },
-            cheaters: self.cheaters,
+            config,
+            cheaters,
             hop,
             loss: conditions.network.unicast_loss,
             most_rounds: self.most_rounds,

@@ -2,16 +2,20 @@
 
 mod draws;
 mod faults;
+mod figures;
+#[cfg(test)]
+mod mutants;
 mod stage;
 
 use super::evidence::Verdict::{Holds, HoldsWithCorrection};
 use super::{Claim, Document, Method};
+use stage::Stage;
 
 pub(super) const DOCUMENT: Document = Document {
     key: "W",
     title: "Randomized Fault-Detecting Leader Election in a Bi-Directional Ring (Wagner, University of Texas at San Antonio)",
     claims: CLAIMS,
-    sketches: &[],
+    sketches: figures::SKETCHES,
     plates: &[],
 };
 
@@ -24,7 +28,7 @@ const CLAIMS: &[Claim] = &[
                   wins that knows as many flips as it can before it shows the last of its own: its part of them, or all.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: faults::w1,
+        evaluate: |effort| faults::w1(&Stage::honest(effort)),
     },
     Claim {
         id: "W2",
@@ -34,7 +38,7 @@ const CLAIMS: &[Claim] = &[
                   honest members. A test of the simulator tries all that a segment can say on rings of 4 to 6.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: faults::w2,
+        evaluate: |effort| faults::w2(&Stage::honest(effort)),
     },
     Claim {
         id: "W3",
@@ -43,7 +47,7 @@ const CLAIMS: &[Claim] = &[
         reading: "Whoever pretends to be one more is noticed unless the flips happen to fit, which is one case in 2^n a round.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: faults::w3,
+        evaluate: |effort| faults::w3(&Stage::honest(effort)),
     },
     Claim {
         id: "W4",
@@ -52,28 +56,29 @@ const CLAIMS: &[Claim] = &[
         reading: "One more knows every flip before it shows its last, owns the coin, and wins every draw unnoticed.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: faults::w4,
+        evaluate: |effort| faults::w4(&Stage::honest(effort)),
     },
     Claim {
         id: "W5",
         source: "theorem 2 (a)",
         says: "Each honest member is elected with probability 1/n, and cheaters cannot alter that",
         reading: "In honest rings, and beside the largest segment that chooses its flips. The honest neighbour of the segment \
-                  and the one farthest from it stand for all.",
+                  and the one farthest from it stand for all. On small rings the best flips there are, by dynamic programming \
+                  over all that cheaters can see, get them no more than their part.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: draws::w5,
+        evaluate: |effort| draws::w5(&Stage::honest(effort)),
     },
     Claim {
         id: "W6",
         source: "theorem 2 (a)",
         says: "Chosen flips and stalemates cannot prevent the election",
         reading: "One cheater cannot. Two neighbours can: where all that are active are theirs, or theirs and one whose flip they \
-                  see first, they flip alike for ever, and no message is wrong. A limit on equal stages in a row makes it a \
-                  fault.",
+                  see first, they flip alike for ever, and no message is wrong. Those who show their flips one by one, and \
+                  see more, hold up twice their part of all draws. A limit on equal stages in a row makes it a fault.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: draws::w6,
+        evaluate: |effort| draws::w6(&Stage::honest(effort)),
     },
     Claim {
         id: "W7",
@@ -82,7 +87,7 @@ const CLAIMS: &[Claim] = &[
         reading: "Rounds over log2 n stay between two bounds from 8 to 1000 members; each takes 2 n^2 messages of one bit.",
         method: Method::Theory,
         on_record: Holds,
-        evaluate: draws::w7,
+        evaluate: |effort| draws::w7(&Stage::honest(effort)),
     },
     Claim {
         id: "W8",
@@ -91,7 +96,7 @@ const CLAIMS: &[Claim] = &[
         reading: "True of the mean. Of single draws, one in four to six takes more.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: draws::w8,
+        evaluate: |effort| draws::w8(&Stage::honest(effort)),
     },
     Claim {
         id: "W9",
@@ -101,7 +106,7 @@ const CLAIMS: &[Claim] = &[
                   no fraction takes more than two.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: draws::w9,
+        evaluate: |effort| draws::w9(&Stage::honest(effort)),
     },
     Claim {
         id: "W10",
@@ -111,7 +116,7 @@ const CLAIMS: &[Claim] = &[
                   best is not the opposite of its neighbours.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
-        evaluate: draws::w10,
+        evaluate: |effort| draws::w10(&Stage::honest(effort)),
     },
     Claim {
         id: "W11",
@@ -120,7 +125,7 @@ const CLAIMS: &[Claim] = &[
         reading: "Not by one of them. Two cheaters that are the last need nobody's flip; see W6.",
         method: Method::Simulation,
         on_record: HoldsWithCorrection,
-        evaluate: draws::w11,
+        evaluate: |effort| draws::w11(&Stage::honest(effort)),
     },
     Claim {
         id: "W12",
@@ -130,6 +135,6 @@ const CLAIMS: &[Claim] = &[
                   sooner or later: so a fault is reported, and nobody draws again.",
         method: Method::Simulation,
         on_record: Holds,
-        evaluate: faults::w12,
+        evaluate: |effort| faults::w12(&Stage::honest(effort)),
     },
 ];

@@ -135,6 +135,11 @@ pub enum About {
         /// Which one, from 1 on.
         number: u32,
     },
+    /// A message that the receiver has, and that by the sender's word was not sent, or not yet.
+    Unsent {
+        /// Which one, from 1 on; those for the next round are counted on.
+        number: u32,
+    },
     /// A fault message, which the receiver has and the sender denies.
     FaultMessage,
 }
@@ -183,21 +188,29 @@ fn contradiction(sender: &Testimony, side: Side, receiver: &Testimony) -> Option
     if differing.is_some() {
         return differing;
     }
+    if heard > sent {
+        return Some(About::Unsent { number: sent + 1 });
+    }
     let fault = receiver.fault?;
+    let is_now = fault.round == receiver.round;
     match fault.cause {
-        Cause::Silence { side } if side.is_none_or(|it| it == from) && sent > heard => {
-            Some(About::Silence { number: heard + 1 })
+        Cause::Silence { side } => (side.is_none_or(|it| it == from) && sent > heard)
+            .then_some(About::Silence { number: heard + 1 }),
+        Cause::Told { side } => {
+            (side == from && !sender.has_sent_fault(from.opposite())).then_some(About::FaultMessage)
         }
-        Cause::Told { side } if side == from && !sender.has_sent_fault(from.opposite()) => {
-            Some(About::FaultMessage)
+        Cause::Nonsense { side, received } if side == from && is_now => {
+            Some(sender.denial(from.opposite(), heard + 1, received))
         }
-        Cause::Disagreement { .. }
-        | Cause::OwnFlip { .. }
-        | Cause::Nonsense { .. }
+        // The first for the next round is kept, the second is too many.
+        Cause::OutOfTurn { side } if side == from && is_now => {
+            Some(About::Unsent { number: heard + 2 })
+        }
+        Cause::Nonsense { .. }
         | Cause::OutOfTurn { .. }
-        | Cause::Silence { .. }
+        | Cause::Disagreement { .. }
+        | Cause::OwnFlip { .. }
         | Cause::Stalled { .. }
-        | Cause::Told { .. }
         | Cause::Withdrawn => None,
     }
 }
@@ -214,15 +227,19 @@ impl Testimony {
 
     /// Whether it owns up to a fault message to `side`: it noticed something by itself, or was told from the other side.
     fn has_sent_fault(&self, side: Side) -> bool {
-        self.fault.is_some_and(|fault| match fault.cause {
-            Cause::Told { side: from } => from == side.opposite(),
-            Cause::Disagreement { .. }
-            | Cause::OwnFlip { .. }
-            | Cause::Nonsense { .. }
-            | Cause::OutOfTurn { .. }
-            | Cause::Silence { .. }
-            | Cause::Stalled { .. }
-            | Cause::Withdrawn => true,
-        })
+        self.fault
+            .is_some_and(|fault| fault.cause != Cause::Told { side })
+    }
+
+    /// What stands against the word of a receiver at `side` whose message `number` was `received`.
+    fn denial(&self, side: Side, number: u32, received: Message) -> About {
+        if self.basic.sent_to(side) < number {
+            return About::Unsent { number };
+        }
+        About::Message {
+            number,
+            sent: self.basic.said(side, number),
+            received,
+        }
     }
 }

@@ -6,12 +6,13 @@ use std::num::NonZeroU32;
 
 use super::coin::coin;
 use super::flips::Places;
-use super::subset::{self, Choice, Compare, First, Part};
+use super::subset::{self, Choice, Compare, First, Part, Selection};
 
 /// An election as far as it has got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leader {
     members: u32,
+    selection: Selection,
     active: Places,
     /// What the Basic round in hand is for.
     purpose: Purpose,
@@ -43,8 +44,14 @@ pub enum Next {
 impl Leader {
     /// Step 1: all of `members` are active.
     pub fn new(members: u32) -> Self {
+        Self::selecting(members, Selection::Proportional)
+    }
+
+    /// The same, where the part that stays is chosen as `selection` says.
+    pub fn selecting(members: u32, selection: Selection) -> Self {
         Self {
             members,
+            selection,
             active: Places::all(members),
             purpose: Purpose::Split,
             equal: 0,
@@ -72,8 +79,13 @@ impl Leader {
         match subset::begin(&self.active, heads) {
             First::Split(choice) => {
                 self.equal = 0;
-                self.purpose = Purpose::Choose(choice);
-                Next::Round
+                match self.selection {
+                    Selection::Proportional => {
+                        self.purpose = Purpose::Choose(choice);
+                        Next::Round
+                    }
+                    Selection::Parity => self.narrow(&choice.part(coin(heads))),
+                }
             }
             First::Equal => {
                 self.equal += 1;
@@ -99,11 +111,11 @@ impl Leader {
     }
 
     /// Step 3: the place of the first of two active neighbours, the other being next to it clockwise, if the round in hand
-    /// splits them. They do not show each other their flips first.
+    /// splits them. They do not show each other their flips first. The informal protocol has no such step.
     pub fn neighbours(&self) -> Option<u32> {
-        match self.purpose {
-            Purpose::Split => {}
-            Purpose::Choose(_) => return None,
+        match (&self.purpose, self.selection) {
+            (Purpose::Split, Selection::Proportional) => {}
+            (Purpose::Choose(_), _) | (_, Selection::Parity) => return None,
         }
         let mut active = self.active.iter();
         let (one, other) = (active.next()?, active.next()?);

@@ -16,6 +16,16 @@ pub enum Compare {
     NonStrict,
 }
 
+/// Which of two parts of the active members stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selection {
+    /// Subset, as in this file: either with the probability that is its part of them.
+    Proportional,
+    /// The informal protocol of the paper's introduction: heads if the heads of all members are odd, else tails. A cheater that
+    /// sees its neighbours' flips first is elected more often than its due: for the laboratory.
+    Parity,
+}
+
 /// What step 2 makes of the first Basic round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
@@ -56,6 +66,14 @@ pub fn begin(active: &Places, heads: &Places) -> First {
 }
 
 impl Choice {
+    /// The part of those that flipped as `side` does.
+    pub(super) fn part(self, side: Flip) -> Part {
+        match side {
+            Flip::Heads => Part::Heads(self.heads),
+            Flip::Tails => Part::Tails(self.heads),
+        }
+    }
+
     /// Step 4: one more bit of `t`. The part that stays, if that is clear now.
     pub fn take(&mut self, bit: Flip, compare: Compare) -> Option<Part> {
         self.rest *= 2;

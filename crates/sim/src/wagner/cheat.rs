@@ -4,6 +4,9 @@
 //! flips and fault messages.
 
 mod policy;
+mod scheme;
+
+use std::sync::Arc;
 
 use hustings_protocol::MemberId;
 use hustings_protocol::wagner::fault::Side;
@@ -13,9 +16,10 @@ use hustings_protocol::wagner::{Message, Ring};
 use rand_core::Rng;
 
 use super::Setting;
+pub use scheme::{Aim, NoScheme, Scheme};
 
-/// A type of fault, by the paper's names. All but the first, the last and SM strike in the first Basic round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A type of fault, by the paper's names. All but those of chosen flips strike in the first Basic round.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Cheat {
     /// Deterministic Flip: they see as many flips as they can before they choose the last of their own, and choose it for
     /// one of them to be elected. As many as theory allows, `segment::largest`, gain nothing by it; one more owns the coin.
@@ -34,10 +38,12 @@ pub enum Cheat {
     SimulateProcessor,
     /// StaleMate: they flip as their neighbours do, so that all who are active flip alike for ever, if they can.
     StaleMate,
+    /// Deterministic Flip once more, or StaleMate: by the best flips there are.
+    Best(Arc<Scheme>),
 }
 
 /// Neighbours that cheat together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
     /// How.
     pub cheat: Cheat,
@@ -78,6 +84,8 @@ pub struct Plot {
     right: Port,
     /// Their own flips, from left to right, as far as they are chosen; of as many as they pretend to be.
     own: Vec<Option<Flip>>,
+    /// How many messages may go to the left and to the right before all of their flips are chosen.
+    ahead: (u32, u32),
     strike: Strike,
     is_over: bool,
     said: Vec<(Side, Message)>,
@@ -115,17 +123,19 @@ impl Plot {
             | Cheat::BrokenRing
             | Cheat::FaultMessage
             | Cheat::NoFaultMessage
-            | Cheat::StaleMate => cheaters,
+            | Cheat::StaleMate
+            | Cheat::Best(_) => cheaters,
         };
         Self {
             segment,
-            setting: *setting,
+            setting: setting.clone(),
             cheaters,
-            leader: Leader::new(members),
+            leader: Leader::selecting(members, setting.honest.selection),
             round: 1,
             left: Port::default(),
             right: Port::default(),
             own: vec![None; pretended as usize],
+            ahead: (0, 0),
             strike: Strike {
                 side: Side::Left,
                 both: false,
@@ -195,7 +205,8 @@ impl Plot {
             | Cheat::FaultMessage
             | Cheat::DeterministicFlip
             | Cheat::SimulateProcessor
-            | Cheat::StaleMate => (1, members),
+            | Cheat::StaleMate
+            | Cheat::Best(_) => (1, members),
         };
         let span = last - first + 1;
         let slot = first + ((u128::from(rng.next_u64()) * u128::from(span)) >> 64) as u64;
@@ -208,6 +219,7 @@ impl Plot {
 
     fn begin_round(&mut self, rng: &mut impl Rng) {
         self.own.fill(None);
+        self.ahead = (0, 0);
         for port in [&mut self.left, &mut self.right] {
             port.heard.clear();
             port.heard.append(&mut port.early);
@@ -250,7 +262,8 @@ impl Plot {
                 return false;
             }
             Cheat::BrokenRing | Cheat::FaultMessage => {}
-            Cheat::DeterministicFlip | Cheat::SimulateProcessor | Cheat::StaleMate => {}
+            Cheat::DeterministicFlip | Cheat::StaleMate | Cheat::Best(_) => {}
+            Cheat::SimulateProcessor => {}
             Cheat::InconsistentMessage | Cheat::ChangeMessage | Cheat::NoFaultMessage => {}
         }
         self.port_mut(side).said = slot;
@@ -258,8 +271,7 @@ impl Plot {
         true
     }
 
-    /// How many messages an honest member would have sent to `side` by now; before they choose, those who see first have
-    /// shown all of their flips but one to the right.
+    /// How many messages an honest member would have sent to `side` by now; before all flips are chosen, as many as are ahead.
     fn due(&self, side: Side) -> u32 {
         let (left, right) = (self.left.heard.len() as u32, self.right.heard.len() as u32);
         let due = match (self.setting.honest.ring, side) {
@@ -272,8 +284,8 @@ impl Plot {
             return due;
         }
         match side {
-            Side::Left => 0,
-            Side::Right => self.shown_first(),
+            Side::Left => self.ahead.0,
+            Side::Right => self.ahead.1,
         }
     }
 
@@ -294,13 +306,11 @@ impl Plot {
             Side::Left => slot - 1,
             Side::Right => pretended - slot,
         };
-        let message = Message::Flip(self.own[at as usize]?);
-        let of = (self.segment.from + at) % members;
-        match message {
-            _ if self.is_withheld(side, of) => Some(Message::Withheld),
-            Message::Flip(flip) if is_struck => Some(Message::Flip(flip.other())),
-            Message::Flip(_) | Message::Withheld | Message::Fault => Some(message),
+        if self.is_withheld(side, (self.segment.from + at) % members) {
+            return Some(Message::Withheld);
         }
+        let flip = self.own[at as usize]?;
+        Some(Message::Flip(if is_struck { flip.other() } else { flip }))
     }
 
     /// Whether the fault that happens once happens here.
@@ -316,7 +326,8 @@ impl Plot {
                 Cheat::InconsistentMessage | Cheat::NoFaultMessage | Cheat::ChangeMessage => here,
                 Cheat::FaultMessage => here,
                 Cheat::BrokenRing => slot == at && (both || side == struck),
-                Cheat::DeterministicFlip | Cheat::SimulateProcessor | Cheat::StaleMate => false,
+                Cheat::DeterministicFlip | Cheat::StaleMate | Cheat::Best(_) => false,
+                Cheat::SimulateProcessor => false,
             }
     }
 
@@ -375,7 +386,8 @@ impl Plot {
             | Cheat::ChangeMessage
             | Cheat::FaultMessage
             | Cheat::SimulateProcessor
-            | Cheat::StaleMate => self.warn(side.opposite()),
+            | Cheat::StaleMate
+            | Cheat::Best(_) => self.warn(side.opposite()),
         }
     }
 

@@ -35,7 +35,7 @@ impl Rehearsal {
             && is_patient
             && trial.members >= config.ring.fewest();
         is_dull.then(|| Self {
-            trial: *trial,
+            trial: trial.clone(),
             stage: Mutex::new(Stage::new(trial.members, config)),
         })
     }
@@ -50,7 +50,7 @@ impl Rehearsal {
             ..
         } = self.trial;
         let mut rng = seeds.rng(Stream::Members);
-        let mut leader = Leader::new(members);
+        let mut leader = Leader::selecting(members, config.selection);
         let mut heads = Places::none(members);
         for round in 0..most_rounds {
             for &place in self.order(round as usize).iter() {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::cheat::{Plot, Segment};
 
 /// What all members are told alike; the honest ones ignore who cheats.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Setting {
     /// How the honest ones go about it.
     pub honest: Config,
@@ -33,8 +33,8 @@ pub enum Seat {
     Honest(Wagner),
     /// The left end of a segment that cheats, where it thinks.
     Mind(Box<Plot>),
-    /// The right end of such a segment.
-    Mouth(Segment),
+    /// The right end of such a segment, and the place of the left.
+    Mouth(u32),
     /// One between the two.
     Between,
 }
@@ -66,14 +66,14 @@ impl Message for Note {
 
 impl Seat {
     pub(super) fn of(id: MemberId, setting: &Setting) -> Self {
-        let Some(segment) = setting.cheaters else {
+        let Some(segment) = &setting.cheaters else {
             return Self::Honest(Wagner::new());
         };
         let place = id.0 as u32;
         if place == segment.from {
-            Self::Mind(Box::new(Plot::new(segment, setting)))
+            Self::Mind(Box::new(Plot::new(segment.clone(), setting)))
         } else if place == segment.to {
-            Self::Mouth(segment)
+            Self::Mouth(segment.from)
         } else if segment.holds(place, setting.members) {
             Self::Between
         } else {
@@ -107,7 +107,7 @@ impl Protocol for Seat {
                 member.step(input, &mut OnTheRing(io));
             }
             Self::Mind(plot) => think(plot, &input, io),
-            Self::Mouth(segment) => speak(*segment, &input, io),
+            Self::Mouth(mind) => speak(MemberId((*mind).into()), &input, io),
             Self::Between => {}
         }
     }
@@ -166,8 +166,7 @@ fn think(plot: &mut Plot, input: &Input<Seat>, io: &mut impl Io<Seat>) {
 }
 
 /// A segment's right end.
-fn speak(segment: Segment, input: &Input<Seat>, io: &mut impl Io<Seat>) {
-    let mind = MemberId(segment.from.into());
+fn speak(mind: MemberId, input: &Input<Seat>, io: &mut impl Io<Seat>) {
     match *input {
         Input::Message { from, message } => match message {
             Note::Ring(message) if from != mind => {

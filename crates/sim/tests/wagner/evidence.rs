@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use hustings_protocol::wagner::fault::{
     About, Cause, Contradiction, Side, Testimony, contradictions,
 };
+use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Config, Message, Wagner};
 use hustings_protocol::{Duration, Input};
 
@@ -74,6 +75,55 @@ fn an_altered_message_is_traced_to_two_neighbours() {
                 assert_eq!((number, sent), (after + 1, Message::Flip(flip)));
             }
         }
+    }
+}
+
+/// In the first round nothing is withheld. Whoever says so all the same, and denies it, stands against who heard it.
+#[test]
+fn a_message_that_has_no_place_is_traced_to_two_neighbours() {
+    let mut table = table(8);
+    lap(&mut table, 2);
+    let next = table.to[4][0].front_mut();
+    let Message::Flip(flip) = std::mem::replace(next.expect("a message"), Message::Withheld) else {
+        panic!("no flip in the first round");
+    };
+    table.run(|_| 0);
+    let received = Message::Withheld;
+    let fault = table.member(4).fault().expect("it is nonsense");
+    let side = Side::Left;
+    assert_eq!(fault.cause, Cause::Nonsense { side, received });
+    let found = contradictions(MEMBERS as u32, &testimonies(&table, 1));
+    let nonsense = Contradiction {
+        sender: 3,
+        receiver: 4,
+        about: About::Message {
+            number: 3,
+            sent: Message::Flip(flip),
+            received,
+        },
+    };
+    assert_eq!(found, [nonsense]);
+}
+
+/// Messages that by their sender's word were not sent yet: one too many in a round, and two for a round that cannot have begun.
+#[test]
+fn messages_that_their_sender_denies_are_traced_to_two_neighbours() {
+    let members = MEMBERS as u32;
+    for (laps, more, number) in [(0, 1, 2), (members - 1, 2, members + 2)] {
+        let mut table = table(9);
+        lap(&mut table, laps);
+        table.deliver(4, 0);
+        for _ in 0..more {
+            table.to[4][0].push_back(Message::Flip(Flip::Heads));
+            table.deliver(4, 0);
+        }
+        let found = contradictions(members, &testimonies(&table, 1));
+        let denied = Contradiction {
+            sender: 3,
+            receiver: 4,
+            about: About::Unsent { number },
+        };
+        assert_eq!(found, [denied]);
     }
 }
 

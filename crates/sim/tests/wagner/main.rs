@@ -3,6 +3,7 @@
 mod cheaters;
 mod draws;
 mod evidence;
+mod schemes;
 mod stalling;
 mod streams;
 mod table;
@@ -70,17 +71,17 @@ fn with_stall_limit(trial: Trial, limit: Option<u32>) -> Trial {
 }
 
 /// So many runs, each from its own chance.
-fn runs(trial: Trial, count: u64) -> impl Iterator<Item = Run> {
+fn runs(trial: &Trial, count: u64) -> impl Iterator<Item = Run> {
     let mut scratch = Scratch::default();
     (0..count).map(move |number| {
-        let (run, left) = draw(&trial, Seeds::new(1, number), std::mem::take(&mut scratch));
+        let (run, left) = draw(trial, Seeds::new(1, number), std::mem::take(&mut scratch));
         scratch = left;
         run
     })
 }
 
 /// Of so many runs, the fraction of which `what` holds.
-fn share(trial: Trial, count: u64, what: impl Fn(&Run) -> bool) -> f64 {
+fn share(trial: &Trial, count: u64, what: impl Fn(&Run) -> bool) -> f64 {
     runs(trial, count).filter(|run| what(run)).count() as f64 / count as f64
 }
 

@@ -20,7 +20,7 @@ fn without_a_limit_two_cheaters_can_hold_up_a_draw_for_ever() {
             most_rounds: 150,
             ..with_stall_limit(cheated(members, cheaters, Cheat::StaleMate), None)
         };
-        let stalled = share(trial, RUNS, Run::stalled);
+        let stalled = share(&trial, RUNS, Run::stalled);
         let expected = endless(members as usize, cheaters as usize);
         assert_share(stalled, expected, RUNS, (members, cheaters));
     }
@@ -32,7 +32,7 @@ fn with_a_limit_every_draw_ends() {
     for (members, cheaters) in [(6, 2), (8, 3), (9, 3)] {
         let trial = with_stall_limit(cheated(members, cheaters, Cheat::StaleMate), Some(LIMIT));
         let (mut faults, mut elected) = (0, 0);
-        for run in runs(trial, 300) {
+        for run in runs(&trial, 300) {
             assert!(!run.stalled(), "{run:?}");
             let most = longest(members as usize, StallLimit::new(LIMIT));
             assert!(f64::from(run.stages) <= most, "{run:?}");

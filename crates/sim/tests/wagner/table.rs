@@ -9,6 +9,7 @@ use hustings_protocol::{
 };
 use rand_core::{Infallible, TryRng};
 
+#[derive(Clone)]
 pub(crate) struct Table {
     config: Config,
     view: Roster,
@@ -107,6 +108,20 @@ impl Table {
             }
             let (place, side) = waiting[pick(waiting.len())];
             self.deliver(place, side);
+        }
+    }
+
+    /// Lets messages arrive until there are none, in no particular order.
+    pub(crate) fn settle(&mut self) {
+        let mut is_quiet = false;
+        while !is_quiet {
+            is_quiet = true;
+            for place in 0..self.members.len() {
+                for side in [0, 1] {
+                    is_quiet &= self.to[place][side].is_empty();
+                    self.deliver(place, side);
+                }
+            }
         }
     }
 

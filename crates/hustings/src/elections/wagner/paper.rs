@@ -7,7 +7,7 @@ use hustings_theory::wagner::informal::{Parity, Sees, best_cheater};
 use hustings_theory::wagner::stall::{StallLimit, longest};
 use hustings_theory::wagner::{Ring, segment};
 
-use super::Wagner;
+use super::{Selection, Wagner};
 use crate::elections::{ClosedForm, named};
 use crate::failure::Failure;
 use crate::options::{Conditions, no_closed_form};
@@ -24,6 +24,9 @@ pub(super) fn draw(draw: &Wagner, conditions: &Conditions) -> Result<ClosedForm,
     conditions.require_constant_delay()?;
     if draw.cheaters.is_some() {
         return Err(no_closed_form("with --cheat"));
+    }
+    if draw.selection == Selection::Parity {
+        return Err(no_closed_form("with --selection parity"));
     }
     let (n, ring) = (draw.members as usize, draw.theory_of_ring());
     let limit = draw.limit.0.map(|limit| StallLimit::new(limit.get()));

@@ -1,22 +1,24 @@
 //! W5 to W11: theorems 2 and 3.
 
+use std::num::NonZeroU32;
+
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_sim::wagner::{Cheat, Run};
+use hustings_sim::wagner::{Aim, Cheat, Run};
 use hustings_theory::wagner::election::{cost, printed_bound, stages_exceed};
 use hustings_theory::wagner::informal::{Parity, Sees, best_cheater, printed_cheater};
-use hustings_theory::wagner::stall::endless;
+use hustings_theory::wagner::stall::{StallLimit, endless, false_alarm};
 use hustings_theory::wagner::subset::{flips_to_decide, rounds};
 use hustings_theory::wagner::{Compare, Ring, segment};
 
-use super::super::effort::{Effort, ExperimentError};
+use super::super::effort::ExperimentError;
 use super::super::evidence::{
     Evidence, all_of, average, between, mean, mean_below, number, numbers, share_between,
 };
 use super::faults::{count, share};
-use super::stage::{cheated, hold, honest, limited};
+use super::stage::{Stage, cheated, honest, informal, limited, limited_to, schemed};
 
-pub(super) fn w5(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let runs = effort.choose(1_500, 15_000);
+pub(super) fn w5(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = stage.choose(1_500, 15_000);
     let mut evidence = Evidence::default();
     let mut held = 0;
     for members in [4_u32, 7, 8, 25] {
@@ -30,7 +32,7 @@ pub(super) fn w5(effort: &Effort) -> Result<Evidence, ExperimentError> {
                 cheated(members, most, Cheat::DeterministicFlip),
             ),
         ] {
-            let draws = hold(effort, runs, &trial)?;
+            let draws = stage.hold(runs, &trial)?;
             held += draws.len();
             for place in [most, far] {
                 let wins = share(&draws, |run| {
@@ -44,20 +46,30 @@ pub(super) fn w5(effort: &Effort) -> Result<Evidence, ExperimentError> {
             }
         }
     }
+    for (members, cheaters) in [(4, 1), (6, 2), (8, 3)] {
+        let trial = schemed(&honest(members), cheaters, Aim::Win)?;
+        let draws = stage.hold(runs, &trial)?;
+        held += draws.len();
+        let part = f64::from(cheaters) / f64::from(members);
+        evidence.stated(
+            format!("n = {members}, {cheaters} choose the best flips there are: share of draws that they win"),
+            share_between(part, part, &share(&draws, |run| run.leader_is_cheater)),
+        );
+    }
     Ok(evidence.sum_up(format!("1/n for each member looked at, in {held} draws")))
 }
 
 /// How many of the draws end that cheaters would hold up: so many members, so many cheaters.
 fn stalling(
-    effort: &Effort,
+    stage: &Stage<'_>,
     evidence: &mut Evidence,
     cases: &[(u32, u32)],
 ) -> Result<Vec<f64>, ExperimentError> {
-    let runs = effort.choose(300, 3_000);
+    let runs = stage.choose(300, 3_000);
     let mut stalled = Vec::new();
     for &(members, cheaters) in cases {
         let trial = cheated(members, cheaters, Cheat::StaleMate);
-        let draws = hold(effort, runs, &trial)?;
+        let draws = stage.hold(runs, &trial)?;
         evidence.stated(
             format!("n = {members}, {cheaters} would stall: draws that end"),
             all_of(draws.len(), count(&draws, |run| !run.stalled())),
@@ -69,7 +81,7 @@ fn stalling(
             share_between(expected, expected, &share),
         );
         stalled.push(average(&share));
-        let draws = hold(effort, runs, &limited(trial))?;
+        let draws = stage.hold(runs, &limited(trial))?;
         evidence.corrected(
             format!("n = {members}, {cheaters} would stall, 40 equal stages are a fault: draws with a leader, or a fault that all know"),
             all_of(
@@ -81,18 +93,41 @@ fn stalling(
     Ok(stalled)
 }
 
-pub(super) fn w6(effort: &Effort) -> Result<Evidence, ExperimentError> {
+pub(super) fn w6(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
-    let stalled = stalling(effort, &mut evidence, &[(6, 1), (6, 2), (8, 3), (12, 5)])?;
+    let stalled = stalling(stage, &mut evidence, &[(6, 1), (6, 2), (8, 3), (12, 5)])?;
+    let runs = stage.choose(300, 3_000);
+    for (members, cheaters) in [(6_u32, 2_u32), (8, 3)] {
+        let trial = schemed(&honest(members), cheaters, Aim::Stall)?;
+        let endless = share(&stage.hold(runs, &trial)?, Run::stalled);
+        let twice_their_part = f64::from(2 * cheaters) / f64::from(members);
+        evidence.ours(
+            format!("n = {members}, {cheaters} choose the best flips there are: share of draws that do not end"),
+            share_between(twice_their_part, twice_their_part, &endless),
+        );
+        let draws = stage.hold(runs, &limited(trial))?;
+        evidence.corrected(
+            format!("n = {members}, {cheaters} choose the best flips there are, 40 equal stages are a fault: draws that end"),
+            all_of(draws.len(), count(&draws, |run| !run.stalled())),
+        );
+    }
+    for limit in [2, 4, 6].into_iter().filter_map(NonZeroU32::new) {
+        let draws = stage.hold(10 * runs, &limited_to(honest(8), limit))?;
+        let expected = false_alarm(8, StallLimit::new(limit.get()));
+        evidence.ours(
+            format!("n = 8, all honest, {limit} equal stages are a fault: share of false alarms"),
+            share_between(expected, expected, &share(&draws, Run::fault_detected)),
+        );
+    }
     Ok(evidence.sum_up(format!(
         "1 of 6, 2 of 6, 3 of 8, 5 of 12 hold up {} of draws for ever; none with a limit",
         numbers(&stalled)
     )))
 }
 
-pub(super) fn w11(effort: &Effort) -> Result<Evidence, ExperimentError> {
+pub(super) fn w11(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
-    let stalled = stalling(effort, &mut evidence, &[(4, 1), (8, 1), (8, 2)])?;
+    let stalled = stalling(stage, &mut evidence, &[(4, 1), (8, 1), (8, 2)])?;
     Ok(evidence.sum_up(format!(
         "one of 4 and one of 8 hold up {} and {} of draws, two of 8 {}",
         number(stalled[0]),
@@ -101,8 +136,8 @@ pub(super) fn w11(effort: &Effort) -> Result<Evidence, ExperimentError> {
     )))
 }
 
-pub(super) fn w7(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let runs = effort.choose(300, 2_000);
+pub(super) fn w7(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = stage.choose(300, 2_000);
     let mut evidence = Evidence::default();
     let sizes = [8_usize, 25, 64, 250, 1_000];
     let per_doubling = sizes.map(|n| {
@@ -116,7 +151,7 @@ pub(super) fn w7(effort: &Effort) -> Result<Evidence, ExperimentError> {
         );
     }
     for members in [8_u32, 25] {
-        let draws = hold(effort, runs, &honest(members))?;
+        let draws = stage.hold(runs, &honest(members))?;
         let of = |run: &Run| u64::from(run.stages + run.flips);
         let square = 2 * u64::from(members * members);
         evidence.stated(
@@ -140,13 +175,13 @@ pub(super) fn w7(effort: &Effort) -> Result<Evidence, ExperimentError> {
     )))
 }
 
-pub(super) fn w8(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let runs = effort.choose(300, 2_000);
+pub(super) fn w8(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = stage.choose(300, 2_000);
     let mut evidence = Evidence::default();
     let mut exceeding = Vec::new();
     for members in [4_u32, 8, 25] {
         let bound = printed_bound(members as usize);
-        let draws = hold(effort, runs, &honest(members))?;
+        let draws = stage.hold(runs, &honest(members))?;
         evidence.stated(
             format!("n = {members}: draws of at most {bound} subsets"),
             all_of(draws.len(), count(&draws, |run| run.stages <= bound)),
@@ -171,7 +206,7 @@ pub(super) fn w8(effort: &Effort) -> Result<Evidence, ExperimentError> {
     )))
 }
 
-pub(super) fn w9(_: &Effort) -> Result<Evidence, ExperimentError> {
+pub(super) fn w9(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     // Of more the difference from three is too small for a number to hold.
     const MOST: usize = 50;
     let mut evidence = Evidence::default();
@@ -191,13 +226,24 @@ pub(super) fn w9(_: &Effort) -> Result<Evidence, ExperimentError> {
         between(0.0, 2.0, half[0]),
     );
     evidence.corrected("with >=: the same", between(0.0, 2.0, half[1]));
+    for members in [4_u32, 8] {
+        let mut flips = Sample::new(Kind::Number);
+        for run in stage.hold(stage.choose(1_000, 10_000), &honest(members))? {
+            flips.add(f64::from(run.flips));
+        }
+        let expected = cost(members as usize, Compare::NonStrict, None).flips;
+        evidence.corrected(
+            format!("n = {members}, with >=: mean flips of a draw"),
+            mean(expected, &flips),
+        );
+    }
     Ok(evidence.sum_up(format!(
         "one half takes {} flips as printed, and {} with >=; a third takes 2 by either",
         half[0], half[1]
     )))
 }
 
-pub(super) fn w10(_: &Effort) -> Result<Evidence, ExperimentError> {
+pub(super) fn w10(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
     let gain = |n: usize| best_cheater(n, Parity::Ring, Sees::Both) * n as f64;
     for n in [4, 8, 100] {
@@ -210,6 +256,19 @@ pub(super) fn w10(_: &Effort) -> Result<Evidence, ExperimentError> {
         "n = 4: the same, by half",
         between(1.5 - 1e-9, 1.5 + 1e-9, gain(4)),
     );
+    for members in [4_u32, 6, 8] {
+        let trial = schemed(&informal(members), 1, Aim::Win)?;
+        let draws = stage.hold(stage.choose(2_000, 20_000), &trial)?;
+        let expected = best_cheater(members as usize, Parity::Ring, Sees::Both);
+        evidence.corrected(
+            format!("n = {members}: share of draws that the best cheater wins"),
+            share_between(
+                expected,
+                expected,
+                &share(&draws, |run| run.leader_is_cheater),
+            ),
+        );
+    }
     for n in [25, 100, 300] {
         evidence.corrected(
             format!("n = {n}: the same, in a large ring"),

@@ -5,9 +5,9 @@ use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::wagner::{Cheat, Run, Trial};
 use hustings_theory::wagner::{Ring, segment};
 
-use super::super::effort::{Effort, ExperimentError};
+use super::super::effort::ExperimentError;
 use super::super::evidence::{Evidence, all_of, average, list, number, share_above, share_between};
-use super::stage::{cheated, hold, honest};
+use super::stage::{Stage, cheated, honest};
 
 /// How often something is so of runs.
 pub(super) fn share(runs: &[Run], what: impl Fn(&Run) -> bool) -> Sample {
@@ -27,15 +27,15 @@ fn largest(members: u32) -> u32 {
     segment::largest(members as usize, Ring::BothWays) as u32
 }
 
-pub(super) fn w1(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let runs = effort.choose(1_000, 10_000);
+pub(super) fn w1(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = stage.choose(1_000, 10_000);
     let mut evidence = Evidence::default();
     let mut owned = Vec::new();
     for members in [4, 7, 8, 9, 12] {
         let part = |cheaters: u32| f64::from(cheaters) / f64::from(members);
         let by_the_text = members - (members / 2 + 1);
         let trial = cheated(members, by_the_text, Cheat::DeterministicFlip);
-        let wins = share(&hold(effort, runs, &trial)?, |run| run.leader_is_cheater);
+        let wins = share(&stage.hold(runs, &trial)?, |run| run.leader_is_cheater);
         evidence.stated(
             format!(
                 "n = {members}, {by_the_text} cheat, by the text: share of draws that they win"
@@ -45,7 +45,7 @@ pub(super) fn w1(effort: &Effort) -> Result<Evidence, ExperimentError> {
         owned.push(number(average(&wins)));
         let most = largest(members);
         let trial = cheated(members, most, Cheat::DeterministicFlip);
-        let wins = share(&hold(effort, runs, &trial)?, |run| run.leader_is_cheater);
+        let wins = share(&stage.hold(runs, &trial)?, |run| run.leader_is_cheater);
         evidence.corrected(
             format!("n = {members}, {most} cheat, by the abstract"),
             share_between(part(most), part(most), &wins),
@@ -57,8 +57,8 @@ pub(super) fn w1(effort: &Effort) -> Result<Evidence, ExperimentError> {
     )))
 }
 
-pub(super) fn w2(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let runs = effort.choose(100, 1_000);
+pub(super) fn w2(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = stage.choose(100, 1_000);
     let mut evidence = Evidence::default();
     let mut held = 0;
     for (name, cheat) in [
@@ -70,9 +70,9 @@ pub(super) fn w2(effort: &Effort) -> Result<Evidence, ExperimentError> {
         let (mut within, mut beyond) = (Vec::new(), Vec::new());
         for members in [4, 5, 8, 12] {
             for cheaters in [1, largest(members)] {
-                within.extend(hold(effort, runs, &cheated(members, cheaters, cheat))?);
+                within.extend(stage.hold(runs, &cheated(members, cheaters, cheat.clone()))?);
             }
-            beyond.extend(hold(effort, runs, &cheated(members, members - 2, cheat))?);
+            beyond.extend(stage.hold(runs, &cheated(members, members - 2, cheat.clone()))?);
         }
         held += within.len() + beyond.len();
         let all_know = |run: &Run| run.informed == run.honest;
@@ -88,18 +88,18 @@ pub(super) fn w2(effort: &Effort) -> Result<Evidence, ExperimentError> {
     Ok(evidence.sum_up(format!("all honest members knew in each of {held} draws")))
 }
 
-pub(super) fn w3(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let runs = effort.choose(500, 5_000);
+pub(super) fn w3(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = stage.choose(500, 5_000);
     let (members, cheaters) = (8, 3);
     let mut evidence = Evidence::default();
     let pretended = cheated(members, cheaters, Cheat::SimulateProcessor);
-    let noticed = share(&hold(effort, runs, &pretended)?, Run::fault_detected);
+    let noticed = share(&stage.hold(runs, &pretended)?, Run::fault_detected);
     evidence.stated(
         "n = 8, three pretend to be four: share of draws in which it is noticed",
         share_above(0.98, &noticed),
     );
     let broken = cheated(members, cheaters, Cheat::BrokenRing);
-    let limited = hold(effort, runs, &broken)?;
+    let limited = stage.hold(runs, &broken)?;
     evidence.stated(
         "n = 8, three are silent: draws with a limit in which all honest members know",
         all_of(
@@ -114,7 +114,7 @@ pub(super) fn w3(effort: &Effort) -> Result<Evidence, ExperimentError> {
         },
         ..broken
     };
-    let endless = hold(effort, runs, &patient)?;
+    let endless = stage.hold(runs, &patient)?;
     evidence.stated(
         "the same without a limit: draws that never end",
         all_of(endless.len(), count(&endless, Run::stalled)),
@@ -125,14 +125,14 @@ pub(super) fn w3(effort: &Effort) -> Result<Evidence, ExperimentError> {
     )))
 }
 
-pub(super) fn w4(effort: &Effort) -> Result<Evidence, ExperimentError> {
-    let runs = effort.choose(100, 1_000);
+pub(super) fn w4(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = stage.choose(100, 1_000);
     let mut evidence = Evidence::default();
     let mut held = 0;
     for members in [5, 6, 9, 12, 25] {
         let cheaters = largest(members) + 1;
         let trial = cheated(members, cheaters, Cheat::DeterministicFlip);
-        let draws = hold(effort, runs, &trial)?;
+        let draws = stage.hold(runs, &trial)?;
         held += draws.len();
         evidence.stated(
             format!("n = {members}, {cheaters} cheat: draws that they win, unnoticed"),
@@ -145,11 +145,11 @@ pub(super) fn w4(effort: &Effort) -> Result<Evidence, ExperimentError> {
     Ok(evidence.sum_up(format!("one too many won each of {held} draws")))
 }
 
-pub(super) fn w12(effort: &Effort) -> Result<Evidence, ExperimentError> {
+pub(super) fn w12(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     const TRIES: usize = 5;
-    let (members, runs) = (5, effort.choose(1_000, 10_000));
+    let (members, runs) = (5, stage.choose(1_000, 10_000));
     let mut evidence = Evidence::default();
-    let vetoed = hold(effort, runs, &cheated(members, 1, Cheat::FaultMessage))?;
+    let vetoed = stage.hold(runs, &cheated(members, 1, Cheat::FaultMessage))?;
     evidence.stated(
         "n = 5, one says that there is a fault: draws in which all honest members know, and name nobody",
         all_of(
@@ -157,7 +157,7 @@ pub(super) fn w12(effort: &Effort) -> Result<Evidence, ExperimentError> {
             count(&vetoed, |run| run.informed == run.honest && run.leader.is_none()),
         ),
     );
-    let draws = hold(effort, runs * TRIES as u64, &honest(members))?;
+    let draws = stage.hold(runs * TRIES as u64, &honest(members))?;
     let mut wins = Sample::new(Kind::Proportion);
     for tries in draws.chunks(TRIES) {
         let is_elected = |run: &Run| run.leader.is_some_and(|leader| leader.0 == 0);

@@ -5,8 +5,9 @@ use hustings_protocol::probabilistic::{
     Config, GroupSize, Introduction, LastRound, Recall, Reply, Strategy,
 };
 
-use super::super::effort::{Effort, ExperimentError, Extent};
-use super::super::evidence::{Evidence, Verdict};
+use super::super::effort::ExperimentError;
+use super::super::evidence::Evidence;
+use super::super::fall::{self, GLANCE, assert_ours_falls};
 use super::stage::Stage;
 use super::{analysis, strategy, theorems};
 
@@ -16,22 +17,13 @@ type Mutant = fn(Config, u64) -> Config;
 type Evaluation = fn(&Stage<'_>) -> Result<Evidence, ExperimentError>;
 
 fn evaluate(claim: Evaluation, conduct: Mutant) -> Evidence {
-    let effort = Effort {
-        extent: Extent::Quick,
-        seed: 1,
-        threads: 0,
-    };
-    let stage = Stage {
-        effort: &effort,
-        conduct,
-    };
-    claim(&stage).expect("the experiment can be run")
+    let effort = &GLANCE;
+    claim(&Stage { effort, conduct }).expect("the experiment can be run")
 }
 
 #[track_caller]
 fn assert_falls(claim: Evaluation, conduct: Mutant) {
-    let evidence = evaluate(claim, conduct);
-    assert_eq!(evidence.verdict(), Verdict::DoesNotHold, "{evidence:#?}");
+    fall::assert_falls(&evaluate(claim, conduct));
 }
 
 /// K stays what it was in the first round.
@@ -139,11 +131,7 @@ fn p10_falls_if_there_is_no_second_round() {
 /// It does not hold as it is: what we say instead falls.
 #[test]
 fn p11_is_not_as_we_say_if_one_member_decides_for_all() {
-    let evidence = evaluate(strategy::p11, by_one);
-    assert!(
-        evidence.first_of_ours_that_fails().is_some(),
-        "{evidence:#?}"
-    );
+    assert_ours_falls(&evaluate(strategy::p11, by_one));
 }
 
 #[test]

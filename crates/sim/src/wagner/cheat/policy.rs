@@ -1,9 +1,13 @@
 //! Which flips cheaters choose, and when.
 
+use std::sync::Arc;
+
 use hustings_protocol::wagner::Ring;
+use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::wagner::flips::Flip;
 use rand_core::Rng;
 
+use super::scheme::{Move, Scheme};
 use super::{Cheat, Plot};
 
 impl Plot {
@@ -12,28 +16,18 @@ impl Plot {
         self.own.iter().all(Option::is_some)
     }
 
-    /// How many flips they show to the right before they choose the rest.
-    pub(super) fn shown_first(&self) -> u32 {
-        match self.segment.cheat {
-            Cheat::DeterministicFlip => self.cheaters - 1,
-            Cheat::StaleMate
-            | Cheat::InconsistentMessage
-            | Cheat::ChangeMessage
-            | Cheat::BrokenRing
-            | Cheat::FaultMessage
-            | Cheat::NoFaultMessage
-            | Cheat::SimulateProcessor => 0,
-        }
-    }
-
     /// Chooses flips, those that can be chosen now.
     pub(super) fn choose(&mut self, rng: &mut impl Rng) {
         if self.has_chosen() {
             return;
         }
-        match self.segment.cheat {
+        match &self.segment.cheat {
             Cheat::DeterministicFlip => self.see_and_steer(rng),
             Cheat::StaleMate => self.follow_neighbours(rng),
+            Cheat::Best(scheme) => {
+                let scheme = Arc::clone(scheme);
+                self.follow(&scheme, rng);
+            }
             Cheat::InconsistentMessage
             | Cheat::ChangeMessage
             | Cheat::BrokenRing
@@ -59,12 +53,14 @@ impl Plot {
             }
             self.own[0] = None;
         }
+        let shown_first = self.cheaters - 1;
+        self.ahead = (0, shown_first);
         let others = self.setting.members - self.cheaters;
         let for_free = match self.setting.honest.ring {
             Ring::BothWays => 1,
             Ring::Clockwise => 0,
         };
-        let wanted = (self.shown_first() + for_free).min(others - 1) as usize;
+        let wanted = (shown_first + for_free).min(others - 1) as usize;
         if self.left.heard.is_empty() || self.right.heard.len() < wanted {
             return;
         }
@@ -155,7 +151,45 @@ impl Plot {
         }
     }
 
-    /// The place on the ring of the cheater that is `at` so many from the left.
+    /// One move after the other, each when all has come that can come before it.
+    fn follow(&mut self, scheme: &Scheme, rng: &mut impl Rng) {
+        if !self.leader.splits() {
+            self.flip_all(rng); // the coin is not theirs
+            return;
+        }
+        let active = self.known(u32::MAX, |place| self.leader.active().contains(place));
+        while !self.has_chosen() {
+            let (left, right) = self.ahead;
+            let sight = scheme.sight(active, left, right);
+            let (from_left, from_right) = (self.left.heard.len(), self.right.heard.len());
+            if from_left < sight.from_left as usize || from_right < sight.from_right as usize {
+                return;
+            }
+            let heads = self.known(sight.shown | sight.seen, |place| {
+                self.flip_of(place) == Some(Flip::Heads)
+            });
+            let Move { side, flip } = scheme.next(active, left, right, heads);
+            self.ahead = match side {
+                Side::Left => (left + 1, right),
+                Side::Right => (left, right + 1),
+            };
+            let shown = scheme.sight(active, self.ahead.0, self.ahead.1).shown;
+            for at in 0..self.own.len() {
+                if (shown & !sight.shown) >> at & 1 == 1 {
+                    self.own[at] = Some(flip);
+                }
+            }
+        }
+    }
+
+    /// Of a set of places, counted from the first cheater on, those of which `what` holds on the ring.
+    fn known(&self, set: u32, what: impl Fn(u32) -> bool) -> u32 {
+        let places = (0..self.setting.members).filter(|at| set >> at & 1 == 1);
+        let these = places.filter(|at| what(self.place(*at as usize)));
+        these.map(|at| 1 << at).sum()
+    }
+
+    /// The place on the ring of whoever is so many places from the first cheater, clockwise.
     fn place(&self, at: usize) -> u32 {
         (self.segment.from + at as u32) % self.setting.members
     }

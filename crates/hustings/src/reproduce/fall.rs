@@ -1,0 +1,24 @@
+//! For tests that get wrong what a claim is about, and want to see it fall.
+
+use super::effort::{Effort, Extent};
+use super::evidence::{Evidence, Verdict};
+
+/// Enough to see it.
+pub(super) const GLANCE: Effort = Effort {
+    extent: Extent::Quick,
+    seed: 1,
+    threads: 0,
+};
+
+/// The verdict falls.
+#[track_caller]
+pub(super) fn assert_falls(evidence: &Evidence) {
+    assert_eq!(evidence.verdict(), Verdict::DoesNotHold, "{evidence:#?}");
+}
+
+/// The verdict may be what it was, but something that we add to the claim is not so.
+#[track_caller]
+pub(super) fn assert_ours_falls(evidence: &Evidence) {
+    let fails = evidence.first_of_ours_that_fails();
+    assert!(fails.is_some(), "{evidence:#?}");
+}
