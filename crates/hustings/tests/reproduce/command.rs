@@ -85,19 +85,28 @@ fn assert_the_guide_shows_what_is_drawn(drawn: &Path) {
 }
 
 /// What the guide shows as it is drawn without `--quick`, which takes too long for a test.
-const FULL_FIGURES_OF_THE_GUIDE: [&str; 12] = [
-    "P-figure-4",
-    "P-figure-5-a",
-    "P-figure-5-b",
-    "P-figure-5-c",
-    "P-figure-5-d",
-    "P-figure-5-e",
-    "P-figure-5-f",
-    "P-figure-5-g",
-    "P-figure-5-h",
-    "P-figure-5-i",
-    "P-scale",
-    "E-epidemic",
+const FULL_FIGURES_OF_THE_GUIDE: [(&str, &[&str]); 2] = [
+    (
+        "probabilistic.md",
+        &[
+            "P-figure-4",
+            "P-figure-5-a",
+            "P-figure-5-b",
+            "P-figure-5-c",
+            "P-figure-5-d",
+            "P-figure-5-e",
+            "P-figure-5-f",
+            "P-figure-5-g",
+            "P-figure-5-h",
+            "P-figure-5-i",
+            "P-scale",
+            "E-epidemic",
+        ],
+    ),
+    (
+        "draw.md",
+        &["W-rounds", "W-false-alarm", "W-informal", "W-stall"],
+    ),
 ];
 
 /// Title, axes and legend of a figure.
@@ -112,8 +121,9 @@ fn words(svg: &str) -> Vec<&str> {
 #[track_caller]
 fn assert_the_guide_shows_figures_of_the_same_words(drawn: &Path) {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
-    let page = fs::read_to_string(guide.join("probabilistic.md")).expect("the guide has the page");
-    for figure in FULL_FIGURES_OF_THE_GUIDE {
+    let all = FULL_FIGURES_OF_THE_GUIDE.iter();
+    for (page, figure) in all.flat_map(|(page, figures)| figures.iter().map(move |it| (page, it))) {
+        let page = fs::read_to_string(guide.join(page)).expect("the guide has the page");
         let file = format!("{figure}.svg");
         let [shown, drawn] = [guide.join("figures"), drawn.to_owned()]
             .map(|place| fs::read_to_string(place.join(&file)).expect("there is the figure"));
@@ -121,7 +131,7 @@ fn assert_the_guide_shows_figures_of_the_same_words(drawn: &Path) {
         assert_eq!(
             words(&shown),
             words(&drawn),
-            "docs/src/figures/{file} is out of date: run `hustings reproduce P E --out DIR`, look at DIR/{file}, \
+            "docs/src/figures/{file} is out of date: run `hustings reproduce P E W --out DIR`, look at DIR/{file}, \
              and copy it"
         );
         assert!(

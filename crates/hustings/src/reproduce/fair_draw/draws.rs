@@ -256,6 +256,12 @@ pub(super) fn w10(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
         "n = 4: the same, by half",
         between(1.5 - 1e-9, 1.5 + 1e-9, gain(4)),
     );
+    for n in [25, 100, 300] {
+        evidence.corrected(
+            format!("n = {n}: the same, in a large ring"),
+            between(1.0, 1.1, gain(n)),
+        );
+    }
     for members in [4_u32, 6, 8] {
         let trial = schemed(&informal(members), 1, Aim::Win)?;
         let draws = stage.hold(stage.choose(2_000, 20_000), &trial)?;
@@ -267,12 +273,6 @@ pub(super) fn w10(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
                 expected,
                 &share(&draws, |run| run.leader_is_cheater),
             ),
-        );
-    }
-    for n in [25, 100, 300] {
-        evidence.corrected(
-            format!("n = {n}: the same, in a large ring"),
-            between(1.0, 1.1, gain(n)),
         );
     }
     for n in [4, 8, 25] {
