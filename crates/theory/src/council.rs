@@ -221,10 +221,15 @@ impl Election {
         }
     }
 
-    fn without_estimate(&self) -> Cost {
+    /// Whether the first poll, which is not counted, gives a council of all hosts.
+    #[must_use]
+    pub fn is_decided_by_the_poll(&self) -> bool {
         let is_polled = self.knowledge == Knowledge::Known && self.algorithm != Algorithm::Naive;
-        if is_polled && self.members <= self.seats.most && self.loss == Loss::NONE {
-            // The first poll, which is not counted, gives a council of all.
+        is_polled && self.members <= self.seats.most && self.loss == Loss::NONE
+    }
+
+    fn without_estimate(&self) -> Cost {
+        if self.is_decided_by_the_poll() {
             return Cost {
                 rounds: 0.0,
                 messages: 0.0,
