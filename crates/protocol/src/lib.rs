@@ -22,6 +22,11 @@
 //! | [`probabilistic`] | a few, picked by a hash, who agree and tell all | a multicast, a partial view |
 //! | [`wagner`] | a draw by coins that go round a ring both ways, so that nobody can cheat | an agreed ring, ordered links |
 //!
+//! # Representatives
+//! | module | elects | needs |
+//! |---|---|---|
+//! | [`council`] | from `L` to `U` hosts out of any number, and keeps as many seated | a centre that can multicast |
+//!
 //! # For groups that nobody knows whole
 //! | module | gives a member | needs |
 //! |---|---|---|
@@ -40,6 +45,7 @@ pub mod candidate;
 pub mod census;
 pub mod chang_roberts;
 pub mod config;
+pub mod council;
 pub mod epidemic;
 pub mod few;
 pub mod modified_ring;
@@ -213,6 +219,8 @@ pub enum Outcome {
     /// Too many voters refused this member for its attempt to succeed; what one of them said. If some
     /// named a holder, that one.
     TenureRefused(Refused),
+    /// A council has changed, or this host's part in it.
+    Council(council::Change),
 }
 
 /// What members say to each other, sorted into kinds so that a world can count them.

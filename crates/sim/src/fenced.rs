@@ -227,7 +227,8 @@ macro_rules! half {
                     Outcome::Standing { .. } | Outcome::DuplicateIdentity => {}
                     Outcome::TenureGained { .. }
                     | Outcome::TenureLost { .. }
-                    | Outcome::TenureRefused(_) => {}
+                    | Outcome::TenureRefused(_)
+                    | Outcome::Council(_) => {}
                 }
                 self.io.report(outcome);
             }

@@ -468,7 +468,8 @@ impl<P: Protocol, T: Trace<P>> Io<P> for Port<'_, P, T> {
             // Who holds tenure is one thing, whom a member names another.
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => return,
+            | Outcome::TenureRefused(_)
+            | Outcome::Council(_) => return,
         };
         if self.scene.nominees[member as usize] != nominee {
             self.scene.nominees[member as usize] = nominee;

@@ -277,7 +277,8 @@ impl Agreement {
             Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => 0,
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => return,
+            | Outcome::TenureRefused(_)
+            | Outcome::Council(_) => return,
         };
         let before = std::mem::replace(&mut self.nominees[member as usize], nominee);
         if before == nominee {

@@ -68,7 +68,8 @@ impl Group {
             Effect::Report(
                 Outcome::TenureGained { .. }
                 | Outcome::TenureLost { .. }
-                | Outcome::TenureRefused(_),
+                | Outcome::TenureRefused(_)
+                | Outcome::Council(_),
             ) => {} // elections have none
             Effect::Meet(candidate) => self.meet(now, candidate),
         }

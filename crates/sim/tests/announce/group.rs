@@ -93,7 +93,8 @@ impl<P: Protocol<Message = Message>> Trace<P> for Log {
                 Outcome::Standing { .. } => {}
                 Outcome::TenureGained { .. }
                 | Outcome::TenureLost { .. }
-                | Outcome::TenureRefused(_) => {}
+                | Outcome::TenureRefused(_)
+                | Outcome::Council(_) => {}
                 Outcome::Nominee(it) => self.name(at, member, Some(it.id)),
                 Outcome::Vacant | Outcome::Fault(_) => self.name(at, member, None),
                 Outcome::DuplicateIdentity => {

@@ -132,7 +132,8 @@ impl<P: Protocol> Io<P> for Desk<P> {
             Outcome::DuplicateIdentity | Outcome::Fault(_) => {}
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => {}
+            | Outcome::TenureRefused(_)
+            | Outcome::Council(_) => {}
         }
     }
 }

@@ -107,7 +107,8 @@ impl<P: Protocol> Desk<P> {
             Outcome::Standing { .. } => None,
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => None,
+            | Outcome::TenureRefused(_)
+            | Outcome::Council(_) => None,
             Outcome::Nominee(it) => Some(Some(it.id)),
             Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => Some(None),
         };

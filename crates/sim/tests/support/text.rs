@@ -120,6 +120,7 @@ where
                 Outcome::TenureGained { fence } => format!("{member} gains tenure, fence {fence}"),
                 Outcome::TenureLost { fence } => format!("{member} loses tenure, fence {fence}"),
                 Outcome::TenureRefused(refused) => format!("{member} is refused: {refused:?}"),
+                Outcome::Council(change) => format!("{member} tells: {change:?}"),
             },
         };
         let written = writeln!(self.0, "{:>7.3}s  {line}", at.as_secs_f64());

@@ -20,7 +20,8 @@ impl<P: Protocol> Trace<P> for Watch {
             Outcome::Standing { .. } => {}
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => {}
+            | Outcome::TenureRefused(_)
+            | Outcome::Council(_) => {}
             Outcome::Nominee(candidate) => self.names.push((at, member, Some(candidate.id))),
             Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_) => {
                 self.names.push((at, member, None));

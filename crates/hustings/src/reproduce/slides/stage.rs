@@ -163,7 +163,8 @@ impl<P: Protocol> Trace<P> for Reports {
             Outcome::DuplicateIdentity | Outcome::Fault(_) => {}
             Outcome::TenureGained { .. }
             | Outcome::TenureLost { .. }
-            | Outcome::TenureRefused(_) => {}
+            | Outcome::TenureRefused(_)
+            | Outcome::Council(_) => {}
         }
     }
 }

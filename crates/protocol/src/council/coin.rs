@@ -1,0 +1,126 @@
+//! What hosts draw with: coins of their own, or coins that anybody can look up afterwards.
+//!
+//! A public coin is a hash of the seed, which all were told with the configuration, the session, the class, the round, the
+//! draw and the host's identity. So whoever has heard the feedback messages can tell who had to reply ([`audit`](super::audit)), and a
+//! centre that favours somebody is found out. It cannot choose the seed, nor a round's number; that it may still skip numbers
+//! of sessions shows. The hash mixes well, and is no cryptography: identities must not be for their owners to choose.
+
+use super::Feedback;
+use crate::MemberId;
+use crate::scatter::scatter;
+
+/// What hosts draw with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coin {
+    /// Their own chance.
+    Private,
+    /// A hash that everybody can compute.
+    Public {
+        /// Told to all beforehand.
+        seed: u64,
+    },
+}
+
+/// The probability of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chance {
+    /// Numbers below this, of all of 64 bits, are a yes. None: all are.
+    bound: Option<u64>,
+}
+
+impl Chance {
+    /// Everybody replies.
+    pub(super) const CERTAIN: Self = Self { bound: None };
+
+    /// One in `count` with probability `c`: at most 1.
+    pub(super) fn new(c: f64, count: u32) -> Self {
+        let share = c / f64::from(count);
+        Self {
+            // A cast saturates; what is not a number becomes 0, so that nobody replies.
+            bound: (share.is_nan() || share < 1.0).then(|| (share * 2f64.powi(64)) as u64),
+        }
+    }
+
+    /// Whether `number`, of 64 random bits, is a yes.
+    #[inline]
+    pub(super) fn admits(self, number: u64) -> bool {
+        self.bound.is_none_or(|bound| number < bound)
+    }
+
+    #[inline]
+    pub(super) fn is_certain(self) -> bool {
+        self.bound.is_none()
+    }
+}
+
+/// The draws of one host in one round: a bit each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Draws(pub u8);
+
+impl Draws {
+    /// Draws `draws` times; `number` gives the random bits of each.
+    #[inline]
+    pub(super) fn new(draws: u8, chance: Chance, mut number: impl FnMut(u8) -> u64) -> Self {
+        let drawn = (0..draws).filter(|draw| chance.is_certain() || chance.admits(number(*draw)));
+        Self(drawn.fold(0, |bits, draw| bits | 1 << draw))
+    }
+
+    /// Whether this draw was a yes.
+    #[inline]
+    pub fn has(self, draw: u8) -> bool {
+        draw < 8 && self.0 >> draw & 1 == 1
+    }
+
+    /// Whether any was.
+    #[inline]
+    pub(super) fn any(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// The public coins of one round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Toss(u64);
+
+impl Toss {
+    pub(super) fn new(seed: u64, feedback: &Feedback) -> Self {
+        let round = u64::from(feedback.class) << 32 | u64::from(feedback.round);
+        Self(scatter(
+            scatter(seed ^ scatter(feedback.session)) ^ scatter(round),
+        ))
+    }
+
+    /// 64 bits for a host's draw.
+    #[inline]
+    pub(super) fn number(self, host: MemberId, draw: u8) -> u64 {
+        scatter(scatter(self.0 ^ host.0) ^ u64::from(draw))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chance, Draws};
+
+    #[test]
+    fn a_chance_is_a_share_of_all_numbers_and_at_most_certain() {
+        assert!(Chance::new(0.5, 1).admits((1 << 63) - 1));
+        assert!(!Chance::new(0.5, 1).admits(1 << 63));
+        assert!(Chance::new(8.0, 8).admits(u64::MAX) && Chance::new(9.0, 8).is_certain());
+        assert!(Chance::new(1.0, 0).is_certain());
+        for nothing in [f64::NAN, -1.0, 0.0] {
+            assert!(!Chance::new(nothing, 5).admits(0), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn two_draws_are_two_coins() {
+        let chance = Chance::new(1.0, 2);
+        let draws =
+            |first, second| Draws::new(2, chance, |draw| [first, second][usize::from(draw)]);
+        assert_eq!(draws(0, u64::MAX), Draws(1));
+        assert_eq!(draws(u64::MAX, 0), Draws(2));
+        assert_eq!(draws(0, 0), Draws(3));
+        assert!(!draws(u64::MAX, u64::MAX).any());
+    }
+}

@@ -1,0 +1,348 @@
+//! How many are elected, in what way, and for how long.
+
+use super::{Coin, Estimate, Seats};
+use crate::Duration;
+use crate::config::{ConfigError, require_some_time};
+
+/// The most seats of one class: a heartbeat tells of each in one bit.
+pub const MOST_SEATS: u32 = 64;
+/// The most rounds that a host can be made to remember.
+pub const MOST_DEPTH: usize = 4;
+/// What must fit into a lease, in heartbeats: one that is lost, and the answer to the next.
+const BEATS_IN_A_LEASE: u64 = 2;
+
+/// The same for the centre and all hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The councils, one for each class of hosts; one alone where hosts are all alike. A host is told its class when it
+    /// is made ([`Council::host`](super::Council::host)).
+    pub chambers: Vec<Chamber>,
+    /// How representatives are drawn.
+    pub algorithm: Algorithm,
+    /// What the centre knows of the number of hosts, in each class.
+    pub knowledge: Knowledge,
+    /// What hosts draw with.
+    pub coin: Coin,
+    /// How long the centre waits for replies: more than a round trip. Later ones are not counted.
+    pub round: Duration,
+    /// Whether the council is kept after its election, and how. None: it is elected once, and then for ever.
+    pub lease: Option<Lease>,
+}
+
+/// One council.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chamber {
+    /// `[L..U]`.
+    pub seats: Seats,
+    /// When a seat falls empty and fewer than so many are left, others are recruited: `L` or more, `U` at most.
+    pub keep: u32,
+    /// `c` by how many are seated already: the first for a whole council `[L..U]`, the one at `s` for the recruitment of
+    /// `[keep - s .. U - s]` others. Below one more than the most that are wanted: else a draw might leave all for ever.
+    pub c: Vec<f64>,
+}
+
+/// How representatives are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Everyone draws anew in each round (section IV).
+    Naive,
+    /// Who drew out stays out; after an undershoot all reply, to be counted (section V).
+    Basic,
+    /// The same, but after an undershoot the centre tells the number that it knows (section V-A).
+    SkipReset,
+    /// Everyone draws twice, and the centre takes the better draw (section V-B).
+    Choice(Pick, Reset),
+    /// After an undershoot those draw again who were active before it (section VI).
+    History {
+        /// How many such rounds a host remembers, from 1 to [`MOST_DEPTH`]. One is enough while hosts neither come nor go. If
+        /// so many have gone that draw after draw finds too few, the centre returns to the round before, and at last to all.
+        depth: u8,
+    },
+    /// The best hosts, by thresholds on their merit (ours).
+    Merit,
+    /// Nested masks of 16 bits (Bolot, Turletti and Wakeman): the first to reply are it, `U` of them at most.
+    Bolot,
+}
+
+/// Which draw the centre takes if neither gives a council.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// The smaller of those above `U`; it starts over only if both are below `L`.
+    SmallestOvershoot,
+    /// Always the first.
+    First,
+}
+
+/// What follows an undershoot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reset {
+    /// All reply, and are counted.
+    Polled,
+    /// The centre tells the number that it knows.
+    Skipped,
+}
+
+/// What the centre knows of the number of hosts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Knowledge {
+    /// It was told.
+    Told(u32),
+    /// Nothing: it has all reply once, and counts. In a large group that is a storm.
+    Polled,
+    /// Nothing, and it must not ask all: it begins with a high number, and takes less after each undershoot.
+    Estimated(Estimate),
+}
+
+/// How a council is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// How often the centre says that the seats stand. Whoever is seated answers.
+    pub beat: Duration,
+    /// Who has not been heard for so long has lost its seat; who has not heard the centre for so long has given it up.
+    pub lasts: Duration,
+    /// What is done when too few are left.
+    pub refill: Refill,
+}
+
+/// What is done when too few are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refill {
+    /// Those that are seated stay, and the missing ones are drawn from the others.
+    TopUp,
+    /// A new council is elected, as in the paper.
+    Restart,
+}
+
+impl Chamber {
+    /// Councils of `seats`, topped up when one more loss would make them too small, with `c` at two thirds of the way from
+    /// the least to the most (section V). Who knows the optimum puts it in place of that.
+    pub fn new(seats: Seats) -> Self {
+        let keep = seats.least.saturating_add(1).min(seats.most);
+        let mut chamber = Self {
+            seats,
+            keep,
+            c: Vec::new(),
+        };
+        let wanted = (0..keep).map_while(|seated| chamber.wanted(seated));
+        chamber.c = wanted.map(two_thirds).collect();
+        chamber
+    }
+
+    /// How many are to be drawn where `seated` are seated already: none are where these are enough.
+    pub fn wanted(&self, seated: u32) -> Option<Seats> {
+        let least = match seated {
+            0 => self.seats.least,
+            1.. => self.keep.checked_sub(seated)?,
+        };
+        let most = self.seats.most.checked_sub(seated)?;
+        (least >= 1 && least <= most).then_some(Seats { least, most })
+    }
+
+    /// The average number that a draw is to leave.
+    pub(super) fn c(&self, seated: u32) -> f64 {
+        let given = self.c.get(seated as usize).copied();
+        given
+            .or_else(|| self.wanted(seated).map(two_thirds))
+            .unwrap_or(1.0)
+    }
+
+    fn check(&self, algorithm: Algorithm) -> Result<(), ConfigError> {
+        let Seats { least, most } = self.seats;
+        let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
+        if least < 1 || least > most || most > MOST_SEATS {
+            return out_of_range("seats", "from 1 to 64, the first not above the second");
+        }
+        if !self.seats.contain(self.keep) {
+            return out_of_range("keep", "from the least to the most seats");
+        }
+        for (seated, c) in (0..).zip(&self.c) {
+            let Some(wanted) = self.wanted(seated) else {
+                return out_of_range("list of c", "one for each number of seats below keep");
+            };
+            let ends = match algorithm {
+                Algorithm::Naive | Algorithm::Merit | Algorithm::Bolot => c.is_finite(),
+                Algorithm::Basic
+                | Algorithm::SkipReset
+                | Algorithm::Choice(_, _)
+                | Algorithm::History { .. } => *c < f64::from(wanted.most) + 1.0,
+            };
+            if !(*c > 0.0 && ends) {
+                return out_of_range("c", "above 0, below one more than the most that are wanted");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Too few cost two rounds more, too many cost one.
+fn two_thirds(wanted: Seats) -> f64 {
+    let (least, most) = (f64::from(wanted.least), f64::from(wanted.most));
+    least + 2.0 * (most - least) / 3.0
+}
+
+impl Algorithm {
+    /// Choice as in the paper's Fig. 11.
+    pub const CHOICE: Self = Self::Choice(Pick::SmallestOvershoot, Reset::Skipped);
+    /// History as in the paper.
+    pub const HISTORY: Self = Self::History { depth: 1 };
+
+    /// How many coins a host draws in a round.
+    pub(super) fn draws(self) -> u8 {
+        match self {
+            Self::Choice(_, _) => 2,
+            Self::Naive
+            | Self::Basic
+            | Self::SkipReset
+            | Self::History { .. }
+            | Self::Merit
+            | Self::Bolot => 1,
+        }
+    }
+}
+
+impl Config {
+    /// One council, elected once.
+    pub fn once(seats: Seats, algorithm: Algorithm, knowledge: Knowledge, round: Duration) -> Self {
+        Self {
+            chambers: vec![Chamber::new(seats)],
+            algorithm,
+            knowledge,
+            coin: Coin::Private,
+            round,
+            lease: None,
+        }
+    }
+
+    /// One council that is kept, out of up to `hosts`, on a network where a round trip takes less than `round`.
+    pub fn field(seats: Seats, hosts: u32, round: Duration) -> Self {
+        let knowledge = Knowledge::Estimated(Estimate::aggressive(hosts));
+        Self {
+            lease: Some(Lease {
+                beat: round * 5,
+                lasts: round * 15,
+                refill: Refill::TopUp,
+            }),
+            ..Self::once(seats, Algorithm::SkipReset, knowledge, round)
+        }
+    }
+
+    /// Whether it can work.
+    ///
+    /// # Errors
+    /// Names the first option that cannot.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
+        if self.chambers.is_empty() || self.chambers.len() > usize::from(u16::MAX) {
+            return out_of_range("number of classes", "from 1 to 65535");
+        }
+        for chamber in &self.chambers {
+            chamber.check(self.algorithm)?;
+            if let Knowledge::Estimated(estimate) = self.knowledge {
+                estimate.check(chamber.seats)?;
+            }
+        }
+        if let Algorithm::History { depth } = self.algorithm
+            && !(1..=MOST_DEPTH).contains(&usize::from(depth))
+        {
+            return out_of_range("depth of history", "from 1 to 4");
+        }
+        if self.knowledge == Knowledge::Told(0) {
+            return out_of_range("number of hosts", "1 or more");
+        }
+        require_some_time("round", Some(self.round))?;
+        match self.lease {
+            Some(lease) => lease.check(self.round),
+            None => Ok(()),
+        }
+    }
+
+    /// The council of a class.
+    pub(super) fn chamber(&self, class: u16) -> Option<&Chamber> {
+        self.chambers.get(usize::from(class))
+    }
+}
+
+impl Lease {
+    fn check(&self, round: Duration) -> Result<(), ConfigError> {
+        require_some_time("beat", Some(self.beat))?;
+        let least = self.beat * BEATS_IN_A_LEASE + round;
+        if self.lasts < least {
+            return Err(ConfigError::Below {
+                field: "lease",
+                value: self.lasts,
+                bound: "2 x beat and a round",
+                least,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Algorithm, Chamber, Config, Knowledge};
+    use crate::Duration;
+    use crate::council::Seats;
+
+    fn good() -> Config {
+        Config::field(Seats::new(4, 8), 100_000, Duration::from_secs(1))
+    }
+
+    #[test]
+    fn a_council_is_topped_up_from_where_it_would_be_too_small_next() {
+        let chamber = Chamber::new(Seats::new(4, 8));
+        assert_eq!(chamber.keep, 5);
+        assert_eq!(chamber.wanted(0), Some(Seats::new(4, 8)));
+        assert_eq!(chamber.wanted(3), Some(Seats::new(2, 5)));
+        assert_eq!(chamber.wanted(4), Some(Seats::new(1, 4)));
+        assert_eq!(chamber.wanted(5), None);
+        assert_eq!(chamber.c.len(), 5);
+        assert!((chamber.c(0) - 20.0 / 3.0).abs() < 1e-12);
+        assert!((chamber.c(3) - 4.0).abs() < 1e-12);
+        let single = Chamber::new(Seats::new(1, 1));
+        assert_eq!((single.keep, single.c.as_slice()), (1, &[1.0][..]));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_by_name() {
+        let check = |change: fn(&mut Config), error: &str| {
+            let mut config = good();
+            change(&mut config);
+            assert_eq!(config.check().unwrap_err().to_string(), error);
+        };
+        assert_eq!(good().check(), Ok(()));
+        let seats = "seats is out of range: choose from 1 to 64, the first not above the second";
+        check(|it| it.chambers[0].seats = Seats::new(0, 8), seats);
+        check(|it| it.chambers[0].seats = Seats::new(9, 8), seats);
+        check(|it| it.chambers[0].seats = Seats::new(9, 65), seats);
+        check(
+            |it| it.chambers[0].keep = 9,
+            "keep is out of range: choose from the least to the most seats",
+        );
+        let c = "c is out of range: choose above 0, below one more than the most that are wanted";
+        check(|it| it.chambers[0].c[0] = 9.0, c);
+        check(|it| it.chambers[0].c[0] = f64::NAN, c);
+        check(|it| it.chambers[0].c[4] = 5.0, c);
+        check(
+            |it| it.chambers[0].c.push(1.0),
+            "list of c is out of range: choose one for each number of seats below keep",
+        );
+        check(
+            |it| it.chambers.clear(),
+            "number of classes is out of range: choose from 1 to 65535",
+        );
+        check(
+            |it| it.algorithm = Algorithm::History { depth: 5 },
+            "depth of history is out of range: choose from 1 to 4",
+        );
+        check(
+            |it| it.knowledge = Knowledge::Told(0),
+            "number of hosts is out of range: choose 1 or more",
+        );
+        check(|it| it.round = Duration::ZERO, "round is 0s: raise round");
+        check(
+            |it| it.lease.as_mut().unwrap().lasts = Duration::from_secs(10),
+            "lease 10s is below 2 x beat and a round 11s: raise lease",
+        );
+    }
+}

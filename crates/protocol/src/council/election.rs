@@ -1,0 +1,348 @@
+//! How the centre goes on from one count to the next: Figs. 4, 9, 13 and 16, without the messages.
+
+use super::climb::{Climb, Found};
+use super::content::Mask;
+use super::seats::Verdict;
+use super::{Algorithm, Config, Content, Knowledge, Pick, Reset, Seats};
+use crate::Candidate;
+
+/// So many polls of all in a row that find too few hosts are followed by a rest.
+const POLLS: u32 = 4;
+/// After so many undershoots in a row from the same number the centre no longer believes it: hosts have gone.
+const PATIENCE: u32 = 16;
+
+/// An election in one chamber, and what the centre has learnt of the number of hosts.
+#[derive(Debug, Clone)]
+pub(super) struct Election {
+    /// `N`. Nothing: all are to reply.
+    size: f64,
+    /// Who was called last.
+    called: Called,
+    /// Whether there was an overshoot.
+    overshot: bool,
+    /// Undershoots in a row.
+    undershoots: u32,
+    /// Of which all had replied.
+    polls: u32,
+    /// With history: where an undershoot goes back to, the latest last.
+    bases: Vec<Base>,
+    climb: Climb,
+    mask: Mask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Called {
+    /// All, to reply.
+    Poll,
+    /// All, to draw.
+    All,
+    /// Those who were active.
+    Active,
+}
+
+/// More than `U` have replied.
+#[derive(Debug, Clone, Copy)]
+struct Base {
+    round: u32,
+    count: u32,
+}
+
+/// What the centre says next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) content: Content,
+    /// Those draw who were active after this round; 0: all.
+    pub(super) base: u32,
+    pub(super) floor: Option<Candidate>,
+}
+
+/// What follows a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Another round.
+    Ask(Ask),
+    /// Those who said yes in this draw are the council, as many as there is room for.
+    Elected(u8),
+    /// There are too few hosts. It begins anew later.
+    Rest,
+}
+
+/// What has come in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Count<'a> {
+    /// By draw.
+    pub(super) yes: [u32; 2],
+    /// Who, if merit counts: the best first.
+    pub(super) best_first: &'a [Candidate],
+    /// In which round.
+    pub(super) round: u32,
+    /// How many are wanted.
+    pub(super) wanted: Seats,
+    pub(super) c: f64,
+}
+
+impl Election {
+    pub(super) fn new(knowledge: Knowledge) -> Self {
+        Self {
+            size: first_size(knowledge),
+            called: Called::All,
+            overshot: false,
+            undershoots: 0,
+            polls: 0,
+            bases: Vec::new(),
+            climb: Climb::default(),
+            mask: Mask { key: 0, bits: 0 },
+        }
+    }
+
+    /// There are so many hosts.
+    pub(super) fn learn(&mut self, members: u32) {
+        self.size = f64::from(members);
+    }
+
+    /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that was
+    /// found by having all reply: since then many may have come.
+    pub(super) fn open(&mut self, config: &Config, wanted: Seats, key: u16) -> Ask {
+        let size = self.climb.foot().unwrap_or(self.size);
+        let is_safe = size > f64::from(wanted.most);
+        *self = Self {
+            size: match config.knowledge {
+                Knowledge::Estimated(_) if !is_safe => first_size(config.knowledge),
+                Knowledge::Told(_) | Knowledge::Polled | Knowledge::Estimated(_) => size,
+            },
+            mask: Mask {
+                key,
+                bits: Mask::WHOLE,
+            },
+            ..Self::new(Knowledge::Polled)
+        };
+        self.call_all(config.algorithm)
+    }
+
+    /// After a rest, much may have changed: too high a number is the safe one.
+    pub(super) fn forget(&mut self, knowledge: Knowledge) {
+        self.size = first_size(knowledge);
+    }
+
+    /// Takes in the count of a round.
+    pub(super) fn count(&mut self, count: Count<'_>, config: &Config) -> Next {
+        match config.algorithm {
+            Algorithm::Merit => return self.count_by_merit(count, config),
+            Algorithm::Bolot => return self.count_by_mask(count),
+            Algorithm::Naive
+            | Algorithm::Basic
+            | Algorithm::SkipReset
+            | Algorithm::Choice(_, _)
+            | Algorithm::History { .. } => {}
+        }
+        let taken = take(config.algorithm, count.yes, count.wanted);
+        let number = count.yes[usize::from(taken)];
+        match count.wanted.verdict(number) {
+            Verdict::Council => Next::Elected(taken),
+            Verdict::Overshoot => Next::Ask(self.overshoot(number, taken, count, config)),
+            Verdict::Undershoot => self.undershoot(number, count.wanted, config),
+        }
+    }
+
+    /// More than `U`: those who said yes draw again.
+    fn overshoot(&mut self, number: u32, taken: u8, count: Count<'_>, config: &Config) -> Ask {
+        (self.undershoots, self.polls) = (0, 0);
+        self.overshot = true;
+        if self.called != Called::Active {
+            self.size = self.size_after(number, count.c, config);
+        }
+        let round = count.round;
+        match config.algorithm {
+            Algorithm::Naive => return self.call_all(config.algorithm),
+            Algorithm::History { depth } => {
+                let base = Base {
+                    round,
+                    count: number,
+                };
+                self.bases.push(base);
+                let old = self.bases.len().saturating_sub(usize::from(depth));
+                self.bases.drain(..old);
+            }
+            Algorithm::Basic
+            | Algorithm::SkipReset
+            | Algorithm::Choice(_, _)
+            | Algorithm::Merit
+            | Algorithm::Bolot => {}
+        }
+        self.called = Called::Active;
+        Ask {
+            content: Content {
+                count: number,
+                reset: false,
+                taken,
+            },
+            base: round,
+            floor: None,
+        }
+    }
+
+    /// `N` after a draw of all that left too many.
+    fn size_after(&self, number: u32, c: f64, config: &Config) -> f64 {
+        let counted = self.size.max(f64::from(number));
+        match (config.knowledge, config.algorithm) {
+            (Knowledge::Told(_), _) => self.size,
+            // Everyone draws anew, so it takes the best guess.
+            (Knowledge::Estimated(_), Algorithm::Naive) if self.called == Called::All => {
+                self.size * f64::from(number) / c
+            }
+            (Knowledge::Polled | Knowledge::Estimated(_), _) => counted,
+        }
+    }
+
+    /// Fewer than `L`.
+    fn undershoot(&mut self, number: u32, wanted: Seats, config: &Config) -> Next {
+        self.undershoots += 1;
+        if self.called == Called::Poll {
+            self.polls += 1;
+            if self.polls >= POLLS {
+                return Next::Rest;
+            }
+        }
+        let is_tired = self.undershoots.is_multiple_of(PATIENCE);
+        if is_tired {
+            self.bases.pop();
+        }
+        if let Some(base) = self.bases.last() {
+            return Next::Ask(Ask {
+                content: Content {
+                    count: base.count,
+                    reset: true,
+                    taken: 0,
+                },
+                base: base.round,
+                floor: None,
+            });
+        }
+        let polls = match config.algorithm {
+            Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => true,
+            Algorithm::Naive
+            | Algorithm::SkipReset
+            | Algorithm::Choice(_, Reset::Skipped)
+            | Algorithm::History { .. }
+            | Algorithm::Merit
+            | Algorithm::Bolot => false,
+        };
+        match config.knowledge {
+            Knowledge::Told(_) | Knowledge::Polled if polls => Next::Ask(self.poll(number)),
+            Knowledge::Estimated(_) if polls && self.overshot => Next::Ask(self.poll(number)),
+            Knowledge::Estimated(estimate) => {
+                self.size = estimate.next(self.size, wanted).unwrap_or(0.0);
+                Next::Ask(self.call_all(config.algorithm))
+            }
+            Knowledge::Told(_) | Knowledge::Polled => {
+                if is_tired {
+                    self.size /= 2.0;
+                }
+                if self.size < f64::from(wanted.least) {
+                    self.size = 0.0;
+                }
+                Next::Ask(self.call_all(config.algorithm))
+            }
+        }
+    }
+
+    fn count_by_merit(&mut self, count: Count<'_>, config: &Config) -> Next {
+        let size = match self.called {
+            Called::Poll => 0.0,
+            Called::All | Called::Active => self.size,
+        };
+        let Count {
+            best_first,
+            wanted,
+            c,
+            ..
+        } = count;
+        match self.climb.take_in(best_first, size, (wanted, c)) {
+            Found::Best => Next::Elected(0),
+            Found::Size(size) => {
+                (self.undershoots, self.polls) = (0, 0);
+                self.size = if size <= c { 0.0 } else { size };
+                Next::Ask(self.call_all(config.algorithm))
+            }
+            Found::TooFew => self.undershoot(best_first.len() as u32, wanted, config),
+        }
+    }
+
+    /// Bolot's: one bit less each time, until somebody replies.
+    fn count_by_mask(&mut self, count: Count<'_>) -> Next {
+        if count.yes[0] >= count.wanted.least {
+            return Next::Elected(0);
+        }
+        match self.mask.bits.checked_sub(1) {
+            Some(bits) => {
+                self.mask.bits = bits;
+                Next::Ask(self.call_all(Algorithm::Bolot))
+            }
+            None => Next::Rest,
+        }
+    }
+
+    /// All are to reply; `number` have, which is too few.
+    fn poll(&mut self, number: u32) -> Ask {
+        self.called = Called::Poll;
+        call(number)
+    }
+
+    /// All draw, as `N` says.
+    fn call_all(&mut self, algorithm: Algorithm) -> Ask {
+        if algorithm == Algorithm::Bolot {
+            return call(self.mask.count());
+        }
+        // A number that rounds to 0 has all reply, as 0 has.
+        let size = self.size.round() as u32;
+        self.called = match size {
+            0 => Called::Poll,
+            1.. => Called::All,
+        };
+        Ask {
+            floor: self.climb.floor(),
+            ..call(size)
+        }
+    }
+}
+
+fn call(count: u32) -> Ask {
+    Ask {
+        content: Content {
+            count,
+            reset: true,
+            taken: 0,
+        },
+        base: 0,
+        floor: None,
+    }
+}
+
+fn first_size(knowledge: Knowledge) -> f64 {
+    match knowledge {
+        Knowledge::Told(members) => f64::from(members),
+        Knowledge::Polled => 0.0,
+        Knowledge::Estimated(estimate) => f64::from(estimate.first),
+    }
+}
+
+/// Which draw counts.
+fn take(algorithm: Algorithm, yes: [u32; 2], wanted: Seats) -> u8 {
+    let Algorithm::Choice(pick, _) = algorithm else {
+        return 0;
+    };
+    let verdicts = yes.map(|count| wanted.verdict(count));
+    let first_is = |it| verdicts[0] == it;
+    let second_is = |it| verdicts[1] == it;
+    let second = match pick {
+        _ if first_is(Verdict::Council) || second_is(Verdict::Council) => {
+            // Of two councils the larger.
+            !first_is(Verdict::Council) || second_is(Verdict::Council) && yes[1] > yes[0]
+        }
+        Pick::First => false,
+        Pick::SmallestOvershoot => {
+            second_is(Verdict::Overshoot) && (first_is(Verdict::Undershoot) || yes[1] < yes[0])
+        }
+    };
+    u8::from(second)
+}

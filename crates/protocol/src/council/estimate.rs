@@ -1,0 +1,105 @@
+//! Nobody knows how many hosts there are: a high estimate at first, and less after each undershoot (section VII-A).
+
+use super::Seats;
+use crate::config::ConfigError;
+
+/// Equation (17): `f(n) = n^alpha / beta`, as long as that is above `U`; then all reply.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Above 0, at most 1.
+    pub alpha: f64,
+    /// 1 or more.
+    pub beta: f64,
+    /// The first estimate, as high as there can be hosts. A centre that starts once more begins with it again: too high
+    /// costs rounds, too low a storm of replies.
+    pub first: u32,
+}
+
+impl Estimate {
+    /// Half after each undershoot.
+    pub const fn conservative(first: u32) -> Self {
+        Self {
+            alpha: 1.0,
+            beta: 2.0,
+            first,
+        }
+    }
+
+    /// `n^0.7` after each undershoot.
+    pub const fn aggressive(first: u32) -> Self {
+        Self {
+            alpha: 0.7,
+            beta: 1.0,
+            first,
+        }
+    }
+
+    /// The estimate after an undershoot with this one. None: all reply.
+    pub fn next(&self, estimate: f64, seats: Seats) -> Option<f64> {
+        let last = (self.beta * f64::from(seats.most)).powf(1.0 / self.alpha);
+        (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
+    }
+
+    /// Whether it can work: estimates must fall.
+    pub(super) fn check(&self, seats: Seats) -> Result<(), ConfigError> {
+        let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
+        if !(self.alpha > 0.0 && self.alpha <= 1.0) {
+            return out_of_range("alpha", "above 0, at most 1");
+        }
+        if !(self.beta >= 1.0 && self.beta.is_finite()) {
+            return out_of_range("beta", "1 or more");
+        }
+        if self.alpha == 1.0 && self.beta == 1.0 {
+            return out_of_range("alpha", "below 1, or beta above 1, so that estimates fall");
+        }
+        if self.first <= seats.most {
+            return out_of_range("first estimate", "more than the most seats");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Estimate;
+    use crate::council::Seats;
+
+    fn chain(estimate: Estimate) -> Vec<u32> {
+        let seats = Seats::new(1, 8);
+        let next = |now: &f64| estimate.next(*now, seats);
+        std::iter::successors(Some(f64::from(estimate.first)), next)
+            .map(|now| now.round() as u32)
+            .collect()
+    }
+
+    #[test]
+    fn estimates_fall_until_they_would_be_no_more_than_the_seats() {
+        assert_eq!(
+            chain(Estimate::conservative(1_000)),
+            [1_000, 500, 250, 125, 63, 31, 16]
+        );
+        assert_eq!(
+            chain(Estimate::aggressive(100_000)),
+            [100_000, 3_162, 282, 52, 16]
+        );
+    }
+
+    #[test]
+    fn what_does_not_fall_is_refused() {
+        let seats = Seats::new(1, 8);
+        let check = |alpha, beta, first| Estimate { alpha, beta, first }.check(seats).is_ok();
+        assert!(check(1.0, 2.0, 9) && check(0.7, 1.0, 9));
+        for (alpha, beta, first) in [
+            (1.0, 1.0, 9),
+            (0.0, 2.0, 9),
+            (1.1, 2.0, 9),
+            (f64::NAN, 2.0, 9),
+            (0.5, 0.9, 9),
+            (0.5, f64::NAN, 9),
+            (0.5, f64::INFINITY, 9),
+            (1.0, 2.0, 8),
+        ] {
+            assert!(!check(alpha, beta, first), "{alpha} {beta} {first}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A host: it draws when the centre calls, and keeps its seat while the centre says so.
+
+use rand_core::Rng;
+
+use super::call::Call;
+use super::candidacy::Candidacy;
+use super::coin::{Draws, Toss};
+use super::{
+    Algorithm, Change, Coin, Council, Feedback, Held, Message, Reply, Seat, Standing, Timer,
+};
+use crate::{Io, MemberId, Outcome};
+
+/// A centre's session: a later one ends all that was before. Of two centres at once the one with the greater number is
+/// listened to, so there should be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Session {
+    number: u64,
+    centre: MemberId,
+}
+
+/// A host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host {
+    session: Option<Session>,
+    candidacy: Candidacy,
+    /// The heartbeats before this number are old.
+    next_beat: u32,
+    class: u16,
+    /// Bolot's, for this session.
+    key: u16,
+    phase: Phase,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It holds no seat.
+    Unseated,
+    /// It holds this one. While there are leases, [`Timer::LeaseDue`] runs.
+    Seated(u8),
+}
+
+impl Host {
+    pub(super) fn new(class: u16) -> Self {
+        Self {
+            session: None,
+            candidacy: Candidacy::default(),
+            next_beat: 0,
+            class,
+            key: 0,
+            phase: Phase::Unseated,
+        }
+    }
+
+    /// The seat that it holds.
+    pub fn seat(&self) -> Option<u8> {
+        match self.phase {
+            Phase::Unseated => None,
+            Phase::Seated(place) => Some(place),
+        }
+    }
+
+    /// What it remembers of the election.
+    pub fn candidacy(&self) -> &Candidacy {
+        &self.candidacy
+    }
+}
+
+// Handlers.
+impl Host {
+    /// It comes up, and knows nothing of what was before.
+    pub(super) fn on_start(&mut self, io: &mut impl Io<Council>) {
+        self.rise(io);
+        *self = Self::new(self.class);
+    }
+
+    #[inline]
+    pub(super) fn on_message(
+        &mut self,
+        from: MemberId,
+        message: Message,
+        io: &mut impl Io<Council>,
+    ) {
+        let (session, class) = match message {
+            Message::Feedback(it) => (it.session, it.class),
+            Message::Seat(it) => (it.session, it.class),
+            Message::Standing(it) => (it.session, it.class),
+            Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => return, // for centres
+        };
+        if class != self.class || !self.is_current(session, from, io) {
+            return;
+        }
+        match message {
+            Message::Feedback(feedback) if feedback.round > self.candidacy.heard() => {
+                self.on_feedback(&feedback, io);
+            }
+            Message::Standing(standing) if standing.beat >= self.next_beat => {
+                self.on_standing(standing, io);
+            }
+            Message::Seat(seat) if seat.beat.saturating_add(1) >= self.next_beat => {
+                self.on_seat(seat, io);
+            }
+            Message::Feedback(_) | Message::Standing(_) | Message::Seat(_) => {} // old
+            Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => {} // not for hosts
+        }
+    }
+
+    /// Whether a message is of the present session: a new one begins with its first message.
+    #[inline]
+    fn is_current(&mut self, number: u64, centre: MemberId, io: &mut impl Io<Council>) -> bool {
+        let session = Some(Session { number, centre });
+        if session > self.session {
+            self.rise(io);
+            *self = Self {
+                session,
+                ..Self::new(self.class)
+            };
+            if io.config().algorithm == Algorithm::Bolot {
+                self.key = io.rng().next_u64() as u16;
+            }
+        }
+        session == self.session
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, feedback: &Feedback, io: &mut impl Io<Council>) {
+        let Some(call) = Call::of(feedback, io.config()) else {
+            return;
+        };
+        match self.phase {
+            Phase::Seated(_) if feedback.seated > 0 => {
+                return self.candidacy.sit_out(feedback.round);
+            }
+            Phase::Seated(_) => self.rise(io),
+            Phase::Unseated => {}
+        }
+        if !call.admits(io.me(), feedback.floor, self.key) {
+            return self.candidacy.sit_out(feedback.round);
+        }
+        let algorithm = io.config().algorithm;
+        let rounds = (feedback.round, feedback.base);
+        if self.candidacy.recall(algorithm, rounds, call.content) {
+            let (coin, me) = (io.config().coin, io.me().id);
+            let draws = match coin {
+                Coin::Private => {
+                    Draws::new(algorithm.draws(), call.chance, |_| io.rng().next_u64())
+                }
+                Coin::Public { seed } => {
+                    let toss = Toss::new(seed, feedback);
+                    Draws::new(algorithm.draws(), call.chance, |draw| toss.number(me, draw))
+                }
+            };
+            self.draw(draws, feedback, io);
+        }
+    }
+
+    fn on_seat(&mut self, seat: Seat, io: &mut impl Io<Council>) {
+        match self.phase {
+            Phase::Unseated => self.sit(seat.place, io),
+            Phase::Seated(place) if place == seat.place => self.confirm(place, io), // told again
+            Phase::Seated(_) => {} // the centre has given its seat up, and the heartbeat will say so
+        }
+    }
+
+    fn on_standing(&mut self, standing: Standing, io: &mut impl Io<Council>) {
+        self.next_beat = standing.beat.saturating_add(1);
+        if let Phase::Seated(place) = self.phase {
+            let stands = place < 128 && standing.places >> place & 1 == 1;
+            match stands {
+                true => self.confirm(place, io),
+                false => self.rise(io),
+            }
+        }
+    }
+
+    pub(super) fn on_lease_due(&mut self, io: &mut impl Io<Council>) {
+        self.rise(io);
+    }
+
+    pub(super) fn on_leave(&mut self, io: &mut impl Io<Council>) {
+        if let (Phase::Seated(place), Some(session)) = (self.phase, self.session) {
+            let farewell = Message::Farewell(self.held(session, place));
+            io.unicast(session.centre, farewell);
+            self.rise(io);
+        }
+    }
+}
+
+// Transitions.
+impl Host {
+    /// Takes part in a draw.
+    #[inline]
+    fn draw(&mut self, draws: Draws, feedback: &Feedback, io: &mut impl Io<Council>) {
+        self.candidacy.draw(io.config().algorithm, draws);
+        if let (true, Some(session)) = (draws.any(), self.session) {
+            let reply = Reply {
+                session: session.number,
+                class: self.class,
+                round: feedback.round,
+                draws,
+                merit: io.me().merit,
+            };
+            io.unicast(session.centre, Message::Reply(reply));
+        }
+    }
+
+    /// Takes its seat.
+    fn sit(&mut self, place: u8, io: &mut impl Io<Council>) {
+        self.phase = Phase::Seated(place);
+        io.report(Outcome::Council(Change::Seated { place }));
+        self.confirm(place, io);
+    }
+
+    /// Keeps its seat for another lease, and says so.
+    fn confirm(&mut self, place: u8, io: &mut impl Io<Council>) {
+        if let Some(lease) = io.config().lease {
+            io.arm(Timer::LeaseDue, lease.lasts);
+        }
+        if let Some(session) = self.session {
+            let present = Message::Present(self.held(session, place));
+            io.unicast(session.centre, present);
+        }
+    }
+
+    /// Gives up its seat, if it has one. Whoever gave it that seat must give it another: the word with which it did may
+    /// come again.
+    fn rise(&mut self, io: &mut impl Io<Council>) {
+        if let Phase::Seated(_) = self.phase {
+            self.phase = Phase::Unseated;
+            self.next_beat = self.next_beat.saturating_add(1);
+            io.disarm(Timer::LeaseDue);
+            io.report(Outcome::Council(Change::Unseated));
+        }
+    }
+
+    fn held(&self, session: Session, place: u8) -> Held {
+        Held {
+            session: session.number,
+            class: self.class,
+            place,
+        }
+    }
+}
