@@ -16,6 +16,11 @@ const PATIENCE: u32 = 16;
 pub(super) struct Election {
     /// `N`. Nothing: all are to reply.
     size: f64,
+    /// The greatest `N` of this election at which a draw of all left enough.
+    safe: f64,
+    /// Whether `N` is what an election before has left. Then an undershoot that follows an overshoot is no reason to take
+    /// less; in the first election it is, as in Fig. 16.
+    is_learnt: bool,
     /// Who was called last.
     called: Called,
     /// Whether there was an overshoot.
@@ -85,6 +90,8 @@ impl Election {
     pub(super) fn new(knowledge: Knowledge) -> Self {
         Self {
             size: first_size(knowledge),
+            safe: 0.0,
+            is_learnt: false,
             called: Called::All,
             overshot: false,
             undershoots: 0,
@@ -103,13 +110,14 @@ impl Election {
     /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that was
     /// found by having all reply: since then many may have come.
     pub(super) fn open(&mut self, config: &Config, wanted: Seats, key: u16) -> Ask {
-        let size = self.climb.foot().unwrap_or(self.size);
+        let size = self.climb.foot().unwrap_or(self.size.max(self.safe));
         let is_safe = size > f64::from(wanted.most);
         *self = Self {
             size: match config.knowledge {
                 Knowledge::Estimated(_) if !is_safe => first_size(config.knowledge),
                 Knowledge::Told(_) | Knowledge::Polled | Knowledge::Estimated(_) => size,
             },
+            is_learnt: is_safe && self.safe > 0.0,
             mask: Mask {
                 key,
                 bits: Mask::WHOLE,
@@ -121,7 +129,7 @@ impl Election {
 
     /// After a rest, much may have changed: too high a number is the safe one.
     pub(super) fn forget(&mut self, knowledge: Knowledge) {
-        self.size = first_size(knowledge);
+        *self = Self::new(knowledge);
     }
 
     /// Takes in the count of a round.
@@ -137,6 +145,9 @@ impl Election {
         }
         let taken = take(config.algorithm, count.yes, count.wanted);
         let number = count.yes[usize::from(taken)];
+        if self.called == Called::All && number >= count.wanted.least {
+            self.safe = self.safe.max(self.size);
+        }
         match count.wanted.verdict(number) {
             Verdict::Council => Next::Elected(taken),
             Verdict::Overshoot => Next::Ask(self.overshoot(number, taken, count, config)),
@@ -230,6 +241,9 @@ impl Election {
         match config.knowledge {
             Knowledge::Told(_) | Knowledge::Polled if polls => Next::Ask(self.poll(number)),
             Knowledge::Estimated(_) if polls && self.overshot => Next::Ask(self.poll(number)),
+            Knowledge::Estimated(_) if self.is_learnt && self.overshot => {
+                Next::Ask(self.call_all(config.algorithm))
+            }
             Knowledge::Estimated(estimate) => {
                 self.size = estimate.next(self.size, wanted).unwrap_or(0.0);
                 Next::Ask(self.call_all(config.algorithm))
