@@ -119,11 +119,12 @@ impl<R: Rng> Course<'_, R> {
         }
     }
 
-    /// Which draw the centre takes: a council; else the smaller of those above `U`; the other only if both are below `L`.
+    /// Which draw the centre takes: a council, of two the larger; else the smaller of those above `U`; the first if both are
+    /// below `L`.
     fn taken(&self, [first, second]: [u64; 2], pick: Pick) -> usize {
         let seats = self.election.seats;
         let take_second = match pick {
-            _ if seats.contain(first) => false,
+            _ if seats.contain(first) => seats.contain(second) && second > first,
             _ if seats.contain(second) => true,
             Pick::First => false,
             Pick::SmallestOvershoot => {
