@@ -18,7 +18,14 @@ fn scratch(name: &str) -> PathBuf {
 
 fn ids() -> Vec<String> {
     let of = |key: &'static str, count: u32| (1..=count).map(move |it| format!("{key}{it}"));
-    let documents = [("R", 12), ("L", 20), ("P", 12), ("E", 2), ("W", 12)];
+    let documents = [
+        ("R", 12),
+        ("L", 20),
+        ("P", 12),
+        ("E", 2),
+        ("C", 13),
+        ("W", 12),
+    ];
     documents
         .into_iter()
         .flat_map(|(key, count)| of(key, count))
@@ -84,20 +91,26 @@ fn assert_the_guide_shows_what_is_drawn(drawn: &Path) {
     }
 }
 
-/// What the guide shows as it is drawn without `--quick`, which takes too long for a test.
-const FULL_FIGURES_OF_THE_GUIDE: [&str; 12] = [
-    "P-figure-4",
-    "P-figure-5-a",
-    "P-figure-5-b",
-    "P-figure-5-c",
-    "P-figure-5-d",
-    "P-figure-5-e",
-    "P-figure-5-f",
-    "P-figure-5-g",
-    "P-figure-5-h",
-    "P-figure-5-i",
-    "P-scale",
-    "E-epidemic",
+/// What the guide shows, and where, as it is drawn without `--quick`, which takes too long for a test.
+const FULL_FIGURES_OF_THE_GUIDE: [(&str, &str); 18] = [
+    ("probabilistic.md", "P-figure-4"),
+    ("probabilistic.md", "P-figure-5-a"),
+    ("probabilistic.md", "P-figure-5-b"),
+    ("probabilistic.md", "P-figure-5-c"),
+    ("probabilistic.md", "P-figure-5-d"),
+    ("probabilistic.md", "P-figure-5-e"),
+    ("probabilistic.md", "P-figure-5-f"),
+    ("probabilistic.md", "P-figure-5-g"),
+    ("probabilistic.md", "P-figure-5-h"),
+    ("probabilistic.md", "P-figure-5-i"),
+    ("probabilistic.md", "P-scale"),
+    ("probabilistic.md", "E-epidemic"),
+    ("council.md", "C-figure-7-rounds"),
+    ("council.md", "C-figure-11-rounds"),
+    ("council.md", "C-figure-11-messages"),
+    ("council.md", "C-figure-15-rounds"),
+    ("council.md", "C-figure-17-rounds"),
+    ("council.md", "C-figure-17-messages"),
 ];
 
 /// Title, axes and legend of a figure.
@@ -112,8 +125,8 @@ fn words(svg: &str) -> Vec<&str> {
 #[track_caller]
 fn assert_the_guide_shows_figures_of_the_same_words(drawn: &Path) {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
-    let page = fs::read_to_string(guide.join("probabilistic.md")).expect("the guide has the page");
-    for figure in FULL_FIGURES_OF_THE_GUIDE {
+    for (page, figure) in FULL_FIGURES_OF_THE_GUIDE {
+        let page = fs::read_to_string(guide.join(page)).expect("the guide has the page");
         let file = format!("{figure}.svg");
         let [shown, drawn] = [guide.join("figures"), drawn.to_owned()]
             .map(|place| fs::read_to_string(place.join(&file)).expect("there is the figure"));
@@ -121,7 +134,7 @@ fn assert_the_guide_shows_figures_of_the_same_words(drawn: &Path) {
         assert_eq!(
             words(&shown),
             words(&drawn),
-            "docs/src/figures/{file} is out of date: run `hustings reproduce P E --out DIR`, look at DIR/{file}, \
+            "docs/src/figures/{file} is out of date: run `hustings reproduce P E C --out DIR`, look at DIR/{file}, \
              and copy it"
         );
         assert!(
