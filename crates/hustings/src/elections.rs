@@ -4,6 +4,7 @@
 mod announce;
 mod bully;
 mod classic;
+mod council;
 mod probabilistic;
 mod rings;
 mod wagner;
@@ -21,6 +22,7 @@ use crate::measure::Metric;
 use crate::options::{Common, Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use crate::trial::{Churn, Course, Observer};
+pub(crate) use council::{Engine, Poll};
 pub(crate) use probabilistic::Probabilistic;
 pub(crate) use wagner::Wagner;
 
@@ -128,12 +130,15 @@ pub(crate) trait Task<O> {
         own: &O,
     ) -> Result<(), Failure>;
 
+    /// Does it with a centre that gets a few answers out of many hosts.
+    fn run_poll(self, poll: &Poll, common: &Common, own: &O) -> Result<(), Failure>;
+
     /// Does it with the draw, in which members may cheat.
     fn run_draw(self, draw: &Wagner, common: &Common, own: &O) -> Result<(), Failure>;
 }
 
 /// The names of the protocols, for the usage line.
-pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|wagner";
+pub(crate) const PROTOCOLS: &str = "chang-roberts|modified-ring|bully|announce|suppress|earliest|suppression|announce-listen|probabilistic|council|bolot|wagner";
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
@@ -156,6 +161,10 @@ pub(crate) enum Choice<O: Args> {
     AnnounceListen(With<announce::AnnounceListenOptions, O>),
     /// Groups of any size: a few members drawn by a hash agree on a leader, and tell all
     Probabilistic(With<probabilistic::Options, O>),
+    /// A few representatives out of any number of hosts: a centre multicasts, hosts draw whether to reply
+    Council(With<council::Options, O>),
+    /// Baseline of council: fewer and fewer bits of a key have to be equal, until somebody replies
+    Bolot(With<council::BolotOptions, O>),
     /// Ring of members who do not trust each other: a fair draw, or everyone honest knows of a fault
     Wagner(With<wagner::Options, O>),
 }
@@ -210,6 +219,14 @@ impl<O: Args> Choice<O> {
             Self::Probabilistic(with) => {
                 let election = with.election.settle(&with.common.conditions())?;
                 task.run_in_rounds(&election, &with.common, &with.own)
+            }
+            Self::Council(with) => {
+                let poll = with.election.settle(&with.common.conditions())?;
+                task.run_poll(&poll, &with.common, &with.own)
+            }
+            Self::Bolot(with) => {
+                let poll = with.election.settle(&with.common.conditions())?;
+                task.run_poll(&poll, &with.common, &with.own)
             }
             Self::Wagner(with) => {
                 let draw = with.election.settle(&with.common.conditions())?;

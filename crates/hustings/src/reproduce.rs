@@ -5,6 +5,7 @@
 //! returns the evidence. The verdict is computed from the evidence. The one on record stands beside
 //! it, so that a change of ours that turns a verdict does not go unnoticed.
 
+mod council;
 mod effort;
 mod epidemic;
 mod evidence;
@@ -33,6 +34,7 @@ const DOCUMENTS: &[Document] = &[
     thesis::DOCUMENT,
     large_groups::DOCUMENT,
     epidemic::DOCUMENT,
+    council::DOCUMENT,
     fair_draw::DOCUMENT,
 ];
 

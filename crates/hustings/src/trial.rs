@@ -3,6 +3,7 @@
 mod churn;
 mod draws;
 mod rounds;
+mod tallies;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -24,6 +25,7 @@ pub(crate) use churn::Churn;
 use churn::Going;
 pub(crate) use draws::Draws;
 pub(crate) use rounds::Rounds;
+pub(crate) use tallies::Tallies;
 
 /// How many mean delays pass between two looks at a run.
 const DELAYS_BETWEEN_LOOKS: u64 = 4;

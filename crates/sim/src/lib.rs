@@ -19,6 +19,7 @@ pub mod announcing;
 mod attention;
 pub mod classics;
 pub mod council;
+pub mod council_tally;
 mod experiment;
 pub mod faults;
 pub mod fenced;

@@ -10,7 +10,7 @@
 use crate::chance::complement_to;
 
 /// How many bits a key has.
-const BITS: i32 = 16;
+pub const BITS: i32 = 16;
 
 /// Whether the rounds of an election have anything to do with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -221,10 +221,15 @@ impl Election {
         }
     }
 
-    fn without_estimate(&self) -> Cost {
+    /// Whether the first poll, which is not counted, gives a council of all hosts.
+    #[must_use]
+    pub fn is_decided_by_the_poll(&self) -> bool {
         let is_polled = self.knowledge == Knowledge::Known && self.algorithm != Algorithm::Naive;
-        if is_polled && self.members <= self.seats.most && self.loss == Loss::NONE {
-            // The first poll, which is not counted, gives a council of all.
+        is_polled && self.members <= self.seats.most && self.loss == Loss::NONE
+    }
+
+    fn without_estimate(&self) -> Cost {
+        if self.is_decided_by_the_poll() {
             return Cost {
                 rounds: 0.0,
                 messages: 0.0,
@@ -280,11 +285,11 @@ impl Election {
 /// Equation (2), and `T = 1/p`.
 fn naive(rules: &Rules, members: u64, chance: f64) -> Cost {
     let heard = rules.heard_of(members, chance);
-    let elected: f64 = heard
+    let councils = heard
         .iter()
-        .filter(|(number, _)| rules.seats.contain(*number))
-        .map(|(_, weight)| weight)
-        .sum();
+        .filter(|(number, _)| rules.seats.contain(*number));
+    // A sum of nothing is -0.
+    let elected = councils.fold(0.0, |sum, (_, weight)| sum + weight);
     Cost {
         rounds: 1.0 / elected,
         messages: rules.replies(members, chance) / elected,
@@ -296,9 +301,10 @@ fn naive(rules: &Rules, members: u64, chance: f64) -> Cost {
 fn skipped(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
     let opening = machine.opening(members, chance);
     let whole = opening.whole();
+    let tries = tries(whole.undershoot);
     Cost {
-        rounds: whole.rounds / (1.0 - whole.undershoot),
-        messages: whole.messages / (1.0 - whole.undershoot),
+        rounds: whole.rounds * tries,
+        messages: whole.messages * tries,
         success_first_round: opening.elected,
     }
 }
@@ -308,10 +314,22 @@ fn skipped(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
 fn polled(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
     let opening = machine.opening(members, chance);
     let (whole, poll) = (opening.whole(), machine.opening(members, 1.0).whole());
-    let again = whole.undershoot / (1.0 - poll.undershoot);
+    let again = whole.undershoot * tries(poll.undershoot);
     Cost {
         rounds: whole.rounds + again * poll.rounds,
         messages: whole.messages + again * poll.messages,
         success_first_round: opening.elected,
+    }
+}
+
+/// How often something is tried that fails with `undershoot`. What succeeds more rarely than rounding errors can tell never
+/// does.
+fn tries(undershoot: f64) -> f64 {
+    const ROUNDING: f64 = 1e-13;
+    let success = 1.0 - undershoot;
+    if success > ROUNDING {
+        1.0 / success
+    } else {
+        f64::INFINITY
     }
 }

@@ -371,3 +371,26 @@ fn a_council_of_all_needs_no_draw() {
     let cost = election((4, 8), 8, Algorithm::SkipReset, 5.0).cost();
     assert_eq!((cost.rounds, cost.messages), (0.0, 0.0));
 }
+
+/// Where next to no draw gives a council the sums are full of rounding errors, which must not be taken for a cost.
+#[test]
+fn what_never_comes_about_costs_more_than_all_else() {
+    for algorithm in ALGORITHMS {
+        let hopeless = election((990, 1_000), 1_000_000, algorithm, 99.0).cost();
+        assert!(hopeless.rounds > 1e9, "{algorithm:?}: {hopeless:?}");
+        let best = best_c(
+            &election((990, 1_000), 1_000_000, algorithm, 1.0),
+            Goal::ROUNDS,
+        );
+        assert!(
+            (990.0..1_000.0).contains(&best.c),
+            "{algorithm:?}: {best:?}"
+        );
+        assert!(
+            (1.0..10.0).contains(&best.cost.rounds),
+            "{algorithm:?}: {best:?}"
+        );
+    }
+    let never = election((4, 8), 10_000, Algorithm::Naive, 5_000.0).cost();
+    assert_eq!(never.rounds, f64::INFINITY);
+}

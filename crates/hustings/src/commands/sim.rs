@@ -8,13 +8,13 @@ use hustings_protocol::{Duration, Instant};
 use hustings_sim::Scenario;
 use hustings_sim::wagner::Rehearsal;
 
-use crate::elections::{Choice, Election, PROTOCOLS, Probabilistic, Task, Wagner};
+use crate::elections::{Choice, Election, Engine, PROTOCOLS, Poll, Probabilistic, Task, Wagner};
 use crate::failure::{Failure, say};
 use crate::interruption::Interruption;
 use crate::measure::{Experiment, Measurement, measure};
 use crate::options::{Common, ExperimentOptions, values};
 use crate::report::Report;
-use crate::trial::{Course, Draws, Memory, Rounds, Trial};
+use crate::trial::{Course, Draws, Memory, Rounds, Tallies, Trial};
 
 /// Hold an election many times in the simulator, and tell what it costs
 #[derive(Debug, Args)]
@@ -33,6 +33,7 @@ Examples:
   hustings sim suppress --members 1000 --loss 0.4 --loss-model correlated
   hustings sim suppress --rules field --churn die:30s,join:10s --loss 0.1
   hustings sim probabilistic --members 2000 --view 0.5 --crash 0.001 --loss 0.2
+  hustings sim council --members 1000000 --seats 4..8 --estimate aggressive
   hustings sim wagner --members 25 --cheat df@3..6
 
 `hustings sim PROTOCOL --help` lists the options, and what is measured.";
@@ -46,13 +47,14 @@ pub(crate) struct SimOptions {
     /// The announce family is never at rest: without --until, --churn and --scenario a run ends when
     /// all have heard the leader; else it lasts until then, by default as long as it takes all to
     /// hear, or with --churn 10 times the longest mean and 60 announce intervals at least. Not for
-    /// probabilistic, which is over when nobody calls another round, nor for wagner, which has --max-rounds
+    /// probabilistic, which is over when nobody calls another round, nor for council, bolot and wagner, which have
+    /// --max-rounds
     #[arg(long, value_name = "DURATION", value_parser = values::some_time,
           allow_hyphen_values = true)]
     until: Option<Duration>,
 
     /// A script of what befalls the group in each run, on top of the other options. If it has a `start`
-    /// line, only those it names start. Not for probabilistic, nor for wagner
+    /// line, only those it names start. Not for probabilistic, council, bolot and wagner
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
 
@@ -117,6 +119,17 @@ identity is the best:
   estimate        with --group-size estimate: how large members took the group to be,
                   on average
   estimate_spread the standard deviation of that between members of one group
+
+Of council and bolot:
+  rounds          until there is a council; where the centre knows the number of hosts, without
+                  the poll that told it, except for --algorithm naive
+  messages        replies sent in them, lost ones included
+  feedbacks       multicasts of the centre in them
+  seats           representatives that it has heard, in runs that were not given up
+  success_first_round
+                  the first round gave a council
+  peak_replies    the most replies sent in one round: a storm, if they are many
+Hosts are drawn by their number, with the same law, unless --engine says per-host.
 
 Of Wagner's ring; honest members are those that --cheat does not name:
   stages          choices of a subset of the active members
@@ -202,6 +215,43 @@ impl Task<SimOptions> for Simulate {
             findings: measurement.findings(seed),
         };
         conduct(&rounds, &common.experiment, report)
+    }
+
+    fn run_poll(self, poll: &Poll, common: &Common, own: &SimOptions) -> Result<(), Failure> {
+        own.require_no_script(poll.name())?;
+        let conditions = poll.conditions(common.conditions());
+        let hosts = match (poll.engine, &own.trace) {
+            (Engine::Aggregate, Some(_)) => {
+                return Err(Failure::Usage(
+                    "--trace needs hosts, which --engine aggregate has not: choose --engine per-host".to_owned(),
+                ));
+            }
+            (Engine::Aggregate, None) | (Engine::Auto, None) => None,
+            (Engine::PerHost, _) | (Engine::Auto, Some(_)) => {
+                Some(poll.by_hosts(conditions.mean_delay())?)
+            }
+        };
+        let seed = common.experiment.seed;
+        let tallies = Tallies {
+            poll: *poll,
+            hosts,
+            memory: Memory::default(),
+            seed,
+            interruption: Interruption::watch()?,
+        };
+        if let (Some(path), Some(trial)) = (&own.trace, &tallies.hosts) {
+            tallies.record(path, trial)?;
+        }
+        let report = |measurement: Measurement| Report {
+            protocol: poll.name(),
+            sentence: format!("{}; {}", poll.sentence(), conditions.sentence()),
+            parameters: poll
+                .parameters()
+                .and(conditions.parameters())
+                .with("seed", seed),
+            findings: measurement.findings(seed),
+        };
+        conduct(&tallies, &common.experiment, report)
     }
 
     fn run_draw(self, draw: &Wagner, common: &Common, own: &SimOptions) -> Result<(), Failure> {

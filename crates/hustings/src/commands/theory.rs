@@ -2,7 +2,9 @@
 
 use clap::Args;
 
-use crate::elections::{Choice, ClosedForm, Election, PROTOCOLS, Probabilistic, Task, Wagner};
+use crate::elections::{
+    Choice, ClosedForm, Election, PROTOCOLS, Poll, Probabilistic, Task, Wagner,
+};
 use crate::failure::Failure;
 use crate::options::Common;
 use crate::report::{Findings, Report};
@@ -22,6 +24,7 @@ Examples:
   hustings theory bully --members 50 --crashed-leader --format json
   hustings theory suppress --members 1000000 --loss 0.4 --listen-interval 3s
   hustings theory probabilistic --members 10000 --target-success 0.999 --view 0.4 --loss 0.1
+  hustings theory council --seats 4..8 --algorithm choice --estimate aggressive
   hustings theory wagner --members 25 --compare strict
 
 The options are those of `hustings sim`, so that the same command line serves
@@ -76,6 +79,22 @@ With --target-success also:
 There --crash is for the one round, and --multicast-loss for each receiver by itself.
 How long messages take does not matter, as long as members wait for them, nor what
 follows the first round.
+
+Of the council election, expected:
+  rounds             rounds after the poll that tells the centre how many hosts there are, as
+                     in the paper; all rounds with --algorithm naive and with an --estimate
+  messages           replies sent in them, lost ones included
+  success_first_round
+                     the probability that the first of them gives a council
+  c                  the c that --c auto comes to, or that was given
+  rounds_pseudocode, messages_pseudocode
+                     with an --estimate the values above are by equations (19) and (20), which
+                     let the centre know n once it had too many replies; by the
+                     pseudocode of Fig. 16, which is what `hustings sim` does, it never does
+  rounds_printed, messages_printed
+                     as printed: with loss by equation (21), which is right for the first
+                     draw only; of basic by equation (4), which charges an undershoot too little
+Of bolot: rounds, messages, success_first_round.
 
 Of Wagner's ring, expected, if all are honest:
   stages             choices of a subset of the active members, until one is left
@@ -135,6 +154,19 @@ impl Task<NoOptions> for Compute {
         };
         report.print(common.experiment.format)
     }
+
+    fn run_poll(self, poll: &Poll, common: &Common, _: &NoOptions) -> Result<(), Failure> {
+        let conditions = poll.conditions(common.conditions());
+        let ClosedForm { values, missing } = poll.closed_form()?;
+        let report = Report {
+            protocol: poll.name(),
+            sentence: format!("{}; {}", poll.sentence(), conditions.sentence()),
+            parameters: poll.parameters().and(conditions.parameters()),
+            findings: Findings::Computed { values, missing },
+        };
+        report.print(common.experiment.format)
+    }
+
     fn run_draw(self, draw: &Wagner, common: &Common, _: &NoOptions) -> Result<(), Failure> {
         let conditions = common.conditions();
         let ClosedForm { values, missing } = draw.closed_form(&conditions)?;

@@ -291,15 +291,22 @@ impl Conditions {
     /// # Errors
     /// Names the option to leave out.
     pub(crate) fn require_agreed_ring(&self, protocol: &str) -> Result<(), Failure> {
+        self.require_all_up(protocol)?;
         let network = &self.network;
-        let asked = [
-            ("--view", self.view < 1.0),
-            ("--crash", self.crash > 0.0),
-            (
-                "--multicast-loss",
-                network.multicast_loss != network.unicast_loss && network.multicast_loss > 0.0,
-            ),
-        ];
+        if network.multicast_loss != network.unicast_loss && network.multicast_loss > 0.0 {
+            return Err(Failure::Usage(format!(
+                "{protocol} cannot be simulated with --multicast-loss: leave it out"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Makes sure that all members are there, and stay.
+    ///
+    /// # Errors
+    /// Names the option to leave out.
+    pub(crate) fn require_all_up(&self, protocol: &str) -> Result<(), Failure> {
+        let asked = [("--view", self.view < 1.0), ("--crash", self.crash > 0.0)];
         match asked.iter().find(|(_, is_asked_for)| *is_asked_for) {
             Some((option, _)) => Err(Failure::Usage(format!(
                 "{protocol} cannot be simulated with {option}: leave it out"

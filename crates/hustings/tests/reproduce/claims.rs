@@ -249,6 +249,71 @@ fn e2_repair_reaches_everybody() {
 }
 
 #[test]
+fn c1_the_naive_algorithm_succeeds_as_often_as_it_says() {
+    assert_verdict("C1", "holds");
+}
+
+#[test]
+fn c2_an_undershoot_makes_all_reply() {
+    assert_verdict("C2", "holds with correction");
+}
+
+#[test]
+fn c3_skip_reset_takes_c_replies_a_round() {
+    assert_verdict("C3", "holds with correction");
+}
+
+#[test]
+fn c4_choice_takes_about_one_round() {
+    assert_verdict("C4", "holds with correction");
+}
+
+#[test]
+fn c5_history_must_keep_the_smallest_count_above_u() {
+    assert_verdict("C5", "holds with correction");
+}
+
+#[test]
+fn c6_history_and_choice_gain_less_than_they_say() {
+    assert_verdict("C6", "holds with correction");
+}
+
+#[test]
+fn c7_two_thirds_of_the_way_is_near_the_best_c() {
+    assert_verdict("C7", "holds with correction");
+}
+
+#[test]
+fn c8_basic_takes_a_fixed_part_of_the_hosts() {
+    assert_verdict("C8", "holds with correction");
+}
+
+#[test]
+fn c9_a_wrong_number_costs_a_round() {
+    assert_verdict("C9", "holds with correction");
+}
+
+#[test]
+fn c10_an_unknown_number_costs_few_rounds() {
+    assert_verdict("C10", "holds with correction");
+}
+
+#[test]
+fn c11_loss_is_another_c_in_the_first_draw_only() {
+    assert_verdict("C11", "holds with correction");
+}
+
+#[test]
+fn c12_hosts_and_feedback_are_as_small_as_the_table_says() {
+    assert_verdict("C12", "holds");
+}
+
+#[test]
+fn c13_empty_seats_are_filled_faster_than_a_council_is_elected() {
+    assert_verdict("C13", "holds");
+}
+
+#[test]
 fn w1_an_odd_ring_takes_one_honest_member_more() {
     assert_verdict("W1", "holds with correction");
 }

@@ -18,7 +18,14 @@ fn scratch(name: &str) -> PathBuf {
 
 fn ids() -> Vec<String> {
     let of = |key: &'static str, count: u32| (1..=count).map(move |it| format!("{key}{it}"));
-    let documents = [("R", 12), ("L", 20), ("P", 12), ("E", 2), ("W", 12)];
+    let documents = [
+        ("R", 12),
+        ("L", 20),
+        ("P", 12),
+        ("E", 2),
+        ("C", 13),
+        ("W", 12),
+    ];
     documents
         .into_iter()
         .flat_map(|(key, count)| of(key, count))
@@ -85,7 +92,7 @@ fn assert_the_guide_shows_what_is_drawn(drawn: &Path) {
 }
 
 /// What the guide shows as it is drawn without `--quick`, which takes too long for a test.
-const FULL_FIGURES_OF_THE_GUIDE: [(&str, &[&str]); 2] = [
+const FULL_FIGURES_OF_THE_GUIDE: [(&str, &[&str]); 3] = [
     (
         "probabilistic.md",
         &[
@@ -106,6 +113,17 @@ const FULL_FIGURES_OF_THE_GUIDE: [(&str, &[&str]); 2] = [
     (
         "draw.md",
         &["W-rounds", "W-false-alarm", "W-informal", "W-stall"],
+    ),
+    (
+        "council.md",
+        &[
+            "C-figure-7-rounds",
+            "C-figure-11-rounds",
+            "C-figure-11-messages",
+            "C-figure-15-rounds",
+            "C-figure-17-rounds",
+            "C-figure-17-messages",
+        ],
     ),
 ];
 
@@ -131,7 +149,7 @@ fn assert_the_guide_shows_figures_of_the_same_words(drawn: &Path) {
         assert_eq!(
             words(&shown),
             words(&drawn),
-            "docs/src/figures/{file} is out of date: run `hustings reproduce P E W --out DIR`, look at DIR/{file}, \
+            "docs/src/figures/{file} is out of date: run `hustings reproduce P E W C --out DIR`, look at DIR/{file}, \
              and copy it"
         );
         assert!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::draw::{Descend, Opening, Rules};
 use super::{Algorithm, Cost, Election, Knowledge, Reset, Seats};
-use super::{choice, history, plain};
+use super::{choice, history, plain, tries};
 
 /// What is left out of the sums over all ways that an election can go.
 const NEGLIGIBLE: f64 = 1e-15;
@@ -102,10 +102,8 @@ fn chain(
     let restart = match election.algorithm {
         Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
             let poll = poll.whole();
-            (
-                poll.rounds / (1.0 - poll.undershoot),
-                poll.messages / (1.0 - poll.undershoot),
-            )
+            let tries = tries(poll.undershoot);
+            (poll.rounds * tries, poll.messages * tries)
         }
         Algorithm::Naive
         | Algorithm::SkipReset
@@ -196,7 +194,7 @@ impl Default for Sum {
 impl Sum {
     /// What is taken next comes again after each undershoot.
     fn repeat(&mut self, undershoot: f64) {
-        self.weight /= 1.0 - undershoot;
+        self.weight *= tries(undershoot);
     }
 
     fn take(&mut self, opening: &Opening, (rounds, messages): (f64, f64)) {

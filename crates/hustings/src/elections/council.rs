@@ -1,0 +1,387 @@
+//! Council election: a centre ends with `L` to `U` representatives out of any number of hosts; and its baseline.
+
+mod bolot;
+mod hosts;
+mod paper;
+mod terms;
+
+use clap::{Args, ValueEnum};
+use hustings_sim::Seeds;
+use hustings_sim::council_tally::{self, Run};
+use hustings_theory::council::optimum::best_c;
+use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
+
+use super::ClosedForm;
+use crate::failure::Failure;
+use crate::options::{Conditions, name_of, values};
+use crate::report::Parameters;
+use bolot::Bolot;
+pub(super) use bolot::Options as BolotOptions;
+use terms::{Aim, Average, Guess};
+
+/// The options of `council`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+pub(crate) struct Options {
+    /// How many hosts there are: 1 to 10^9. Whether the centre knows is for --estimate to say
+    #[arg(long, value_name = "N", default_value = "10000", allow_negative_numbers = true,
+          value_parser = values::whole(1..=1_000_000_000_u64))]
+    members: u64,
+
+    /// How many representatives there may be, from L to U; U is at most 1000, or where replies are lost 100 (choice and
+    /// history: 32). A wider range takes fewer rounds: 4..8 takes 1.4, 1..1 takes 2.5 (with --algorithm skip-reset)
+    #[arg(long, value_name = "L..U", default_value = "4..8", value_parser = terms::seats,
+          allow_hyphen_values = true)]
+    seats: Seats,
+
+    /// Who draws, and who draws again
+    #[arg(long, value_enum, default_value_t = Algorithm::SkipReset)]
+    algorithm: Algorithm,
+
+    /// How many of those who draw are to reply, on average: each does with probability c/n. Or `auto`: the best for
+    /// --optimise, by exact computation
+    #[arg(long, value_name = "auto|X", default_value = "auto", value_parser = terms::average,
+          allow_hyphen_values = true)]
+    c: Average,
+
+    /// What --c auto makes small: the expected rounds (t), the expected replies (n), or a weighted sum of both, as in
+    /// t:1,n:0.1
+    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
+          allow_hyphen_values = true)]
+    optimise: Aim,
+
+    /// What the centre takes the number of hosts to be: what it is (known); or --max-guess at first, and after each round
+    /// with too few replies half of it (conservative), its power 0.7 (aggressive), or its power A over B (alpha:A,beta:B, with
+    /// A above 0 and at most 1, and B 1 or more)
+    #[arg(long, value_name = "known|conservative|aggressive|alpha:A,beta:B", default_value = "known",
+          value_parser = terms::guess, allow_hyphen_values = true)]
+    estimate: Guess,
+
+    /// The first estimate: above U. Too high costs rounds without replies, too low a storm of them. Does not matter
+    /// with --estimate known
+    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
+          value_parser = values::whole(2..=1_000_000_000_u64))]
+    max_guess: u64,
+
+    #[command(flatten)]
+    replies: ReplyOptions,
+}
+
+/// What befalls replies, and when an election is given up.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct ReplyOptions {
+    /// The probability that a reply is lost: up to 0.9, as --multicast-loss here. Replies are the only unicasts, so it is the
+    /// same as --unicast-loss. A host that misses a feedback message sits out until the next in which all draw
+    #[arg(long, value_name = "P", value_parser = values::probability, allow_negative_numbers = true,
+          conflicts_with_all = ["unicast_loss", "loss"])]
+    reply_loss: Option<f64>,
+
+    /// In the simulator: give up an election after so many rounds
+    #[arg(long, value_name = "R", default_value = "100000", allow_negative_numbers = true,
+          value_parser = values::whole(1..=1_000_000_u64))]
+    max_rounds: u64,
+
+    /// In the simulator: who is simulated
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
+    engine: Engine,
+}
+
+/// Who is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// As aggregate; as per-host with --trace
+    Auto,
+    /// Nobody: how many hosts draw, reply and are heard is drawn, with the same law. 10^9 hosts take microseconds
+    Aggregate,
+    /// Every host, by the state machine that an agent runs, and every message; up to 10^7 hosts and 64 seats
+    PerHost,
+}
+
+/// Beyond, elections take so many rounds that nobody holds them.
+const GREATEST_LOSS: f64 = 0.9;
+
+impl ReplyOptions {
+    /// What gets lost, where nothing else goes wrong.
+    fn loss(self, protocol: &str, conditions: &Conditions) -> Result<Loss, Failure> {
+        conditions.require_steps(protocol)?;
+        conditions.require_all_up(protocol)?;
+        let loss = Loss {
+            reply: self.reply_loss.unwrap_or(conditions.network.unicast_loss),
+            multicast: conditions.network.multicast_loss,
+        };
+        for (option, probability) in [
+            ("--reply-loss", loss.reply),
+            ("--multicast-loss", loss.multicast),
+        ] {
+            if probability > GREATEST_LOSS {
+                return Err(Failure::Usage(format!(
+                    "{option} {probability} leaves too few messages for a council: choose from 0 to {GREATEST_LOSS}"
+                )));
+            }
+        }
+        Ok(loss)
+    }
+}
+
+/// Who draws, and who draws again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Algorithm {
+    /// All hosts draw in every round
+    Naive,
+    /// Who drew out stays out; after too few replies all reply, to be counted: a storm
+    Basic,
+    /// The same, but after too few replies all draw again, with the number that the centre knows: few messages
+    SkipReset,
+    /// As skip-reset, but every host draws twice, and the centre takes the better draw: the fewest rounds
+    Choice,
+    /// As skip-reset, but after too few replies those draw again who drew before: slightly fewer rounds and messages
+    History,
+}
+
+impl Algorithm {
+    fn in_theory(self) -> theory::Algorithm {
+        match self {
+            Self::Naive => theory::Algorithm::Naive,
+            Self::Basic => theory::Algorithm::Basic,
+            Self::SkipReset => theory::Algorithm::SkipReset,
+            Self::Choice => theory::Algorithm::CHOICE,
+            Self::History => theory::Algorithm::History,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Poll, Failure> {
+        let loss = self.replies.loss("council", conditions)?;
+        let seats = self.seats;
+        if seats.least > self.members {
+            return Err(Failure::Usage(format!(
+                "--seats {} cannot be filled by --members {}: choose an L of at most {}",
+                terms::show_seats(seats),
+                self.members,
+                self.members
+            )));
+        }
+        self.require_few_seats(loss)?;
+        let election = theory::Election {
+            loss,
+            knowledge: self.knowledge()?,
+            ..theory::Election::new(seats, self.members, self.algorithm.in_theory(), 1.0)
+        };
+        let election = match self.c {
+            Average::Best => best_c_of(&election, self.optimise),
+            Average::Fixed(c) => election.with_c(c),
+        };
+        if election.c >= election.limit_of_c() {
+            return Err(Failure::Usage(format!(
+                "--c {} is too great for --seats {}, as draws among {} hosts would leave all of them, for ever: choose \
+                 above 0 and below {}",
+                election.c,
+                terms::show_seats(seats),
+                seats.most + 1,
+                election.limit_of_c()
+            )));
+        }
+        let council = Council {
+            election,
+            algorithm: self.algorithm,
+            chosen: self.c,
+            aim: self.optimise,
+            guess: self.estimate,
+            max_guess: self.max_guess,
+        };
+        council.require_an_end()?;
+        Ok(Poll {
+            kind: Kind::Council(council),
+            loss,
+            most_rounds: self.replies.max_rounds,
+            engine: self.replies.engine,
+        })
+    }
+
+    /// Makes sure that theory, which every election is checked by, takes no longer than anybody waits.
+    fn require_few_seats(&self, loss: Loss) -> Result<(), Failure> {
+        let most = match self.algorithm {
+            _ if loss.reply == 0.0 => return Ok(()),
+            Algorithm::Choice | Algorithm::History => 32,
+            Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset => 100,
+        };
+        if self.seats.most > most {
+            return Err(Failure::Usage(format!(
+                "--seats {} are too many for --algorithm {} where replies are lost: choose a U of at most {most}",
+                terms::show_seats(self.seats),
+                name_of(&self.algorithm)
+            )));
+        }
+        Ok(())
+    }
+
+    fn knowledge(&self) -> Result<Knowledge, Failure> {
+        let Some(estimate) = self.estimate.from(self.max_guess) else {
+            return Ok(Knowledge::Known);
+        };
+        let seats = self.seats;
+        if self.max_guess <= seats.most {
+            return Err(Failure::Usage(format!(
+                "--max-guess {} does not exceed the seats: choose {} or more for --seats {}",
+                self.max_guess,
+                seats.most + 1,
+                terms::show_seats(seats)
+            )));
+        }
+        terms::require_progress(estimate, seats)?;
+        Ok(Knowledge::Estimated(estimate))
+    }
+}
+
+fn best_c_of(election: &theory::Election, aim: Aim) -> theory::Election {
+    election.with_c(best_c(election, aim.goal()).c)
+}
+
+/// A council election, all its options settled.
+#[derive(Debug, Clone, Copy)]
+struct Council {
+    election: theory::Election,
+    algorithm: Algorithm,
+    chosen: Average,
+    aim: Aim,
+    guess: Guess,
+    max_guess: u64,
+}
+
+impl Council {
+    /// Makes sure that there is a council within a time that somebody might wait.
+    fn require_an_end(&self) -> Result<(), Failure> {
+        const TOO_MANY: f64 = 1e6;
+        let rounds = self.election.cost().rounds;
+        if (0.0..TOO_MANY).contains(&rounds) {
+            return Ok(());
+        }
+        let best = best_c_of(&self.election, Aim::Rounds).c;
+        Err(Failure::Usage(format!(
+            "--c {} hardly ever leads to a council of {}: choose nearer to {best:.2}, or auto",
+            self.election.c,
+            terms::show_seats(self.election.seats)
+        )))
+    }
+
+    fn parameters(&self) -> Parameters {
+        let theory::Election {
+            seats, members, c, ..
+        } = self.election;
+        let chosen = match self.chosen {
+            Average::Best => Some(self.aim.to_string()),
+            Average::Fixed(_) => None,
+        };
+        let max_guess = match self.election.knowledge {
+            Knowledge::Estimated(_) => Some(self.max_guess),
+            Knowledge::Known | Knowledge::Taken(_) => None,
+        };
+        Parameters::new()
+            .with("members", members)
+            .with("seats", terms::show_seats(seats))
+            .with("algorithm", name_of(&self.algorithm))
+            .with("c", c)
+            .with("optimised", chosen)
+            .with("estimate", self.guess.to_string())
+            .with("max_guess", max_guess)
+    }
+
+    fn sentence(&self) -> String {
+        let theory::Election {
+            seats,
+            members,
+            c,
+            knowledge,
+            ..
+        } = self.election;
+        let knowledge = match knowledge {
+            Knowledge::Estimated(_) => {
+                format!("estimate {} from {}", self.guess, self.max_guess)
+            }
+            Knowledge::Known | Knowledge::Taken(_) => "number known".to_owned(),
+        };
+        let c = match self.chosen {
+            Average::Best => format!("c {c:.4} (best for {})", self.aim),
+            Average::Fixed(c) => format!("c {c}"),
+        };
+        format!(
+            "{members} members, seats {}, {}, {c}, {knowledge}",
+            terms::show_seats(seats),
+            name_of(&self.algorithm)
+        )
+    }
+}
+
+/// What a centre does to get a few answers out of many hosts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Poll {
+    kind: Kind,
+    loss: Loss,
+    most_rounds: u64,
+    pub(crate) engine: Engine,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Council(Council),
+    Bolot(Bolot),
+}
+
+impl Poll {
+    /// The protocol's name on the command line.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Council(_) => "council",
+            Kind::Bolot(_) => Bolot::NAME,
+        }
+    }
+
+    /// The conditions with the loss of replies in its place.
+    pub(crate) fn conditions(&self, mut conditions: Conditions) -> Conditions {
+        conditions.network.unicast_loss = self.loss.reply;
+        conditions
+    }
+
+    /// All that was chosen.
+    pub(crate) fn parameters(&self) -> Parameters {
+        let own = match self.kind {
+            Kind::Council(council) => council.parameters(),
+            Kind::Bolot(bolot) => bolot.parameters(),
+        };
+        own.with("reply_loss", self.loss.reply)
+            .with("max_rounds", self.most_rounds)
+            .with("engine", name_of(&self.engine))
+    }
+
+    /// What is worth saying of it.
+    pub(crate) fn sentence(&self) -> String {
+        match self.kind {
+            Kind::Council(council) => council.sentence(),
+            Kind::Bolot(bolot) => bolot.sentence(),
+        }
+    }
+
+    /// What it costs on paper.
+    ///
+    /// # Errors
+    /// If there is no closed form under these conditions.
+    pub(crate) fn closed_form(&self) -> Result<ClosedForm, Failure> {
+        match self.kind {
+            Kind::Council(council) => Ok(paper::council(&council.election)),
+            Kind::Bolot(bolot) => bolot.closed_form(self.loss),
+        }
+    }
+
+    /// One run, by its tallies.
+    pub(crate) fn tally(&self, seeds: Seeds) -> Run {
+        match self.kind {
+            Kind::Council(council) => {
+                council_tally::elect(&council.election, self.most_rounds, seeds)
+            }
+            Kind::Bolot(bolot) => {
+                council_tally::poll(bolot.members, self.loss, self.most_rounds, seeds)
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The terms of a council election, as they are written on the command line.
+
+use std::fmt;
+
+use hustings_theory::council::optimum::Goal;
+use hustings_theory::council::{Estimate, Seats};
+
+use crate::failure::Failure;
+
+/// What theory computes in a moment, for any algorithm.
+const MOST_SEATS: u64 = 1_000;
+
+/// `L..U`, or one number for both.
+pub(super) fn seats(text: &str) -> Result<Seats, String> {
+    let usage = || format!("write L..U, as in 4..8, with 1 <= L <= U <= {MOST_SEATS}");
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| text.parse::<u64>().map_err(|_| usage());
+    let (least, most) = (number(least)?, number(most)?);
+    if least == 0 {
+        return Err(format!("a council of none: {}", usage()));
+    }
+    if least > most {
+        return Err(format!("{least} is more than {most}: {}", usage()));
+    }
+    if most > MOST_SEATS {
+        return Err(format!("too many seats: {}", usage()));
+    }
+    Ok(Seats { least, most })
+}
+
+pub(super) fn show_seats(seats: Seats) -> String {
+    format!("{}..{}", seats.least, seats.most)
+}
+
+/// How many replies a draw is to have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Average {
+    /// As many as are best.
+    Best,
+    /// So many.
+    Fixed(f64),
+}
+
+pub(super) fn average(text: &str) -> Result<Average, String> {
+    match text.parse::<f64>() {
+        _ if text == "auto" => Ok(Average::Best),
+        Ok(c) if c > 0.0 && c <= 1e6 => Ok(Average::Fixed(c)),
+        Ok(_) | Err(_) => Err("choose auto, or a number above 0, up to 1000000".to_owned()),
+    }
+}
+
+/// What the best `c` makes small.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Aim {
+    Rounds,
+    Messages,
+    Both(Goal),
+}
+
+impl Aim {
+    pub(super) fn goal(self) -> Goal {
+        match self {
+            Self::Rounds => Goal::ROUNDS,
+            Self::Messages => Goal::MESSAGES,
+            Self::Both(goal) => goal,
+        }
+    }
+}
+
+pub(super) fn aim(text: &str) -> Result<Aim, String> {
+    match text {
+        "t" => Ok(Aim::Rounds),
+        "n" => Ok(Aim::Messages),
+        _ => pair(text, ["t", "n"])
+            .filter(|weights| weights.iter().all(|it| *it >= 0.0) && weights.iter().sum::<f64>() > 0.0)
+            .map(|[rounds, messages]| Aim::Both(Goal { rounds, messages }))
+            .ok_or_else(|| {
+                "choose t, n, or weights of both that are not below 0, and not both 0, as in t:1,n:0.1".to_owned()
+            }),
+    }
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rounds => f.write_str("t"),
+            Self::Messages => f.write_str("n"),
+            Self::Both(Goal { rounds, messages }) => write!(f, "t:{rounds},n:{messages}"),
+        }
+    }
+}
+
+/// What the centre takes the number of hosts to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Guess {
+    Known,
+    Conservative,
+    Aggressive,
+    Own { alpha: f64, beta: f64 },
+}
+
+impl Guess {
+    /// How it falls from `first` on; nothing if the number is known.
+    pub(super) fn from(self, first: u64) -> Option<Estimate> {
+        let first = first as f64;
+        match self {
+            Self::Known => None,
+            Self::Conservative => Some(Estimate::conservative(first)),
+            Self::Aggressive => Some(Estimate::aggressive(first)),
+            Self::Own { alpha, beta } => Some(Estimate { alpha, beta, first }),
+        }
+    }
+}
+
+pub(super) fn guess(text: &str) -> Result<Guess, String> {
+    const USAGE: &str = "choose known, conservative, aggressive, or alpha:A,beta:B with A above 0 and at most 1, and B 1 or more";
+    match text {
+        "known" => Ok(Guess::Known),
+        "conservative" => Ok(Guess::Conservative),
+        "aggressive" => Ok(Guess::Aggressive),
+        _ => {
+            let [alpha, beta] = pair(text, ["alpha", "beta"]).ok_or(USAGE)?;
+            if !(alpha > 0.0 && alpha <= 1.0 && (1.0..=1e9).contains(&beta)) {
+                return Err(USAGE.to_owned());
+            }
+            if alpha == 1.0 && beta == 1.0 {
+                return Err(format!("this estimate never falls: {USAGE}, not both 1"));
+            }
+            Ok(Guess::Own { alpha, beta })
+        }
+    }
+}
+
+impl fmt::Display for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known => f.write_str("known"),
+            Self::Conservative => f.write_str("conservative"),
+            Self::Aggressive => f.write_str("aggressive"),
+            Self::Own { alpha, beta } => write!(f, "alpha:{alpha},beta:{beta}"),
+        }
+    }
+}
+
+/// More steps than this from the first estimate to the last are no search.
+const MOST_STEPS: usize = 1_000;
+
+/// Makes sure that an estimate comes down in time.
+pub(super) fn require_progress(estimate: Estimate, seats: Seats) -> Result<(), Failure> {
+    let next = |now: &f64| estimate.next(*now, seats);
+    // With an estimate of one more than the seats, or less, nearly all reply: powers come nearer and nearer to 1, and never there.
+    let is_high = |now: &f64| *now > seats.most as f64 + 1.0;
+    let steps = std::iter::successors(Some(estimate.first), next).take_while(is_high);
+    if steps.take(MOST_STEPS + 1).count() <= MOST_STEPS {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--estimate alpha:{},beta:{} falls too slowly: it takes more than {MOST_STEPS} rounds from {} to {} hosts: choose a \
+         smaller alpha or a greater beta",
+        estimate.alpha, estimate.beta, estimate.first, seats.most
+    )))
+}
+
+/// `a:1,b:2`, in this order.
+fn pair(text: &str, names: [&str; 2]) -> Option<[f64; 2]> {
+    let (first, second) = text.split_once(',')?;
+    let value = |part: &str, name: &str| -> Option<f64> {
+        let value = part.strip_prefix(name)?.strip_prefix(':')?;
+        value.parse().ok().filter(|it: &f64| it.is_finite())
+    };
+    Some([value(first, names[0])?, value(second, names[1])?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{aim, average, guess, require_progress, seats, show_seats};
+
+    #[test]
+    fn terms_are_shown_as_they_are_read() {
+        for text in ["4..8", "1..1", "1..1000"] {
+            assert_eq!(seats(text).map(show_seats).as_deref(), Ok(text));
+        }
+        assert_eq!(seats("3").map(show_seats).as_deref(), Ok("3..3"));
+        for text in ["known", "conservative", "aggressive", "alpha:0.5,beta:1.5"] {
+            let shown = guess(text).map(|it| it.to_string());
+            assert_eq!(shown.as_deref(), Ok(text));
+        }
+        for text in ["t", "n", "t:1,n:0.25"] {
+            let shown = aim(text).map(|it| it.to_string());
+            assert_eq!(shown.as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn estimates_must_come_down_in_time() {
+        for (estimate, council, is_fast) in [
+            ("aggressive", "1..1", true),
+            ("conservative", "1..1", true),
+            ("alpha:0.99,beta:1", "4..8", true),
+            ("alpha:1,beta:1.01", "4..8", true),
+            ("alpha:1,beta:1.0001", "4..8", false),
+            ("alpha:0.999999,beta:1", "4..8", false),
+        ] {
+            let estimate = guess(estimate).unwrap().from(100_000).unwrap();
+            let outcome = require_progress(estimate, seats(council).unwrap());
+            assert_eq!(outcome.is_ok(), is_fast, "{estimate:?}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "0..3", "5..4", "1..1001", "", "..", "4..", "-1..3", "1..2..3", "a..b",
+        ] {
+            assert!(seats(text).is_err(), "{text}");
+        }
+        for text in ["0", "-1", "nan", "inf", "1e300", "best", ""] {
+            assert!(average(text).is_err(), "{text}");
+        }
+        for text in [
+            "alpha:1,beta:1",
+            "alpha:0,beta:2",
+            "alpha:1.5,beta:2",
+            "alpha:0.5,beta:0.5",
+            "alpha:nan,beta:2",
+            "alpha:0.5,beta:inf",
+            "beta:2,alpha:1",
+            "alpha:0.5",
+            "half",
+        ] {
+            assert!(guess(text).is_err(), "{text}");
+        }
+        for text in ["m", "t:0,n:0", "t:-1,n:2", "t:1", "n:1,t:1", "t:inf,n:1"] {
+            assert!(aim(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Curves: lines by theory, points by simulation.
+
+use hustings_sim::statistics::Sample;
+use hustings_theory::council::estimate::by_pseudocode;
+use hustings_theory::council::{Cost, Election, Knowledge};
+
+use super::super::super::effort::{Effort, ExperimentError};
+use super::super::super::figure::{Axis, Corner, Figure, Point, Scale, Series};
+use super::super::stage::{Held, Stage, messages_of, rounds_of, sizes};
+
+/// What a curve is about: elections by their place on the x axis.
+pub(super) struct Curve {
+    pub(super) label: String,
+    pub(super) look: usize,
+    pub(super) line: Vec<(f64, Election)>,
+    pub(super) points: Vec<(f64, Election)>,
+}
+
+/// As many points as are worth it.
+pub(super) fn few(effort: &Effort) -> u32 {
+    effort.choose(5, 13)
+}
+
+pub(super) fn axis(label: &'static str, scale: Scale) -> Axis {
+    Axis { label, scale }
+}
+
+/// What `hustings sim` measures.
+fn cost(election: &Election) -> Cost {
+    match election.knowledge {
+        Knowledge::Estimated(_) => by_pseudocode(election).unwrap_or_else(|| election.cost()),
+        Knowledge::Known | Knowledge::Taken(_) => election.cost(),
+    }
+}
+
+/// By the number of hosts.
+pub(super) fn by_size(
+    label: &str,
+    look: usize,
+    effort: &Effort,
+    of: impl Fn(u64) -> Election,
+) -> Curve {
+    let places = |count| {
+        let elections = sizes(count).map(|members| (members as f64, of(members)));
+        elections.filter(|(_, election)| !election.is_decided_by_the_poll())
+    };
+    Curve {
+        label: label.to_owned(),
+        look,
+        line: places(61).collect(),
+        points: places(few(effort)).collect(),
+    }
+}
+
+/// By `c`, from the one to the other.
+pub(super) fn by_c(
+    label: &str,
+    look: usize,
+    effort: &Effort,
+    (from, to): (f64, f64),
+    of: &Election,
+) -> Curve {
+    let places = |count: u32| {
+        let step = (to - from) / f64::from(count - 1);
+        let cs = (0..count).map(move |index| from + step * f64::from(index));
+        cs.map(|c| (c, of.with_c(c))).collect()
+    };
+    Curve {
+        label: label.to_owned(),
+        look,
+        line: places(61),
+        points: places(few(effort)),
+    }
+}
+
+impl Curve {
+    fn hold(&self, effort: &Effort) -> Result<Vec<(f64, Held)>, ExperimentError> {
+        let stage = Stage::honest(effort);
+        let held = |(x, election): &(f64, Election)| Ok((*x, stage.held(election)?));
+        self.points.iter().map(held).collect()
+    }
+
+    fn series(
+        &self,
+        held: &[(f64, Held)],
+        of: fn(&Cost) -> f64,
+        measured: fn(&Held) -> Sample,
+    ) -> Series {
+        Series {
+            label: self.label.clone(),
+            looks_like: Some(self.look),
+            line: self
+                .line
+                .iter()
+                .map(|(x, it)| (*x, of(&cost(it))))
+                .collect(),
+            points: points(held, measured),
+        }
+    }
+}
+
+pub(super) fn points(held: &[(f64, Held)], measured: fn(&Held) -> Sample) -> Vec<Point> {
+    let each = held.iter();
+    each.filter_map(|(x, held)| Point::of(*x, &measured(held)))
+        .collect()
+}
+
+/// What a figure of one quantity looks like.
+pub(super) struct Panel {
+    title: &'static str,
+    y: Axis,
+    legend: Corner,
+}
+
+pub(super) fn panel(
+    title: &'static str,
+    (label, scale): (&'static str, Scale),
+    legend: Corner,
+) -> Panel {
+    Panel {
+        title,
+        y: axis(label, scale),
+        legend,
+    }
+}
+
+pub(super) fn alone(
+    effort: &Effort,
+    curve: &Curve,
+    panel: Panel,
+    of: fn(&Cost) -> f64,
+    measured: fn(&Held) -> Sample,
+) -> Result<Figure, ExperimentError> {
+    let held = curve.hold(effort)?;
+    Ok(Figure {
+        title: panel.title,
+        x: axis("c", Scale::Linear),
+        y: panel.y,
+        legend: panel.legend,
+        series: vec![curve.series(&held, of, measured)],
+    })
+}
+
+/// Rounds and messages of the same elections.
+pub(super) fn both(
+    effort: &Effort,
+    x: impl Fn() -> Axis,
+    curves: &[Curve],
+    panels: [Panel; 2],
+) -> Result<Vec<Figure>, ExperimentError> {
+    let held: Vec<_> = curves
+        .iter()
+        .map(|curve| curve.hold(effort))
+        .collect::<Result<_, _>>()?;
+    let kinds: [(fn(&Cost) -> f64, fn(&Held) -> Sample); 2] = [
+        (rounds_of, |held| held.rounds),
+        (messages_of, |held| held.messages),
+    ];
+    let figure = |(panel, (of, measured)): (Panel, (fn(&Cost) -> f64, fn(&Held) -> Sample))| {
+        let series = curves.iter().zip(&held);
+        Figure {
+            title: panel.title,
+            x: x(),
+            y: panel.y,
+            legend: panel.legend,
+            series: series
+                .map(|(curve, held)| curve.series(held, of, measured))
+                .collect(),
+        }
+    };
+    Ok(panels.into_iter().zip(kinds).map(figure).collect())
+}

@@ -1,0 +1,281 @@
+//! Council elections by tallies: against theory in every case that has one, and against means of simulations that were
+//! computed independently.
+
+use hustings_sim::council_tally::{Run, elect, poll};
+use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::{Seeds, monte_carlo};
+use hustings_theory::bolot::{self, Keys};
+use hustings_theory::council::estimate::by_pseudocode;
+use hustings_theory::council::{
+    Algorithm, Election, Estimate, Knowledge, Loss, Pick, Reset, Seats,
+};
+use serde_json::Value;
+use std::ops::ControlFlow;
+
+const RUNS: u64 = 20_000;
+const MOST_ROUNDS: u64 = 1_000_000;
+/// How many standard errors a mean may be off: one in 150,000 is, by chance.
+const STANDARD_ERRORS: f64 = 4.5;
+
+const ALGORITHMS: [Algorithm; 7] = [
+    Algorithm::Naive,
+    Algorithm::Basic,
+    Algorithm::SkipReset,
+    Algorithm::CHOICE,
+    Algorithm::Choice(Pick::First, Reset::Skipped),
+    Algorithm::Choice(Pick::SmallestOvershoot, Reset::Polled),
+    Algorithm::History,
+];
+
+const LOSSES: [Loss; 3] = [
+    Loss::NONE,
+    Loss {
+        reply: 0.3,
+        multicast: 0.0,
+    },
+    Loss {
+        reply: 0.1,
+        multicast: 0.2,
+    },
+];
+
+/// What many runs say.
+struct Measured {
+    rounds: Sample,
+    messages: Sample,
+    first_round: Sample,
+}
+
+fn measure(one: impl Fn(Seeds) -> Run + Sync) -> Measured {
+    let mut measured = Measured {
+        rounds: Sample::new(Kind::Number),
+        messages: Sample::new(Kind::Number),
+        first_round: Sample::new(Kind::Proportion),
+    };
+    let take = |run: Run| {
+        assert!(run.seats.is_some(), "{run:?}");
+        measured.rounds.add(run.rounds as f64);
+        measured.messages.add(run.messages as f64);
+        let is_first = u8::from(run.success_first_round());
+        measured.first_round.add(f64::from(is_first));
+        ControlFlow::Continue(())
+    };
+    let one = |number| one(Seeds::new(1, number));
+    monte_carlo::run(RUNS, 0, one, || (), take).unwrap();
+    measured
+}
+
+/// `variance`: of what is expected, if that is no more than an estimate.
+#[track_caller]
+fn assert_near(what: &str, sample: &Sample, expected: f64, variance: f64) {
+    let estimate = sample.estimate().unwrap();
+    let error = (sample.deviation().powi(2) / RUNS as f64 + variance).sqrt();
+    // Where all runs agree, one more in a thousand that does not would have been seen.
+    let allowed = STANDARD_ERRORS * error + 1e-3 * f64::from(u8::from(error == 0.0));
+    assert!(
+        (estimate.mean - expected).abs() <= allowed,
+        "{what}: {} measured, {expected} expected, {allowed} allowed",
+        estimate.mean
+    );
+}
+
+#[track_caller]
+fn assert_as_in_theory(election: &Election) {
+    let cost = match election.knowledge {
+        Knowledge::Estimated(_) => by_pseudocode(election).unwrap_or_else(|| election.cost()),
+        Knowledge::Known | Knowledge::Taken(_) => election.cost(),
+    };
+    let measured = measure(|seeds| elect(election, MOST_ROUNDS, seeds));
+    let what = |name| format!("{name} of {election:?}");
+    assert_near(&what("rounds"), &measured.rounds, cost.rounds, 0.0);
+    assert_near(&what("messages"), &measured.messages, cost.messages, 0.0);
+    let first = cost.success_first_round;
+    assert_near(&what("first round"), &measured.first_round, first, 0.0);
+}
+
+const BILLION: u64 = 1_000_000_000;
+
+fn elections() -> impl Iterator<Item = Election> {
+    let cases = [(1, 1, 7, 1.1), (4, 8, 500, 5.6)];
+    cases.into_iter().flat_map(|(least, most, members, c)| {
+        let seats = Seats { least, most };
+        ALGORITHMS.into_iter().flat_map(move |algorithm| {
+            LOSSES.into_iter().map(move |loss| Election {
+                loss,
+                ..Election::new(seats, members, algorithm, c)
+            })
+        })
+    })
+}
+
+#[test]
+fn where_the_centre_knows_n_it_costs_what_theory_says() {
+    for election in elections() {
+        assert_as_in_theory(&election);
+    }
+    for algorithm in ALGORITHMS {
+        let seats = Seats { least: 2, most: 4 };
+        assert_as_in_theory(&Election::new(seats, BILLION, algorithm, 3.0));
+    }
+}
+
+#[test]
+fn where_the_centre_is_sure_of_a_wrong_number_it_costs_what_theory_says() {
+    for election in elections().filter(|it| it.members == 500) {
+        for taken in [200.0, 2_000.0] {
+            assert_as_in_theory(&Election {
+                knowledge: Knowledge::Taken(taken),
+                ..election
+            });
+        }
+    }
+}
+
+#[test]
+fn where_the_centre_estimates_n_it_costs_what_theory_says() {
+    // The naive centre makes a guess of its own after an overshoot, of which equations (19) and (20) know nothing.
+    let has_theory = |it: &Election| it.members == 500 && it.algorithm != Algorithm::Naive;
+    for election in elections().filter(has_theory) {
+        for estimate in [
+            Estimate::conservative(100_000.0),
+            Estimate::aggressive(100_000.0),
+            // Far too low: counts correct it.
+            Estimate::conservative(10.0),
+        ] {
+            assert_as_in_theory(&Election {
+                knowledge: Knowledge::Estimated(estimate),
+                ..election
+            });
+        }
+    }
+}
+
+#[test]
+fn fewer_hosts_than_seats_are_a_council_once_they_are_counted() {
+    let seats = Seats { least: 2, most: 8 };
+    let few = Election::new(seats, 5, Algorithm::SkipReset, 5.0);
+    let run = elect(&few, MOST_ROUNDS, Seeds::new(1, 0));
+    assert_eq!((run.rounds, run.messages, run.seats), (0, 0, Some(5)));
+    assert!(run.success_first_round());
+}
+
+#[test]
+fn what_does_not_end_is_given_up() {
+    let seats = Seats { least: 4, most: 4 };
+    let lost = Loss {
+        reply: 1.0,
+        multicast: 0.0,
+    };
+    let election = Election {
+        loss: lost,
+        ..Election::new(seats, 100, Algorithm::Naive, 4.0)
+    };
+    let run = elect(&election, 50, Seeds::new(1, 0));
+    assert_eq!((run.rounds, run.seats), (50, None));
+    assert!(!run.success_first_round() && run.messages > 50);
+    let run = poll(100, lost, 50, Seeds::new(1, 0));
+    assert_eq!((run.rounds, run.seats, run.peak_replies), (50, None, 100));
+}
+
+#[test]
+fn the_baseline_costs_what_theory_says() {
+    for members in [1, 10, 1_000, 100_000, BILLION] {
+        let cost = bolot::cost(members, Keys::Nested);
+        let measured = measure(|seeds| poll(members, Loss::NONE, MOST_ROUNDS, seeds));
+        let what = |name| format!("{name} of {members}");
+        assert_near(&what("rounds"), &measured.rounds, cost.rounds, 0.0);
+        assert_near(&what("messages"), &measured.messages, cost.messages, 0.0);
+    }
+}
+
+/// One host, whose key is equal in so many bits: one round for each of the others, and then as many as it takes to hear it.
+#[test]
+fn the_baseline_asks_again_where_nothing_is_heard() {
+    let loss = Loss {
+        reply: 0.5,
+        multicast: 0.2,
+    };
+    let measured = measure(|seeds| poll(1, loss, MOST_ROUNDS, seeds));
+    let keys = bolot::cost(1, Keys::Nested);
+    assert_near("rounds", &measured.rounds, keys.rounds + 1.5, 0.0);
+    assert_near("messages", &measured.messages, 2.0, 0.0);
+}
+
+const TABLE: &str = include_str!("../../theory/tests/data/council.json");
+/// Means of simulations in the table, but for one of an algorithm that is wrong as printed.
+const SIMULATED: usize = 43;
+
+#[test]
+fn every_simulated_mean_of_the_table_is_met() {
+    let table: Value = serde_json::from_str(TABLE).unwrap();
+    let points = table["points"].as_array().unwrap().iter();
+    let mut met = 0;
+    for point in points.filter(|it| it["kind"] == "mc" && it["params"]["literal"] != true) {
+        let params = &point["params"];
+        let measured = if params["alg"] == "bolot" {
+            let members = params["n"].as_u64().unwrap();
+            measure(|seeds| poll(members, Loss::NONE, MOST_ROUNDS, seeds))
+        } else {
+            let election = election(params);
+            measure(|seeds| elect(&election, MOST_ROUNDS, seeds))
+        };
+        let id = point["id"].as_str().unwrap();
+        let sample = match id.split('_').nth(1) {
+            Some("T") => measured.rounds,
+            Some("N") => measured.messages,
+            _ => panic!("{id} is neither T nor N"),
+        };
+        let float = |name: &str| point[name].as_f64().unwrap();
+        let variance = float("sd").powi(2) / float("runs");
+        assert_near(id, &sample, float("value"), variance);
+        met += 1;
+    }
+    assert_eq!(met, SIMULATED);
+}
+
+fn election(params: &Value) -> Election {
+    let whole = |name: &str| params[name].as_u64().unwrap();
+    let algorithm = match params["alg"].as_str().unwrap() {
+        "naive" => Algorithm::Naive,
+        "basic" => Algorithm::Basic,
+        "skip" | "estimate" => Algorithm::SkipReset,
+        "choice" => Algorithm::CHOICE,
+        "history" => Algorithm::History,
+        other => panic!("unknown algorithm {other}"),
+    };
+    let seats = Seats {
+        least: whole("L"),
+        most: whole("U"),
+    };
+    let knowledge = match params["alpha"].as_f64() {
+        Some(alpha) => Knowledge::Estimated(Estimate {
+            alpha,
+            beta: params["beta"].as_f64().unwrap(),
+            first: params["n0"].as_f64().unwrap(),
+        }),
+        None => Knowledge::Known,
+    };
+    Election {
+        knowledge,
+        loss: Loss {
+            reply: params["q"].as_f64().unwrap_or(0.0),
+            multicast: 0.0,
+        },
+        ..Election::new(seats, whole("n"), algorithm, params["c"].as_f64().unwrap())
+    }
+}
+
+/// Speed as a ratio: a billion hosts cost no more draws than ten thousand.
+#[test]
+fn the_number_of_hosts_does_not_change_the_number_of_draws() {
+    let seats = Seats { least: 4, most: 8 };
+    for algorithm in ALGORITHMS {
+        let rounds = |members| {
+            let election = Election::new(seats, members, algorithm, 5.6);
+            let runs = (0..1_000).map(|run| elect(&election, MOST_ROUNDS, Seeds::new(2, run)));
+            runs.map(|run| run.rounds).sum::<u64>() as f64
+        };
+        let ratio = rounds(BILLION) / rounds(10_000);
+        assert!((0.8..1.25).contains(&ratio), "{algorithm:?}: {ratio}");
+    }
+}
