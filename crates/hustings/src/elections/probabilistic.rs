@@ -194,6 +194,7 @@ impl Options {
                 Last::Everyone => LastRound::Everybody,
                 Last::Grown => LastRound::Grown,
             },
+            ..Strategy::DOCUMENT
         };
         Ok(Probabilistic {
             model,
@@ -319,6 +320,7 @@ impl Probabilistic {
             growth,
             rounds,
             last,
+            steady_from: _, // the field's
         } = self.strategy;
         let last = match last {
             LastRound::Everybody => Last::Everyone,

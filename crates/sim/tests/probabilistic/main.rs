@@ -98,6 +98,7 @@ fn a_round_in_which_nobody_relays_is_followed_by_another() {
         growth: 4.0,
         rounds: 4,
         last: LastRound::Grown,
+        ..Strategy::DOCUMENT
     };
     let trial = |recall| Trial {
         members: 100,
