@@ -16,6 +16,7 @@ use rand_core::Rng;
 mod behind;
 mod faults;
 mod member;
+mod parts;
 mod sizes;
 #[path = "../support/mod.rs"]
 mod support;

@@ -135,6 +135,29 @@ fn who_hears_the_call_of_another_keeps_silent() {
     assert!(is_silent(&desk));
 }
 
+/// Whoever is deaf takes the group for gone, and has more and more relay.
+#[test]
+fn who_has_heard_some_does_not_believe_that_nobody_is_there() {
+    let call = |sequence, number, k| Message::Initiation {
+        round: round(sequence, number),
+        k,
+        after: Duration::ZERO,
+    };
+    for hears in [true, false] {
+        let mut desk = seat(Config::field(1, HOP, HOP));
+        desk.tell(Input::Request(Request::GroupSize(20_000)));
+        desk.hear(7, call(1, 4, 56));
+        if hears {
+            desk.hear(2, decision(4, 9));
+        }
+        desk.hear(7, call(1, 5, 112));
+        assert_eq!(desk.member.k(), if hears { 56 } else { 112 });
+        // Another election is another matter.
+        desk.hear(7, call(2, 1, 80));
+        assert_eq!(desk.member.k(), 80);
+    }
+}
+
 #[test]
 fn a_call_from_the_past_changes_nothing() {
     let mut desk = relaying();
