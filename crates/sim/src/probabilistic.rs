@@ -70,8 +70,8 @@ pub struct Run {
     pub detected: Option<bool>,
     /// How long it took, from the call to the end of the last round.
     pub delay: Duration,
-    /// How long of that members hesitated between rounds: nothing in the document, which says no more of it.
-    pub hesitated: Duration,
+    /// The same without how long members hesitated between rounds, of which the document says nothing.
+    pub delay_in_rounds: Duration,
     /// What members held the size of the group to be, if they counted themselves.
     pub sizes: Option<Sizes>,
 }
@@ -158,7 +158,7 @@ pub fn elect_by<P: Elector, T: Trace<P>>(
         relay_members,
         detected,
         delay: course.end - Instant::START,
-        hesitated: course.hesitated,
+        delay_in_rounds: course.elapsed,
         sizes: Sizes::of(&sizes),
     };
     let (trace, scratch) = course.world.retire();
@@ -174,8 +174,8 @@ struct Course<'a, P: Elector, T: Trace<P>> {
     round: u32,
     /// When it is over.
     end: Instant,
-    /// How long members hesitated between rounds.
-    hesitated: Duration,
+    /// How long all rounds took.
+    elapsed: Duration,
     /// How many initiations had been sent when it began.
     initiations: u64,
     /// What had been sent when the last round that counts was over.
@@ -211,7 +211,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
             chance: seeds.rng(Stream::Faults),
             round: 0,
             end: Instant::START,
-            hesitated: Duration::ZERO,
+            elapsed: Duration::ZERO,
             initiations: 0,
             counted: None,
         }
@@ -248,6 +248,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         let k = in_it.map(Probabilistic::k).max().unwrap_or(0);
         let length = self.trial.config.round_time(k);
         self.end = at + length;
+        self.elapsed = self.elapsed + self.trial.config.spread + length;
         for member in 0..self.trial.members {
             if uniform(&mut self.chance) < self.trial.crash && self.world.is_up(member) {
                 let at = at + length.mul_f64(uniform(&mut self.chance));
@@ -308,9 +309,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         if self.trial.purge {
             self.world.see();
         }
-        let calls_end = self.calls_end();
-        self.hesitated = self.hesitated + (calls_end - self.end);
-        self.begin(calls_end + self.trial.config.spread);
+        self.begin(self.calls_end() + self.trial.config.spread);
     }
 
     /// Whether all that are up name the same leader, and it is up; and the largest fraction that names the same.
