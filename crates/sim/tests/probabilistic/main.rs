@@ -15,6 +15,7 @@ use rand_core::Rng;
 
 mod behind;
 mod faults;
+mod late;
 mod member;
 mod parts;
 mod sizes;
