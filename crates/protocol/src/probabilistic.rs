@@ -332,8 +332,15 @@ impl Probabilistic {
             io.arm(Timer::Phase, io.config().apart);
         }
         self.heard.hear(choice);
-        if self.phase == Phase::Resting && self.heard == Heard::Several {
-            self.fail(io); // late, and not what the others said
+        match (&self.phase, self.heard) {
+            // Late, and not what the others said.
+            (Phase::Resting, Heard::Several) => self.fail(io),
+            // Late, but nobody has called: the round did not fail, this member did not run or the network was slow.
+            (Phase::Recalling { .. }, Heard::One(leader)) if !self.departed.has(leader.id) => {
+                self.rest(io);
+                self.name(Some(leader), io);
+            }
+            _ => {}
         }
     }
 

@@ -44,12 +44,11 @@ fn rounds(sigma: f64, seed: u64) -> u16 {
     all.max().expect("there are members")
 }
 
-/// Where next to none is late, about six in a hundred elections have a second round; where one in ten takes longer than the
-/// bound, some more.
+/// Whoever hears nothing in time, as messages are late or as it began before the others, hears of it while it hesitates, and
+/// calls no other round: of 200 elections some 22 would have one where a tenth of all messages takes longer than the bound.
 #[test]
-fn late_messages_cost_rounds_and_not_agreement() {
+fn late_messages_cost_few_rounds_and_no_agreement() {
     let extra = |sigma| -> u16 { (0..200).map(|seed| rounds(sigma, seed) - 1).sum() };
     let (in_time, late) = (extra(0.2), extra(1.3));
-    assert!((2..=25).contains(&in_time), "{in_time} of 200");
-    assert!(in_time < late && late < 60, "{in_time}, {late} of 200");
+    assert!(in_time <= 12 && late <= 12, "{in_time}, {late} of 200");
 }
