@@ -144,7 +144,7 @@ fn stricken(
     let mut dead: Vec<u32> = (0..VOTERS)
         .chain((VOTERS..world.len()).filter(|&member| relays(member)))
         .chain(nominee)
-        .filter(|_| rng.next_u64() % KEY_MEMBERS == 0)
+        .filter(|_| rng.next_u64().is_multiple_of(KEY_MEMBERS))
         .collect();
     dead.extend((0..world.len().div_ceil(MEMBERS)).map(|_| below(world.len(), rng)));
     dead.extend(holder.filter(|_| with_holder));
