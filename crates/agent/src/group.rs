@@ -8,6 +8,7 @@ mod finding;
 mod handover;
 mod hearing;
 mod lookout;
+mod mortality;
 mod muster;
 mod namesake;
 mod patience;
@@ -43,10 +44,12 @@ use crate::record::Recorder;
 use crate::replay::Replays;
 use crate::seal::{Key, Keyring};
 use advice::Advised;
+pub use advice::Measured;
 use finding::Finding;
 pub(crate) use handover::Heir;
 use handover::{Handover, Sought};
 use lookout::Lookout;
+use mortality::Mortality;
 use muster::Muster;
 use survey::Survey;
 use suspicion::Suspicion;
@@ -88,6 +91,7 @@ pub(crate) struct Group {
     /// None where a failure detector looks after all.
     lookout: Option<Lookout>,
     advised: Advised,
+    mortality: Mortality,
     finding: Finding,
     peers: Peers,
     reach: Reach,
@@ -141,6 +145,9 @@ pub struct GroupStatus {
     /// How many are to relay in the first round of an election that it calls; none where none do.
     #[serde(default)]
     pub k: Option<u32>,
+    /// What it has measured of its group, and K is computed from; none where none relay.
+    #[serde(default)]
+    pub measured: Option<Measured>,
     /// What it knows of a group that nobody knows whole.
     #[serde(default)]
     pub circle: Option<CircleStatus>,
@@ -199,6 +206,7 @@ impl Group {
             membership: None,
             lookout,
             advised: Advised::default(),
+            mortality: Mortality::default(),
             finding: Finding::default(),
             peers: Peers::default(),
             reach,
@@ -254,6 +262,7 @@ impl Group {
                 .map(|(id, _)| self.peers.describe(id))
                 .collect(),
             k: self.first_k(),
+            measured: self.measured(),
             circle: self.circle().map(Circle::status),
             namesake: self.namesake(),
             counters: self.counters,

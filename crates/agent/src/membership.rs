@@ -3,6 +3,7 @@
 //! As pure as the driver: told the time and what arrived, it leaves [`MembershipEffect`]s.
 
 mod circle;
+mod loss;
 mod place;
 mod swim;
 
@@ -84,6 +85,22 @@ impl Membership {
         match self {
             Self::Whole(_) => None,
             Self::Partial(circle) => Some(circle),
+        }
+    }
+
+    /// How many others it knows.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::Whole(swim) => swim.candidates().len(),
+            Self::Partial(circle) => circle.candidates().len(),
+        }
+    }
+
+    /// What part of the messages between two members is lost; none before enough have been counted.
+    pub(crate) fn loss(&self) -> Option<f64> {
+        match self {
+            Self::Whole(swim) => swim.loss(),
+            Self::Partial(circle) => circle.loss(),
         }
     }
 

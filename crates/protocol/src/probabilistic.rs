@@ -197,6 +197,19 @@ impl Probabilistic {
         }
     }
 
+    /// K of a later round. Who calls it may have heard nobody, as it is deaf, and have many relay: who has heard some in
+    /// this election knows better.
+    fn believed_k(&self, round: Round, k: u32, io: &impl Io<Self>) -> u32 {
+        let strategy = io.config().strategy;
+        let knows_better =
+            round.sequence == self.sequence && strategy.is_steady(self.number, self.heard);
+        match self.k {
+            0 => k, // it was told who leads, and not of the round
+            own if knows_better => k.min(own),
+            _ => k,
+        }
+    }
+
     /// Whether it is among those that H picks.
     #[inline]
     fn is_drawn(&self, draw: Draw, io: &impl Io<Self>) -> bool {
@@ -257,6 +270,7 @@ impl Probabilistic {
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
         match message {
             Message::Initiation { round, k, after } if round > self.round() => {
+                let k = self.believed_k(round, k, io);
                 self.supersede(io);
                 self.begin(round, k, io);
                 match after.min(io.config().hesitation) {
@@ -318,8 +332,15 @@ impl Probabilistic {
             io.arm(Timer::Phase, io.config().apart);
         }
         self.heard.hear(choice);
-        if self.phase == Phase::Resting && self.heard == Heard::Several {
-            self.fail(io); // late, and not what the others said
+        match (&self.phase, self.heard) {
+            // Late, and not what the others said.
+            (Phase::Resting, Heard::Several) => self.fail(io),
+            // Late, but nobody has called: the round did not fail, this member did not run or the network was slow.
+            (Phase::Recalling { .. }, Heard::One(leader)) if !self.departed.has(leader.id) => {
+                self.rest(io);
+                self.name(Some(leader), io);
+            }
+            _ => {}
         }
     }
 
@@ -479,7 +500,8 @@ impl Probabilistic {
             0 => self.first_k(io), // it was told of the round by who did not say
             k => k,
         };
-        let next = io.config().strategy.next(self.number, k, size);
+        let strategy = io.config().strategy;
+        let next = strategy.next(self.number, k, self.heard, size);
         let round = Round {
             sequence: self.sequence,
             number: self.number.saturating_add(1),

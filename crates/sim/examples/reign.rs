@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::ops::ControlFlow;
 
-use hustings_sim::fenced::{FIRST_K, reign};
+use hustings_sim::fenced::{Crashes, FIRST_K, reign};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, monte_carlo};
 
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let members: u32 = members.parse()?;
         let worlds = elections.div_ceil(IN_A_ROW);
         let one = |run| reign(members, IN_A_ROW, LOSS, Seeds::new(u64::from(members), run));
-        let mut tenures = 0;
+        let (mut tenures, mut crashes) = (0, Crashes::default());
         let [mut election, mut tenure] = [Sample::new(Kind::Number); 2];
         monte_carlo::run(
             worlds,
@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             || (),
             |it| {
                 tenures += it.tenures;
+                crashes = crashes.and(it.crashes);
                 election.add(it.election_messages);
                 tenure.add(it.tenure_messages);
                 ControlFlow::Continue(())
@@ -43,6 +44,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             worlds * IN_A_ROW,
             show(&election),
             show(&tenure)
+        );
+        let Crashes {
+            members: all,
+            holders,
+            nominees,
+            voters,
+            relaying,
+        } = crashes;
+        println!(
+            "         {all} crashes: {holders} of holders, {nominees} of nominees, {voters} of voters, {relaying} of members that relayed"
         );
         stdout().flush()?;
     }

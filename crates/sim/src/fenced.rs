@@ -5,7 +5,7 @@
 
 mod reign;
 
-pub use reign::{FIRST_K, Reign, reign};
+pub use reign::{Crashes, FIRST_K, Reign, reign};
 
 use std::cell::Cell;
 

@@ -8,13 +8,26 @@ pub use count::Sizes;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Message, Probabilistic, Recall, Request,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Merit};
+use hustings_protocol::{Duration, Instant, MemberId, Merit, Protocol};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{
-    Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
+    Boot, Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who,
+    World,
 };
+
+/// A member that takes part in such elections: the protocol itself, or another reading of it around it.
+pub trait Elector: Protocol<Config = Config, Message = Message, Request = Request> {
+    /// Its part in the election.
+    fn election(&self) -> &Probabilistic;
+}
+
+impl Elector for Probabilistic {
+    fn election(&self) -> &Probabilistic {
+        self
+    }
+}
 
 /// What one run is to be.
 #[derive(Debug, Clone, Copy)]
@@ -55,8 +68,10 @@ pub struct Run {
     pub relay_members: u32,
     /// If the first round failed: whether another was called, or would have been if there were one.
     pub detected: Option<bool>,
-    /// How long the rounds took, from call to end.
+    /// How long it took, from the call to the end of the last round.
     pub delay: Duration,
+    /// The same without how long members hesitated between rounds, of which the document says nothing.
+    pub delay_in_rounds: Duration,
     /// What members held the size of the group to be, if they counted themselves.
     pub sizes: Option<Sizes>,
 }
@@ -92,7 +107,23 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
     trace: T,
     goes_on: impl Fn() -> bool,
 ) -> (Run, T, Scratch<Probabilistic>) {
-    let mut course = Course::new(trial, seeds, scratch, trace);
+    let make = |_| Probabilistic::new();
+    elect_by(trial, seeds, scratch, trace, make, goes_on)
+}
+
+/// The same, by members that `make` makes.
+///
+/// # Panics
+/// If there are no members, or a probability is none.
+pub fn elect_by<P: Elector, T: Trace<P>>(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<P>,
+    trace: T,
+    make: impl FnMut(Boot<P>) -> P + 'static,
+    goes_on: impl Fn() -> bool,
+) -> (Run, T, Scratch<P>) {
+    let mut course = Course::new(trial, seeds, scratch, trace, make);
     let sizes = match trial.config.size {
         GroupSize::Known(_) | GroupSize::View => Vec::new(),
         GroupSize::Estimate => count::count(trial, seeds.apart(Stream::Count), &goes_on),
@@ -126,7 +157,8 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
         messages_rounds_1_to_4: course.counted.unwrap_or_else(|| course.sent()),
         relay_members,
         detected,
-        delay: course.elapsed,
+        delay: course.end - Instant::START,
+        delay_in_rounds: course.elapsed,
         sizes: Sizes::of(&sizes),
     };
     let (trace, scratch) = course.world.retire();
@@ -134,16 +166,15 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
 }
 
 /// An election under way.
-struct Course<'a, T: Trace<Probabilistic>> {
+struct Course<'a, P: Elector, T: Trace<P>> {
     trial: &'a Trial,
-    world: World<Probabilistic, T>,
+    world: World<P, T>,
     chance: Xoshiro256PlusPlus,
     /// Which round it is.
     round: u32,
     /// When it is over.
     end: Instant,
-    /// How long all rounds took, not counting how long members hesitated between them: the document has that take no
-    /// time.
+    /// How long all rounds took.
     elapsed: Duration,
     /// How many initiations had been sent when it began.
     initiations: u64,
@@ -151,8 +182,14 @@ struct Course<'a, T: Trace<Probabilistic>> {
     counted: Option<u64>,
 }
 
-impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
-    fn new(trial: &'a Trial, seeds: Seeds, scratch: Scratch<Probabilistic>, trace: T) -> Self {
+impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
+    fn new(
+        trial: &'a Trial,
+        seeds: Seeds,
+        scratch: Scratch<P>,
+        trace: T,
+        make: impl FnMut(Boot<P>) -> P + 'static,
+    ) -> Self {
         let setup = Setup {
             // The last one is the client, which is gone once it has called the election.
             merits: vec![Merit(0); trial.members as usize + 1],
@@ -168,7 +205,6 @@ impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
             key: seeds.number(Stream::Layout),
             ..trial.config
         };
-        let make = |_| Probabilistic::new();
         Self {
             trial,
             world: World::within(scratch, setup, config, seeds, trace, make),
@@ -207,7 +243,7 @@ impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
     fn begin(&mut self, at: Instant) {
         self.round += 1;
         self.initiations = self.world.tally().multicasts[Message::INITIATION];
-        let members = self.world.members().iter();
+        let members = self.elections();
         let in_it = members.filter(|member| u32::from(member.round().number) == self.round);
         let k = in_it.map(Probabilistic::k).max().unwrap_or(0);
         let length = self.trial.config.round_time(k);
@@ -221,9 +257,12 @@ impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
         }
     }
 
+    fn elections(&self) -> impl Iterator<Item = &Probabilistic> {
+        self.world.members().iter().map(P::election)
+    }
+
     fn relaying(&self) -> u32 {
-        let relaying = self.world.members().iter().filter(|member| member.relays());
-        relaying.count() as u32
+        self.elections().filter(|member| member.relays()).count() as u32
     }
 
     fn finish_round(&mut self, goes_on: impl Fn() -> bool) {
@@ -262,7 +301,7 @@ impl<'a, T: Trace<Probabilistic>> Course<'a, T> {
 
     fn would_recall(&self) -> bool {
         let up = (0..self.trial.members).filter(|&member| self.world.is_up(member));
-        up.map(|member| &self.world.members()[member as usize])
+        up.map(|member| self.world.members()[member as usize].election())
             .any(Probabilistic::recalls)
     }
 

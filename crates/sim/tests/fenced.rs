@@ -2,16 +2,31 @@
 //! not grow with the group.
 
 use hustings_sim::Seeds;
-use hustings_sim::fenced::reign;
+use hustings_sim::fenced::{Crashes, reign};
 
 #[test]
 fn at_most_one_holds_however_elections_end() {
-    let (elections, mut tenures) = (150, 0);
+    let (elections, mut tenures, mut crashes) = (150, 0, Crashes::default());
     for seed in 0..4 {
-        tenures += reign(300, elections, 0.2, Seeds::new(seed, 0)).tenures;
+        let run = reign(300, elections, 0.2, Seeds::new(seed, 0));
+        tenures += run.tenures;
+        crashes = crashes.and(run.crashes);
     }
     // Most elections end in a tenure, or the laws were held against nothing.
     assert!(tenures > elections, "{tenures}");
+    // And whoever matters crashed often.
+    let Crashes {
+        holders,
+        nominees,
+        voters,
+        relaying,
+        ..
+    } = crashes;
+    let fewest = holders
+        .min(nominees / 2)
+        .min(voters / 10)
+        .min(relaying / 20);
+    assert!(fewest > 20, "{crashes:?}");
 }
 
 #[test]

@@ -115,7 +115,10 @@ impl Group {
                     self.forget(candidate.id); // all hear that it is back, and all views would be alike
                 }
             }
-            MembershipEffect::Down(id) => self.seat.view_changed(now, ViewChange::Left(id)),
+            MembershipEffect::Down(id) => {
+                self.mortality.departed();
+                self.seat.view_changed(now, ViewChange::Left(id));
+            }
             MembershipEffect::Met(candidate) => self.seat.count(ViewChange::Joined(candidate)),
             MembershipEffect::Forgotten(id) => self.forget(id),
             MembershipEffect::WasDead => self.tell_that_it_is_back(now, out),

@@ -5,6 +5,7 @@ mod handover;
 mod hearsay;
 mod lists;
 mod many;
+mod measured;
 mod patience;
 mod refusals;
 mod stores;

@@ -152,8 +152,20 @@ impl Sheet<'_, '_> {
         self.gauge_in(
             Some(&Unit::Ratios),
             "message_loss",
-            "What part of the messages between two members of it is lost; none before enough have been counted.",
-            |group| group.circle.as_ref()?.loss,
+            "What part of the messages between two members is lost, where some relay; none before enough have been counted.",
+            |group| group.measured?.loss,
+        )?;
+        self.gauge_in(
+            Some(&Unit::Ratios),
+            "crashes_in_a_round",
+            "How likely a member goes in a first round of a probabilistic election; none before enough was seen.",
+            |group| group.measured?.crash,
+        )?;
+        self.gauge_in(
+            Some(&Unit::Ratios),
+            "view",
+            "How likely one that relays knows another, from the beginning or by what it says to all.",
+            |group| group.measured?.view,
         )
     }
 

@@ -10,7 +10,6 @@
 
 mod graves;
 mod hearing;
-mod loss;
 mod post;
 #[cfg(test)]
 mod tests;
@@ -27,6 +26,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 use super::MembershipEffect;
+use super::loss::Loss;
 use super::place::{Place, Places, Source};
 use crate::driver::{Driver, Seat};
 use crate::frame::Sender;
@@ -34,7 +34,6 @@ use crate::identity::Life;
 use crate::leadership::Peer;
 use crate::peers::Way;
 use graves::Graves;
-use loss::Loss;
 use word::{Entries, Said, Word};
 
 /// How often a member exchanges acquaintances.
@@ -110,8 +109,6 @@ pub struct CircleStatus {
     pub known: usize,
     /// How many members there are, itself included, by the last count; none before one is over.
     pub size: Option<u64>,
-    /// What part of the messages between two members is lost; none before enough have been counted.
-    pub loss: Option<f64>,
 }
 
 /// How acquaintances are exchanged in a group whose members know `view` others.
@@ -232,7 +229,6 @@ impl Circle {
             view: self.room,
             known: self.known.len(),
             size: self.size(),
-            loss: self.loss(),
         }
     }
 

@@ -10,11 +10,14 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU8, NonZeroUsize};
 use std::time::Duration as StdDuration;
 
-use foca::{Config, Foca, NoCustomBroadcast, Notification, PeriodicParams, PostcardCodec, Runtime};
+use foca::{
+    Config, Foca, Message, NoCustomBroadcast, Notification, PeriodicParams, PostcardCodec, Runtime,
+};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, Merit};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::loss::Loss;
 use super::{MOST_BYTES, MembershipEffect};
 use crate::frame::Sender;
 use crate::leadership::Peer;
@@ -83,6 +86,7 @@ struct World {
     up: BTreeMap<MemberId, Presence>,
     /// Where members were heard themselves: better than where others say that they are.
     heard_at: BTreeMap<MemberId, SocketAddr>,
+    loss: Loss,
     effects: Vec<MembershipEffect>,
 }
 
@@ -109,6 +113,7 @@ impl Swim {
             timers_set: 0,
             up: BTreeMap::new(),
             heard_at: BTreeMap::new(),
+            loss: Loss::default(),
             effects: Vec::new(),
         };
         Self {
@@ -154,6 +159,9 @@ impl Swim {
             return Ok(());
         }
         let (source, bytes) = presence::fill_in_addresses(bytes, from)?;
+        if let Some(Message::Ack(number)) = presence::message(&bytes) {
+            self.world.loss.answered(source, number.into());
+        }
         if source != self.foca.identity().id {
             self.world.note_place(source, from);
         }
@@ -223,6 +231,11 @@ impl Swim {
         self.world.timers.clear();
     }
 
+    /// What part of the messages is lost, as its probes tell.
+    pub(crate) fn loss(&self) -> Option<f64> {
+        self.world.loss.rate()
+    }
+
     /// Where a member that is up can be reached.
     pub(crate) fn address_of(&self, id: MemberId) -> Option<SocketAddr> {
         self.world.up.get(&id).map(|it| self.world.locate(it))
@@ -234,7 +247,7 @@ impl Swim {
     }
 
     /// Those who are up, ourselves not included.
-    pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
+    pub(crate) fn candidates(&self) -> impl ExactSizeIterator<Item = Candidate> {
         self.world.up.values().map(Presence::candidate)
     }
 
@@ -335,6 +348,9 @@ impl Runtime<Presence> for World {
     }
 
     fn send_to(&mut self, to: Presence, data: &[u8]) {
+        if let Some(Message::Ping(number)) = presence::message(data) {
+            self.loss.asked(to.id, number.into());
+        }
         let to = self.locate(&to);
         let bytes = data.to_vec();
         self.effects.push(MembershipEffect::Send { to, bytes });

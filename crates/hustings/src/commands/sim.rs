@@ -114,8 +114,9 @@ identity is the best:
   relay_members   how many took part in the first round, of about K
   detected        whether anybody called another round, or would have if there were
                   one; of those runs whose first round failed
-  delay           seconds that the rounds took, not counting how long members
-                  hesitated between them
+  delay           seconds from the call to the end of the last round
+  delay_in_rounds of these, without those for which members hesitated between rounds
+                  (--hesitation), of which the paper says nothing
   estimate        with --group-size estimate: how large members took the group to be,
                   on average
   estimate_spread the standard deviation of that between members of one group

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use hustings_agent::group::{CircleStatus, REACHED_WITHIN, TenureStatus};
+use hustings_agent::group::{CircleStatus, Measured, REACHED_WITHIN, TenureStatus};
 use hustings_agent::{AgentStatus, GroupStatus, clock};
 
 use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
@@ -76,7 +76,10 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         counters.rejected(),
     );
     if let Some(circle) = &group.circle {
-        text += &circle_in_words(circle, group.k);
+        text += &circle_in_words(circle);
+    }
+    if let (Some(k), Some(measured)) = (group.k, &group.measured) {
+        text += &measured_in_words(k, measured);
     }
     if let Some(tenure) = &group.tenure {
         text += &tenure_in_words(tenure, shares_clock);
@@ -91,18 +94,27 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
 }
 
 /// What this member knows of a group that nobody knows whole.
-fn circle_in_words(circle: &CircleStatus, k: Option<u32>) -> String {
+fn circle_in_words(circle: &CircleStatus) -> String {
     let size = circle.size.map_or_else(
         || "not counted yet".to_owned(),
         |size| format!("about {size}"),
     );
-    let loss = circle.loss.map_or_else(String::new, |loss| {
-        format!(", {:.0} % of messages lost", loss * 100.0)
-    });
-    let k = k.map_or_else(String::new, |k| format!(", K {k}"));
     format!(
-        "  members   {size}, of whom this one knows {} of at most {}{loss}{k}\n",
+        "  members   {size}, of whom this one knows {} of at most {}\n",
         circle.known, circle.view
+    )
+}
+
+/// How many are to relay in an election, and what was measured.
+fn measured_in_words(k: u32, measured: &Measured) -> String {
+    let percent = |part: Option<f64>, digits: usize| {
+        let known = part.map(|part| format!("{:.digits$} %", part * 100.0));
+        known.unwrap_or_else(|| "not known yet what part".to_owned())
+    };
+    format!(
+        "  relaying  K {k}; measured: {} of messages lost, {} of members gone in a round\n",
+        percent(measured.loss, 0),
+        percent(measured.crash, 2)
     )
 }
 

@@ -42,7 +42,8 @@ pub(crate) struct Options {
     k: Option<u32>,
 
     /// In place of --k: take the smallest K with which a round succeeds with this probability, whatever
-    /// makes a good leader, at the given --view, --crash and losses
+    /// makes a good leader, at the given --view, --crash and losses. With --introduction multicast the
+    /// view is what is said to all, less what is lost of it
     #[arg(long, visible_alias = "target", value_name = "P", value_parser = target,
           allow_negative_numbers = true, conflicts_with = "k")]
     target_success: Option<f64>,
@@ -81,6 +82,13 @@ pub(crate) struct Options {
     /// How members that are drawn find each other
     #[arg(long, value_enum, default_value_t = Introduction::View)]
     introduction: Introduction,
+
+    /// With --reinitiate delay: for how long whoever noticed a failure waits at most, by chance, in
+    /// messages' times. The next round begins when that is over; the shorter it is, the more call it.
+    /// 0 to 1000000
+    #[arg(long, value_name = "STEPS", default_value = "1000", allow_negative_numbers = true,
+          value_parser = values::whole(0..=1_000_000_u32))]
+    hesitation: u32,
 }
 
 /// K of the last of several rounds.
@@ -152,6 +160,18 @@ fn growth(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
+    /// The model in which members that are drawn know as many of each other as they do once all have spoken.
+    fn acquainted(&self, model: Model) -> Model {
+        match self.introduction {
+            Introduction::View => model,
+            // Who hears what another says to all knows it.
+            Introduction::Multicast => Model {
+                view: 1.0 - model.multicast_loss,
+                ..model
+            },
+        }
+    }
+
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Probabilistic, Failure> {
         let members = self.members;
         let model = Model {
@@ -162,13 +182,7 @@ impl Options {
             multicast_loss: conditions.network.multicast_loss,
         };
         let first = match (self.k, self.target_success) {
-            (_, Some(_)) if self.introduction == Introduction::Multicast => {
-                return Err(Failure::Usage(
-                    "--target-success finds the K for members that find each other by their views: choose --k with --introduction multicast"
-                        .to_owned(),
-                ));
-            }
-            (_, Some(target)) => paper::k_for(&model, target)?,
+            (_, Some(target)) => paper::k_for(&self.acquainted(model), target)?,
             (None, None) => Strategy::DOCUMENT.first.min(members),
             (Some(k), None) if k <= members => k,
             (Some(k), None) => {
@@ -194,6 +208,7 @@ impl Options {
                 Last::Everyone => LastRound::Everybody,
                 Last::Grown => LastRound::Grown,
             },
+            ..Strategy::DOCUMENT
         };
         Ok(Probabilistic {
             model,
@@ -204,6 +219,7 @@ impl Options {
             reply: self.reply,
             size: self.group_size,
             introduction: self.introduction,
+            hesitation: self.hesitation,
         })
     }
 }
@@ -220,6 +236,8 @@ pub(crate) struct Probabilistic {
     reply: Reply,
     size: Size,
     introduction: Introduction,
+    /// In messages' times.
+    hesitation: u32,
 }
 
 impl Probabilistic {
@@ -254,6 +272,7 @@ impl Probabilistic {
                 Introduction::View => ProtocolIntroduction::View,
                 Introduction::Multicast => ProtocolIntroduction::Multicast,
             },
+            hesitation: hop * u64::from(self.hesitation),
             ..Config::document(members.into(), hop)
         };
         self.require_room()?;
@@ -319,6 +338,7 @@ impl Probabilistic {
             growth,
             rounds,
             last,
+            steady_from: _, // the field's
         } = self.strategy;
         let last = match last {
             LastRound::Everybody => Last::Everyone,
@@ -335,6 +355,7 @@ impl Probabilistic {
             .with("reply", name_of(&self.reply))
             .with("group_size", name_of(&self.size))
             .with("introduction", name_of(&self.introduction))
+            .with("hesitation", self.hesitation)
     }
 
     /// What is worth saying of one round.

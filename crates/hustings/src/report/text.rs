@@ -73,9 +73,10 @@ fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
 
 /// The metric with its unit, where it has one.
 fn label(name: &str) -> String {
-    const IN_SECONDS: [&str; 8] = [
+    const IN_SECONDS: [&str; 9] = [
         "tmax",
         "delay",
+        "delay_in_rounds",
         "first_round_tmax",
         "reestablishment",
         "reestablishment_false",

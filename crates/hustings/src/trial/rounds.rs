@@ -60,6 +60,9 @@ impl Experiment for Rounds {
                 run.detected.map(|detected| f64::from(u8::from(detected)))
             }),
             Metric::number("delay", |run: &Run| run.delay.as_secs_f64()),
+            Metric::number("delay_in_rounds", |run: &Run| {
+                run.delay_in_rounds.as_secs_f64()
+            }),
         ];
         if self.trial.config.size == GroupSize::Estimate {
             metrics.extend([

@@ -96,7 +96,10 @@ fn status_shows_how_many_there_are_and_how_few_of_them_a_member_knows() {
         let (_, told) = text.split_once("  members   ").expect("a line");
         let expected = format!("about {size}, of whom this one knows 1 of at most 8");
         assert!(told.starts_with(&expected), "{text}");
-        assert!(told.contains(&format!(", K {k}\n")), "{text}");
+        assert!(
+            told.contains(&format!("  relaying  K {k}; measured: ")),
+            "{text}"
+        );
     }
 }
 

@@ -4,6 +4,9 @@ use super::Strategy;
 use crate::Duration;
 use crate::config::{ConfigError, require_some_time};
 
+/// Of [`Config::longest_path`]: as in the document with K = 14.
+const FIELD_PATH: u32 = 21;
+
 /// How the protocol is to be run. The same for all members.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
@@ -23,6 +26,9 @@ pub struct Config {
     pub uninformed_detect: bool,
     /// The longest that a unicast takes, with what is done about it: Time_Out_2 is 3K/2 times this.
     pub hop: Duration,
+    /// So many times at most. 3K/2 is the longest path that there can be among those who relay; where most of them know
+    /// each other, from the beginning or by what they say to all, they are a few hops apart, however many they are.
+    pub longest_path: u32,
     /// The same for a multicast.
     pub spread: Duration,
     /// How long whoever has decided waits for what others decided: Time_Out_3. They heard of the round up to `spread`
@@ -108,6 +114,7 @@ impl Config {
             reply: Reply::Worse,
             uninformed_detect: true,
             hop,
+            longest_path: u32::MAX,
             spread: hop,
             wait: hop,
             apart: Duration::ZERO,
@@ -123,12 +130,13 @@ impl Config {
         Self {
             key,
             size: GroupSize::Estimate,
-            strategy: Strategy::DOCUMENT,
+            strategy: Strategy::FIELD,
             recall: Recall::Delay,
             introduction: Introduction::View,
             reply: Reply::Worse,
             uninformed_detect: true,
             hop,
+            longest_path: FIELD_PATH,
             spread,
             wait: spread * 2,
             apart: spread * 2,
@@ -146,6 +154,12 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("hop", Some(self.hop))?;
         require_some_time("spread", Some(self.spread))?;
+        if self.longest_path == 0 {
+            return Err(ConfigError::OutOfRange {
+                field: "the longest path",
+                range: "1 or more",
+            });
+        }
         if self.wait < self.spread {
             return Err(ConfigError::Below {
                 field: "wait",
@@ -162,7 +176,8 @@ impl Config {
     /// Time_Out_2: how long members relay.
     #[inline]
     pub fn relay_time(&self, k: u32) -> Duration {
-        self.hop * (u64::from(k) * 3).div_ceil(2)
+        let path = (u64::from(k) * 3).div_ceil(2);
+        self.hop * path.min(u64::from(self.longest_path))
     }
 
     /// How long a round lasts for a member that does not relay: Time_Out_1.

@@ -1,5 +1,6 @@
 //! How K grows from round to round, and when members give up (section 3.2 of the document).
 
+use super::Heard;
 use crate::config::ConfigError;
 
 /// The rounds of an election.
@@ -13,6 +14,10 @@ pub struct Strategy {
     pub rounds: u16,
     /// K of the last of several rounds.
     pub last: LastRound,
+    /// From this round on K grows only after a round in which nobody was heard at all. Then fewer are there than N_i
+    /// says, as in a small part that was cut off from a large group; else K is large enough to be heard, and if all of a
+    /// large group relayed they would send N^2 messages.
+    pub steady_from: u16,
 }
 
 /// K of the last of several rounds.
@@ -31,6 +36,16 @@ impl Strategy {
         growth: 2.0,
         rounds: 5,
         last: LastRound::Everybody,
+        steady_from: u16::MAX,
+    };
+
+    /// In the field: K = 7, 14, 28, 56, and then 56 again, or twice as much each time while nobody is heard. So many
+    /// rounds find the one that is left of a million.
+    pub const FIELD: Self = Self {
+        rounds: 24,
+        last: LastRound::Grown,
+        steady_from: 4,
+        ..Self::DOCUMENT
     };
 
     /// Whether it can work.
@@ -51,11 +66,11 @@ impl Strategy {
         Ok(())
     }
 
-    /// K of each round in a group of `size`, all of them needed.
+    /// K of each round in a group of `size`, all of them needed, as nobody is heard in any.
     pub fn ks(&self, size: u64) -> impl Iterator<Item = u32> {
         let strategy = *self;
         let rounds = std::iter::successors(Some((1, strategy.first)), move |&(round, k)| {
-            Some((round + 1, strategy.next(round, k, size)?))
+            Some((round + 1, strategy.next(round, k, Heard::Nothing, size)?))
         });
         rounds.map(|(_, k)| k)
     }
@@ -65,12 +80,18 @@ impl Strategy {
         round >= self.rounds
     }
 
-    /// K of the round that follows round `round`, in which it was `k`, in a group of `size`; none if that was the
-    /// last.
-    pub(super) fn next(&self, round: u16, k: u32, size: u64) -> Option<u32> {
+    /// Whether K has grown enough, after round `round`, as this was heard in it.
+    pub(super) fn is_steady(&self, round: u16, heard: Heard) -> bool {
+        round >= self.steady_from && heard != Heard::Nothing
+    }
+
+    /// K of the round that follows round `round`, in which it was `k` and this was heard, in a group of `size`; none if
+    /// that was the last.
+    pub(super) fn next(&self, round: u16, k: u32, heard: Heard, size: u64) -> Option<u32> {
         let next = round.checked_add(1).filter(|_| !self.is_last(round))?;
         let everybody = u32::try_from(size).unwrap_or(u32::MAX);
         Some(match self.last {
+            _ if self.is_steady(round, heard) => k,
             LastRound::Everybody if next == self.rounds => everybody,
             LastRound::Everybody | LastRound::Grown => {
                 let grown = (f64::from(k) * self.growth).round() as u32;
@@ -82,7 +103,8 @@ impl Strategy {
 
 #[cfg(test)]
 mod tests {
-    use super::{LastRound, Strategy};
+    use super::{Heard, LastRound, Strategy};
+    use crate::Candidate;
 
     fn ks(strategy: Strategy, size: u64) -> Vec<u32> {
         strategy.ks(size).collect()
@@ -102,6 +124,22 @@ mod tests {
             ..Strategy::DOCUMENT
         };
         assert_eq!(ks(single, 2_000), [7], "the only round is the first");
+    }
+
+    #[test]
+    fn in_the_field_k_is_steady_once_it_has_grown_unless_nobody_is_heard() {
+        let field = Strategy::FIELD;
+        let one = Heard::One(Candidate::new(1, 1));
+        for heard in [one, Heard::Several] {
+            assert_eq!(field.next(3, 28, heard, 20_000), Some(56));
+            assert_eq!(field.next(4, 56, heard, 20_000), Some(56));
+        }
+        assert_eq!(field.next(4, 56, Heard::Nothing, 20_000), Some(112));
+        // Whoever is left of a million calls itself in the end.
+        let million = 1_000_000;
+        assert_eq!(ks(field, million).last(), Some(&(million as u32)));
+        let document = Strategy::DOCUMENT;
+        assert_eq!(document.next(4, 56, Heard::Several, 2_000), Some(2_000));
     }
 
     #[test]

@@ -2,58 +2,73 @@
 
 use super::*;
 
-/// The time of a first round with room before and after it, in the field's group of twelve.
+/// The time of a first round with room before and after it, in the field's group, in milliseconds.
 const ROUND: u64 = 1_500;
 
-/// Whoever dies, and whenever: those who are left agree on one that lives.
-fn survives(victim: impl Fn(&World<Probabilistic>) -> Option<u32>, at: Instant, seed: u64) {
-    let mut world = group(12, 1.0, 0.0, seed);
-    world.run_until(at);
-    if let Some(victim) = victim(&world) {
-        world.schedule(at, Verb::Kill(Who::one(victim)));
+/// Groups, with how far apart the moments are at which somebody dies, in milliseconds, and how many seeds each has.
+const GROUPS: [(u32, u64, u64); 3] = [(12, 10, 4), (60, 20, 2), (300, 50, 1)];
+const LOSSES: [f64; 2] = [0.0, 0.2];
+
+/// Somebody dies, at every phase, in groups of several sizes, with and without loss: those who are left agree on one that
+/// lives. `victim` is asked every 10 ms until it is time, and its last word counts.
+fn is_survived(mut victim: impl FnMut(&World<Probabilistic>, Option<u32>) -> Option<u32>) {
+    for ((members, apart, seeds), loss) in GROUPS
+        .into_iter()
+        .flat_map(|it| LOSSES.map(|loss| (it, loss)))
+    {
+        for (at, seed) in (0..ROUND / apart)
+            .flat_map(|step| (0..seeds).map(move |it| (step * apart, step * seeds + it)))
+        {
+            let mut world = group(members, 1.0, loss, seed);
+            let mut who = None;
+            for passed in (0..=at).step_by(10) {
+                world.run_until(ms(passed));
+                who = victim(&world, who);
+            }
+            if let Some(who) = who {
+                world.schedule(ms(at), Verb::Kill(Who::one(who)));
+            }
+            world.run_until(ms(at + 30_000));
+            assert!(
+                agreed(&world).is_some(),
+                "{members} members, loss {loss}, seed {seed}, {who:?} dies at {at} ms: {:?}",
+                named(&world)
+            );
+        }
     }
-    world.run_until(at + Duration::from_secs(20));
-    assert!(
-        agreed(&world).is_some(),
-        "seed {seed}, at {at:?}: {:?}",
-        named(&world)
-    );
 }
 
 #[test]
 fn the_death_of_a_relaying_member_is_survived_in_every_phase() {
-    let relaying = |world: &World<Probabilistic>| {
+    is_survived(|world, _| {
         let mut members = (0..).zip(world.members());
         members.find_map(|(index, it)| it.relays().then_some(index))
-    };
-    for step in 0..ROUND / 10 {
-        survives(relaying, ms(step * 10), step);
-    }
+    });
 }
 
+/// The first to know of a round has called it.
 #[test]
 fn the_death_of_whoever_called_is_survived_in_every_phase() {
-    // The first to know of a round has called it.
-    for step in 0..ROUND / 10 {
-        let seed = step % 7;
-        let mut world = group(12, 1.0, 0.0, seed);
-        let mut caller = None;
-        for at in 0..step * 10 {
-            world.run_until(ms(at));
-            let mut members = (0..).zip(world.members());
-            caller = caller.or_else(|| {
-                members.find_map(|(index, it)| (it.round() != Round::default()).then_some(index))
-            });
-        }
-        survives(|_| caller, ms(step * 10), seed);
-    }
+    is_survived(|world, caller| {
+        let mut members = (0..).zip(world.members());
+        caller.or_else(|| {
+            members.find_map(|(index, it)| (it.round() != Round::default()).then_some(index))
+        })
+    });
 }
 
 #[test]
 fn the_death_of_the_best_is_survived_in_every_phase() {
-    for step in 0..ROUND / 10 {
-        survives(|_| Some(11), ms(step * 10), step % 11);
-    }
+    is_survived(|world, _| Some(world.len() - 1));
+}
+
+/// Whom the first that names anybody names.
+#[test]
+fn the_death_of_the_leader_is_survived_in_every_phase() {
+    is_survived(|world, leader| {
+        let mut nominees = (0..world.len()).filter_map(|member| world.nominee(member));
+        leader.or_else(|| nominees.next().map(|(id, _)| id.0 as u32))
+    });
 }
 
 /// The leader's death is told by the failure detector, and one election follows.

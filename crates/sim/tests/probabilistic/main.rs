@@ -15,7 +15,9 @@ use rand_core::Rng;
 
 mod behind;
 mod faults;
+mod late;
 mod member;
+mod parts;
 mod sizes;
 #[path = "../support/mod.rs"]
 mod support;
@@ -98,6 +100,7 @@ fn a_round_in_which_nobody_relays_is_followed_by_another() {
         growth: 4.0,
         rounds: 4,
         last: LastRound::Grown,
+        ..Strategy::DOCUMENT
     };
     let trial = |recall| Trial {
         members: 100,

@@ -135,6 +135,50 @@ fn who_hears_the_call_of_another_keeps_silent() {
     assert!(is_silent(&desk));
 }
 
+/// It did not run while the others decided, and hears of that when it has found that it heard nothing.
+#[test]
+fn who_hears_late_of_the_one_leader_calls_no_round() {
+    let mut desk = seat(Config::field(1, HOP, HOP));
+    desk.tell(Input::Request(Request::GroupSize(20_000)));
+    let (round, k, after) = (round(1, 1), 7, Duration::ZERO);
+    desk.hear(7, Message::Initiation { round, k, after });
+    desk.wait_for(Timer::Phase);
+    assert!(desk.member.recalls());
+    desk.hear(2, decision(1, 9));
+    desk.hear(7, decision(1, 9));
+    assert!(!desk.member.recalls());
+    assert_eq!(desk.names(), Some(MemberId(9)));
+    assert_eq!(desk.due(Timer::Phase), None);
+    // Two are two, however late.
+    desk.hear(8, decision(1, 4));
+    assert!(desk.member.recalls());
+    desk.hear(8, decision(1, 9));
+    assert!(desk.member.recalls());
+}
+
+/// Whoever is deaf takes the group for gone, and has more and more relay.
+#[test]
+fn who_has_heard_some_does_not_believe_that_nobody_is_there() {
+    let call = |sequence, number, k| Message::Initiation {
+        round: round(sequence, number),
+        k,
+        after: Duration::ZERO,
+    };
+    for hears in [true, false] {
+        let mut desk = seat(Config::field(1, HOP, HOP));
+        desk.tell(Input::Request(Request::GroupSize(20_000)));
+        desk.hear(7, call(1, 4, 56));
+        if hears {
+            desk.hear(2, decision(4, 9));
+        }
+        desk.hear(7, call(1, 5, 112));
+        assert_eq!(desk.member.k(), if hears { 56 } else { 112 });
+        // Another election is another matter.
+        desk.hear(7, call(2, 1, 80));
+        assert_eq!(desk.member.k(), 80);
+    }
+}
+
 #[test]
 fn a_call_from_the_past_changes_nothing() {
     let mut desk = relaying();

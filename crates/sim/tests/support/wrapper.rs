@@ -115,4 +115,8 @@ where
     fn report(&mut self, outcome: Outcome) {
         self.io.report(outcome);
     }
+
+    fn meet(&mut self, candidate: Candidate) {
+        self.io.meet(candidate);
+    }
 }

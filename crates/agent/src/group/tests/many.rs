@@ -270,3 +270,19 @@ fn whom_the_protocol_meets_is_in_view_unless_all_name_it() {
     field.members[who].meet(field.now, candidate);
     assert_eq!(field.lists(who, leader), before);
 }
+
+/// All hear of their leaders' deaths, and of nobody else's.
+#[test]
+fn departures_are_measured_by_those_of_leaders() {
+    let mut field = Field::of_many(Found::ByMulticast);
+    for _ in 0..3 {
+        let leader = field.leader_of_many();
+        field.sides[leader] = leader as u8 + 1;
+        field.run(Duration::from_secs(20));
+    }
+    let leader = field.leader_of_many();
+    let measured = field.members[leader].status(field.now).measured;
+    let crash = measured.and_then(|it| it.crash).expect("enough was seen");
+    // Three in 90 s, of which leaders were there for some 70 to 80, and a first round takes 70 ms.
+    assert!((0.002..0.004).contains(&crash), "{crash}");
+}

@@ -8,7 +8,7 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use super::text;
 use crate::AgentStatus;
 use crate::counters::Counters;
-use crate::group::{CircleStatus, GroupStatus, TenureStatus, VoterStatus};
+use crate::group::{CircleStatus, GroupStatus, Measured, TenureStatus, VoterStatus};
 use crate::leadership::{Leadership, Mode, Peer};
 
 /// No member of ours is called so, but others choose their names themselves.
@@ -38,6 +38,7 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         reach: "multicast".to_owned(),
         peers: Vec::new(),
         k: None,
+        measured: None,
         circle: None,
         namesake: None,
         counters: Counters::default(),
@@ -215,7 +216,11 @@ fn what_is_known_of_a_group_that_nobody_knows_whole_is_shown() {
         view: 30,
         known: 29,
         size: Some(300),
+    });
+    many.measured = Some(Measured {
         loss: Some(0.125),
+        crash: Some(0.25),
+        view: Some(0.875),
     });
     let samples = read(&text(status(vec![many, newcomer("few", Mode::Advisory)])).unwrap());
     for (name, value) in [
@@ -223,6 +228,8 @@ fn what_is_known_of_a_group_that_nobody_knows_whole_is_shown() {
         ("known_members", "29"),
         ("group_size", "300"),
         ("message_loss_ratios", "0.125"),
+        ("crashes_in_a_round_ratios", "0.25"),
+        ("view_ratios", "0.875"),
     ] {
         check(&samples, name, &[("group", "many")], Some(value));
         check(&samples, name, &[("group", "few")], None);

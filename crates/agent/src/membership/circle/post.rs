@@ -87,7 +87,7 @@ impl Circle {
                 merit,
                 entries,
             } => {
-                self.loss.offered(to, number);
+                self.loss.asked(to, number);
                 let (entries, places) = self.with_places(entries);
                 (
                     shuffle::Message::Offer {

@@ -151,6 +151,12 @@ pub(super) fn fill_in_addresses(
     }
 }
 
+/// What kind of message it is, if it is one.
+pub(super) fn message(bytes: &[u8]) -> Option<Message<Presence>> {
+    let (header, _) = take::<Header<Presence>>(bytes).ok()?;
+    Some(header.message)
+}
+
 fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), Rejected> {
     postcard::take_from_bytes(bytes).map_err(|_| Rejected::Malformed)
 }

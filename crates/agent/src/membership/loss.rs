@@ -1,12 +1,13 @@
-//! How many messages are lost, as far as one member can tell: by the offers that were not answered.
+//! How many messages are lost, as far as one member can tell: by the questions that were not answered, a failure
+//! detector's probes or a circle's offers.
 
 use hustings_protocol::MemberId;
 
 /// With fewer fates than this there is no telling.
 const FEWEST: u32 = 16;
 
-/// What became of the last offers. One goes there and another comes back, so that it is lost if either is; one to a member
-/// that is gone counts too, as it should: who relays may be gone as well.
+/// What became of the last questions. One goes there and an answer comes back, so that it is lost if either is; one to a
+/// member that is gone counts too, as it should: who relays may be gone as well.
 #[derive(Debug, Default)]
 pub(super) struct Loss {
     waits: Option<(MemberId, u32)>,
@@ -17,8 +18,8 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    /// An offer is made. The one before it has had its time.
-    pub(super) fn offered(&mut self, to: MemberId, number: u32) {
+    /// A question is asked. The one before it has had its time.
+    pub(super) fn asked(&mut self, to: MemberId, number: u32) {
         if self.waits.replace((to, number)).is_some() {
             self.enter(1);
         }
@@ -49,14 +50,14 @@ mod tests {
     use hustings_protocol::MemberId;
 
     #[test]
-    fn it_is_what_one_way_loses_of_the_last_offers() {
+    fn it_is_what_one_way_loses_of_the_last_questions() {
         let mut loss = Loss::default();
         let other = MemberId(1);
         // 19 of 100 are not answered where one in ten messages is lost.
         for number in 0..1_000 {
             assert_eq!(loss.rate().is_none(), number < FEWEST, "{number}");
-            loss.offered(other, number);
-            loss.answered(other, number + 1); // of no offer
+            loss.asked(other, number);
+            loss.answered(other, number + 1); // of no question
             if number % 100 % 16 >= 3 {
                 loss.answered(other, number);
                 loss.answered(other, number); // twice
