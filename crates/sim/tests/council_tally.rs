@@ -61,14 +61,14 @@ fn measure(one: impl Fn(Seeds) -> Run + Sync) -> Measured {
         ControlFlow::Continue(())
     };
     let one = |number| one(Seeds::new(1, number));
-    monte_carlo::run(RUNS, 0, one, || (), take).unwrap();
+    monte_carlo::run(RUNS, 0, one, || (), take).expect("threads can be had");
     measured
 }
 
 /// `variance`: of what is expected, if that is no more than an estimate.
 #[track_caller]
 fn assert_near(what: &str, sample: &Sample, expected: f64, variance: f64) {
-    let estimate = sample.estimate().unwrap();
+    let estimate = sample.estimate().expect("there are runs");
     let error = (sample.deviation().powi(2) / RUNS as f64 + variance).sqrt();
     // Where all runs agree, one more in a thousand that does not would have been seen.
     let allowed = STANDARD_ERRORS * error + 1e-3 * f64::from(u8::from(error == 0.0));
@@ -122,12 +122,16 @@ fn where_the_centre_knows_n_it_costs_what_theory_says() {
 #[test]
 fn where_the_centre_is_sure_of_a_wrong_number_it_costs_what_theory_says() {
     for election in elections().filter(|it| it.members == 500) {
-        for taken in [200.0, 2_000.0] {
-            assert_as_in_theory(&Election {
-                knowledge: Knowledge::Taken(taken),
-                ..election
-            });
-        }
+        // Too low for one loss, too high for another: theory takes a second where hosts draw twice and replies are lost.
+        let taken = if election.loss.multicast > 0.0 {
+            200.0
+        } else {
+            2_000.0
+        };
+        assert_as_in_theory(&Election {
+            knowledge: Knowledge::Taken(taken),
+            ..election
+        });
     }
 }
 
@@ -135,7 +139,9 @@ fn where_the_centre_is_sure_of_a_wrong_number_it_costs_what_theory_says() {
 fn where_the_centre_estimates_n_it_costs_what_theory_says() {
     // The naive centre makes a guess of its own after an overshoot, of which equations (19) and (20) know nothing.
     let has_theory = |it: &Election| it.members == 500 && it.algorithm != Algorithm::Naive;
-    for election in elections().filter(has_theory) {
+    // One kind of loss is enough here: with more theory takes minutes.
+    let is_quick = |it: &Election| it.loss == Loss::NONE || it.loss.multicast > 0.0;
+    for election in elections().filter(|it| has_theory(it) && is_quick(it)) {
         for estimate in [
             Estimate::conservative(100_000.0),
             Estimate::aggressive(100_000.0),
@@ -234,8 +240,9 @@ fn every_simulated_mean_of_the_table_is_met() {
 }
 
 fn election(params: &Value) -> Election {
-    let whole = |name: &str| params[name].as_u64().unwrap();
-    let algorithm = match params["alg"].as_str().unwrap() {
+    let float = |name: &str| params[name].as_f64().expect("the table has the number");
+    let whole = |name: &str| float(name) as u64;
+    let algorithm = match params["alg"].as_str().expect("the table has the algorithm") {
         "naive" => Algorithm::Naive,
         "basic" => Algorithm::Basic,
         "skip" | "estimate" => Algorithm::SkipReset,
@@ -250,8 +257,8 @@ fn election(params: &Value) -> Election {
     let knowledge = match params["alpha"].as_f64() {
         Some(alpha) => Knowledge::Estimated(Estimate {
             alpha,
-            beta: params["beta"].as_f64().unwrap(),
-            first: params["n0"].as_f64().unwrap(),
+            beta: float("beta"),
+            first: float("n0"),
         }),
         None => Knowledge::Known,
     };
@@ -261,7 +268,7 @@ fn election(params: &Value) -> Election {
             reply: params["q"].as_f64().unwrap_or(0.0),
             multicast: 0.0,
         },
-        ..Election::new(seats, whole("n"), algorithm, params["c"].as_f64().unwrap())
+        ..Election::new(seats, whole("n"), algorithm, float("c"))
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     c: Average,
 
     /// What --c auto makes small: the expected rounds (t), the expected replies (n), or a weighted sum of both, as in
-    /// t:1,n:0.1
+    /// t:1,n:0.1. For L = 1 replies become fewer as c goes to 0, and rounds more: then n stops at 0.1
     #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
           allow_hyphen_values = true)]
     optimise: Aim,

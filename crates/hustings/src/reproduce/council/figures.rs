@@ -288,9 +288,12 @@ fn figure_14(effort: &Effort) -> Result<Vec<Figure>, ExperimentError> {
     both(effort, by_members, &curves, panels)
 }
 
+/// What the centre takes a number for.
+type Taking = fn(f64) -> Knowledge;
+
 fn figure_15(effort: &Effort) -> Result<Vec<Figure>, ExperimentError> {
     const MEMBERS: u64 = 10_000;
-    let places = |count: u32, of: fn(f64) -> Knowledge| {
+    let places = |count: u32, of: Taking| {
         let factors = (0..count)
             .map(move |index| 10f64.powf(-1.0 + 2.0 * f64::from(index) / f64::from(count - 1)));
         let election = of_section_seven(MEMBERS);
@@ -305,7 +308,7 @@ fn figure_15(effort: &Effort) -> Result<Vec<Figure>, ExperimentError> {
             )
         })
     };
-    let kinds: [(&str, usize, fn(f64) -> Knowledge); 2] = [
+    let kinds: [(&str, usize, Taking); 2] = [
         ("stays", 5, Knowledge::Taken),
         ("halved after an undershoot", 2, |first| {
             Knowledge::Estimated(Estimate::conservative(first))

@@ -141,6 +141,9 @@ pub(super) fn alone(
     })
 }
 
+/// What is drawn: in theory, and as measured.
+type Quantity = (fn(&Cost) -> f64, fn(&Held) -> Sample);
+
 /// Rounds and messages of the same elections.
 pub(super) fn both(
     effort: &Effort,
@@ -152,11 +155,11 @@ pub(super) fn both(
         .iter()
         .map(|curve| curve.hold(effort))
         .collect::<Result<_, _>>()?;
-    let kinds: [(fn(&Cost) -> f64, fn(&Held) -> Sample); 2] = [
+    let kinds: [Quantity; 2] = [
         (rounds_of, |held| held.rounds),
         (messages_of, |held| held.messages),
     ];
-    let figure = |(panel, (of, measured)): (Panel, (fn(&Cost) -> f64, fn(&Held) -> Sample))| {
+    let figure = |(panel, (of, measured)): (Panel, Quantity)| {
         let series = curves.iter().zip(&held);
         Figure {
             title: panel.title,
