@@ -62,8 +62,9 @@ pub(crate) enum MembershipEffect {
 
 impl Membership {
     /// That of the member `sender`, which knows nobody and is to know everybody.
-    pub(crate) fn whole(sender: &Sender<'_>, merit: Merit) -> Self {
-        Self::Whole(Box::new(Swim::new(sender, merit)))
+    /// Who does not stand is nobody's candidate.
+    pub(crate) fn whole(sender: &Sender<'_>, merit: Merit, stands: bool) -> Self {
+        Self::Whole(Box::new(Swim::new(sender, merit, stands)))
     }
 
     /// That of a member that is to know a few others, of many.

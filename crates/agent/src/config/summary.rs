@@ -127,6 +127,7 @@ impl ProtocolConfig {
                     config.answer_within, config.victory_within
                 )
             }
+            Self::NoElection => "no election".to_owned(),
             Self::ChangRoberts(config) => format!("{name}{}", patience_in_words(config.patience)),
             Self::ModifiedRing(config) => format!("{name}{}", patience_in_words(config.patience)),
             Self::Probabilistic(config) => {

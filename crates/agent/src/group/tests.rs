@@ -22,6 +22,7 @@ use super::{Group, Outbox, Route};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::council::CouncilPart;
 use crate::frame::Frame;
 use crate::identity::{Life, member_id};
 use crate::peers::Way;
@@ -122,6 +123,7 @@ impl Field {
             view: None,
             target: None,
             authority: AuthorityConfig::Nobody,
+            council: CouncilPart::HOST,
             multicast: Some(MULTICAST),
             join: others.iter().map(|&it| address(it).to_string()).collect(),
             trace: None,

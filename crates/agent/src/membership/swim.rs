@@ -98,8 +98,8 @@ enum Standing {
 
 impl Swim {
     /// That of the member `sender`, which knows nobody.
-    pub(crate) fn new(sender: &Sender<'_>, merit: Merit) -> Self {
-        let me = Presence::of_ourselves(sender, merit);
+    pub(crate) fn new(sender: &Sender<'_>, merit: Merit, stands: bool) -> Self {
+        let me = Presence::of_ourselves(sender, merit, stands);
         let rng = Xoshiro256PlusPlus::seed_from_u64(sender.life().0 ^ sender.id.0);
         let world = World {
             now: Instant::START,
@@ -199,7 +199,8 @@ impl Swim {
 
     /// Comes up anew: in another life, with another merit, or after it had left.
     pub(crate) fn renew(&mut self, sender: &Sender<'_>, merit: Merit) {
-        let renewed = Presence::of_ourselves(sender, merit).after(self.foca.identity());
+        let stands = self.foca.identity().stands;
+        let renewed = Presence::of_ourselves(sender, merit, stands).after(self.foca.identity());
         let told = self.foca.change_identity(renewed, &mut self.world);
         note(told);
         self.world.standing = Standing::Alone;
@@ -235,7 +236,8 @@ impl Swim {
 
     /// Those who are up, ourselves not included.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
-        self.world.up.values().map(Presence::candidate)
+        let up = self.world.up.values().filter(|it| it.stands);
+        up.map(Presence::candidate)
     }
 
     /// A member that is up, as users see it.
@@ -306,8 +308,10 @@ impl World {
             Some(true) => self.effects.push(MembershipEffect::Down(presence.id)),
             None => {}
         }
-        let up = MembershipEffect::Up(presence.candidate());
-        self.effects.push(up);
+        if presence.stands {
+            let up = MembershipEffect::Up(presence.candidate());
+            self.effects.push(up);
+        }
     }
 
     fn dismiss(&mut self, presence: &Presence) {

@@ -23,6 +23,8 @@ pub(super) struct Presence {
     /// How often it has come back in this life, after others had given it up or with another merit.
     returns: u32,
     pub(super) merit: Merit,
+    /// Whether it takes part in elections.
+    pub(super) stands: bool,
     pub(super) name: String,
     /// As an address of IPv6, whatever it is: filling it in then does not lengthen a message.
     ip: Ipv6Addr,
@@ -31,12 +33,13 @@ pub(super) struct Presence {
 
 impl Presence {
     /// This member itself.
-    pub(super) fn of_ourselves(sender: &Sender<'_>, merit: Merit) -> Self {
+    pub(super) fn of_ourselves(sender: &Sender<'_>, merit: Merit, stands: bool) -> Self {
         Self {
             id: sender.id,
             life: sender.life().0,
             returns: 0,
             merit,
+            stands,
             name: sender.name.to_owned(),
             ip: Ipv6Addr::UNSPECIFIED,
             port: sender.port,
@@ -45,7 +48,7 @@ impl Presence {
 
     /// Somebody of whom no more is known than a frame tells. Enough to write to it.
     pub(super) fn of_stranger(sender: &Sender<'_>, address: SocketAddr) -> Self {
-        let mut stranger = Self::of_ourselves(sender, Merit(0));
+        let mut stranger = Self::of_ourselves(sender, Merit(0), true);
         stranger.ip = widen(address.ip());
         stranger
     }

@@ -1,0 +1,180 @@
+//! A council over real sockets on this host's loopback: a centre, and agents as hosts.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "these tests run in real time"
+)]
+#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration as StdDuration;
+
+use hustings_agent::config::{AgentConfig, AuthorityConfig, GroupConfig, MULTICAST};
+use hustings_agent::seal::Key;
+use hustings_agent::{Agent, CentreStatus, CouncilPart, HostStatus, ProtocolConfig};
+use hustings_protocol::council::{Config, Seats};
+use hustings_protocol::{Duration, Merit};
+use tokio::sync::watch;
+
+/// Far longer than anything here takes: past it a test has failed.
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
+
+const SEATS: Seats = Seats::new(4, 8);
+
+/// On a host that is busy with other tests.
+const ROUND: Duration = Duration::from_millis(100);
+
+fn rules() -> Config {
+    Config::field(SEATS, 1_000, ROUND)
+}
+
+/// Agents that share a group and a key.
+struct Fleet {
+    group: String,
+    key: Key,
+    protocol: ProtocolConfig,
+    multicast: Option<SocketAddr>,
+    hosts: BTreeMap<String, Agent>,
+}
+
+impl Fleet {
+    /// Of hosts that elect nobody.
+    fn new(group: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            key: Key::generate().unwrap(),
+            protocol: ProtocolConfig::NoElection,
+            multicast: Some(MULTICAST),
+            hosts: BTreeMap::new(),
+        }
+    }
+
+    fn config(&self, name: &str, council: CouncilPart, join: &[SocketAddr]) -> AgentConfig {
+        let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        AgentConfig {
+            name: name.to_owned(),
+            bind: SocketAddr::new(localhost, 0),
+            interface: localhost,
+            http: None,
+            insecure: false,
+            groups: vec![GroupConfig {
+                name: self.group.clone(),
+                keys: vec![self.key.clone()],
+                merit: Merit(0),
+                campaigns: true,
+                protocol: self.protocol,
+                view: None,
+                target: None,
+                authority: AuthorityConfig::Nobody,
+                council,
+                multicast: self.multicast,
+                join: join.iter().map(SocketAddr::to_string).collect(),
+                trace: None,
+            }],
+        }
+    }
+
+    async fn host(&mut self, name: &str, join: &[SocketAddr]) -> SocketAddr {
+        let config = self.config(name, CouncilPart::HOST, join);
+        let agent = Agent::start(config).await.unwrap();
+        let address = agent.handle().address();
+        self.hosts.insert(name.to_owned(), agent);
+        address
+    }
+
+    async fn hosts(mut self, count: usize) -> Self {
+        for number in 0..count {
+            self.host(&format!("host-{number}"), &[]).await;
+        }
+        self
+    }
+
+    async fn centre(&self, name: &str, rules: Config, join: &[SocketAddr]) -> Centre {
+        let part = CouncilPart::Centre(Box::new(rules));
+        let mut config = self.config(name, part, join);
+        config.groups[0].protocol = ProtocolConfig::NoElection;
+        let agent = Agent::start(config).await.unwrap();
+        let told = agent.handle().watch_council(&self.group).unwrap();
+        Centre { agent, told }
+    }
+
+    fn seat(&self, name: &str) -> watch::Receiver<HostStatus> {
+        let agent = &self.hosts[name];
+        agent.handle().watch_seat(&self.group).unwrap()
+    }
+
+    /// Who believes to be seated.
+    fn believers(&self) -> Vec<String> {
+        let seated = self.hosts.keys();
+        let seated = seated.filter(|name| self.seat(name).borrow().seat.is_some());
+        seated.cloned().collect()
+    }
+
+    async fn kill(&mut self, name: &str) {
+        self.hosts.remove(name).unwrap().abort().await;
+    }
+}
+
+struct Centre {
+    agent: Agent,
+    told: watch::Receiver<CentreStatus>,
+}
+
+impl Centre {
+    /// Waits until the council is so.
+    async fn wait_for(&mut self, is_so: impl FnMut(&CentreStatus) -> bool) -> CentreStatus {
+        let waiting = self.told.wait_for(is_so);
+        let seen = tokio::time::timeout(PATIENCE, waiting).await;
+        let seen = seen.expect("the council should have been so by now");
+        seen.unwrap().clone()
+    }
+
+    async fn filled(&mut self) -> Vec<String> {
+        names(&self.wait_for(|it| it.is_filled() && it.is_settled).await)
+    }
+}
+
+fn names(status: &CentreStatus) -> Vec<String> {
+    let mut names: Vec<String> = status.seats().map(|it| it.member.name.clone()).collect();
+    names.sort();
+    names
+}
+
+async fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(StdDuration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .expect("in time");
+}
+
+#[tokio::test]
+async fn four_to_eight_of_24_hosts_are_seated_and_lost_seats_are_filled_again() {
+    let mut fleet = Fleet::new("seated").hosts(24).await;
+    let mut centre = fleet.centre("centre", rules(), &[]).await;
+    let first = centre.filled().await;
+    wait_until(|| fleet.believers() == first).await;
+    // All but two die at once, and the two stay.
+    let (kept, lost) = first.split_at(2);
+    for name in lost {
+        fleet.kill(name).await;
+    }
+    let is_new = |it: &CentreStatus| {
+        let now = names(it);
+        it.is_filled() && it.is_settled && lost.iter().all(|name| !now.contains(name))
+    };
+    let second = names(&centre.wait_for(is_new).await);
+    assert!(kept.iter().all(|name| second.contains(name)), "{second:?}");
+    wait_until(|| fleet.believers() == second).await;
+    let status = centre.agent.handle().status().await.unwrap();
+    let counters = status.groups[0].counters;
+    assert_eq!((counters.malformed, counters.broken_seal), (0, 0));
+    centre.agent.stop().await.unwrap();
+    // A centre that leaves lets go of them all.
+    wait_until(|| fleet.believers().is_empty()).await;
+}
