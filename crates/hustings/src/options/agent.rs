@@ -137,6 +137,16 @@ impl AgentOptions {
         self.overrides.http.is_some()
     }
 
+    /// Whether it says what this member is called.
+    pub(crate) fn names_member(&self) -> bool {
+        self.overrides.name.is_some()
+    }
+
+    /// Whether it says where to receive.
+    pub(crate) fn names_bind(&self) -> bool {
+        self.overrides.bind.is_some()
+    }
+
     /// The configuration: options before the environment, before the file, before defaults. Warns of
     /// what should not be left so.
     pub(crate) fn config(&self) -> Result<AgentConfig, Failure> {
