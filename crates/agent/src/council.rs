@@ -208,6 +208,8 @@ pub struct CentreStatus {
     pub replies: u64,
     /// How many of them after their round was over.
     pub late: u64,
+    /// The most that came in one round.
+    pub peak_replies: u64,
     /// How often the council has changed.
     pub changes: u64,
     /// Another centre, which began later: this one has stopped.

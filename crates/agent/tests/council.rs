@@ -13,7 +13,10 @@ use std::time::Duration as StdDuration;
 
 use hustings_agent::config::{AgentConfig, AuthorityConfig, GroupConfig, MULTICAST};
 use hustings_agent::seal::Key;
-use hustings_agent::{Agent, CentreStatus, CouncilPart, HostStatus, ProtocolConfig};
+use hustings_agent::identity::member_id;
+use hustings_agent::{
+    Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig,
+};
 use hustings_protocol::council::{Config, Seats};
 use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;
@@ -177,4 +180,113 @@ async fn four_to_eight_of_24_hosts_are_seated_and_lost_seats_are_filled_again() 
     centre.agent.stop().await.unwrap();
     // A centre that leaves lets go of them all.
     wait_until(|| fleet.believers().is_empty()).await;
+}
+
+#[tokio::test]
+async fn where_there_is_no_multicast_hosts_are_called_one_by_one() {
+    let mut fleet = Fleet::new("by-address");
+    fleet.multicast = None;
+    let first = fleet.host("host-0", &[]).await;
+    for number in 1..12 {
+        fleet.host(&format!("host-{number}"), &[first]).await;
+    }
+    let mut centre = fleet.centre("centre", rules(), &[first]).await;
+    let seated = centre.filled().await;
+    wait_until(|| fleet.believers() == seated).await;
+}
+
+/// The centre is in everybody's list of members, where multicasts do not reach them: but in nobody's view.
+#[tokio::test]
+async fn a_centre_is_nobodys_leader() {
+    let bound = Duration::from_millis(50);
+    let patience = Duration::from_secs(1);
+    let bully = hustings_protocol::bully::Config::field(bound, patience);
+    let mut fleet = Fleet::new("not-led");
+    fleet.multicast = None;
+    fleet.protocol = ProtocolConfig::Bully(bully);
+    let first = fleet.host("host-0", &[]).await;
+    for number in 1..8 {
+        fleet.host(&format!("host-{number}"), &[first]).await;
+    }
+    let leader = |fleet: &Fleet| {
+        let told = |agent: &Agent| {
+            let leadership = agent.handle().watch(&fleet.group).unwrap();
+            let leadership = leadership.borrow();
+            leadership.leader.as_ref().map(|it| it.name.clone())
+        };
+        let mut leaders: Vec<_> = fleet.hosts.values().map(told).collect();
+        leaders.dedup();
+        match &leaders[..] {
+            [Some(leader)] => Some(leader.clone()),
+            _ => None,
+        }
+    };
+    wait_until(|| leader(&fleet).is_some()).await;
+    let before = leader(&fleet).unwrap();
+    // A name whose identity would win among equals: ties go to the lower.
+    let names = (0..).map(|number| format!("centre-{number}"));
+    let lowest = fleet.hosts.keys().map(|it| member_id(it)).min().unwrap();
+    let name = names.into_iter().find(|it| member_id(it) < lowest).unwrap();
+    let mut centre = fleet.centre(&name, rules(), &[first]).await;
+    centre.filled().await;
+    assert_eq!(leader(&fleet), Some(before.clone()));
+    fleet.kill(&before).await;
+    wait_until(|| leader(&fleet).is_some_and(|it| it != before)).await;
+    assert_ne!(leader(&fleet), Some(name));
+}
+
+#[tokio::test]
+async fn of_two_centres_the_later_is_heeded_and_the_other_stops() {
+    let fleet = Fleet::new("two-centres").hosts(16).await;
+    let mut first = fleet.centre("first", rules(), &[]).await;
+    first.filled().await;
+    let mut second = fleet.centre("second", rules(), &[]).await;
+    let gave_way = first.wait_for(|it| it.gives_way_to.is_some()).await;
+    assert_eq!(gave_way.gives_way_to.unwrap().name, "second");
+    let seated = second.filled().await;
+    wait_until(|| fleet.believers() == seated).await;
+    let told = second.told.borrow().clone();
+    assert_eq!(told.gives_way_to, None);
+}
+
+/// The centre before it knew how many there are. The one that comes up again begins far above, and no round has more
+/// replies than a few times the seats.
+#[tokio::test]
+async fn a_centre_that_restarts_asks_for_few_replies() {
+    const HOSTS: usize = 60;
+    let fleet = Fleet::new("restarts").hosts(HOSTS).await;
+    for _ in 0..2 {
+        let mut centre = fleet.centre("centre", rules(), &[]).await;
+        centre.filled().await;
+        let told = centre.told.borrow().clone();
+        // With an estimate of 1000, then 126, then 30: twice what is drawn of 60 by the last is never seen.
+        assert!(told.peak_replies < 40, "{told:?}");
+        centre.agent.abort().await;
+    }
+}
+
+#[tokio::test]
+async fn a_centre_that_finds_too_few_goes_on_until_there_are_enough() {
+    let mut fleet = Fleet::new("too-few").hosts(2).await;
+    let rules = Config {
+        lease: None,
+        ..rules()
+    };
+    let mut centre = fleet.centre("centre", rules, &[]).await;
+    let poll = |status: &hustings_agent::AgentStatus| match &status.groups[0].council {
+        Some(CouncilStatus::Centre(centre)) => centre.replies,
+        other => panic!("{other:?}"),
+    };
+    loop {
+        let status = centre.agent.handle().status().await.unwrap();
+        if poll(&status) >= 2 {
+            break;
+        }
+        tokio::time::sleep(StdDuration::from_millis(20)).await;
+    }
+    for number in 2..6 {
+        fleet.host(&format!("host-{number}"), &[]).await;
+    }
+    let seated = centre.filled().await;
+    assert!(seated.len() >= 4, "{seated:?}");
 }

@@ -153,7 +153,7 @@ later, and the other ends with exit code 1.
 It prints a line for each change of the council: to text who is seated, to JSON one object,
 {\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\": [{\"place\", \"member\":
 {\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
-\"late\", \"changes\", \"gives_way_to\"}; times are nanoseconds on this host's boot clock.
+\"late\", \"peak_replies\", \"changes\", \"gives_way_to\"}; times are nanoseconds on this host's boot clock.
 
 On TERM or INT the centre lets go of all seats and exits with code 0.
 

@@ -35,6 +35,7 @@ pub(in crate::group) struct Calling {
     feedbacks: u64,
     replies: u64,
     late: u64,
+    peak: u64,
     changes: u64,
     /// How often all were called and too few came.
     scarce: u64,
@@ -70,6 +71,7 @@ impl Calling {
             feedbacks: 0,
             replies: 0,
             late: 0,
+            peak: 0,
             changes: 0,
             scarce: 0,
             told: watch::Sender::new(CentreStatus {
@@ -81,6 +83,7 @@ impl Calling {
                 rounds: 0,
                 replies: 0,
                 late: 0,
+                peak_replies: 0,
                 changes: 0,
                 gives_way_to: None,
             }),
@@ -141,7 +144,10 @@ impl Calling {
         if let Message::Reply(reply) = message {
             self.replies += 1;
             match self.rounds.get_mut(&reply.class) {
-                Some(round) if round.number == reply.round => round.replies += 1,
+                Some(round) if round.number == reply.round => {
+                    round.replies += 1;
+                    self.peak = self.peak.max(round.replies);
+                }
                 Some(_) | None => self.note_late(),
             }
         }
@@ -323,6 +329,7 @@ impl Calling {
             rounds: self.feedbacks,
             replies: self.replies,
             late: self.late,
+            peak_replies: self.peak,
             changes: self.changes,
             gives_way_to: self.gives_way_to.clone(),
         }
