@@ -31,6 +31,25 @@ impl CouncilPart {
     pub const HOST: Self = Self::Host { class: 0 };
 }
 
+impl CouncilPart {
+    /// In a few words.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            Self::Off => "no council".to_owned(),
+            Self::Host { class } => format!("host of a council, class {class}"),
+            Self::Centre(config) => {
+                let seats = config.chambers.iter().map(|chamber| {
+                    let Seats { least, most } = chamber.seats;
+                    let c = chamber.c.first().map_or(0.0, |c| *c);
+                    format!("{least}..{most} with c {c:.2}")
+                });
+                let seats: Vec<String> = seats.collect();
+                format!("centre of a council of {}", seats.join(", "))
+            }
+        }
+    }
+}
+
 /// So many classes of hosts there may be.
 pub const MOST_CLASSES: u16 = 256;
 

@@ -12,11 +12,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration as StdDuration;
 
 use hustings_agent::config::{AgentConfig, AuthorityConfig, GroupConfig, MULTICAST};
-use hustings_agent::seal::Key;
 use hustings_agent::identity::member_id;
-use hustings_agent::{
-    Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig,
-};
+use hustings_agent::seal::Key;
+use hustings_agent::{Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig};
 use hustings_protocol::council::{Config, Seats};
 use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;

@@ -160,7 +160,9 @@ fn announce(config: &AgentConfig, handle: &Handle, http: Option<SocketAddr>) {
     tracing::info!("member {} is up at {at}, {http}", config.name);
     for group in &config.groups {
         tracing::info!("{}", group.sentence());
-        tracing::info!("group {}: {}", group.name, group.authority.worth());
+        if !group.protocol.is_none() {
+            tracing::info!("group {}: {}", group.name, group.authority.worth());
+        }
         if group.keys.is_empty() && !at.ip().is_loopback() {
             tracing::warn!(
                 "group {}: no key: whoever can send to {at} can take part",

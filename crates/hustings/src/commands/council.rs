@@ -182,6 +182,7 @@ impl CouncilCommand {
             round,
             lease: self.keeping.lease(round),
         };
+        self.require_a_high_guess()?;
         // Before it is computed with.
         rules
             .check()
@@ -200,6 +201,18 @@ impl CouncilCommand {
             .check()
             .map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(rules)
+    }
+
+    fn require_a_high_guess(&self) -> Result<(), Failure> {
+        let most = self.seats.iter().map(|it| it.most).max().unwrap_or(0);
+        let guess = self.drawing.max_guess;
+        match self.drawing.knowledge() {
+            Knowledge::Estimated(_) if guess <= most => Err(Failure::Usage(format!(
+                "--max-guess {guess} does not exceed the seats: choose {} or more, as many as there can be hosts",
+                most + 1
+            ))),
+            Knowledge::Estimated(_) | Knowledge::Told(_) | Knowledge::Polled => Ok(()),
+        }
     }
 
     fn chamber(&self, seats: Seats) -> Chamber {
@@ -333,7 +346,12 @@ fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
 }
 
 /// The council in a line.
-pub(super) fn in_words(status: &CentreStatus) -> String {
+fn in_words(status: &CentreStatus) -> String {
+    format!("council of {}: {}", status.group, seats_in_words(status))
+}
+
+/// Who is seated, of each class.
+pub(super) fn seats_in_words(status: &CentreStatus) -> String {
     let several = status.chambers.len() > 1;
     let chambers = status.chambers.iter().map(|chamber| {
         let ChamberStatus {
@@ -361,8 +379,7 @@ pub(super) fn in_words(status: &CentreStatus) -> String {
             seats.len()
         )
     });
-    let chambers: Vec<String> = chambers.collect();
-    format!("council of {}: {}", status.group, chambers.join("; "))
+    chambers.collect::<Vec<String>>().join("; ")
 }
 
 impl Drawing {
