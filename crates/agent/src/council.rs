@@ -68,7 +68,7 @@ pub struct Terms {
 
 impl Terms {
     /// Those of `message`, by a centre that goes by `config`. None: hosts say that, or there is no such class.
-    pub(crate) fn of(message: &Message, config: &Config) -> Option<Self> {
+    pub fn of(message: &Message, config: &Config) -> Option<Self> {
         let (class, seated) = addressed(message)?;
         let chamber = config.chambers.get(usize::from(class))?;
         let coin = match config.coin {

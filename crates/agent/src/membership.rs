@@ -62,9 +62,13 @@ pub(crate) enum MembershipEffect {
 
 impl Membership {
     /// That of the member `sender`, which knows nobody and is to know everybody.
-    /// Who does not stand is nobody's candidate.
-    pub(crate) fn whole(sender: &Sender<'_>, merit: Merit, stands: bool) -> Self {
-        Self::Whole(Box::new(Swim::new(sender, merit, stands)))
+    pub(crate) fn whole(sender: &Sender<'_>, merit: Merit) -> Self {
+        Self::Whole(Box::new(Swim::new(sender, merit)))
+    }
+
+    /// The same of one that is nobody's candidate.
+    pub(crate) fn of_bystander(sender: &Sender<'_>) -> Self {
+        Self::Whole(Box::new(Swim::of_bystander(sender)))
     }
 
     /// That of a member that is to know a few others, of many.

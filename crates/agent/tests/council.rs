@@ -12,10 +12,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration as StdDuration;
 
 use hustings_agent::config::{AgentConfig, AuthorityConfig, GroupConfig, MULTICAST};
-use hustings_agent::identity::member_id;
-use hustings_agent::seal::Key;
+use hustings_agent::council::Terms;
+use hustings_agent::counters::Counters;
+use hustings_agent::frame::{Body, Frame, Sender};
+use hustings_agent::identity::{Life, group_id, member_id};
+use hustings_agent::seal::{Key, Keyring};
 use hustings_agent::{Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig};
-use hustings_protocol::council::{Config, Seats};
+use hustings_protocol::council::{Config, Feedback, Message, Seats};
 use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;
 
@@ -287,4 +290,105 @@ async fn a_centre_that_finds_too_few_goes_on_until_there_are_enough() {
     }
     let seated = centre.filled().await;
     assert!(seated.len() >= 4, "{seated:?}");
+}
+
+/// All are to reply: what would be a storm in a fleet.
+fn call(sender: &str, life: Life, port: u16, group: &str) -> Vec<u8> {
+    let message = Message::Feedback(Feedback {
+        session: life.0,
+        class: 0,
+        round: 1,
+        base: 0,
+        seated: 0,
+        word: 1,
+        floor: None,
+    });
+    let terms = Terms::of(&message, &rules()).unwrap();
+    let terms = postcard::to_allocvec(&terms).unwrap();
+    let message = postcard::to_allocvec(&message).unwrap();
+    let frame = Frame {
+        group: group_id(group),
+        sender: Sender::new(sender, member_id(sender), life, port),
+        number: 0,
+        to_all: true,
+        body: Body::FromCentre {
+            at_ns: Life::begin().0,
+            terms: &terms,
+            message: &message,
+        },
+    };
+    let mut content = Vec::new();
+    frame.encode(&mut content);
+    content
+}
+
+#[tokio::test]
+async fn a_call_that_is_forged_damaged_or_repeated_is_answered_by_nobody() {
+    const HOSTS: usize = 12;
+    let fleet = Fleet::new("storm").hosts(HOSTS).await;
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let counted = async |count: fn(&Counters) -> u64| {
+        let mut sum = 0;
+        for agent in fleet.hosts.values() {
+            let status = agent.handle().status().await.unwrap();
+            sum += count(&status.groups[0].counters);
+        }
+        sum
+    };
+    let say = async |frame: &[u8]| {
+        // To each by itself: what is counted then is not another test's.
+        for agent in fleet.hosts.values() {
+            let address = agent.handle().address();
+            socket.send_to(frame, address).await.unwrap();
+        }
+    };
+    let until = async |count: fn(&Counters) -> u64, expected: u64| {
+        let waiting = async {
+            while counted(count).await < expected {
+                tokio::time::sleep(StdDuration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .expect("in time");
+    };
+    let content = call("centre", Life::begin(), port, &fleet.group);
+    let sealed = |key: &Key| {
+        let mut frame = Vec::new();
+        Keyring::new(key, &[]).seal(&content, &mut frame).unwrap();
+        frame
+    };
+    let all = HOSTS as u64;
+
+    let before = counted(|it| it.unknown_key).await;
+    say(&sealed(&Key::generate().unwrap())).await;
+    until(|it| it.unknown_key, before + all).await;
+    assert_eq!(counted(|it| it.council_sent).await, 0, "forged");
+
+    let good = sealed(&fleet.key);
+    let mut damaged = good.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    say(&damaged).await;
+    until(|it| it.broken_seal, all).await;
+    assert_eq!(counted(|it| it.council_sent).await, 0, "damaged");
+
+    // As it is, all answer it: that is what the others must not bring about.
+    say(&good).await;
+    until(|it| it.council_sent, all).await;
+    let mut answer = [0; 2_048];
+    for _ in 0..HOSTS {
+        let received = socket.recv(&mut answer);
+        tokio::time::timeout(PATIENCE, received)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+
+    for _ in 0..10 {
+        say(&good).await;
+    }
+    until(|it| it.copies + it.replayed, 10 * all).await;
+    assert_eq!(counted(|it| it.council_sent).await, all, "repeated");
+    assert!(socket.try_recv(&mut answer).is_err(), "and nothing else");
 }

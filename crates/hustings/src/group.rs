@@ -234,6 +234,11 @@ impl Group {
         let _ = self.agent.handle().step_down(&self.name, span).await;
     }
 
+    /// Ends without a word, as a crash would: the others find out by themselves.
+    pub async fn vanish(self) {
+        self.agent.abort().await;
+    }
+
     /// Leaves the group: a leader says goodbye.
     ///
     /// # Errors

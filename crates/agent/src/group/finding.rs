@@ -131,8 +131,10 @@ impl Group {
             }
             _ => {
                 let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
-                let stands = !self.config.protocol.is_none();
-                Membership::whole(&sender, self.me.merit, stands)
+                match self.config.protocol.is_none() {
+                    true => Membership::of_bystander(&sender),
+                    false => Membership::whole(&sender, self.me.merit),
+                }
             }
         };
         self.membership = Some(membership);

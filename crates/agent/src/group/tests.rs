@@ -1,6 +1,7 @@
 //! Members in a network that is only told of: no socket, no clock.
 
 mod absence;
+mod council;
 mod handover;
 mod hearsay;
 mod lists;

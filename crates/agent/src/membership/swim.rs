@@ -98,8 +98,16 @@ enum Standing {
 
 impl Swim {
     /// That of the member `sender`, which knows nobody.
-    pub(crate) fn new(sender: &Sender<'_>, merit: Merit, stands: bool) -> Self {
-        let me = Presence::of_ourselves(sender, merit, stands);
+    pub(crate) fn new(sender: &Sender<'_>, merit: Merit) -> Self {
+        Self::of(Presence::of_ourselves(sender, merit), sender)
+    }
+
+    /// The same of one that takes no part in elections.
+    pub(crate) fn of_bystander(sender: &Sender<'_>) -> Self {
+        Self::of(Presence::of_bystander(sender), sender)
+    }
+
+    fn of(me: Presence, sender: &Sender<'_>) -> Self {
         let rng = Xoshiro256PlusPlus::seed_from_u64(sender.life().0 ^ sender.id.0);
         let world = World {
             now: Instant::START,
@@ -199,8 +207,7 @@ impl Swim {
 
     /// Comes up anew: in another life, with another merit, or after it had left.
     pub(crate) fn renew(&mut self, sender: &Sender<'_>, merit: Merit) {
-        let stands = self.foca.identity().stands;
-        let renewed = Presence::of_ourselves(sender, merit, stands).after(self.foca.identity());
+        let renewed = Presence::of_ourselves(sender, merit).after(self.foca.identity());
         let told = self.foca.change_identity(renewed, &mut self.world);
         note(told);
         self.world.standing = Standing::Alone;

@@ -68,7 +68,7 @@ pub(crate) struct Overrides {
     multicast: Option<OrOff<SocketAddr>>,
 
     /// How the leader is elected: announce, suppress, earliest, bully, chang-roberts, modified-ring or
-    /// probabilistic. Default: suppress
+    /// probabilistic; or none, for hosts of a council. Default: suppress
     #[arg(long, value_name = "PROTOCOL", env = "HUSTINGS_PROTOCOL")]
     protocol: Option<ProtocolName>,
 

@@ -39,6 +39,7 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         peers: Vec::new(),
         k: None,
         circle: None,
+        council: None,
         namesake: None,
         counters: Counters::default(),
     }
@@ -245,6 +246,7 @@ fn every_counter_is_shown() {
 
     let own = [
         ("copies", "frames_copied"),
+        ("council_sent", "council_frames_sent"),
         ("election_sent", "election_frames_sent"),
         ("heard", "frames_heard"),
         ("namesakes", "namesakes"),

@@ -33,28 +33,37 @@ pub(super) struct Presence {
 
 impl Presence {
     /// This member itself.
-    pub(super) fn of_ourselves(sender: &Sender<'_>, merit: Merit, stands: bool) -> Self {
+    pub(super) fn of_ourselves(sender: &Sender<'_>, merit: Merit) -> Self {
         Self {
             id: sender.id,
             life: sender.life().0,
             returns: 0,
             merit,
-            stands,
+            stands: true,
             name: sender.name.to_owned(),
             ip: Ipv6Addr::UNSPECIFIED,
             port: sender.port,
         }
     }
 
+    /// This member itself, if it takes no part in elections.
+    pub(super) fn of_bystander(sender: &Sender<'_>) -> Self {
+        Self {
+            stands: false,
+            ..Self::of_ourselves(sender, Merit(0))
+        }
+    }
+
     /// Somebody of whom no more is known than a frame tells. Enough to write to it.
     pub(super) fn of_stranger(sender: &Sender<'_>, address: SocketAddr) -> Self {
-        let mut stranger = Self::of_ourselves(sender, Merit(0), true);
+        let mut stranger = Self::of_ourselves(sender, Merit(0));
         stranger.ip = widen(address.ip());
         stranger
     }
 
-    /// Sees to it that it counts as later than `before`, even if the calendar was set back.
+    /// Sees to it that it counts as later than `before`, even if the calendar was set back. Who took no part does not now.
     pub(super) fn after(mut self, before: &Self) -> Self {
+        self.stands = before.stands;
         if self.life <= before.life {
             self.life = before.life;
             self.returns = before.returns.saturating_add(1);
