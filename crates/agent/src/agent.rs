@@ -19,6 +19,7 @@ use crate::authority::last_words::LastWords;
 use crate::authority::{Cell, Occupancy, Request};
 use crate::clock;
 use crate::config::{AgentConfig, GroupConfig, Unfit};
+use crate::council::{CentreStatus, HostStatus};
 use crate::group::{Group, GroupStatus, Heir};
 use crate::identity::member_id;
 use crate::leadership::Leadership;
@@ -51,6 +52,10 @@ struct Outside {
     cell: Option<Cell>,
     occupancy: Occupancy,
     last_words: watch::Sender<LastWords>,
+    /// None where it is no host of a council.
+    seat: Option<watch::Receiver<HostStatus>>,
+    /// None where it is no centre of one.
+    council: Option<watch::Receiver<CentreStatus>>,
 }
 
 /// What an agent can be asked for.
@@ -302,6 +307,8 @@ impl Outside {
             cell: group.cell(),
             occupancy: group.occupancy(),
             last_words: group.last_words(),
+            seat: group.watch_seat(),
+            council: group.watch_council(),
         }
     }
 }
@@ -325,6 +332,16 @@ impl Handle {
     /// Who leads `group`, now and whenever it changes.
     pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
         self.outside(group).map(|it| it.leadership.clone())
+    }
+
+    /// Whether this member holds a seat in the council of `group`, now and whenever it changes. None if it is no host.
+    pub fn watch_seat(&self, group: &str) -> Option<watch::Receiver<HostStatus>> {
+        self.outside(group)?.seat.clone()
+    }
+
+    /// Who holds a seat in the council of `group`, now and whenever it changes. None if this member is not its centre.
+    pub fn watch_council(&self, group: &str) -> Option<watch::Receiver<CentreStatus>> {
+        self.outside(group)?.council.clone()
     }
 
     /// The names of the agent's groups.

@@ -15,6 +15,7 @@ use hustings_protocol::{
     Duration, Merit, announce, bully, chang_roberts, modified_ring, probabilistic,
 };
 
+use crate::council::{CouncilPart, MOST_CLASSES};
 use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
 use crate::sockets;
@@ -80,6 +81,8 @@ pub struct GroupConfig {
     pub target: Option<f64>,
     /// Who grants tenure to whom the election names.
     pub authority: AuthorityConfig,
+    /// What part it has in the group's council.
+    pub council: CouncilPart,
     /// Where multicasts go; none if the network has none.
     pub multicast: Option<SocketAddr>,
     /// Addresses, or names with ports, at which other members may be found.
@@ -101,6 +104,8 @@ pub enum ProtocolConfig {
     ModifiedRing(modified_ring::Config),
     /// A few members, picked by a hash, agree and tell all.
     Probabilistic(probabilistic::Config),
+    /// Nobody is: hosts of a council need no leader.
+    NoElection,
 }
 
 /// Where a group of members that receive at `bind` meets unless told otherwise.
@@ -132,6 +137,7 @@ impl ProtocolConfig {
             Self::ChangRoberts(_) => "chang-roberts",
             Self::ModifiedRing(_) => "modified-ring",
             Self::Probabilistic(_) => "probabilistic",
+            Self::NoElection => "none",
         }
     }
 
@@ -143,7 +149,13 @@ impl ProtocolConfig {
             Self::ChangRoberts(_) => 3,
             Self::ModifiedRing(_) => 4,
             Self::Probabilistic(_) => 5,
+            Self::NoElection => 0,
         }
+    }
+
+    /// Whether nobody is elected.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::NoElection)
     }
 
     /// Whether nobody can only listen: who is seen is a candidate.
@@ -153,13 +165,13 @@ impl ProtocolConfig {
 
     /// Whether members must know each other beforehand.
     pub(crate) fn needs_view(&self) -> bool {
-        !matches!(self, Self::Announce(_))
+        !matches!(self, Self::Announce(_) | Self::NoElection)
     }
 
     /// Whether groups may be so large that a word to all is to be one multicast, and not a datagram to each member
     /// besides.
     pub(crate) fn is_for_many(&self) -> bool {
-        matches!(self, Self::Probabilistic(_))
+        matches!(self, Self::Probabilistic(_) | Self::NoElection)
     }
 
     /// Whether messages between two members must arrive in order, and not get lost while both live.
@@ -175,7 +187,7 @@ impl ProtocolConfig {
                 && config.leaders == 1)
                 .then_some(config.announce),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => None,
-            Self::Probabilistic(_) => None,
+            Self::Probabilistic(_) | Self::NoElection => None,
         }
     }
 
@@ -184,7 +196,7 @@ impl ProtocolConfig {
         match self {
             Self::Announce(config) => config.takeover == announce::Takeover::Never,
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => true,
-            Self::Probabilistic(_) => true,
+            Self::Probabilistic(_) | Self::NoElection => true,
         }
     }
 
@@ -194,6 +206,7 @@ impl ProtocolConfig {
             Self::Announce(config) => config.listen_interval(0.0),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => Some(DETECTED_WITHIN),
             Self::Probabilistic(_) => Some(DETECTED_WITHIN),
+            Self::NoElection => None,
         }
     }
 
@@ -204,6 +217,7 @@ impl ProtocolConfig {
             Self::Announce(config) => config.announce + config.suppress,
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => CONTRADICTED_WITHIN,
             Self::Probabilistic(config) => config.apart,
+            Self::NoElection => Duration::ZERO,
         }
     }
 
@@ -214,6 +228,7 @@ impl ProtocolConfig {
             Self::ChangRoberts(config) => config.check(),
             Self::ModifiedRing(config) => config.check(),
             Self::Probabilistic(config) => config.check(),
+            Self::NoElection => Ok(()),
         }
     }
 }
@@ -224,7 +239,7 @@ impl ProtocolConfig {
         let (announce, listen) = match self {
             Self::Announce(config) => (config.announce, config.listen),
             Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => return Ok(()),
-            Self::Probabilistic(_) => return Ok(()),
+            Self::Probabilistic(_) | Self::NoElection => return Ok(()),
         };
         let refused = |what| ("announce", format!("{announce}: {what}"));
         ANNOUNCE_BOUNDS.check(announce).map_err(refused)?;
@@ -280,6 +295,7 @@ impl AgentConfig {
             };
             group.protocol.check().map_err(unfit)?;
             group.check_view()?;
+            group.check_council()?;
             self.check_authority(group)?;
             group.authority.check().map_err(unfit)?;
             if !group.campaigns && group.protocol.elects_all() {
@@ -356,15 +372,43 @@ impl GroupConfig {
         let group = || self.name.clone();
         match (self.view, self.protocol) {
             (None, _) => Ok(()),
-            (Some(view), ProtocolConfig::Probabilistic(_)) if VIEW_BOUNDS.contains(&view) => Ok(()),
-            (Some(view), ProtocolConfig::Probabilistic(_)) => Err(Unfit::View {
-                group: group(),
-                view,
-            }),
+            (Some(view), ProtocolConfig::Probabilistic(_) | ProtocolConfig::NoElection)
+                if VIEW_BOUNDS.contains(&view) =>
+            {
+                Ok(())
+            }
+            (Some(view), ProtocolConfig::Probabilistic(_) | ProtocolConfig::NoElection) => {
+                Err(Unfit::View {
+                    group: group(),
+                    view,
+                })
+            }
             (Some(_), _) => Err(Unfit::CannotKnowFew {
                 group: group(),
                 protocol: self.protocol.name(),
             }),
+        }
+    }
+}
+
+impl GroupConfig {
+    fn check_council(&self) -> Result<(), Unfit> {
+        let classes = match &self.council {
+            CouncilPart::Off => return Ok(()),
+            CouncilPart::Host { class } => usize::from(*class) + 1,
+            CouncilPart::Centre(config) => {
+                config.check().map_err(|source| Unfit::Protocol {
+                    group: self.name.clone(),
+                    source,
+                })?;
+                config.chambers.len()
+            }
+        };
+        match classes > usize::from(MOST_CLASSES) {
+            true => Err(Unfit::Class {
+                group: self.name.clone(),
+            }),
+            false => Ok(()),
         }
     }
 }
@@ -505,7 +549,9 @@ pub enum Unfit {
         protocol: &'static str,
     },
     /// It elects among all.
-    #[error("group `{group}`: view means nothing to protocol {protocol}: it is for probabilistic")]
+    #[error(
+        "group `{group}`: view means nothing to protocol {protocol}: it is for probabilistic and none"
+    )]
     CannotKnowFew {
         /// Which group.
         group: String,
@@ -523,6 +569,12 @@ pub enum Unfit {
         group: String,
         /// How many others.
         view: u16,
+    },
+    /// There are not so many.
+    #[error("group `{group}`: class of hosts: choose from 0 to {}", MOST_CLASSES - 1)]
+    Class {
+        /// Which group.
+        group: String,
     },
     /// What it promised would be gone with its process.
     #[error(

@@ -45,6 +45,15 @@ pub struct Counters {
     /// Attempts of this member at tenure that failed.
     #[serde(default)]
     pub tenure_refusals: u64,
+    /// Messages of a council among those sent.
+    #[serde(default)]
+    pub council_sent: u64,
+    /// What a council's centre seems to have said too long ago, by this host's calendar: replayed, or calendars differ.
+    #[serde(default)]
+    pub council_stale: u64,
+    /// What a council's centre said, and makes no sense.
+    #[serde(default)]
+    pub council_senseless: u64,
 }
 
 impl Counters {
@@ -67,7 +76,7 @@ impl Counters {
     }
 
     /// How many frames were refused for each reason, by the names that the reasons have in what is measured.
-    pub fn by_reason(&self) -> [(&'static str, u64); 9] {
+    pub fn by_reason(&self) -> [(&'static str, u64); 11] {
         [
             ("truncated", self.truncated),
             ("unknown_version", self.unknown_version),
@@ -78,6 +87,8 @@ impl Counters {
             ("replayed", self.replayed),
             ("other_protocol", self.other_protocol),
             ("other_voters", self.other_voters),
+            ("council_stale", self.council_stale),
+            ("council_senseless", self.council_senseless),
         ]
     }
 }

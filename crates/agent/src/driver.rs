@@ -152,6 +152,16 @@ where
         self.step(now, Input::Message { from, message });
     }
 
+    /// Goes by another configuration from now on.
+    pub(crate) fn set_config(&mut self, config: P::Config) {
+        self.world.config = config;
+    }
+
+    /// What it goes by.
+    pub(crate) fn config(&self) -> &P::Config {
+        &self.world.config
+    }
+
     /// The protocol's state, to take from it what it holds for whoever runs it.
     pub(crate) fn protocol_mut(&mut self) -> &mut P {
         &mut self.protocol

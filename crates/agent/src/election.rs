@@ -5,12 +5,13 @@ use hustings_protocol::bully::Bully;
 use hustings_protocol::chang_roberts::ChangRoberts;
 use hustings_protocol::modified_ring::ModifiedRing;
 use hustings_protocol::probabilistic::{Probabilistic, Request};
-use hustings_protocol::{Candidate, Duration, Merit};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId, Merit, ViewChange};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::ProtocolConfig;
-use crate::driver::{Advice, Driver, Seat};
+use crate::driver::{Advice, Driver, Effect, Seat};
 use crate::record::Recorder;
+use crate::seal::Rejected;
 
 /// The seat of member `me`, which has lived `lives_before` times.
 pub(crate) fn seat(
@@ -42,6 +43,40 @@ pub(crate) fn seat(
                 Advice::FirstK(k) => Request::FirstK(k),
             }))
         }
+        ProtocolConfig::NoElection => Box::new(Nothing),
+    }
+}
+
+/// The seat of one in no election.
+struct Nothing;
+
+impl Seat for Nothing {
+    fn start(&mut self, _: Instant) {}
+
+    fn receive(&mut self, _: Instant, _: MemberId, _: &[u8]) -> Result<(), Rejected> {
+        Ok(())
+    }
+
+    fn backing(&self, _: &[u8]) -> Option<u16> {
+        None
+    }
+
+    fn view_changed(&mut self, _: Instant, _: ViewChange) {}
+
+    fn count(&mut self, _: ViewChange) {}
+
+    fn advise(&mut self, _: Instant, _: Advice) {}
+
+    fn pass(&mut self, _: Instant) {}
+
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn leave(&mut self, _: Instant) {}
+
+    fn take_effects(&mut self) -> Vec<Effect> {
+        Vec::new()
     }
 }
 
@@ -80,6 +115,7 @@ pub(crate) fn onlooker(
         ProtocolConfig::Bully(_)
         | ProtocolConfig::ChangRoberts(_)
         | ProtocolConfig::ModifiedRing(_)
-        | ProtocolConfig::Probabilistic(_) => None,
+        | ProtocolConfig::Probabilistic(_)
+        | ProtocolConfig::NoElection => None,
     }
 }

@@ -191,6 +191,20 @@ pub enum Body<'a> {
         /// Whom.
         of: MemberId,
     },
+    /// A council's centre speaks to the hosts, or to one of them.
+    FromCentre {
+        /// When, by my calendar: what was said long ago is a replay.
+        at_ns: u64,
+        /// By which rules this is to be understood: see [`Terms`](crate::council::Terms).
+        terms: &'a [u8],
+        /// The message.
+        message: &'a [u8],
+    },
+    /// A host speaks to the centre of a council.
+    ToCentre {
+        /// The message.
+        message: &'a [u8],
+    },
 }
 
 impl<'a> Frame<'a> {

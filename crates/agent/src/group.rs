@@ -4,6 +4,7 @@
 
 mod acting;
 mod advice;
+mod council;
 mod finding;
 mod handover;
 mod hearing;
@@ -30,6 +31,7 @@ use tokio::sync::watch;
 use crate::authority::occupancy::Occupancy;
 use crate::authority::{Authority, Cell};
 use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig};
+use crate::council::CouncilStatus;
 use crate::counters::Counters;
 use crate::driver::Seat;
 use crate::election;
@@ -45,6 +47,7 @@ use crate::replay::Replays;
 use crate::seal::{Key, Keyring};
 use advice::Advised;
 pub use advice::Measured;
+use council::Part;
 use finding::Finding;
 pub(crate) use handover::Heir;
 use handover::{Handover, Sought};
@@ -101,6 +104,7 @@ pub(crate) struct Group {
     /// Where that one was when it was named. Somebody who only goes by its name must not be taken for it.
     nominee_at: Option<SocketAddr>,
     tenancy: Tenancy,
+    council: Part,
     survey: Option<Survey>,
     handover: Option<Handover>,
     /// Those who are to be heirs, and were never heard.
@@ -151,6 +155,9 @@ pub struct GroupStatus {
     /// What it knows of a group that nobody knows whole.
     #[serde(default)]
     pub circle: Option<CircleStatus>,
+    /// What it tells of the group's council; none if it has no part in one.
+    #[serde(default)]
+    pub council: Option<CouncilStatus>,
     /// Who else goes by this member's name, if anybody does.
     pub namesake: Option<SocketAddr>,
     /// What it has counted.
@@ -182,6 +189,7 @@ impl Group {
         let seat = seat(&config, me, rng, lives_before, recorder.clone());
         let reach = Reach::new(config.multicast, !config.join.is_empty());
         let tenancy = Tenancy::new(authority, occupancy);
+        let council = Part::new(&config.council, (&config.name, member), (me, life), now);
         let unknown = Leadership::unknown(&config.name, member, tenancy.mode(), now);
         let lookout = match config.protocol {
             ProtocolConfig::Probabilistic(protocol) if config.view.is_some() => {
@@ -214,6 +222,7 @@ impl Group {
             nominee: None,
             nominee_at: None,
             tenancy,
+            council,
             survey: None,
             handover: None,
             sought: Vec::new(),
@@ -264,6 +273,7 @@ impl Group {
             k: self.first_k(),
             measured: self.measured(),
             circle: self.circle().map(Circle::status),
+            council: self.council_status(now),
             namesake: self.namesake(),
             counters: self.counters,
         }
@@ -341,6 +351,7 @@ impl Group {
         self.pass_tenure(now, out);
         self.pass_handover(now, out);
         self.pass_sought(now, out);
+        self.pass_council(now, out);
         self.seat.pass(now);
         self.act(now, out);
     }
@@ -361,6 +372,7 @@ impl Group {
                     self.tenancy.due(),
                     self.handover.as_ref().and_then(Handover::due),
                     self.sought.iter().map(Sought::due).min(),
+                    self.council.due(),
                 ];
                 times.into_iter().flatten().min()
             }
@@ -487,6 +499,7 @@ impl Group {
     /// Leaves for good.
     pub(crate) fn leave(&mut self, now: Instant, out: &mut Outbox) {
         if matches!(self.standing, Standing::Partaking) {
+            self.leave_council(now, out);
             self.seat.leave(now);
             self.say_goodbye(now, out);
             if let Some(membership) = &mut self.membership {

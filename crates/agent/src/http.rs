@@ -9,6 +9,8 @@
 //! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
 //! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
+//! | `GET /v1/groups/{group}/council` | [`CouncilStatus`](crate::CouncilStatus): who is seated, of a centre; whether this member is, of a host |
+//! | `GET /v1/watch-council` | server-sent events: `seat`, a [`HostStatus`](crate::HostStatus), or `council`, a [`CentreStatus`](crate::CentreStatus); now, then every change |
 //! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended; with `to` also `"to": .., "taken": ..`, whether that member has its tenure |
 //!
 //! Errors are `{"error": ..}`. Nobody beyond this host gets in, and no web page that a browser of this
@@ -36,6 +38,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::agent::{HandedOver, Handle, NotHandedOver};
+use crate::council::CouncilStatus;
 use crate::leadership::Leadership;
 
 /// What a request that steers must carry: `Hustings-Request: 1`.
@@ -89,7 +92,9 @@ fn router(handle: Handle, door: Door) -> Router {
         .route("/v1/status", get(status))
         .route("/v1/groups/{group}/leader", get(leader))
         .route("/v1/groups/{group}/step-down", post(step_down))
+        .route("/v1/groups/{group}/council", get(council))
         .route("/v1/watch", get(watch))
+        .route("/v1/watch-council", get(watch_council))
         .fallback(nothing_there)
         .method_not_allowed_fallback(wrong_method)
         .with_state(handle);
@@ -140,7 +145,25 @@ async fn leader(
 }
 
 async fn watch(State(agent): State<Handle>) -> impl IntoResponse {
-    Sse::new(watching::events(&agent)).keep_alive(KeepAlive::default())
+    Sse::new(watching::leaderships(&agent)).keep_alive(KeepAlive::default())
+}
+
+async fn council(
+    State(agent): State<Handle>,
+    Path(group): Path<String>,
+) -> Result<Json<CouncilStatus>, Refusal> {
+    let status = agent.status().await.ok_or_else(gone)?;
+    let mut groups = status.groups.into_iter();
+    let found = groups.find(|it| it.leadership.group == group);
+    let found = found.ok_or_else(|| no_such_group(&agent, &group))?;
+    found.council.map(Json).ok_or_else(|| {
+        let what = format!("no part in a council of group `{group}`: council is off");
+        Refusal(StatusCode::NOT_FOUND, what)
+    })
+}
+
+async fn watch_council(State(agent): State<Handle>) -> impl IntoResponse {
+    Sse::new(watching::councils(&agent)).keep_alive(KeepAlive::default())
 }
 
 async fn step_down(
@@ -232,7 +255,7 @@ fn step_down_for(span: &str) -> Result<Duration, String> {
 async fn nothing_there(uri: Uri) -> Refusal {
     let path = uri.path();
     let what = format!(
-        "nothing at {path}: there are /, /metrics, /healthz, /v1/status, /v1/watch, /v1/groups/GROUP/leader and /v1/groups/GROUP/step-down"
+        "nothing at {path}: there are /, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, /v1/groups/GROUP/leader, /v1/groups/GROUP/council and /v1/groups/GROUP/step-down"
     );
     Refusal(StatusCode::NOT_FOUND, what)
 }

@@ -31,14 +31,19 @@ pub struct Life(pub u64);
 /// 2025-01-01 in seconds since 1970.
 const EPOCH_SECS: u64 = 1_735_689_600;
 
+/// The time by the host's calendar, in nanoseconds since 2025 began.
+pub(crate) fn calendar() -> u64 {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let since = since_1970.as_nanos() as u64;
+    since.saturating_sub(EPOCH_SECS * 1_000_000_000)
+}
+
 impl Life {
     /// The life that begins now.
     pub fn begin() -> Self {
-        let since_1970 = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let since = since_1970.as_nanos() as u64;
-        Self(since.saturating_sub(EPOCH_SECS * 1_000_000_000))
+        Self(calendar())
     }
 
     /// The life that begins now, after `other`, whatever the calendar says.

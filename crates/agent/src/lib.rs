@@ -10,6 +10,7 @@ pub mod agent;
 pub mod authority;
 pub mod clock;
 pub mod config;
+pub mod council;
 pub mod counters;
 pub mod driver;
 mod election;
@@ -40,5 +41,6 @@ pub use agent::{
     Agent, AgentStatus, Ended, HandedOver, Handle, NotHandedOver, StartError, StepDown,
 };
 pub use config::{AgentConfig, GroupConfig, ProtocolConfig};
+pub use council::{CentreStatus, CouncilPart, CouncilStatus, HostStatus};
 pub use group::GroupStatus;
 pub use leadership::{Leadership, Mode, Peer};

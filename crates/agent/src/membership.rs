@@ -67,6 +67,11 @@ impl Membership {
         Self::Whole(Box::new(Swim::new(sender, merit)))
     }
 
+    /// The same of one that is nobody's candidate.
+    pub(crate) fn of_bystander(sender: &Sender<'_>) -> Self {
+        Self::Whole(Box::new(Swim::of_bystander(sender)))
+    }
+
     /// That of a member that is to know a few others, of many.
     pub(crate) fn partial(circle: Circle) -> Self {
         Self::Partial(Box::new(circle))
@@ -91,7 +96,7 @@ impl Membership {
     /// How many others it knows.
     pub(crate) fn count(&self) -> usize {
         match self {
-            Self::Whole(swim) => swim.candidates().len(),
+            Self::Whole(swim) => swim.candidates().count(),
             Self::Partial(circle) => circle.candidates().len(),
         }
     }

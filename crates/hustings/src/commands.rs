@@ -2,6 +2,7 @@
 
 mod agent;
 mod config;
+mod council;
 mod demo;
 mod keys;
 mod reproduce;
@@ -40,6 +41,7 @@ enum Command {
     Status(status::Status),
     Watch(watch::Watch),
     StepDown(step_down::StepDown),
+    Council(Box<council::CouncilCommand>),
     Voter(voter::Voter),
     Trace(trace::Trace),
     Config(config::Config),
@@ -62,6 +64,7 @@ impl Arguments {
             Command::Status(status) => status.run(),
             Command::Watch(watch) => watch.run(),
             Command::StepDown(step_down) => step_down.run(),
+            Command::Council(council) => council.run(),
             Command::Voter(voter) => voter.run(),
             Command::Trace(trace) => trace.run(),
             Command::Config(config) => config.run(),

@@ -10,7 +10,7 @@ use hustings_agent::config::{
     default_interface, default_multicast,
 };
 use hustings_agent::seal::Key;
-use hustings_agent::{Agent, Ended, Leadership, StartError};
+use hustings_agent::{Agent, CouncilPart, Ended, HostStatus, Leadership, StartError};
 use hustings_protocol::tenure::Durable;
 use hustings_protocol::{self as protocol, Merit};
 use tokio::sync::watch;
@@ -35,6 +35,8 @@ pub struct Joining {
     pub protocol: ProtocolConfig,
     /// Who grants tenure to whom the election names. Nobody: leadership is advisory.
     pub authority: AuthorityConfig,
+    /// What part it has in the group's council: see [`Council`](crate::Council).
+    pub council: CouncilPart,
     /// Where to receive. Port 0: any that is free.
     pub bind: SocketAddr,
     /// Addresses, or names with ports, at which others may be found where multicasts do not reach.
@@ -51,6 +53,7 @@ impl Joining {
             priority: 0,
             protocol: ProtocolConfig::announce_field(ANNOUNCE),
             authority: AuthorityConfig::Nobody,
+            council: CouncilPart::HOST,
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             join: Vec::new(),
         }
@@ -63,6 +66,14 @@ impl Joining {
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             ..Self::on_this_host(group, member)
         }
+    }
+
+    /// As a host of a fleet: it elects no leader, is silent until a council's centre calls, and may then be elected into
+    /// the council.
+    #[must_use]
+    pub fn without_election(mut self) -> Self {
+        self.protocol = ProtocolConfig::NoElection;
+        self
     }
 
     /// Where a majority of `voters`, members of the group, grants tenure for `ttl` at a time. Those of them who are
@@ -99,7 +110,7 @@ impl Joining {
         VoterFile::create(state, vote, Durable::FOUNDING)
     }
 
-    fn config(self) -> Result<AgentConfig, Unfit> {
+    pub(crate) fn config(self) -> Result<AgentConfig, Unfit> {
         Ok(AgentConfig {
             name: self.member,
             bind: self.bind,
@@ -115,6 +126,7 @@ impl Joining {
                 view: None,
                 target: None,
                 authority: self.authority,
+                council: self.council,
                 multicast: Some(default_multicast(self.bind.ip())),
                 join: self.join,
                 trace: None,
@@ -155,6 +167,12 @@ impl Group {
     /// To be told whenever the leader changes.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
         self.leadership.clone()
+    }
+
+    /// Whether this member holds a seat in the group's council, now and whenever it changes. None where it was told to
+    /// have no part in it ([`CouncilPart::Off`]), or is its centre.
+    pub fn seat(&self) -> Option<watch::Receiver<HostStatus>> {
+        self.agent.handle().watch_seat(&self.name)
     }
 
     /// Waits until this member leads.
@@ -214,6 +232,11 @@ impl Group {
     pub async fn resign(&self, span: Duration) {
         // The agent is a member of this group for as long as it runs, and leads nothing later.
         let _ = self.agent.handle().step_down(&self.name, span).await;
+    }
+
+    /// Ends without a word, as a crash would: the others find out by themselves.
+    pub async fn vanish(self) {
+        self.agent.abort().await;
     }
 
     /// Leaves the group: a leader says goodbye.

@@ -29,6 +29,7 @@
 //! | Module | What it holds |
 //! |---|---|
 //! | [`Group`] | a member of a group: join, campaign, get [`Tenure`], resign |
+//! | [`Council`] | the centre of a group's council: from L to U of its members, kept seated |
 //! | [`protocol`] | the elections: Chang and Roberts' ring, the modified ring, the bully |
 //! | [`sim`] | a world in virtual time that drives them from one seed, through loss, delay and crashes |
 //! | [`theory`] | closed forms of what they cost |
@@ -68,9 +69,11 @@
 //! assert_eq!(sent as f64, on_paper.messages);
 //! ```
 
+pub mod council;
 mod group;
 mod tenure;
 
+pub use council::{Council, Dissolved};
 pub use group::{Group, Joining, Nomination};
 pub use hustings_agent as agent;
 pub use hustings_agent::keeper;

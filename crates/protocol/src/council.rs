@@ -39,7 +39,7 @@ mod seats;
 
 pub use audit::{Cause, Dispute, Round, audit};
 pub use candidacy::{Candidacy, Memory};
-pub use centre::Centre;
+pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};
 pub use config::{
     Algorithm, Chamber, Config, Knowledge, Lease, MOST_DEPTH, MOST_SEATS, Pick, Refill, Reset,

@@ -425,6 +425,7 @@ mod tests {
     use super::*;
     use crate::authority::Occupancy;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
+    use crate::council::CouncilPart;
     use crate::frame::Sender;
     use crate::identity::{Life, group_id, member_id};
     use crate::seal::{Key, Keyring};
@@ -452,6 +453,7 @@ mod tests {
             authority: AuthorityConfig::Quorum(quorum),
             multicast: None,
             join: Vec::new(),
+            council: CouncilPart::HOST,
             trace: None,
         };
         AgentConfig {

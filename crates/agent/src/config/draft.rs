@@ -19,6 +19,7 @@ use super::{
     StoreConfig, StoreKind, Unfit, default_interface, default_multicast,
 };
 use crate::authority::era;
+use crate::council::{CouncilPart, MOST_CLASSES};
 use crate::seal::Key;
 
 /// Where a value was written.
@@ -122,6 +123,10 @@ pub struct GroupDraft {
     pub era: Maybe<u64>,
     /// [`super::QuorumConfig::ttl`]
     pub ttl: Maybe<Duration>,
+    /// [`GroupConfig::council`]
+    pub council: Maybe<CouncilPart>,
+    /// The class of [`CouncilPart::Host`]
+    pub class: Maybe<u64>,
     /// [`GroupConfig::multicast`]
     pub multicast: Maybe<OrOff<SocketAddr>>,
     /// [`GroupConfig::join`]
@@ -181,6 +186,8 @@ impl GroupDraft {
             postgres: None,
             era: None,
             ttl: None,
+            council: None,
+            class: None,
             multicast: None,
             join: None,
             trace: None,
@@ -261,6 +268,7 @@ impl Draft {
             view: group.view().map_err(complain)?,
             target: group.target().map_err(complain)?,
             authority: self.authority(group).map_err(complain)?,
+            council: group.council().map_err(complain)?,
             multicast: value(&group.multicast)
                 .unwrap_or(OrOff::On(default_multicast(any)))
                 .on(),
@@ -342,6 +350,7 @@ impl Draft {
             | Unfit::CannotListen { group, .. }
             | Unfit::CannotKnowFew { group, .. }
             | Unfit::NotBuilt { group, .. }
+            | Unfit::Class { group }
             | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
             Unfit::Voters { group, .. } => named(group).and_then(|group| place(&group.voters)),
             Unfit::View { group, .. } => named(group).and_then(|group| place(&group.view)),
@@ -421,6 +430,7 @@ impl GroupDraft {
             ProtocolName::ModifiedRing => Ok(ProtocolConfig::modified_ring_field(
                 patience.unwrap_or(PATIENCE),
             )),
+            ProtocolName::NoElection => Ok(ProtocolConfig::NoElection),
             ProtocolName::Probabilistic => {
                 let k = value(&self.k).map_or(RELAYING, |k| u32::try_from(k).unwrap_or(u32::MAX));
                 let bound = value(&self.bound).unwrap_or(HOP);
@@ -430,6 +440,29 @@ impl GroupDraft {
                     None => whole,
                 })
             }
+        }
+    }
+
+    /// A host, unless it was told otherwise.
+    fn council(&self) -> Result<CouncilPart, Misfit> {
+        let part = value(&self.council).unwrap_or(CouncilPart::HOST);
+        let Some(Written { value, place }) = &self.class else {
+            return Ok(part);
+        };
+        let misfit = |what| Misfit {
+            place: *place,
+            what,
+        };
+        let class = u16::try_from(*value).ok().filter(|it| *it < MOST_CLASSES);
+        match (part, class) {
+            (CouncilPart::Host { .. }, Some(class)) => Ok(CouncilPart::Host { class }),
+            (CouncilPart::Host { .. }, None) => Err(misfit(format!(
+                "class {value}: choose from 0 to {}",
+                MOST_CLASSES - 1
+            ))),
+            (CouncilPart::Off | CouncilPart::Centre(_), _) => Err(misfit(
+                "class means nothing with council off: it is for hosts".to_owned(),
+            )),
         }
     }
 
@@ -484,6 +517,14 @@ impl GroupDraft {
         let patience = [("patience", place(&self.patience))];
         let priority = [("priority", place(&self.priority))];
         let (strangers, reason): (Vec<_>, _) = match protocol {
+            ProtocolName::NoElection => {
+                let few = few.into_iter().filter(|(field, _)| *field != "view");
+                let others = bound.into_iter().chain(patience).chain(few);
+                (
+                    families.into_iter().chain(others).collect(),
+                    "it elects nobody",
+                )
+            }
             ProtocolName::Probabilistic => match place(&self.patience) {
                 Some(_) => (patience.to_vec(), "its time-outs follow from bound and k"),
                 None => (families.to_vec(), FOR_THE_FAMILY),

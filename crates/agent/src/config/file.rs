@@ -162,6 +162,8 @@ fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraf
         postgres: table.text("postgres", values::postgres)?,
         era: table.whole("era")?,
         ttl: table.text("ttl", values::ttl)?,
+        council: table.text("council", values::council)?,
+        class: table.whole("class")?,
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,
         trace: table.file("trace")?,

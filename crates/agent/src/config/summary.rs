@@ -48,6 +48,7 @@ impl GroupConfig {
         let trace = self.trace.as_ref();
         let trace = trace.map_or_else(String::new, |path| format!("; trace {}", path.display()));
         let merit = match self.campaigns {
+            _ if self.protocol.is_none() => self.council.sentence(),
             true => format!("priority {}", self.merit.0),
             false => "never leads".to_owned(),
         };
@@ -127,6 +128,7 @@ impl ProtocolConfig {
                     config.answer_within, config.victory_within
                 )
             }
+            Self::NoElection => "no leader is elected".to_owned(),
             Self::ChangRoberts(config) => format!("{name}{}", patience_in_words(config.patience)),
             Self::ModifiedRing(config) => format!("{name}{}", patience_in_words(config.patience)),
             Self::Probabilistic(config) => {

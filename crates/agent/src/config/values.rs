@@ -10,6 +10,7 @@ use hustings_protocol::announce::Takeover;
 
 use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
 use super::{MULTICAST_V6, needs_zone};
+use crate::council::CouncilPart;
 
 /// A name of the configuration language: the reader is told what is allowed instead.
 pub type Refusal = String;
@@ -50,10 +51,12 @@ pub enum ProtocolName {
     ModifiedRing,
     /// A few members, picked by a hash, agree and tell all.
     Probabilistic,
+    /// Nobody is elected.
+    NoElection,
 }
 
 /// Every protocol, with its name.
-const PROTOCOLS: [(&str, ProtocolName); 7] = [
+const PROTOCOLS: [(&str, ProtocolName); 8] = [
     ("announce", ProtocolName::Announce),
     ("suppress", ProtocolName::Suppress),
     ("earliest", ProtocolName::Earliest),
@@ -61,6 +64,7 @@ const PROTOCOLS: [(&str, ProtocolName); 7] = [
     ("chang-roberts", ProtocolName::ChangRoberts),
     ("modified-ring", ProtocolName::ModifiedRing),
     ("probabilistic", ProtocolName::Probabilistic),
+    ("none", ProtocolName::NoElection),
 ];
 
 impl FromStr for ProtocolName {
@@ -103,6 +107,15 @@ pub fn listen(text: &str) -> Result<ListenFor, Refusal> {
             "choose auto, or a duration: a number and a unit (ns, us, ms, s, m, h), as in 300ms"
                 .to_owned(),
         ),
+    }
+}
+
+/// What part a member has in the council of its group: `host`, or `off`.
+pub fn council(text: &str) -> Result<CouncilPart, Refusal> {
+    match text {
+        "host" => Ok(CouncilPart::HOST),
+        "off" => Ok(CouncilPart::Off),
+        _ => Err("choose host or off; a centre is run by `hustings council`".to_owned()),
     }
 }
 

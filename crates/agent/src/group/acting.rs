@@ -152,7 +152,9 @@ impl Group {
         let members = self.membership.iter().flat_map(Membership::addresses);
         // Who has just come up may be known to nobody yet, but wants an answer.
         let newcomers = self.peers.reached_by_unicast(now);
-        let is_rare = !self.is_nominee() && !self.config.protocol.is_for_many();
+        let is_rare = !self.is_nominee()
+            && !self.config.protocol.is_for_many()
+            && !matches!(body, Body::FromCentre { .. });
         let routes = self.reach.routes(members.chain(newcomers), is_rare);
         self.frame(body, true);
         self.dispatch(&routes, out);

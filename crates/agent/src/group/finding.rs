@@ -90,16 +90,19 @@ impl Group {
         self.allow_for_rumours();
         if self.config.protocol.needs_view() || was_told_of_others || !self.reach.has_multicast() {
             self.begin_membership(now, out);
-        } else {
+        } else if !self.is_silent() {
             self.broadcast(now, &Body::Up, out);
         }
-        if !was_told_of_others && self.reach.has_multicast() {
+        if !was_told_of_others && self.reach.has_multicast() && !self.config.protocol.is_none() {
             self.finding.lonely_at = Some(now + LONELY_AFTER);
         }
         match (was_told_of_others, self.membership.is_some()) {
             (true, _) => self.finding.partakes_at = Some(now + RESOLVED_WITHIN),
             (false, true) => self.finding.partakes_at = Some(now + ANSWERED_WITHIN),
             (false, false) => self.seat.start(now),
+        }
+        if self.finding.partakes_at.is_none() || self.is_host() {
+            self.start_council(now, out);
         }
         self.start_tenure(now, out);
         self.act(now, out);
@@ -122,9 +125,16 @@ impl Group {
                 let circle = Circle::new(now, self.me, self.life, view, lookout.bound());
                 Membership::partial(circle)
             }
+            (Some(view), None) if self.config.protocol.is_none() => {
+                let circle = Circle::new(now, self.me, self.life, view, presets::HOP);
+                Membership::partial(circle)
+            }
             _ => {
                 let sender = Sender::new(&self.member, self.me.id, self.life, self.port);
-                Membership::whole(&sender, self.me.merit)
+                match self.config.protocol.is_none() {
+                    true => Membership::of_bystander(&sender),
+                    false => Membership::whole(&sender, self.me.merit),
+                }
             }
         };
         self.membership = Some(membership);
@@ -193,6 +203,9 @@ impl Group {
         }
         if self.finding.partakes_at.take_if(is_due).is_some() {
             self.start_when_ready(now);
+            if self.finding.partakes_at.is_none() && !self.is_host() {
+                self.start_council(now, out);
+            }
         }
         if self.finding.lonely_at.take_if(is_due).is_some() && self.peers.iter().next().is_none() {
             // Members that only follow are silent, so it may be that all is well.
@@ -252,6 +265,9 @@ impl Group {
         alone: bool,
         out: &mut Outbox,
     ) {
+        if self.config.protocol.is_none() && way == Way::Multicast && self.membership.is_none() {
+            return; // not for a fleet: whoever cannot do without says so to one
+        }
         self.begin_membership(now, out); // it cannot do without
         if let Some(membership) = &mut self.membership
             && (alone || !membership.knows(sender))
@@ -274,6 +290,13 @@ impl Group {
         {
             self.counters.reject(Rejected::Malformed);
         }
+    }
+}
+
+impl Group {
+    /// Whether nobody need know that it is there: one host of a fleet, until somebody calls.
+    fn is_silent(&self) -> bool {
+        self.config.protocol.is_none() && self.is_host()
     }
 }
 

@@ -50,7 +50,9 @@ impl Group {
         }
         if !is_new {
             self.counters.reject(Rejected::Replayed);
-            self.answer_past(now, sender, address, out);
+            if self.may_answer_past(&frame.body, frame.to_all) {
+                self.answer_past(now, sender, address, out);
+            }
             return false;
         }
         self.counters.heard += 1;
@@ -71,6 +73,7 @@ impl Group {
     ) {
         let sender = &frame.sender;
         match frame.body {
+            Body::Election { .. } if self.config.protocol.is_none() => {} // none of its business
             Body::Election { protocol, .. } if protocol != self.config.protocol.tag() => {
                 self.hear_other_protocol(sender, address);
             }
@@ -114,12 +117,18 @@ impl Group {
             Body::Seek { whom } => self.on_seek(sender.id, whom, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
             Body::Up => self.tell_newcomer(address, out),
-            Body::Outlived { life } => self.on_outlived(Life(life)),
+            Body::Outlived { life } => self.on_outlived(now, Life(life), out),
             Body::Namesake { .. } => {} // not of our name
             Body::Dead { of, life } => self.on_dead(now, sender, of, Life(life), out),
             Body::Alive { merit } => self.on_alive(now, sender, address, merit),
             Body::Doubt { of } => self.on_doubt(now, address, of, out),
             Body::Vouch { of } => self.on_vouch(now, of),
+            Body::FromCentre {
+                at_ns,
+                terms,
+                message,
+            } => self.on_centre(now, sender, (at_ns, terms, message), out),
+            Body::ToCentre { message } => self.on_host(now, sender, message, out),
         }
     }
 
@@ -150,13 +159,14 @@ impl Group {
     }
 
     /// The others have heard this member in a later life than it is in: it begins one after that.
-    fn on_outlived(&mut self, later: Life) {
+    fn on_outlived(&mut self, now: Instant, later: Life, out: &mut Outbox) {
         if later >= self.life {
             tracing::warn!(
                 "group `{}`: others have heard this member in a later life: was the calendar set back? Going on after that one",
                 self.config.name
             );
             self.begin_life_after(later);
+            self.call_anew(now, out);
         }
     }
 

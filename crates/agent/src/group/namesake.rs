@@ -88,6 +88,7 @@ impl Group {
         self.counters.namesakes += 1;
         self.forget_handover();
         self.resign_tenure(now, out);
+        self.quit_council();
         self.standing = Standing::Refused(from);
         self.publish(now, None, out);
     }

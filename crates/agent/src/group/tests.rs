@@ -1,6 +1,7 @@
 //! Members in a network that is only told of: no socket, no clock.
 
 mod absence;
+mod council;
 mod handover;
 mod hearsay;
 mod lists;
@@ -24,6 +25,7 @@ use super::{Group, Outbox, Route};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::council::CouncilPart;
 use crate::frame::Frame;
 use crate::identity::{Life, member_id};
 use crate::peers::Way;
@@ -124,6 +126,7 @@ impl Field {
             view: None,
             target: None,
             authority: AuthorityConfig::Nobody,
+            council: CouncilPart::HOST,
             multicast: Some(MULTICAST),
             join: others.iter().map(|&it| address(it).to_string()).collect(),
             trace: None,

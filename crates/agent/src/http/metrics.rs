@@ -16,6 +16,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::agent::AgentStatus;
+use crate::council::{CentreStatus, CouncilStatus, HostStatus};
 use crate::counters::Counters;
 use crate::group::{GroupStatus, REACHED_WITHIN};
 use crate::leadership::Mode;
@@ -45,6 +46,7 @@ impl Collector for Scrape {
         sheet.leadership()?;
         sheet.tenure(status)?;
         sheet.many()?;
+        sheet.council()?;
         sheet.frames()
     }
 }
@@ -169,8 +171,62 @@ impl Sheet<'_, '_> {
         )
     }
 
+    fn council(&mut self) -> fmt::Result {
+        self.gauge(
+            "seated",
+            "Whether this member holds a seat in the group's council; none where it is no host.",
+            |group| Some(u32::from(host(group)?.seat.is_some())),
+        )?;
+        self.gauge(
+            "council_seats",
+            "How many seats are filled, by this centre; none where this member is no centre.",
+            |group| Some(centre(group)?.seats().count()),
+        )?;
+        self.gauge(
+            "council_filled",
+            "Whether every class of hosts has as many seats filled as it must have.",
+            |group| Some(u32::from(centre(group)?.is_filled())),
+        )?;
+        self.gauge(
+            "council_peak_replies",
+            "The most replies that came in one round.",
+            |group| Some(centre(group)?.peak_replies),
+        )?;
+        let counters: [(&str, &str, fn(&CentreStatus) -> u64); 4] = [
+            (
+                "council_rounds",
+                "Rounds in which this centre called hosts.",
+                |it| it.rounds,
+            ),
+            (
+                "council_replies",
+                "Replies of hosts to this centre.",
+                |it| it.replies,
+            ),
+            (
+                "council_late_replies",
+                "Those that came after their round was over.",
+                |it| it.late,
+            ),
+            (
+                "council_changes",
+                "How often this centre's council has changed.",
+                |it| it.changes,
+            ),
+        ];
+        for (name, help, count) in counters {
+            let counter = MetricType::Counter;
+            let mut metric = self.encoder.encode_descriptor(name, help, None, counter)?;
+            for (group, centre) in self.groups.iter().filter_map(|it| Some((it, centre(it)?))) {
+                let labels = [("group", group.name())];
+                ConstCounter::new(count(centre)).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
     fn frames(&mut self) -> fmt::Result {
-        let counters: [(&str, &str, Count); 8] = [
+        let counters: [(&str, &str, Count); 9] = [
             (
                 "frames_sent",
                 "Frames sent; a multicast counts once.",
@@ -185,6 +241,11 @@ impl Sheet<'_, '_> {
                 "tenure_frames_sent",
                 "Questions about tenure and answers to them among the frames sent.",
                 |it| it.tenure_sent,
+            ),
+            (
+                "council_frames_sent",
+                "Messages of a council among the frames sent.",
+                |it| it.council_sent,
             ),
             (
                 "frames_unsent",
@@ -284,6 +345,20 @@ impl<'g> Sheet<'_, 'g> {
             }
         }
         Ok(())
+    }
+}
+
+fn host(group: &GroupStatus) -> Option<&HostStatus> {
+    match &group.council {
+        Some(CouncilStatus::Host(host)) => Some(host),
+        Some(CouncilStatus::Centre(_)) | None => None,
+    }
+}
+
+fn centre(group: &GroupStatus) -> Option<&CentreStatus> {
+    match &group.council {
+        Some(CouncilStatus::Centre(centre)) => Some(centre),
+        Some(CouncilStatus::Host(_)) | None => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Leadership as a stream of events.
+//! Leadership, and councils, as streams of events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -6,26 +6,48 @@ use std::task::{Context, Poll};
 
 use axum::response::sse::Event;
 use futures_core::Stream;
+use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 
 use crate::agent::Handle;
-use crate::leadership::Leadership;
 
 /// Who leads each group, and from then on every change. Ends when the agent does.
-pub(super) fn events(agent: &Handle) -> Events {
+pub(super) fn leaderships(agent: &Handle) -> Events {
     let (told, changes) = mpsc::channel(16);
     let groups = agent.groups();
     for watched in groups.iter().filter_map(|group| agent.watch(group)) {
-        tokio::spawn(tell(watched, told.clone()));
+        tokio::spawn(tell("leadership", watched, told.clone()));
     }
     Events { changes }
 }
 
+/// Who holds a seat, as a centre knows it, or whether this member does; and from then on every change.
+pub(super) fn councils(agent: &Handle) -> Events {
+    let (told, changes) = mpsc::channel(16);
+    for group in agent.groups() {
+        if let Some(watched) = agent.watch_seat(&group) {
+            tokio::spawn(tell("seat", watched, told.clone()));
+        }
+        if let Some(watched) = agent.watch_council(&group) {
+            tokio::spawn(tell("council", watched, told.clone()));
+        }
+    }
+    Events { changes }
+}
+
+/// What is told: its name, and the object.
+type Told = (&'static str, String);
+
 /// Tells of one group until nobody listens or nothing can change any more.
-async fn tell(mut watched: watch::Receiver<Leadership>, told: mpsc::Sender<Leadership>) {
+async fn tell<T: Serialize>(
+    name: &'static str,
+    mut watched: watch::Receiver<T>,
+    told: mpsc::Sender<Told>,
+) {
     loop {
-        let leadership = watched.borrow_and_update().clone();
-        if told.send(leadership).await.is_err() {
+        // Plain data: nothing in it that JSON cannot say.
+        let text = serde_json::to_string(&*watched.borrow_and_update()).unwrap_or_default();
+        if told.send((name, text)).await.is_err() {
             return;
         }
         let changed = tokio::select! {
@@ -38,9 +60,9 @@ async fn tell(mut watched: watch::Receiver<Leadership>, told: mpsc::Sender<Leade
     }
 }
 
-/// See [`events`].
+/// See [`leaderships`] and [`councils`].
 pub(super) struct Events {
-    changes: mpsc::Receiver<Leadership>,
+    changes: mpsc::Receiver<Told>,
 }
 
 impl Stream for Events {
@@ -48,10 +70,9 @@ impl Stream for Events {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.changes.poll_recv(context);
-        next.map(|leadership| {
-            // Plain data: nothing in it that JSON cannot say.
-            let text = serde_json::to_string(&leadership?).unwrap_or_default();
-            Some(Ok(Event::default().event("leadership").data(text)))
+        next.map(|told| {
+            let (name, text) = told?;
+            Some(Ok(Event::default().event(name).data(text)))
         })
     }
 }

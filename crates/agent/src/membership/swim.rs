@@ -103,7 +103,15 @@ enum Standing {
 impl Swim {
     /// That of the member `sender`, which knows nobody.
     pub(crate) fn new(sender: &Sender<'_>, merit: Merit) -> Self {
-        let me = Presence::of_ourselves(sender, merit);
+        Self::of(Presence::of_ourselves(sender, merit), sender)
+    }
+
+    /// The same of one that takes no part in elections.
+    pub(crate) fn of_bystander(sender: &Sender<'_>) -> Self {
+        Self::of(Presence::of_bystander(sender), sender)
+    }
+
+    fn of(me: Presence, sender: &Sender<'_>) -> Self {
         let rng = Xoshiro256PlusPlus::seed_from_u64(sender.life().0 ^ sender.id.0);
         let world = World {
             now: Instant::START,
@@ -247,8 +255,9 @@ impl Swim {
     }
 
     /// Those who are up, ourselves not included.
-    pub(crate) fn candidates(&self) -> impl ExactSizeIterator<Item = Candidate> {
-        self.world.up.values().map(Presence::candidate)
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        let up = self.world.up.values().filter(|it| it.stands);
+        up.map(Presence::candidate)
     }
 
     /// A member that is up, as users see it.
@@ -319,8 +328,10 @@ impl World {
             Some(true) => self.effects.push(MembershipEffect::Down(presence.id)),
             None => {}
         }
-        let up = MembershipEffect::Up(presence.candidate());
-        self.effects.push(up);
+        if presence.stands {
+            let up = MembershipEffect::Up(presence.candidate());
+            self.effects.push(up);
+        }
     }
 
     fn dismiss(&mut self, presence: &Presence) {

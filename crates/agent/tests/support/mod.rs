@@ -8,7 +8,7 @@ use hustings_agent::config::{
 };
 use hustings_agent::group::CircleStatus;
 use hustings_agent::seal::Key;
-use hustings_agent::{Agent, AgentStatus, Leadership};
+use hustings_agent::{Agent, AgentStatus, CouncilPart, Leadership};
 use hustings_protocol::announce::{self, Takeover};
 use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;
@@ -231,6 +231,7 @@ fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>
             view: None,
             target: None,
             authority: AuthorityConfig::Nobody,
+            council: CouncilPart::HOST,
             multicast,
             join: Vec::new(),
             trace: None,

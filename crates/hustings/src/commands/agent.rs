@@ -160,7 +160,9 @@ fn announce(config: &AgentConfig, handle: &Handle, http: Option<SocketAddr>) {
     tracing::info!("member {} is up at {at}, {http}", config.name);
     for group in &config.groups {
         tracing::info!("{}", group.sentence());
-        tracing::info!("group {}: {}", group.name, group.authority.worth());
+        if !group.protocol.is_none() {
+            tracing::info!("group {}: {}", group.name, group.authority.worth());
+        }
         if group.keys.is_empty() && !at.ip().is_loopback() {
             tracing::warn!(
                 "group {}: no key: whoever can send to {at} can take part",
@@ -193,13 +195,13 @@ pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSe
 }
 
 /// The signals that ask a program to end.
-struct Signals {
+pub(super) struct Signals {
     terminate: unix::Signal,
     interrupt: unix::Signal,
 }
 
 impl Signals {
-    fn listen() -> Result<Self, Failure> {
+    pub(super) fn listen() -> Result<Self, Failure> {
         let listen = |kind| {
             unix::signal(kind)
                 .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))
@@ -210,7 +212,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

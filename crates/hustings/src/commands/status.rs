@@ -4,7 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 use hustings_agent::group::{CircleStatus, Measured, REACHED_WITHIN, TenureStatus};
-use hustings_agent::{AgentStatus, GroupStatus, clock};
+use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus, clock};
+use hustings_protocol::{Duration, Instant};
 
 use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
 use crate::failure::Failure;
@@ -64,9 +65,12 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         false => names.join(", "),
     };
     let counters = &group.counters;
+    let leader = match group.protocol.as_str() {
+        "none" => format!("group {}: no leader is elected", leadership.group),
+        _ => format!("{}{since}", in_words(leadership)),
+    };
     let mut text = format!(
-        "\n{}{since}\n  mode      {}\n  protocol  {}, by {}\n  heard of  {heard_of}\n  changes   {}\n  frames    {} sent, {} heard, {} refused\n",
-        in_words(leadership),
+        "\n{leader}\n  mode      {}\n  protocol  {}, by {}\n  heard of  {heard_of}\n  changes   {}\n  frames    {} sent, {} heard, {} refused\n",
         mode_in_words(leadership.mode),
         group.protocol,
         group.reach,
@@ -84,6 +88,9 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
     if let Some(tenure) = &group.tenure {
         text += &tenure_in_words(tenure, shares_clock);
     }
+    if let Some(council) = &group.council {
+        text += &council_in_words(council, shares_clock);
+    }
     if let Some(address) = group.namesake {
         text += &format!(
             "  warning   another member called {} is at {address}: this one takes no part; rename one of them\n",
@@ -91,6 +98,50 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         );
     }
     text
+}
+
+/// Of a host, whether it is seated; of a centre, who is.
+fn council_in_words(council: &CouncilStatus, shares_clock: bool) -> String {
+    let since = |at: Instant| match shares_clock {
+        true => format!(", for {:.1} s", (clock::now() - at).as_secs_f64()),
+        false => String::new(),
+    };
+    let left = |lease: Option<Duration>| {
+        lease.map_or_else(String::new, |left| {
+            format!(", {:.1} s left unless heard", left.as_secs_f64())
+        })
+    };
+    match council {
+        CouncilStatus::Host(host) => match &host.seat {
+            None => String::new(), // most hosts are not
+            Some(seat) => format!(
+                "  council   seated by {}{}{}\n",
+                seat.centre.name,
+                since(seat.since),
+                left(seat.lease)
+            ),
+        },
+        CouncilStatus::Centre(centre) => {
+            let mut text = format!(
+                "  council   {}\n  calls     {} rounds, {} replies, at most {} in one\n",
+                super::council::seats_in_words(centre),
+                centre.rounds,
+                centre.replies,
+                centre.peak_replies
+            );
+            for seat in centre.seats() {
+                let address = seat.member.address;
+                let address = address.map_or_else(String::new, |it| format!(" at {it}"));
+                text += &format!(
+                    "  seat      {}{address}{}{}\n",
+                    seat.member.name,
+                    since(seat.since),
+                    left(seat.lease)
+                );
+            }
+            text
+        }
+    }
 }
 
 /// What this member knows of a group that nobody knows whole.

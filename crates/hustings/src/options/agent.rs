@@ -68,7 +68,7 @@ pub(crate) struct Overrides {
     multicast: Option<OrOff<SocketAddr>>,
 
     /// How the leader is elected: announce, suppress, earliest, bully, chang-roberts, modified-ring or
-    /// probabilistic. Default: suppress
+    /// probabilistic; or none, for hosts of a council. Default: suppress
     #[arg(long, value_name = "PROTOCOL", env = "HUSTINGS_PROTOCOL")]
     protocol: Option<ProtocolName>,
 
@@ -135,6 +135,16 @@ impl AgentOptions {
     /// Whether the command line, or the environment, says where to listen for HTTP.
     pub(crate) fn names_http(&self) -> bool {
         self.overrides.http.is_some()
+    }
+
+    /// Whether it says what this member is called.
+    pub(crate) fn names_member(&self) -> bool {
+        self.overrides.name.is_some()
+    }
+
+    /// Whether it says where to receive.
+    pub(crate) fn names_bind(&self) -> bool {
+        self.overrides.bind.is_some()
     }
 
     /// The configuration: options before the environment, before the file, before defaults. Warns of

@@ -21,7 +21,7 @@ pub(super) struct Seated {
     pub(super) member: MemberId,
     pub(super) place: u8,
     /// When it was last heard, or seated.
-    heard: Instant,
+    pub(super) heard: Instant,
     /// Whether it has ever said that it holds the seat.
     pub(super) is_confirmed: bool,
 }

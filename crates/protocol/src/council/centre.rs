@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 
 use rand_core::Rng;
 
-use super::bench::Bench;
+use super::bench::{Bench, Seated};
 use super::election::{Ask, Count, Election, Next};
 use super::{
     Algorithm, Change, Council, Feedback, Held, Lease, Message, Refill, Reply, Request, Saved,
     Seat, Seats, Size, Standing, Timer,
 };
 use crate::scatter::scatter;
-use crate::{Candidate, Duration, Io, MemberId, Outcome};
+use crate::{Candidate, Duration, Instant, Io, MemberId, Outcome};
 
 /// The centre.
 #[derive(Debug, Clone)]
@@ -26,6 +26,19 @@ pub struct Centre {
     is_ticking: bool,
     /// One for each class.
     houses: Vec<House>,
+}
+
+/// One that is seated, as the centre knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// Of which class of hosts.
+    pub class: u16,
+    /// Who.
+    pub member: MemberId,
+    /// In which place.
+    pub place: u8,
+    /// When it was last heard, or seated.
+    pub heard: Instant,
 }
 
 /// The centre's part in one chamber.
@@ -79,6 +92,22 @@ impl Centre {
     pub fn seats(&self) -> impl Iterator<Item = (u16, MemberId)> {
         let houses = self.houses.iter();
         houses.flat_map(|it| it.bench.seats().iter().map(|seat| (it.class, seat.member)))
+    }
+
+    /// The same, with what is known of each.
+    pub fn holders(&self) -> impl Iterator<Item = Holder> {
+        let of_house = |house: &House| {
+            let class = house.class;
+            let seats = house.bench.seats().iter();
+            let holder = move |seat: &Seated| Holder {
+                class,
+                member: seat.member,
+                place: seat.place,
+                heard: seat.heard,
+            };
+            seats.map(holder).collect::<Vec<_>>()
+        };
+        self.houses.iter().flat_map(of_house)
     }
 
     /// Whether all councils stand: no election is under way.

@@ -61,6 +61,8 @@ pub const GROUP_FIELDS: &[Field] = &[
     ),
     field("era", "0", "1"),
     field("ttl", "2s", "\"2s\""),
+    field("council", "host", "\"host\""),
+    field("class", "0", "1"),
     field("multicast", "239.255.72.85:7401", "\"239.255.72.85:7401\""),
     field("join", "nowhere", "[\"10.0.0.2:7400\"]"),
     field("trace", "nowhere", "\"web.jsonl\""),

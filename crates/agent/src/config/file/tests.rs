@@ -293,7 +293,7 @@ fn what_is_wrong_with_a_group_is_told_as_well() {
         ),
         (
             "protocol = \"raft\"",
-            "protocol = \"raft\": no such protocol: choose announce, suppress, earliest, bully, chang-roberts, modified-ring or probabilistic",
+            "protocol = \"raft\": no such protocol: choose announce, suppress, earliest, bully, chang-roberts, modified-ring, probabilistic or none",
         ),
         (
             "announce = \"100\"",
@@ -395,6 +395,15 @@ fn values_that_do_not_go_together_are_refused() {
         (
             "view = 30",
             "view means nothing to protocol suppress: it is for probabilistic",
+        ),
+        (
+            "bound = \"5ms\"\nprotocol = \"none\"",
+            "bound means nothing to protocol none: it elects nobody",
+        ),
+        ("class = 256", "class 256: choose from 0 to 255"),
+        (
+            "class = 1\ncouncil = \"off\"",
+            "class means nothing with council off: it is for hosts",
         ),
         (
             "view = 7\nprotocol = \"probabilistic\"",

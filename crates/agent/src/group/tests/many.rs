@@ -6,6 +6,7 @@ use super::{Field, address, id, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::council::CouncilPart;
 use crate::group::{CircleStatus, Group, Outbox};
 
 const MEMBERS: usize = 24;
@@ -50,6 +51,7 @@ impl Field {
             view: Some(VIEW),
             target: None,
             authority: AuthorityConfig::Nobody,
+            council: CouncilPart::HOST,
             multicast: (found == Found::ByMulticast).then_some(MULTICAST),
             join: join.iter().map(|&it| address(it).to_string()).collect(),
             trace: None,

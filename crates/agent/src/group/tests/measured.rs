@@ -6,6 +6,7 @@ use super::{Field, address, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::council::CouncilPart;
 use crate::group::{Group, Measured};
 
 const MEMBERS: usize = 20;
@@ -27,6 +28,7 @@ impl Field {
                 authority: AuthorityConfig::Nobody,
                 multicast: Some(MULTICAST),
                 join: Vec::new(),
+                council: CouncilPart::HOST,
                 trace: None,
             };
             let nobody = (Authority::Nobody, Occupancy::default());

@@ -12,6 +12,7 @@ use super::{ALL, ANNOUNCE, Field, LISTEN, address, announcing, id, name};
 use crate::authority::quorum::Quorum;
 use crate::authority::{Authority, Occupancy};
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, QuorumConfig};
+use crate::council::CouncilPart;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox};
 use crate::identity::{Life, group_id};
@@ -109,6 +110,7 @@ impl Field {
             view: None,
             target: None,
             authority: AuthorityConfig::Quorum(quorum),
+            council: CouncilPart::HOST,
             multicast: Some(MULTICAST),
             join: Vec::new(),
             trace: None,

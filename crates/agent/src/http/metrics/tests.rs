@@ -40,6 +40,7 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         k: None,
         measured: None,
         circle: None,
+        council: None,
         namesake: None,
         counters: Counters::default(),
     }
@@ -252,6 +253,7 @@ fn every_counter_is_shown() {
 
     let own = [
         ("copies", "frames_copied"),
+        ("council_sent", "council_frames_sent"),
         ("election_sent", "election_frames_sent"),
         ("heard", "frames_heard"),
         ("namesakes", "namesakes"),

@@ -52,6 +52,7 @@ function draw() {
     const at = (name) => node.querySelector(`[data-at="${name}"]`);
     drawGroup(at, group);
     if (group.tenure !== null) drawTenure(at, group.tenure);
+    drawCouncil(at, group.council);
   }
 }
 
@@ -116,6 +117,27 @@ function drawTenure(at, tenure) {
   writeRows(at("refusal-rows"), tenure.refusals.toReversed().map((it) => [`${inWords(ago(it.at))} ago`, why(it)]));
 }
 
+/** Of a centre who is seated, of a host whether it is. */
+function drawCouncil(at, council) {
+  const ago = (instant) => inWords(seconds(status.now - instant) + sinceAnswer());
+  const left = (lease) => (lease === null ? "for ever" : `${inWords(seconds(lease) - sinceAnswer())} left unless heard`);
+  const [host, centre] = [council?.host, council?.centre];
+  at("council").hidden = !centre && !host?.seat;
+  write(at("council-cost"), centre ? `${centre.rounds} rounds, ${centre.replies} replies, at most ${centre.peak_replies} in one.` : "");
+  if (centre) {
+    const isFilled = centre.chambers.every(({ seats, least, most }) => least <= seats.length && seats.length <= most);
+    const each = centre.chambers.map(({ seats, least, most }) => `${seats.length} seats of ${least} to ${most}`);
+    const other = centre.gives_way_to === null ? "" : ` Stopped: ${centre.gives_way_to.name} is the centre now.`;
+    write(at("council-state"), `${each.join(", ")} are filled.${other}`, isFilled ? "good" : "wary");
+    const row = (it) => [it.member.name, it.member.address ?? "", `for ${ago(it.since)}`, left(it.lease)];
+    writeRows(at("seat-rows"), centre.chambers.flatMap(({ seats }) => seats.map(row)));
+  } else {
+    const seat = host?.seat;
+    write(at("council-state"), seat ? `This member is seated, by ${seat.centre.name}, for ${ago(seat.since)}; ${left(seat.lease)}.` : "", "good");
+    writeRows(at("seat-rows"), []);
+  }
+}
+
 async function ask() {
   try {
     const answer = await fetch("/v1/status", { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
@@ -145,3 +167,5 @@ async function keepAsking() {
 keepAsking();
 setInterval(draw, 100);
 new EventSource("/v1/watch").addEventListener("leadership", ask);
+const councils = new EventSource("/v1/watch-council");
+for (const name of ["seat", "council"]) councils.addEventListener(name, ask);

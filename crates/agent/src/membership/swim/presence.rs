@@ -23,6 +23,8 @@ pub(super) struct Presence {
     /// How often it has come back in this life, after others had given it up or with another merit.
     returns: u32,
     pub(super) merit: Merit,
+    /// Whether it takes part in elections.
+    pub(super) stands: bool,
     pub(super) name: String,
     /// As an address of IPv6, whatever it is: filling it in then does not lengthen a message.
     ip: Ipv6Addr,
@@ -37,9 +39,18 @@ impl Presence {
             life: sender.life().0,
             returns: 0,
             merit,
+            stands: true,
             name: sender.name.to_owned(),
             ip: Ipv6Addr::UNSPECIFIED,
             port: sender.port,
+        }
+    }
+
+    /// This member itself, if it takes no part in elections.
+    pub(super) fn of_bystander(sender: &Sender<'_>) -> Self {
+        Self {
+            stands: false,
+            ..Self::of_ourselves(sender, Merit(0))
         }
     }
 
@@ -50,8 +61,9 @@ impl Presence {
         stranger
     }
 
-    /// Sees to it that it counts as later than `before`, even if the calendar was set back.
+    /// Sees to it that it counts as later than `before`, even if the calendar was set back. Who took no part does not now.
     pub(super) fn after(mut self, before: &Self) -> Self {
+        self.stands = before.stands;
         if self.life <= before.life {
             self.life = before.life;
             self.returns = before.returns.saturating_add(1);

@@ -1,0 +1,346 @@
+//! The centre: what it makes known beside what its protocol does, and what it complains of.
+
+use std::collections::BTreeMap;
+
+use hustings_protocol::council::{
+    Change, Config, Content, Council, Feedback, Message, Saved, Size,
+};
+use hustings_protocol::{Candidate, Instant, MemberId};
+use tokio::sync::watch;
+
+use super::super::chance;
+use super::COUNCILS_OWN;
+use crate::council::{CentreStatus, ChamberStatus, Seated, Terms};
+use crate::driver::{Driver, Seat};
+use crate::identity::Life;
+use crate::leadership::Peer;
+use crate::peers::Peers;
+
+/// So many replies that came after their round was over are no accident.
+const MANY_LATE: u64 = 8;
+
+/// A member that calls others into a council.
+pub(in crate::group) struct Calling {
+    driver: Driver<Council>,
+    me: Candidate,
+    group: String,
+    name: String,
+    is_started: bool,
+    gives_way_to: Option<Peer>,
+    /// Since when each holds its seat, by class.
+    since: BTreeMap<(u16, MemberId), Instant>,
+    /// The round that is under way in each class, and the replies to it.
+    rounds: BTreeMap<u16, Round>,
+    /// How many rounds there were, in all sessions.
+    feedbacks: u64,
+    replies: u64,
+    late: u64,
+    peak: u64,
+    changes: u64,
+    /// How often all were called and too few came.
+    scarce: u64,
+    told: watch::Sender<CentreStatus>,
+}
+
+/// A round of one class.
+struct Round {
+    number: u32,
+    /// Whether all that may be elected were to reply, and when that is over.
+    polled_until: Option<Instant>,
+    replies: u64,
+}
+
+impl Calling {
+    pub(super) fn new(
+        (group, name): (&str, &str),
+        me: Candidate,
+        config: Config,
+        life: Life,
+        now: Instant,
+    ) -> Self {
+        let driver = driver(me, config, life);
+        let calling = Self {
+            driver,
+            me,
+            group: group.to_owned(),
+            name: name.to_owned(),
+            is_started: false,
+            gives_way_to: None,
+            since: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            feedbacks: 0,
+            replies: 0,
+            late: 0,
+            peak: 0,
+            changes: 0,
+            scarce: 0,
+            told: watch::Sender::new(CentreStatus {
+                group: group.to_owned(),
+                centre: name.to_owned(),
+                session: life.0,
+                chambers: Vec::new(),
+                is_settled: false,
+                rounds: 0,
+                replies: 0,
+                late: 0,
+                peak_replies: 0,
+                changes: 0,
+                gives_way_to: None,
+            }),
+        };
+        let nobody = Peers::default();
+        calling.publish(calling.status(now, |id| nobody.describe(id)));
+        calling
+    }
+
+    /// None: it has given way to another.
+    pub(super) fn driver(&self) -> Option<&Driver<Council>> {
+        self.gives_way_to.is_none().then_some(&self.driver)
+    }
+
+    pub(super) fn driver_mut(&mut self) -> Option<&mut Driver<Council>> {
+        match self.gives_way_to {
+            None => Some(&mut self.driver),
+            Some(_) => None,
+        }
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<CentreStatus> {
+        self.told.subscribe()
+    }
+
+    pub(super) fn publish(&self, status: CentreStatus) {
+        self.told.send_replace(status);
+    }
+
+    pub(super) fn start(&mut self, now: Instant) {
+        if self.is_started {
+            return;
+        }
+        self.is_started = true;
+        if let Some(lease) = self.driver.config().lease {
+            tracing::info!(
+                "group `{}`: calling in {}, when seats that a centre before this one gave have run out",
+                self.group,
+                lease.lasts + self.driver.config().round
+            );
+        }
+        self.driver.start(now);
+    }
+
+    /// Begins a later session. Whom it has seated hears that it holds no seat any more.
+    pub(super) fn begin_anew(&mut self, life: Life, now: Instant) {
+        let config = self.driver.config().clone();
+        self.driver = driver(self.me, config, life);
+        self.since.clear();
+        self.rounds.clear();
+        if self.is_started {
+            self.driver.start(now);
+        }
+    }
+
+    /// A host replied, or spoke of its seat.
+    pub(super) fn hear(&mut self, now: Instant, from: MemberId, message: Message) {
+        if let Message::Reply(reply) = message {
+            self.replies += 1;
+            match self.rounds.get_mut(&reply.class) {
+                Some(round) if round.number == reply.round => {
+                    round.replies += 1;
+                    self.peak = self.peak.max(round.replies);
+                }
+                Some(_) | None => self.note_late(),
+            }
+        }
+        if let Some(driver) = self.driver_mut() {
+            // What was due before is over: a reply that comes late is late.
+            driver.pass(now);
+            driver.hear(now, from, message);
+        }
+    }
+
+    fn note_late(&mut self) {
+        self.late += 1;
+        if self.late >= MANY_LATE && self.late.is_power_of_two() {
+            tracing::warn!(
+                "group `{}`: {} replies of {} came after their round of {} was over: they do not count; choose a longer round",
+                self.group,
+                self.late,
+                self.replies,
+                self.driver.config().round
+            );
+        }
+    }
+
+    /// The terms of a message that is about to be sent.
+    pub(super) fn terms_of(&mut self, now: Instant, message: &[u8]) -> Option<Terms> {
+        let message = postcard::from_bytes::<Message>(message).ok()?;
+        if let Message::Feedback(feedback) = message {
+            self.note_feedback(now, &feedback);
+        }
+        Terms::of(&message, self.driver.config())
+    }
+
+    fn note_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        self.feedbacks += 1;
+        let config = self.driver.config();
+        let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
+        let content = Content::decode(feedback.word, config.algorithm, continues);
+        let is_poll = content.is_some_and(|it| it.reset && it.count == 0);
+        let polled_until = is_poll.then(|| now + config.round);
+        tracing::debug!(
+            "group `{}`: round {} of class {}: {content:?}, {} seated",
+            self.group,
+            feedback.round,
+            feedback.class,
+            feedback.seated
+        );
+        let round = Round {
+            number: feedback.round,
+            polled_until,
+            replies: 0,
+        };
+        self.rounds.insert(feedback.class, round);
+    }
+
+    /// When it has something to look at.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.rounds.values().filter_map(|it| it.polled_until).min()
+    }
+
+    /// Whether all were called, and too few came.
+    pub(super) fn look(&mut self, now: Instant, group: &str) {
+        let is_over = |round: &mut Round| round.polled_until.take_if(|at| *at <= now).is_some();
+        let over: Vec<(u16, u64)> = self
+            .rounds
+            .iter_mut()
+            .filter_map(|(class, round)| is_over(round).then_some((*class, round.replies)))
+            .collect();
+        for (class, replies) in over {
+            let Some(chamber) = self.driver.config().chambers.get(usize::from(class)) else {
+                continue;
+            };
+            let seated = self.since.keys().filter(|(it, _)| *it == class).count() as u64;
+            let (hosts, least) = (seated + replies, u64::from(chamber.seats.least));
+            if hosts >= least {
+                self.scarce = 0;
+                continue;
+            }
+            self.scarce += 1;
+            if self.scarce.is_power_of_two() {
+                let hint = match hosts {
+                    0 => "nobody answers: do agents run, with this group and key, and does the network carry multicasts?".to_owned(),
+                    _ => format!("{hosts} hosts are there, and {least} seats are to be filled at least"),
+                };
+                let of_class = match class {
+                    0 => String::new(),
+                    _ => format!(", class {class}"),
+                };
+                tracing::warn!("group `{group}`{of_class}: {hint}. Going on");
+            }
+        }
+    }
+
+    /// The council has changed.
+    pub(super) fn note(&mut self, now: Instant, change: Change, group: &str) {
+        self.changes += 1;
+        let holders = self.driver.protocol().as_centre();
+        let seated: Vec<(u16, MemberId)> = holders.into_iter().flat_map(|it| it.seats()).collect();
+        self.since.retain(|it, _| seated.contains(it));
+        for it in seated {
+            self.since.entry(it).or_insert(now);
+        }
+        match change {
+            Change::Filled(Size { class, seats, .. }) => {
+                tracing::info!("group `{group}`: {seats} seats of class {class} are filled");
+            }
+            Change::Short(Size { class, seats, .. }) => {
+                tracing::warn!(
+                    "group `{group}`: only {seats} seats of class {class} are filled: calling others"
+                );
+            }
+            Change::Seated { .. } | Change::Unseated => {} // a host's
+        }
+    }
+
+    /// Another centre is there. Returns whether this one gives way to it: it began earlier.
+    pub(super) fn meet(&mut self, other: Peer, message: &Message, group: &str) -> bool {
+        let session = match message {
+            Message::Feedback(it) => it.session,
+            Message::Standing(it) => it.session,
+            Message::Seat(it) => it.session,
+            Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => return false,
+        };
+        if self.gives_way_to.is_some() {
+            return false;
+        }
+        let is_later = (session, other.id) > (self.session(), self.me.id);
+        if is_later {
+            tracing::error!(
+                "group `{group}`: another centre, `{}`, began later, and hosts heed that one: this one stops; a group has one centre",
+                other.name
+            );
+            self.gives_way_to = Some(other);
+            self.since.clear();
+        } else {
+            tracing::warn!(
+                "group `{group}`: another centre, `{}`, began earlier: it stops when it hears this one",
+                other.name
+            );
+        }
+        is_later
+    }
+
+    fn session(&self) -> u64 {
+        let centre = self.driver.protocol().as_centre();
+        centre.map_or(0, |it| it.session())
+    }
+
+    pub(super) fn status(&self, now: Instant, describe: impl Fn(MemberId) -> Peer) -> CentreStatus {
+        let config = self.driver.config();
+        let lasts = config.lease.map(|it| it.lasts);
+        let centre = self.driver.protocol().as_centre();
+        let holders = || {
+            let centre = centre.filter(|_| self.gives_way_to.is_none());
+            centre.into_iter().flat_map(|it| it.holders())
+        };
+        let chambers = (0..).zip(&config.chambers);
+        let chambers = chambers.map(|(class, chamber)| {
+            let of_class = holders().filter(|it| it.class == class);
+            let seats = of_class.map(|it| Seated {
+                place: it.place,
+                member: describe(it.member),
+                since: *self.since.get(&(class, it.member)).unwrap_or(&now),
+                heard: it.heard,
+                lease: lasts.map(|lasts| (it.heard + lasts) - now),
+            });
+            ChamberStatus {
+                class,
+                least: chamber.seats.least,
+                most: chamber.seats.most,
+                seats: seats.collect(),
+            }
+        });
+        CentreStatus {
+            group: self.group.clone(),
+            centre: self.name.clone(),
+            session: self.session(),
+            chambers: chambers.collect(),
+            is_settled: centre.is_some_and(|it| it.is_settled()),
+            rounds: self.feedbacks,
+            replies: self.replies,
+            late: self.late,
+            peak_replies: self.peak,
+            changes: self.changes,
+            gives_way_to: self.gives_way_to.clone(),
+        }
+    }
+}
+
+/// A centre whose session has the number of its life. What was before it nobody here remembers, so there may be seats that
+/// another session has given.
+fn driver(me: Candidate, config: Config, life: Life) -> Driver<Council> {
+    let before = Saved { session: 0 };
+    let rng = chance(Life(life.0 ^ COUNCILS_OWN), me.id);
+    let centre = Council::centre(life.0, Some(before));
+    Driver::new(me, centre, config, rng, None)
+}

@@ -1,0 +1,300 @@
+//! Councils: what a centre seems to say, and what may come of it.
+
+use hustings_protocol::Instant;
+use hustings_protocol::council::{Config, Feedback, Message, Seat, Seats, Standing};
+use hustings_protocol::{Duration, Merit};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Field, address};
+use crate::authority::Authority;
+use crate::authority::occupancy::Occupancy;
+use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::council::{CouncilPart, CouncilStatus, Terms};
+use crate::driver::encode;
+use crate::frame::{Body, Frame, Sender};
+use crate::group::{Group, Outbox};
+use crate::identity::{Life, calendar, group_id, member_id};
+use crate::peers::Way;
+
+const ROUND: Duration = Duration::from_millis(100);
+const NOW: Instant = Instant(1_000_000_000);
+
+fn rules() -> Config {
+    Config::field(Seats::new(4, 8), 1_000, ROUND)
+}
+
+fn member(name: &str, council: CouncilPart) -> Group {
+    let config = GroupConfig {
+        name: "test".to_owned(),
+        keys: Vec::new(),
+        merit: Merit(0),
+        campaigns: true,
+        protocol: ProtocolConfig::NoElection,
+        view: None,
+        target: None,
+        authority: AuthorityConfig::Nobody,
+        council,
+        multicast: Some(MULTICAST),
+        join: Vec::new(),
+        trace: None,
+    };
+    let nobody = (Authority::Nobody, Occupancy::default());
+    Group::new(config, name, 7400, Instant::START, None, nobody)
+}
+
+fn host() -> Group {
+    let mut host = member("host", CouncilPart::HOST);
+    let mut out = Outbox::new();
+    host.start(NOW, &mut out);
+    assert!(out.is_empty(), "hosts of a fleet are silent");
+    host
+}
+
+/// All are to reply.
+fn poll(session: u64, round: u32) -> Message {
+    Message::Feedback(Feedback {
+        session,
+        class: 0,
+        round,
+        base: 0,
+        seated: 0,
+        word: 1,
+        floor: None,
+    })
+}
+
+fn seat(session: u64) -> Message {
+    Message::Seat(Seat {
+        session,
+        class: 0,
+        place: 3,
+        beat: 0,
+    })
+}
+
+/// What a centre said: in which life, as its how many-th frame, and when.
+struct Said {
+    life: u64,
+    number: u64,
+    at_ns: u64,
+}
+
+impl Said {
+    fn now(number: u64) -> Self {
+        Self {
+            life: 7,
+            number,
+            at_ns: calendar(),
+        }
+    }
+
+    /// How many frames `host` sends when it hears it.
+    fn to(&self, host: &mut Group, message: &Message) -> usize {
+        let terms = Terms::of(message, &rules()).expect("a centre's");
+        self.with(host, &encode(&terms), &encode(message))
+    }
+
+    fn with(&self, host: &mut Group, terms: &[u8], message: &[u8]) -> usize {
+        let frame = Frame {
+            group: group_id("test"),
+            sender: Sender::new("centre", member_id("centre"), Life(self.life), 7400),
+            number: self.number,
+            to_all: true,
+            body: Body::FromCentre {
+                at_ns: self.at_ns,
+                terms,
+                message,
+            },
+        };
+        let mut out = Outbox::new();
+        host.hear(NOW, address(9), Way::Multicast, &frame, &mut out);
+        out.len()
+    }
+}
+
+#[test]
+fn a_call_is_answered_once_however_often_it_comes() {
+    let mut host = host();
+    let said = Said::now(5);
+    assert_eq!(said.to(&mut host, &poll(7, 1)), 1);
+    assert_eq!(said.to(&mut host, &poll(7, 1)), 0, "the same frame");
+    assert_eq!(Said::now(6).to(&mut host, &poll(7, 1)), 0, "the same call");
+    assert_eq!(Said::now(7).to(&mut host, &poll(7, 2)), 1);
+}
+
+/// Somebody recorded it, and repeats it when the fleet was restarted: nobody remembers that it was heard.
+#[test]
+fn what_was_said_long_ago_is_not_answered_by_those_who_have_come_up_since() {
+    const SECOND: u64 = 1_000_000_000;
+    let said = |at_ns| Said {
+        at_ns,
+        ..Said::now(0)
+    };
+    for (at_ns, is_heeded) in [
+        (calendar(), true),
+        (calendar() - 20 * SECOND, true),
+        (calendar() + 20 * SECOND, true),
+        (calendar() - 40 * SECOND, false),
+        (calendar() + 40 * SECOND, false),
+        (0, false),
+        (u64::MAX, false),
+    ] {
+        for message in [poll(7, 1), seat(7)] {
+            let mut host = host();
+            let answers = said(at_ns).to(&mut host, &message);
+            assert_eq!(answers, usize::from(is_heeded), "{at_ns} {message:?}");
+            assert_eq!(host.counters.council_stale, u64::from(!is_heeded));
+        }
+    }
+}
+
+/// One frame of a centre's earlier life, repeated, must not have an answer of every host.
+#[test]
+fn a_call_of_a_life_that_is_over_is_answered_only_by_those_who_are_seated() {
+    let past = Said {
+        life: 6,
+        ..Said::now(1)
+    };
+    let mut unseated = host();
+    assert_eq!(Said::now(0).to(&mut unseated, &poll(7, 1)), 1);
+    assert_eq!(past.to(&mut unseated, &poll(6, 1)), 0);
+    assert_eq!(unseated.counters.replayed, 1);
+    let mut seated = host();
+    assert_eq!(Said::now(0).to(&mut seated, &seat(7)), 1);
+    assert_eq!(
+        past.to(&mut seated, &poll(6, 1)),
+        1,
+        "so that a centre learns of it"
+    );
+}
+
+#[test]
+fn seats_are_held_for_a_lease_and_no_longer() {
+    let mut host = host();
+    let watched = host.watch_seat().expect("a host");
+    Said::now(0).to(&mut host, &seat(7));
+    let held = watched.borrow().seat.clone().expect("it is seated");
+    assert_eq!((held.place, held.centre.name.as_str()), (3, "centre"));
+    let lasts = rules().lease.expect("it has one").lasts;
+    assert_eq!(host.due(), Some(NOW + lasts));
+    let mut out = Outbox::new();
+    host.pass(NOW + lasts, &mut out);
+    assert_eq!(watched.borrow().seat, None);
+}
+
+/// The process was stopped, and hears what came meanwhile before it looks at the clock.
+#[test]
+fn a_lease_that_ran_out_is_over_before_anything_is_heard() {
+    let mut host = host();
+    let watched = host.watch_seat().expect("a host");
+    Said::now(0).to(&mut host, &seat(7));
+    let standing = Message::Standing(Standing {
+        session: 7,
+        class: 0,
+        beat: 1,
+        places: u128::MAX,
+    });
+    let terms = encode(&Terms::of(&standing, &rules()).expect("a centre's"));
+    let frame = Frame {
+        group: group_id("test"),
+        sender: Sender::new("centre", member_id("centre"), Life(7), 7400),
+        number: 1,
+        to_all: true,
+        body: Body::FromCentre {
+            at_ns: calendar(),
+            terms: &terms,
+            message: &encode(&standing),
+        },
+    };
+    let late = NOW + rules().lease.expect("it has one").lasts + ROUND;
+    let mut out = Outbox::new();
+    host.hear(late, address(9), Way::Multicast, &frame, &mut out);
+    assert_eq!(watched.borrow().seat, None);
+}
+
+#[test]
+fn nonsense_is_counted_and_harms_nobody() {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+    let mut members = [
+        host(),
+        member("centre-2", CouncilPart::Centre(Box::new(rules()))),
+        member("off", CouncilPart::Off),
+    ];
+    let (terms, message) = (
+        encode(&Terms::of(&poll(7, 1), &rules()).expect("a centre's")),
+        encode(&poll(7, 1)),
+    );
+    for number in 0..20_000 {
+        let mut noise = |bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            for _ in 0..1 + rng.next_u64() % 4 {
+                match rng.next_u64() % 3 {
+                    0 => bytes.truncate(rng.next_u64() as usize % (bytes.len() + 1)),
+                    1 => bytes.push(rng.next_u64() as u8),
+                    _ if bytes.is_empty() => {}
+                    _ => {
+                        let place = rng.next_u64() as usize % bytes.len();
+                        bytes[place] = rng.next_u64() as u8;
+                    }
+                }
+            }
+            bytes
+        };
+        let (terms, message) = (noise(&terms), noise(&message));
+        for member in &mut members {
+            Said::now(number).with(member, &terms, &message);
+            let frame = Frame {
+                group: group_id("test"),
+                sender: Sender::new("other", member_id("other"), Life(7), 7400),
+                number,
+                to_all: false,
+                body: Body::ToCentre { message: &message },
+            };
+            let mut out = Outbox::new();
+            member.hear(NOW, address(8), Way::Unicast, &frame, &mut out);
+        }
+    }
+    let [host, centre, off] = members.map(|it| it.counters);
+    assert!(
+        host.malformed > 1_000 && host.council_senseless > 1_000,
+        "{host:?}"
+    );
+    assert!(centre.malformed > 1_000, "{centre:?}");
+    assert_eq!(off.malformed, 0);
+}
+
+#[test]
+fn a_centre_and_its_hosts_in_a_network_that_loses_a_fifth_fill_the_seats() {
+    let mut field = Field::empty();
+    field.lost_percent = 20;
+    field.admit_member(
+        member("centre", CouncilPart::Centre(Box::new(rules()))),
+        None,
+        &[],
+        0,
+    );
+    for number in 0..40 {
+        let host = member(&format!("host-{number}"), CouncilPart::HOST);
+        field.admit_member(host, None, &[], 0);
+    }
+    let filled = |field: &Field| match field.members[0].council_status(field.now) {
+        Some(CouncilStatus::Centre(centre)) => centre.is_filled() && centre.is_settled,
+        other => panic!("{other:?}"),
+    };
+    let mut rounds = 0;
+    while !filled(&field) {
+        field.run(ROUND);
+        rounds += 1;
+        assert!(rounds < 300, "no council");
+    }
+    let believers = |field: &Field| {
+        let seat = |it: &Group| it.watch_seat().is_some_and(|it| it.borrow().seat.is_some());
+        field.members.iter().filter(|it| seat(it)).count()
+    };
+    for _ in 0..200 {
+        field.run(ROUND);
+        assert!(believers(&field) <= 8);
+    }
+    assert!(believers(&field) >= 3, "{}", believers(&field));
+}

@@ -1,0 +1,394 @@
+//! A council over real sockets on this host's loopback: a centre, and agents as hosts.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "these tests run in real time"
+)]
+#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration as StdDuration;
+
+use hustings_agent::config::{AgentConfig, AuthorityConfig, GroupConfig, MULTICAST};
+use hustings_agent::council::Terms;
+use hustings_agent::counters::Counters;
+use hustings_agent::frame::{Body, Frame, Sender};
+use hustings_agent::identity::{Life, group_id, member_id};
+use hustings_agent::seal::{Key, Keyring};
+use hustings_agent::{Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig};
+use hustings_protocol::council::{Config, Feedback, Message, Seats};
+use hustings_protocol::{Duration, Merit};
+use tokio::sync::watch;
+
+/// Far longer than anything here takes: past it a test has failed.
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
+
+const SEATS: Seats = Seats::new(4, 8);
+
+/// On a host that is busy with other tests.
+const ROUND: Duration = Duration::from_millis(100);
+
+fn rules() -> Config {
+    Config::field(SEATS, 1_000, ROUND)
+}
+
+/// Agents that share a group and a key.
+struct Fleet {
+    group: String,
+    key: Key,
+    protocol: ProtocolConfig,
+    multicast: Option<SocketAddr>,
+    hosts: BTreeMap<String, Agent>,
+}
+
+impl Fleet {
+    /// Of hosts that elect nobody.
+    fn new(group: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            key: Key::generate().unwrap(),
+            protocol: ProtocolConfig::NoElection,
+            multicast: Some(MULTICAST),
+            hosts: BTreeMap::new(),
+        }
+    }
+
+    fn config(&self, name: &str, council: CouncilPart, join: &[SocketAddr]) -> AgentConfig {
+        let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        AgentConfig {
+            name: name.to_owned(),
+            bind: SocketAddr::new(localhost, 0),
+            interface: localhost,
+            http: None,
+            insecure: false,
+            groups: vec![GroupConfig {
+                name: self.group.clone(),
+                keys: vec![self.key.clone()],
+                merit: Merit(0),
+                campaigns: true,
+                protocol: self.protocol,
+                view: None,
+                target: None,
+                authority: AuthorityConfig::Nobody,
+                council,
+                multicast: self.multicast,
+                join: join.iter().map(SocketAddr::to_string).collect(),
+                trace: None,
+            }],
+        }
+    }
+
+    async fn host(&mut self, name: &str, join: &[SocketAddr]) -> SocketAddr {
+        let config = self.config(name, CouncilPart::HOST, join);
+        let agent = Agent::start(config).await.unwrap();
+        let address = agent.handle().address();
+        self.hosts.insert(name.to_owned(), agent);
+        address
+    }
+
+    async fn hosts(mut self, count: usize) -> Self {
+        for number in 0..count {
+            self.host(&format!("host-{number}"), &[]).await;
+        }
+        self
+    }
+
+    async fn centre(&self, name: &str, rules: Config, join: &[SocketAddr]) -> Centre {
+        let part = CouncilPart::Centre(Box::new(rules));
+        let mut config = self.config(name, part, join);
+        config.groups[0].protocol = ProtocolConfig::NoElection;
+        let agent = Agent::start(config).await.unwrap();
+        let told = agent.handle().watch_council(&self.group).unwrap();
+        Centre { agent, told }
+    }
+
+    fn seat(&self, name: &str) -> watch::Receiver<HostStatus> {
+        let agent = &self.hosts[name];
+        agent.handle().watch_seat(&self.group).unwrap()
+    }
+
+    /// Who believes to be seated.
+    fn believers(&self) -> Vec<String> {
+        let seated = self.hosts.keys();
+        let seated = seated.filter(|name| self.seat(name).borrow().seat.is_some());
+        seated.cloned().collect()
+    }
+
+    async fn kill(&mut self, name: &str) {
+        self.hosts.remove(name).unwrap().abort().await;
+    }
+}
+
+struct Centre {
+    agent: Agent,
+    told: watch::Receiver<CentreStatus>,
+}
+
+impl Centre {
+    /// Waits until the council is so.
+    async fn wait_for(&mut self, is_so: impl FnMut(&CentreStatus) -> bool) -> CentreStatus {
+        let waiting = self.told.wait_for(is_so);
+        let seen = tokio::time::timeout(PATIENCE, waiting).await;
+        let seen = seen.expect("the council should have been so by now");
+        seen.unwrap().clone()
+    }
+
+    async fn filled(&mut self) -> Vec<String> {
+        names(&self.wait_for(|it| it.is_filled() && it.is_settled).await)
+    }
+}
+
+fn names(status: &CentreStatus) -> Vec<String> {
+    let mut names: Vec<String> = status.seats().map(|it| it.member.name.clone()).collect();
+    names.sort();
+    names
+}
+
+async fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(StdDuration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .expect("in time");
+}
+
+#[tokio::test]
+async fn four_to_eight_of_24_hosts_are_seated_and_lost_seats_are_filled_again() {
+    let mut fleet = Fleet::new("seated").hosts(24).await;
+    let mut centre = fleet.centre("centre", rules(), &[]).await;
+    let first = centre.filled().await;
+    wait_until(|| fleet.believers() == first).await;
+    // All but two die at once, and the two stay.
+    let (kept, lost) = first.split_at(2);
+    for name in lost {
+        fleet.kill(name).await;
+    }
+    let is_new = |it: &CentreStatus| {
+        let now = names(it);
+        it.is_filled() && it.is_settled && lost.iter().all(|name| !now.contains(name))
+    };
+    let second = names(&centre.wait_for(is_new).await);
+    assert!(kept.iter().all(|name| second.contains(name)), "{second:?}");
+    wait_until(|| fleet.believers() == second).await;
+    let status = centre.agent.handle().status().await.unwrap();
+    let counters = status.groups[0].counters;
+    assert_eq!((counters.malformed, counters.broken_seal), (0, 0));
+    centre.agent.stop().await.unwrap();
+    // A centre that leaves lets go of them all.
+    wait_until(|| fleet.believers().is_empty()).await;
+}
+
+#[tokio::test]
+async fn where_there_is_no_multicast_hosts_are_called_one_by_one() {
+    let mut fleet = Fleet::new("by-address");
+    fleet.multicast = None;
+    let first = fleet.host("host-0", &[]).await;
+    for number in 1..12 {
+        fleet.host(&format!("host-{number}"), &[first]).await;
+    }
+    let mut centre = fleet.centre("centre", rules(), &[first]).await;
+    let seated = centre.filled().await;
+    wait_until(|| fleet.believers() == seated).await;
+}
+
+/// The centre is in everybody's list of members, where multicasts do not reach them: but in nobody's view.
+#[tokio::test]
+async fn a_centre_is_nobodys_leader() {
+    let bound = Duration::from_millis(50);
+    let patience = Duration::from_secs(1);
+    let bully = hustings_protocol::bully::Config::field(bound, patience);
+    let mut fleet = Fleet::new("not-led");
+    fleet.multicast = None;
+    fleet.protocol = ProtocolConfig::Bully(bully);
+    let first = fleet.host("host-0", &[]).await;
+    for number in 1..8 {
+        fleet.host(&format!("host-{number}"), &[first]).await;
+    }
+    let leader = |fleet: &Fleet| {
+        let told = |agent: &Agent| {
+            let leadership = agent.handle().watch(&fleet.group).unwrap();
+            let leadership = leadership.borrow();
+            leadership.leader.as_ref().map(|it| it.name.clone())
+        };
+        let mut leaders: Vec<_> = fleet.hosts.values().map(told).collect();
+        leaders.dedup();
+        match &leaders[..] {
+            [Some(leader)] => Some(leader.clone()),
+            _ => None,
+        }
+    };
+    wait_until(|| leader(&fleet).is_some()).await;
+    let before = leader(&fleet).unwrap();
+    // A name whose identity would win among equals: ties go to the lower.
+    let names = (0..).map(|number| format!("centre-{number}"));
+    let lowest = fleet.hosts.keys().map(|it| member_id(it)).min().unwrap();
+    let name = names.into_iter().find(|it| member_id(it) < lowest).unwrap();
+    let mut centre = fleet.centre(&name, rules(), &[first]).await;
+    centre.filled().await;
+    assert_eq!(leader(&fleet), Some(before.clone()));
+    fleet.kill(&before).await;
+    wait_until(|| leader(&fleet).is_some_and(|it| it != before)).await;
+    assert_ne!(leader(&fleet), Some(name));
+}
+
+#[tokio::test]
+async fn of_two_centres_the_later_is_heeded_and_the_other_stops() {
+    let fleet = Fleet::new("two-centres").hosts(16).await;
+    let mut first = fleet.centre("first", rules(), &[]).await;
+    first.filled().await;
+    let mut second = fleet.centre("second", rules(), &[]).await;
+    let gave_way = first.wait_for(|it| it.gives_way_to.is_some()).await;
+    assert_eq!(gave_way.gives_way_to.unwrap().name, "second");
+    let seated = second.filled().await;
+    wait_until(|| fleet.believers() == seated).await;
+    let told = second.told.borrow().clone();
+    assert_eq!(told.gives_way_to, None);
+}
+
+/// The centre before it knew how many there are. The one that comes up again begins far above, and no round has more
+/// replies than a few times the seats.
+#[tokio::test]
+async fn a_centre_that_restarts_asks_for_few_replies() {
+    const HOSTS: usize = 60;
+    let fleet = Fleet::new("restarts").hosts(HOSTS).await;
+    for _ in 0..2 {
+        let mut centre = fleet.centre("centre", rules(), &[]).await;
+        centre.filled().await;
+        let told = centre.told.borrow().clone();
+        // With an estimate of 1000, then 126, then 30: twice what is drawn of 60 by the last is never seen.
+        assert!(told.peak_replies < 40, "{told:?}");
+        centre.agent.abort().await;
+    }
+}
+
+#[tokio::test]
+async fn a_centre_that_finds_too_few_goes_on_until_there_are_enough() {
+    let mut fleet = Fleet::new("too-few").hosts(2).await;
+    let rules = Config {
+        lease: None,
+        ..rules()
+    };
+    let mut centre = fleet.centre("centre", rules, &[]).await;
+    let poll = |status: &hustings_agent::AgentStatus| match &status.groups[0].council {
+        Some(CouncilStatus::Centre(centre)) => centre.replies,
+        other => panic!("{other:?}"),
+    };
+    loop {
+        let status = centre.agent.handle().status().await.unwrap();
+        if poll(&status) >= 2 {
+            break;
+        }
+        tokio::time::sleep(StdDuration::from_millis(20)).await;
+    }
+    for number in 2..6 {
+        fleet.host(&format!("host-{number}"), &[]).await;
+    }
+    let seated = centre.filled().await;
+    assert!(seated.len() >= 4, "{seated:?}");
+}
+
+/// All are to reply: what would be a storm in a fleet.
+fn call(sender: &str, life: Life, port: u16, group: &str) -> Vec<u8> {
+    let message = Message::Feedback(Feedback {
+        session: life.0,
+        class: 0,
+        round: 1,
+        base: 0,
+        seated: 0,
+        word: 1,
+        floor: None,
+    });
+    let terms = Terms::of(&message, &rules()).unwrap();
+    let terms = postcard::to_allocvec(&terms).unwrap();
+    let message = postcard::to_allocvec(&message).unwrap();
+    let frame = Frame {
+        group: group_id(group),
+        sender: Sender::new(sender, member_id(sender), life, port),
+        number: 0,
+        to_all: true,
+        body: Body::FromCentre {
+            at_ns: Life::begin().0,
+            terms: &terms,
+            message: &message,
+        },
+    };
+    let mut content = Vec::new();
+    frame.encode(&mut content);
+    content
+}
+
+#[tokio::test]
+async fn a_call_that_is_forged_damaged_or_repeated_is_answered_by_nobody() {
+    const HOSTS: usize = 12;
+    let fleet = Fleet::new("storm").hosts(HOSTS).await;
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let counted = async |count: fn(&Counters) -> u64| {
+        let mut sum = 0;
+        for agent in fleet.hosts.values() {
+            let status = agent.handle().status().await.unwrap();
+            sum += count(&status.groups[0].counters);
+        }
+        sum
+    };
+    let say = async |frame: &[u8]| {
+        // To each by itself: what is counted then is not another test's.
+        for agent in fleet.hosts.values() {
+            let address = agent.handle().address();
+            socket.send_to(frame, address).await.unwrap();
+        }
+    };
+    let until = async |count: fn(&Counters) -> u64, expected: u64| {
+        let waiting = async {
+            while counted(count).await < expected {
+                tokio::time::sleep(StdDuration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .expect("in time");
+    };
+    let content = call("centre", Life::begin(), port, &fleet.group);
+    let sealed = |key: &Key| {
+        let mut frame = Vec::new();
+        Keyring::new(key, &[]).seal(&content, &mut frame).unwrap();
+        frame
+    };
+    let all = HOSTS as u64;
+
+    let before = counted(|it| it.unknown_key).await;
+    say(&sealed(&Key::generate().unwrap())).await;
+    until(|it| it.unknown_key, before + all).await;
+    assert_eq!(counted(|it| it.council_sent).await, 0, "forged");
+
+    let good = sealed(&fleet.key);
+    let mut damaged = good.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    say(&damaged).await;
+    until(|it| it.broken_seal, all).await;
+    assert_eq!(counted(|it| it.council_sent).await, 0, "damaged");
+
+    // As it is, all answer it: that is what the others must not bring about.
+    say(&good).await;
+    until(|it| it.council_sent, all).await;
+    let mut answer = [0; 2_048];
+    for _ in 0..HOSTS {
+        let received = socket.recv(&mut answer);
+        tokio::time::timeout(PATIENCE, received)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+
+    for _ in 0..10 {
+        say(&good).await;
+    }
+    until(|it| it.copies + it.replayed, 10 * all).await;
+    assert_eq!(counted(|it| it.council_sent).await, all, "repeated");
+    assert!(socket.try_recv(&mut answer).is_err(), "and nothing else");
+}

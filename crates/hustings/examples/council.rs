@@ -1,0 +1,52 @@
+//! Twelve hosts and a centre, in this process: three to five are seated; one of them dies, and another takes its place.
+//! On several hosts: `Joining::on_the_lan(group, member, key)`.
+
+use std::error::Error;
+
+use hustings::{Council, Group, Joining};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // Its own group for each run: two runs at once do not meet.
+    let group = format!("example-{}", std::process::id());
+    let mut hosts = Vec::new();
+    for number in 0..12 {
+        let joining = Joining::on_this_host(&group, &format!("host-{number}"));
+        hosts.push(Group::join(joining.without_election()).await?);
+    }
+
+    // Nobody knows that there are twelve: there might be a thousand.
+    let centre = Joining::on_this_host(&group, "centre");
+    let mut council = Council::call(centre, Council::rules(3..=5, 1_000)).await?;
+    let elected = council.filled().await?;
+    let names = |seats: Vec<_>| {
+        let seats = seats.into_iter();
+        let names = seats.map(|it: hustings::agent::council::Seated| it.member.name);
+        names.collect::<Vec<String>>()
+    };
+    println!(
+        "seated after {} rounds and {} replies: {}",
+        elected.rounds,
+        elected.replies,
+        names(council.seats()).join(", ")
+    );
+
+    // A host learns of its seat when the centre's word arrives.
+    let lost = names(council.seats()).remove(0);
+    let place = hosts.iter().position(|it| it.leadership().member == lost);
+    let host = hosts.remove(place.ok_or("a host of that name")?);
+    if let Some(mut seat) = host.seat() {
+        seat.wait_for(|it| it.seat.is_some()).await?;
+    }
+    host.leave().await?;
+    println!("{lost} leaves");
+    while council.seats().len() < 4 || names(council.seats()).contains(&lost) {
+        council.changed().await?;
+    }
+    println!("seated: {}", names(council.seats()).join(", "));
+    council.dissolve().await?;
+    for host in hosts {
+        host.leave().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,423 @@
+//! `hustings council`: the centre of a group's council, until it is told to stop.
+
+mod terms;
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use hustings::council::with_best_c;
+use hustings_agent::council::{CentreStatus, ChamberStatus};
+use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
+use hustings_protocol::council::{
+    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Seats,
+};
+use hustings_protocol::{Duration, Merit};
+use hustings_theory::council::optimum::Goal;
+use tokio::sync::watch;
+
+use super::agent::client::Printed;
+use super::agent::{self, Signals, log, runtime};
+use crate::failure::Failure;
+use crate::options::agent::AgentOptions;
+use crate::options::values;
+use terms::{Average, Guess};
+
+/// Keep a few hosts of a group seated, out of any number: call them, and fill the seats of those who are lost
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct CouncilCommand {
+    /// How many are to be seated, from L to U, at most 64. Where hosts are of several classes, of each, with commas: 4..8,1..2
+    #[arg(long, value_name = "L..U", required = true, value_delimiter = ',', value_parser = terms::seats,
+          allow_hyphen_values = true)]
+    seats: Vec<Seats>,
+
+    #[command(flatten)]
+    drawing: Drawing,
+
+    #[command(flatten)]
+    keeping: Keeping,
+
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// How to print each change of the council
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+
+    #[command(flatten)]
+    log: log::LogOptions,
+}
+
+/// How hosts are drawn.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+struct Drawing {
+    /// Who draws, and who draws again
+    #[arg(long, value_enum, default_value_t = Way::SkipReset)]
+    algorithm: Way,
+
+    /// How many of those who draw are to reply, on average; or `auto`: the best for --optimise, by exact computation
+    #[arg(long, value_name = "auto|X", default_value = "auto", value_parser = terms::average,
+          allow_hyphen_values = true)]
+    c: Average,
+
+    /// What --c auto makes small: the expected rounds (t) or the expected replies (n)
+    #[arg(long, value_enum, default_value_t = Aim::T)]
+    optimise: Aim,
+
+    /// What the centre takes the number of hosts to be: --max-guess at first, and after each round with too few replies
+    /// its power 0.7 (aggressive), half of it (conservative), or its power A over B (alpha:A,beta:B). Or N hosts (known:N)
+    #[arg(long, value_name = "aggressive|conservative|alpha:A,beta:B|known:N", default_value = "aggressive",
+          value_parser = terms::guess, allow_hyphen_values = true)]
+    estimate: Guess,
+
+    /// The first estimate, as high as there can be hosts: too high costs rounds without replies, too low a storm of them
+    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
+          value_parser = values::whole(2..=u32::MAX))]
+    max_guess: u32,
+
+    /// How long to wait for replies: more than a round trip
+    #[arg(long, value_name = "DURATION", default_value = "250ms", value_parser = hustings_agent::config::values::wait)]
+    round: Duration,
+}
+
+/// How a council is kept.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Seats")]
+struct Keeping {
+    /// After how long without a word from its holder a seat is filled again; and after how long without a word from the
+    /// centre its holder gives it up. Default: 15 rounds
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait, conflicts_with = "once")]
+    lease: Option<Duration>,
+
+    /// How often the centre says that the seats stand. Default: a third of --lease
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait, conflicts_with = "once")]
+    beat: Option<Duration>,
+
+    /// Recruit others when fewer than so many are left, of each class. Default: L + 1, or U if that is less
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=MOST_SEATS), conflicts_with = "once")]
+    keep: Option<u32>,
+
+    /// Elect a council once, print it, let go of it, and end
+    #[arg(long)]
+    once: bool,
+
+    /// Of --once: fail if there is no council by then
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::some_time, requires = "once")]
+    within: Duration,
+}
+
+/// Who draws, and who draws again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    /// All hosts draw in every round
+    Naive,
+    /// Who drew out stays out; after too few replies all reply, to be counted: a storm
+    Basic,
+    /// The same, but after too few replies all draw again: few messages
+    SkipReset,
+    /// As skip-reset, but every host draws twice, and the centre takes the better draw: the fewest rounds
+    Choice,
+    /// As skip-reset, but after too few replies those draw again who drew before
+    History,
+    /// Those of the greatest --priority, by thresholds on it
+    Merit,
+    /// Nested masks of 16 bits, for comparison: the first to reply are seated
+    Bolot,
+}
+
+/// What is to be small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Aim {
+    /// Rounds
+    T,
+    /// Replies
+    N,
+}
+
+const AFTER_HELP: &str = "\
+Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
+setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
+centre calls, however many there are. The centre takes no part in the group's election, so that
+what --protocol, --voters and the options that belong to them say means nothing here.
+
+Nobody knows how many hosts there are. The centre begins with --max-guess, far too many: so few
+reply, or nobody, and it takes less, until from L to U have. A centre that starts again does
+the same, after --lease, when seats that were given before have run out: it never asks for
+more replies than it can bear.
+
+A host that crashes or is cut off loses its seat after --lease, and others are recruited for
+just the empty seats. A group has one centre: of two, hosts heed the one that was started
+later, and the other ends with exit code 1.
+
+It prints a line for each change of the council: to text who is seated, to JSON one object,
+{\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\": [{\"place\", \"member\":
+{\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
+\"late\", \"peak_replies\", \"changes\", \"gives_way_to\"}; times are nanoseconds on this host's boot clock.
+
+On TERM or INT the centre lets go of all seats and exits with code 0.
+
+Examples:
+  hustings council --seats 4..8 --group fleet --key-file fleet.key
+  hustings council --seats 5..5 --config hustings.toml --once --format json
+  hustings council --seats 4..8,1..2 --group fleet --algorithm choice --max-guess 1000000";
+
+impl CouncilCommand {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.log.begin();
+        let rules = self.rules()?;
+        let config = self.config(rules)?;
+        runtime()?.block_on(self.preside(&config))
+    }
+
+    /// What the options say of the council.
+    fn rules(&self) -> Result<Config, Failure> {
+        let Drawing { round, .. } = self.drawing;
+        let knowledge = self.drawing.knowledge();
+        let rules = Config {
+            centre: None,
+            chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
+            algorithm: self.drawing.algorithm.protocols(),
+            knowledge,
+            coin: Coin::Private,
+            round,
+            lease: self.keeping.lease(round),
+        };
+        self.require_a_high_guess()?;
+        // Before it is computed with.
+        rules
+            .check()
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        let goal = match self.drawing.optimise {
+            Aim::T => Goal::ROUNDS,
+            Aim::N => Goal::MESSAGES,
+        };
+        let mut rules = with_best_c(rules, goal);
+        if let Average::Fixed(c) = self.drawing.c {
+            for chamber in &mut rules.chambers {
+                chamber.c.splice(..chamber.c.len().min(1), [c]); // top-ups go by what is best for them
+            }
+        }
+        rules
+            .check()
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(rules)
+    }
+
+    fn require_a_high_guess(&self) -> Result<(), Failure> {
+        let most = self.seats.iter().map(|it| it.most).max().unwrap_or(0);
+        let guess = self.drawing.max_guess;
+        match self.drawing.knowledge() {
+            Knowledge::Estimated(_) if guess <= most => Err(Failure::Usage(format!(
+                "--max-guess {guess} does not exceed the seats: choose {} or more, as many as there can be hosts",
+                most + 1
+            ))),
+            Knowledge::Estimated(_) | Knowledge::Told(_) | Knowledge::Polled => Ok(()),
+        }
+    }
+
+    fn chamber(&self, seats: Seats) -> Chamber {
+        let chamber = Chamber::new(seats);
+        match self.keeping.keep {
+            Some(keep) => Chamber {
+                keep,
+                c: Vec::new(),
+                ..chamber
+            },
+            None => chamber,
+        }
+    }
+
+    /// The group is that of the agents, and what they elect is their own affair.
+    fn config(&self, rules: Config) -> Result<AgentConfig, Failure> {
+        let mut config = self.options.config()?;
+        if config.groups.len() != 1 {
+            let what = "a centre calls one group: choose it with --group";
+            return Err(Failure::Usage(what.to_owned()));
+        }
+        let group = &mut config.groups[0];
+        if group.view.is_some() && !group.protocol.is_none() {
+            if group.multicast.is_none() {
+                return Err(Failure::Usage(format!(
+                    "group `{}` has neither multicast nor members that know each other: let it carry multicasts, or make \
+                     another group of its hosts, with protocol = \"none\" and the same view",
+                    group.name
+                )));
+            }
+            group.view = None;
+        }
+        *group = GroupConfig {
+            merit: Merit(0),
+            campaigns: false,
+            protocol: ProtocolConfig::NoElection,
+            target: None,
+            authority: hustings_agent::config::AuthorityConfig::Nobody,
+            council: CouncilPart::Centre(Box::new(rules)),
+            trace: None,
+            ..group.clone()
+        };
+        // An agent of this host has that name, port and address for HTTP: only those that are asked for.
+        if !self.options.names_member() {
+            config.name += ".centre";
+        }
+        if !self.options.names_bind() {
+            config.bind.set_port(0);
+        }
+        config.http = config.http.filter(|_| self.options.names_http());
+        config
+            .check()
+            .map_err(|unfit| Failure::Usage(unfit.to_string()))?;
+        Ok(config)
+    }
+
+    async fn preside(&self, config: &AgentConfig) -> Result<(), Failure> {
+        let mut signals = Signals::listen()?;
+        let (mut agent, _) = agent::start(config).await?;
+        let group = &config.groups[0].name;
+        let watched = agent.handle().watch_council(group);
+        let mut council = watched.ok_or_else(|| Failure::Failed("no council".to_owned()))?;
+        let done = tokio::select! {
+            done = self.attend(&mut council) => done,
+            ended = agent.ended() => {
+                return ended.map_err(|error| Failure::Failed(error.to_string()));
+            }
+            () = signals.next() => Ok(()),
+        };
+        let stopped = stop(agent, &mut signals).await;
+        done.and(stopped)
+    }
+
+    /// Prints the council until there is nothing more to print.
+    async fn attend(&self, council: &mut watch::Receiver<CentreStatus>) -> Result<(), Failure> {
+        if self.keeping.once {
+            return self.elect_once(council).await;
+        }
+        while council.changed().await.is_ok() {
+            let status = council.borrow_and_update().clone();
+            heed_other(&status)?;
+            self.print(&status)?;
+        }
+        std::future::pending().await // the agent has ended, and says why
+    }
+
+    async fn elect_once(&self, council: &mut watch::Receiver<CentreStatus>) -> Result<(), Failure> {
+        let is_over = |it: &CentreStatus| it.is_filled() || it.gives_way_to.is_some();
+        let elected = council.wait_for(is_over);
+        let status = match tokio::time::timeout(self.keeping.within.into(), elected).await {
+            Ok(Ok(status)) => status.clone(),
+            Ok(Err(_)) => return std::future::pending().await, // as above
+            Err(_) => {
+                return Err(Failure::Failed(format!(
+                    "no council within {}: do enough hosts run, with this group and key? (--within)",
+                    self.keeping.within
+                )));
+            }
+        };
+        heed_other(&status)?;
+        self.print(&status)
+    }
+
+    fn print(&self, status: &CentreStatus) -> Result<(), Failure> {
+        let line = match self.format {
+            Printed::Text => in_words(status),
+            // Plain data: nothing in it that JSON cannot say.
+            Printed::Json => serde_json::to_string(status).unwrap_or_default(),
+        };
+        let mut out = std::io::stdout().lock();
+        let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+        printed.map_err(|error| Failure::output(&error))
+    }
+}
+
+async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
+    tokio::select! {
+        stopped = agent.stop() => stopped.map_err(|error| Failure::Failed(error.to_string())),
+        () = signals.next() => Err(Failure::Failed("stopped in the middle of letting go of seats".to_owned())),
+    }
+}
+
+fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
+    match &status.gives_way_to {
+        None => Ok(()),
+        Some(other) => Err(Failure::Failed(format!(
+            "another centre, `{}`, was started later for group `{}`, and hosts heed that one: run one of them",
+            other.name, status.group
+        ))),
+    }
+}
+
+/// The council in a line.
+fn in_words(status: &CentreStatus) -> String {
+    format!("council of {}: {}", status.group, seats_in_words(status))
+}
+
+/// Who is seated, of each class.
+pub(super) fn seats_in_words(status: &CentreStatus) -> String {
+    let several = status.chambers.len() > 1;
+    let chambers = status.chambers.iter().map(|chamber| {
+        let ChamberStatus {
+            class,
+            least,
+            most,
+            seats,
+        } = chamber;
+        let of_class = match several {
+            true => format!("class {class}: "),
+            false => String::new(),
+        };
+        let enough = match chamber.is_filled() {
+            true => "",
+            false => ", too few",
+        };
+        let mut names: Vec<&str> = seats.iter().map(|it| it.member.name.as_str()).collect();
+        names.sort_unstable();
+        let names = match names.is_empty() {
+            true => "nobody".to_owned(),
+            false => names.join(" "),
+        };
+        format!(
+            "{of_class}{} seats of {least}..{most}{enough}: {names}",
+            seats.len()
+        )
+    });
+    chambers.collect::<Vec<String>>().join("; ")
+}
+
+impl Drawing {
+    fn knowledge(&self) -> Knowledge {
+        let first = self.max_guess;
+        match self.estimate {
+            Guess::Known(hosts) => Knowledge::Told(hosts),
+            Guess::Aggressive => Knowledge::Estimated(Estimate::aggressive(first)),
+            Guess::Conservative => Knowledge::Estimated(Estimate::conservative(first)),
+            Guess::Own { alpha, beta } => Knowledge::Estimated(Estimate { alpha, beta, first }),
+        }
+    }
+}
+
+impl Keeping {
+    fn lease(&self, round: Duration) -> Option<Lease> {
+        let lasts = self.lease.unwrap_or(round * 15);
+        let beat = self.beat.unwrap_or(Duration(lasts.0 / 3));
+        let lease = Lease {
+            beat,
+            lasts,
+            refill: Refill::TopUp,
+        };
+        (!self.once).then_some(lease)
+    }
+}
+
+impl Way {
+    fn protocols(self) -> Algorithm {
+        match self {
+            Self::Naive => Algorithm::Naive,
+            Self::Basic => Algorithm::Basic,
+            Self::SkipReset => Algorithm::SkipReset,
+            Self::Choice => Algorithm::CHOICE,
+            Self::History => Algorithm::HISTORY,
+            Self::Merit => Algorithm::Merit,
+            Self::Bolot => Algorithm::Bolot,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! To be the centre of a council: call the hosts of a group, and keep from `L` to `U` of them seated.
+
+use hustings_agent::config::ProtocolConfig;
+use hustings_agent::council::Seated;
+use hustings_agent::{Agent, CentreStatus, CouncilPart, Ended, Handle, Peer, StartError};
+use hustings_protocol::Duration;
+use hustings_protocol::council::{Algorithm, Config, Knowledge, Pick, Reset, Seats};
+use hustings_theory::council as theory;
+use hustings_theory::council::optimum::{Goal, best_c};
+use tokio::sync::watch;
+
+use crate::group::Joining;
+
+/// How large a fleet is taken to be where nobody says: `c` hardly depends on it.
+const A_FLEET: u32 = 100_000;
+
+/// The council of a group, as its centre keeps it: as long as this lives. Needs a tokio runtime.
+///
+/// Every agent of the group is a host that may be elected, unless it was told otherwise. The centre is no candidate for
+/// leadership, and holds no seat. A group has one centre: of two the later one is heeded, and the other ends.
+///
+/// ```no_run
+/// use hustings::{Council, Joining};
+///
+/// # async fn example(key: hustings::agent::seal::Key) -> Result<(), Box<dyn std::error::Error>> {
+/// // From 4 to 8 of up to 100,000 hosts.
+/// let joining = Joining::on_the_lan("fleet", "centre", key);
+/// let mut council = Council::call(joining, Council::rules(4..=8, 100_000)).await?;
+/// loop {
+///     let now = council.changed().await?;
+///     for seat in now.seats() {
+///         println!("{} since {:?}", seat.member.name, seat.since);
+///     }
+/// }
+/// # }
+/// ```
+pub struct Council {
+    agent: Agent,
+    told: watch::Receiver<CentreStatus>,
+}
+
+/// Why a council is kept no longer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Dissolved {
+    /// The centre ended.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+    /// Another centre began later, and hosts heed that one.
+    #[error("another centre, `{}`, has called this group since", .0.name)]
+    AnotherCentre(Peer),
+}
+
+impl Council {
+    /// One council of up to `hosts` hosts, on a LAN: an estimate that falls fast, rounds of 250 ms, leases of 15 rounds, and
+    /// the `c` that takes the fewest rounds.
+    pub fn rules(seats: std::ops::RangeInclusive<u32>, hosts: u32) -> Config {
+        let seats = Seats::new(*seats.start(), *seats.end());
+        with_best_c(
+            Config::field(seats, hosts, Duration::from_millis(250)),
+            Goal::ROUNDS,
+        )
+    }
+
+    /// Joins a group as its centre, and calls its hosts. How the group elects its leader is no matter.
+    ///
+    /// # Errors
+    /// If the rules or the options cannot work, or the address cannot be had.
+    pub async fn call(joining: Joining, rules: Config) -> Result<Self, StartError> {
+        let group = joining.group.clone();
+        let joining = Joining {
+            council: CouncilPart::Centre(Box::new(rules)),
+            protocol: ProtocolConfig::NoElection,
+            ..joining
+        };
+        let agent = Agent::start(joining.config()?).await?;
+        let watched = agent.handle().watch_council(&group);
+        let told = watched.expect("the agent was started as the centre of this group");
+        Ok(Self { agent, told })
+    }
+
+    /// Who is seated now.
+    pub fn seats(&self) -> Vec<Seated> {
+        self.told.borrow().seats().cloned().collect()
+    }
+
+    /// The council, as the centre knows it now and whenever it changes.
+    pub fn changes(&self) -> watch::Receiver<CentreStatus> {
+        self.told.clone()
+    }
+
+    /// Waits for the next change.
+    ///
+    /// # Errors
+    /// If there will be none: the centre ended, or another one is heeded.
+    pub async fn changed(&mut self) -> Result<CentreStatus, Dissolved> {
+        tokio::select! {
+            changed = self.told.changed() => if changed.is_ok() {
+                let status = self.told.borrow_and_update().clone();
+                return match status.gives_way_to {
+                    Some(other) => Err(Dissolved::AnotherCentre(other)),
+                    None => Ok(status),
+                };
+            },
+            ended = self.agent.ended() => ended?,
+        }
+        Err(Ended::Broken("it was stopped".to_owned()).into())
+    }
+
+    /// Waits until every seat that must be filled is.
+    ///
+    /// # Errors
+    /// As [`changed`](Self::changed).
+    pub async fn filled(&mut self) -> Result<CentreStatus, Dissolved> {
+        loop {
+            {
+                let status = self.told.borrow_and_update();
+                if status.is_filled() && status.gives_way_to.is_none() {
+                    return Ok(status.clone());
+                }
+            }
+            self.changed().await?;
+        }
+    }
+
+    /// The agent behind it.
+    pub fn agent(&self) -> &Handle {
+        self.agent.handle()
+    }
+
+    /// Lets go of all seats, and ends.
+    ///
+    /// # Errors
+    /// If the centre had ended before, with the reason.
+    pub async fn dissolve(self) -> Result<(), Ended> {
+        self.agent.stop().await
+    }
+}
+
+/// The same rules with the `c` that is best for `goal`, by exact computation: for a whole council, and for each number of
+/// seats that may be left of one.
+pub fn with_best_c(mut rules: Config, goal: Goal) -> Config {
+    let Some(algorithm) = in_theory(rules.algorithm) else {
+        return rules; // thresholds and masks have no such choice
+    };
+    let members = match rules.knowledge {
+        Knowledge::Told(members) => members,
+        Knowledge::Estimated(estimate) => estimate.first,
+        Knowledge::Polled => A_FLEET,
+    };
+    for chamber in &mut rules.chambers {
+        let wanted = (0..chamber.keep).map_while(|seated| chamber.wanted(seated));
+        let best = wanted.map(|wanted| {
+            let seats = theory::Seats {
+                least: u64::from(wanted.least),
+                most: u64::from(wanted.most),
+            };
+            let members = u64::from(members).max(seats.most + 1);
+            best_c(&theory::Election::new(seats, members, algorithm, 1.0), goal).c
+        });
+        chamber.c = best.collect();
+    }
+    rules
+}
+
+fn in_theory(algorithm: Algorithm) -> Option<theory::Algorithm> {
+    Some(match algorithm {
+        Algorithm::Naive => theory::Algorithm::Naive,
+        Algorithm::Basic => theory::Algorithm::Basic,
+        Algorithm::SkipReset => theory::Algorithm::SkipReset,
+        Algorithm::Choice(pick, reset) => {
+            let pick = match pick {
+                Pick::SmallestOvershoot => theory::Pick::SmallestOvershoot,
+                Pick::First => theory::Pick::First,
+            };
+            let reset = match reset {
+                Reset::Polled => theory::Reset::Polled,
+                Reset::Skipped => theory::Reset::Skipped,
+            };
+            theory::Algorithm::Choice(pick, reset)
+        }
+        Algorithm::History { .. } => theory::Algorithm::History,
+        Algorithm::Merit | Algorithm::Bolot => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Council, with_best_c};
+    use hustings_protocol::Duration;
+    use hustings_protocol::council::{Algorithm, Config, Seats};
+    use hustings_theory::council::optimum::Goal;
+
+    #[test]
+    fn the_best_c_fits_every_council_and_every_algorithm() {
+        let (choice, history) = (Algorithm::CHOICE, Algorithm::HISTORY);
+        for algorithm in [
+            Algorithm::Naive,
+            Algorithm::Basic,
+            Algorithm::SkipReset,
+            choice,
+            history,
+            Algorithm::Merit,
+            Algorithm::Bolot,
+        ] {
+            for (least, most) in [(1, 1), (1, 8), (4, 8), (5, 5), (60, 64)] {
+                let seats = Seats::new(least, most);
+                let rules = Config {
+                    algorithm,
+                    ..Config::field(seats, 100_000, Duration::from_millis(250))
+                };
+                let rules = with_best_c(rules, Goal::ROUNDS);
+                assert_eq!(rules.check(), Ok(()), "{algorithm:?} {least}..{most}");
+                assert_eq!(rules.chambers[0].c.len(), rules.chambers[0].keep as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn four_to_eight_are_drawn_with_the_best_c_of_the_paper() {
+        let rules = Council::rules(4..=8, 100_000);
+        let c = rules.chambers[0].c[0];
+        assert!((c - 6.0).abs() < 0.5, "{c}");
+    }
+}
