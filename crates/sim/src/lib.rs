@@ -18,6 +18,7 @@ mod agenda;
 pub mod announcing;
 mod attention;
 pub mod classics;
+pub mod council;
 mod experiment;
 pub mod faults;
 pub mod fenced;

@@ -178,6 +178,14 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         }
     }
 
+    /// Hands `member` a message, now, if it is up: one that is old, or forged, as if it came from `from`.
+    pub fn hand(&mut self, from: u32, member: u32, message: P::Message) {
+        if self.scene.people.condition(member) == Condition::Up {
+            let to = member;
+            self.hand_over(Flight { to, from, message });
+        }
+    }
+
     /// Enters a scenario's lines into the agenda.
     ///
     /// # Panics

@@ -1,5 +1,7 @@
 //! The centre: it calls the hosts round by round, seats those who are elected, and sees that the seats stay filled.
 
+use std::cmp::Reverse;
+
 use rand_core::Rng;
 
 use super::bench::{Bench, Seated};
@@ -290,7 +292,7 @@ impl House {
         self.replies.dedup_by_key(|it| it.host.id);
         let mut best_first = Vec::new();
         if by_merit {
-            self.replies.sort_unstable_by(|a, b| b.host.cmp(&a.host));
+            self.replies.sort_unstable_by_key(|it| Reverse(it.host));
             best_first.extend(self.replies.iter().map(|it| it.host));
         }
         let yes = |draw| {

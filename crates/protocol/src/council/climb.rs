@@ -14,6 +14,8 @@ pub(super) struct Climb {
     /// Steps from the foot, each a floor with the number of hosts above the step before.
     below: Vec<Step>,
     floor: Option<Candidate>,
+    /// How many there are in all, once it has left the foot.
+    foot: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +42,7 @@ impl Climb {
 
     /// How many there are in all, if it has left the foot.
     pub(super) fn foot(&self) -> Option<f64> {
-        self.below.first().map(|step| step.size)
+        self.foot
     }
 
     /// Takes in the replies of a round to which about `size` hosts were called, all of them if that is nothing. `best_first`
@@ -61,9 +63,10 @@ impl Climb {
         }
         if all_replied {
             return match self.below.pop() {
+                // It came out too high from there, so there may be fewer than was thought, too.
                 Some(Step { floor, size }) => {
                     self.floor = floor;
-                    Found::Size(size)
+                    Found::Size(size / 2.0)
                 }
                 None => Found::TooFew,
             };
@@ -73,6 +76,7 @@ impl Climb {
         if rank > heard as f64 {
             return Found::Size(0.0); // few enough: all of them
         }
+        self.foot.get_or_insert(size);
         self.below.push(Step {
             floor: self.floor,
             size,
@@ -102,7 +106,7 @@ mod tests {
         assert_eq!(climb.floor(), Some(Candidate::new(900, 900)));
         // Nobody of 200: there are fewer. Nobody at all: one step back.
         assert_eq!(climb.take_in(&[], 200.0, goal), Found::TooFew);
-        assert_eq!(climb.take_in(&[], 0.0, goal), Found::Size(1_000.0));
+        assert_eq!(climb.take_in(&[], 0.0, goal), Found::Size(500.0));
         assert_eq!(climb.floor(), None);
         assert_eq!(climb.take_in(&[], 0.0, goal), Found::TooFew);
     }

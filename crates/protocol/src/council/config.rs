@@ -1,8 +1,8 @@
 //! How many are elected, in what way, and for how long.
 
 use super::{Coin, Estimate, Seats};
-use crate::Duration;
 use crate::config::{ConfigError, require_some_time};
+use crate::{Duration, MemberId};
 
 /// The most seats of one class: a heartbeat tells of each in one bit.
 pub const MOST_SEATS: u32 = 64;
@@ -14,6 +14,8 @@ const BEATS_IN_A_LEASE: u64 = 2;
 /// The same for the centre and all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
+    /// Whom hosts take for the centre. None: whoever calls them, which any member can that has the group's key.
+    pub centre: Option<MemberId>,
     /// The councils, one for each class of hosts; one alone where hosts are all alike. A host is told its class when it
     /// is made ([`Council::host`](super::Council::host)).
     pub chambers: Vec<Chamber>,
@@ -204,6 +206,7 @@ impl Config {
     /// One council, elected once.
     pub fn once(seats: Seats, algorithm: Algorithm, knowledge: Knowledge, round: Duration) -> Self {
         Self {
+            centre: None,
             chambers: vec![Chamber::new(seats)],
             algorithm,
             knowledge,

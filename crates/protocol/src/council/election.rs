@@ -16,6 +16,11 @@ const PATIENCE: u32 = 16;
 pub(super) struct Election {
     /// `N`. Nothing: all are to reply.
     size: f64,
+    /// The greatest `N` of this election at which a draw of all left enough.
+    safe: f64,
+    /// Whether `N` is what an election before has left. Then an undershoot that follows an overshoot is no reason to take
+    /// less; in the first election it is, as in Fig. 16.
+    is_learnt: bool,
     /// Who was called last.
     called: Called,
     /// Whether there was an overshoot.
@@ -85,6 +90,8 @@ impl Election {
     pub(super) fn new(knowledge: Knowledge) -> Self {
         Self {
             size: first_size(knowledge),
+            safe: 0.0,
+            is_learnt: false,
             called: Called::All,
             overshot: false,
             undershoots: 0,
@@ -103,13 +110,14 @@ impl Election {
     /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that was
     /// found by having all reply: since then many may have come.
     pub(super) fn open(&mut self, config: &Config, wanted: Seats, key: u16) -> Ask {
-        let size = self.climb.foot().unwrap_or(self.size);
+        let size = self.climb.foot().unwrap_or(self.size.max(self.safe));
         let is_safe = size > f64::from(wanted.most);
         *self = Self {
             size: match config.knowledge {
                 Knowledge::Estimated(_) if !is_safe => first_size(config.knowledge),
                 Knowledge::Told(_) | Knowledge::Polled | Knowledge::Estimated(_) => size,
             },
+            is_learnt: is_safe && self.safe > 0.0,
             mask: Mask {
                 key,
                 bits: Mask::WHOLE,
@@ -121,7 +129,7 @@ impl Election {
 
     /// After a rest, much may have changed: too high a number is the safe one.
     pub(super) fn forget(&mut self, knowledge: Knowledge) {
-        self.size = first_size(knowledge);
+        *self = Self::new(knowledge);
     }
 
     /// Takes in the count of a round.
@@ -137,6 +145,9 @@ impl Election {
         }
         let taken = take(config.algorithm, count.yes, count.wanted);
         let number = count.yes[usize::from(taken)];
+        if self.called == Called::All && number >= count.wanted.least {
+            self.safe = self.safe.max(self.size);
+        }
         match count.wanted.verdict(number) {
             Verdict::Council => Next::Elected(taken),
             Verdict::Overshoot => Next::Ask(self.overshoot(number, taken, count, config)),
@@ -204,9 +215,7 @@ impl Election {
             }
         }
         let is_tired = self.undershoots.is_multiple_of(PATIENCE);
-        if is_tired {
-            self.bases.pop();
-        }
+        let goes_back = is_tired && self.bases.pop().is_some();
         if let Some(base) = self.bases.last() {
             return Next::Ask(Ask {
                 content: Content {
@@ -230,12 +239,15 @@ impl Election {
         match config.knowledge {
             Knowledge::Told(_) | Knowledge::Polled if polls => Next::Ask(self.poll(number)),
             Knowledge::Estimated(_) if polls && self.overshot => Next::Ask(self.poll(number)),
+            Knowledge::Estimated(_) if self.is_learnt && self.overshot => {
+                Next::Ask(self.call_all(config.algorithm))
+            }
             Knowledge::Estimated(estimate) => {
                 self.size = estimate.next(self.size, wanted).unwrap_or(0.0);
                 Next::Ask(self.call_all(config.algorithm))
             }
             Knowledge::Told(_) | Knowledge::Polled => {
-                if is_tired {
+                if is_tired && !goes_back {
                     self.size /= 2.0;
                 }
                 if self.size < f64::from(wanted.least) {
@@ -345,4 +357,217 @@ fn take(algorithm: Algorithm, yes: [u32; 2], wanted: Seats) -> u8 {
         }
     };
     u8::from(second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Count, Election, Next, PATIENCE, POLLS};
+    use crate::Duration;
+    use crate::council::{Algorithm, Config, Estimate, Knowledge, Seats};
+
+    const SEATS: Seats = Seats::new(4, 8);
+
+    /// An election, and the number of its last round.
+    struct Centre {
+        config: Config,
+        election: Election,
+        round: u32,
+    }
+
+    impl Centre {
+        fn new(algorithm: Algorithm, knowledge: Knowledge) -> Self {
+            Self {
+                config: Config::once(SEATS, algorithm, knowledge, Duration::from_secs(1)),
+                election: Election::new(knowledge),
+                round: 0,
+            }
+        }
+
+        /// The first feedback of an election.
+        fn open(&mut self) -> String {
+            let ask = self.election.open(&self.config, SEATS, 0);
+            self.round += 1;
+            self.show(Next::Ask(ask))
+        }
+
+        /// What follows when so many say yes in the first draw, and in the second.
+        fn hear(&mut self, first: u32, second: u32) -> String {
+            let count = Count {
+                yes: [first, second],
+                best_first: &[],
+                round: self.round,
+                wanted: SEATS,
+                c: 6.0,
+            };
+            let next = self.election.count(count, &self.config);
+            self.round += 1;
+            self.show(next)
+        }
+
+        fn show(&self, next: Next) -> String {
+            match next {
+                Next::Ask(ask) if ask.content.reset && ask.base == 0 => {
+                    format!("all {}", ask.content.count)
+                }
+                Next::Ask(ask) if ask.content.reset => {
+                    format!("back to {} {}", ask.base, ask.content.count)
+                }
+                Next::Ask(ask) => format!("on {} by {}", ask.content.count, ask.content.taken),
+                Next::Elected(draw) => format!("elected by {draw}"),
+                Next::Rest => "rest".to_owned(),
+            }
+        }
+    }
+
+    /// Feedbacks and counts in turn: what was said after each count of the first draw.
+    #[track_caller]
+    fn course(algorithm: Algorithm, knowledge: Knowledge, steps: &[(u32, &str)]) {
+        let mut centre = Centre::new(algorithm, knowledge);
+        let mut said = centre.open();
+        for (count, expected) in steps {
+            assert_eq!(said, *expected, "{algorithm:?}, before {count}");
+            said = centre.hear(*count, 0);
+        }
+        assert_eq!(said, "elected by 0", "{algorithm:?}");
+    }
+
+    #[test]
+    fn each_algorithm_goes_on_as_its_figure_says() {
+        let told = Knowledge::Told(500);
+        course(
+            Algorithm::Naive,
+            told,
+            &[(9, "all 500"), (3, "all 500"), (5, "all 500")],
+        );
+        course(
+            Algorithm::Basic,
+            Knowledge::Polled,
+            &[
+                (500, "all 0"),
+                (9, "on 500 by 0"),
+                (2, "on 9 by 0"),
+                (499, "all 2"),
+                (8, "on 499 by 0"),
+            ],
+        );
+        course(
+            Algorithm::SkipReset,
+            Knowledge::Polled,
+            &[
+                (500, "all 0"),
+                (9, "on 500 by 0"),
+                (2, "on 9 by 0"),
+                (4, "all 500"),
+            ],
+        );
+        course(
+            Algorithm::HISTORY,
+            told,
+            &[
+                (2, "all 500"),
+                (20, "all 500"),
+                (12, "on 20 by 0"),
+                (3, "on 12 by 0"),
+                (1, "back to 3 12"),
+                (9, "back to 3 12"),
+                (0, "on 9 by 0"),
+                (4, "back to 6 9"),
+            ],
+        );
+        course(
+            Algorithm::SkipReset,
+            Knowledge::Estimated(Estimate::conservative(1_000)),
+            &[
+                (0, "all 1000"),
+                (20, "all 500"),
+                (3, "on 20 by 0"),
+                (6, "all 250"),
+            ],
+        );
+        course(
+            Algorithm::SkipReset,
+            Knowledge::Estimated(Estimate::conservative(30)),
+            &[(0, "all 30"), (0, "all 15"), (6, "all 0")],
+        );
+    }
+
+    #[test]
+    fn of_two_draws_the_better_is_taken() {
+        for (first, second, next) in [
+            (5, 9, "elected by 0"),
+            (3, 4, "elected by 1"),
+            (4, 8, "elected by 1"),
+            (8, 4, "elected by 0"),
+            (12, 9, "on 9 by 1"),
+            (9, 12, "on 9 by 0"),
+            (3, 9, "on 9 by 1"),
+            (9, 3, "on 9 by 0"),
+            (3, 0, "all 500"),
+        ] {
+            let mut centre = Centre::new(Algorithm::CHOICE, Knowledge::Told(500));
+            centre.open();
+            assert_eq!(centre.hear(first, second), next, "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn where_draw_after_draw_finds_too_few_it_goes_back_further_and_at_last_takes_less() {
+        let mut centre = Centre::new(Algorithm::History { depth: 2 }, Knowledge::Told(500));
+        centre.open();
+        assert_eq!(centre.hear(30, 0), "on 30 by 0");
+        assert_eq!(centre.hear(15, 0), "on 15 by 0");
+        for undershoots in 1..=3 * PATIENCE {
+            let next = match undershoots / PATIENCE {
+                0 => "back to 2 15",
+                1 => "back to 1 30",
+                2 => "all 500",
+                _ => "all 250",
+            };
+            assert_eq!(centre.hear(0, 0), next, "{undershoots}");
+        }
+    }
+
+    #[test]
+    fn where_there_are_too_few_hosts_it_rests_and_begins_with_the_highest_estimate() {
+        let estimated = Knowledge::Estimated(Estimate::conservative(30));
+        let mut centre = Centre::new(Algorithm::SkipReset, estimated);
+        centre.open();
+        assert_eq!(centre.hear(0, 0), "all 15");
+        for _ in 0..POLLS {
+            assert_eq!(centre.hear(2, 0), "all 0");
+        }
+        assert_eq!(centre.hear(2, 0), "rest");
+        centre.election.forget(estimated);
+        assert_eq!(centre.open(), "all 30");
+    }
+
+    #[test]
+    fn a_later_election_goes_by_the_greatest_number_that_was_good_enough() {
+        let estimated = Knowledge::Estimated(Estimate::conservative(1_000));
+        let mut centre = Centre::new(Algorithm::SkipReset, estimated);
+        assert_eq!(centre.open(), "all 1000");
+        assert_eq!(centre.hear(1, 0), "all 500");
+        assert_eq!(centre.hear(9, 0), "on 9 by 0");
+        assert_eq!(centre.hear(1, 0), "all 250", "as in Fig. 16");
+        assert_eq!(centre.hear(8, 0), "elected by 0");
+        assert_eq!(centre.open(), "all 500");
+        assert_eq!(centre.hear(9, 0), "on 9 by 0");
+        assert_eq!(
+            centre.hear(1, 0),
+            "all 500",
+            "an overshoot has shown that it is not too much"
+        );
+        assert_eq!(centre.hear(3, 0), "all 500");
+    }
+
+    #[test]
+    fn a_number_found_by_having_all_reply_is_not_gone_by_again() {
+        let estimated = Knowledge::Estimated(Estimate::conservative(30));
+        let mut centre = Centre::new(Algorithm::SkipReset, estimated);
+        centre.open();
+        assert_eq!(centre.hear(0, 0), "all 15");
+        assert_eq!(centre.hear(0, 0), "all 0");
+        assert_eq!(centre.hear(6, 0), "elected by 0");
+        assert_eq!(centre.open(), "all 30");
+    }
 }

@@ -107,6 +107,9 @@ impl Host {
     /// Whether a message is of the present session: a new one begins with its first message.
     #[inline]
     fn is_current(&mut self, number: u64, centre: MemberId, io: &mut impl Io<Council>) -> bool {
+        if io.config().centre.is_some_and(|it| it != centre) {
+            return false; // not who may call
+        }
         let session = Some(Session { number, centre });
         if session > self.session {
             self.rise(io);

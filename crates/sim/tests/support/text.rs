@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Write as _};
 
 use hustings_protocol::{
-    Candidate, Instant, MemberId, Outcome, Protocol, ViewChange, bully, chang_roberts,
+    Candidate, Instant, MemberId, Outcome, Protocol, ViewChange, bully, chang_roberts, council,
     modified_ring,
 };
 use hustings_sim::{Ending, Event, Summary, Trace, Verb};
@@ -56,6 +56,22 @@ impl Says for bully::Message {
             Self::Coordinator { .. } => "coordinator",
         }
         .to_owned()
+    }
+}
+
+impl Says for council::Message {
+    fn says(&self) -> String {
+        match self {
+            Self::Feedback(it) => format!(
+                "feedback {} (after {}, {} seated): {:b}",
+                it.round, it.base, it.seated, it.word
+            ),
+            Self::Reply(it) => format!("reply {}", it.round),
+            Self::Seat(it) => format!("seat {}", it.place),
+            Self::Standing(it) => format!("standing {}: {:b}", it.beat, it.places),
+            Self::Present(it) => format!("present {}", it.place),
+            Self::Farewell(it) => format!("farewell {}", it.place),
+        }
     }
 }
 

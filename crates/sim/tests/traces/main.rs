@@ -9,6 +9,7 @@
 mod announce;
 mod bully;
 mod chang_roberts;
+mod council;
 mod modified_ring;
 #[path = "../support/mod.rs"]
 mod support;

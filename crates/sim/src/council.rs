@@ -1,0 +1,261 @@
+//! Council elections, host by host: one centre, any number of hosts, and what it took until the council stood, or to
+//! keep it for a while where hosts come and go.
+
+mod minutes;
+
+use hustings_protocol::council::{Algorithm, Centre, Config, Council, Knowledge};
+use hustings_protocol::{Duration, Instant, Merit};
+use rand_core::Rng;
+use rand_distr::{Distribution, Exp};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::{
+    Boot, Delay, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
+};
+use minutes::Minutes;
+
+/// The centre; hosts have the numbers that follow.
+pub const CENTRE: u32 = 0;
+/// The rounds in which an election must end.
+const MOST_ROUNDS: u64 = 100_000;
+
+/// What one run is to be.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// How many hosts there are. Where there are classes they take turns: the first is of the first class, and so on.
+    pub hosts: u32,
+    /// How the election is held. Every message takes a quarter of a round.
+    pub config: Config,
+    /// The probability that a reply, or any other unicast, is lost.
+    pub reply_loss: f64,
+    /// The probability that one host misses a multicast.
+    pub multicast_loss: f64,
+}
+
+/// What it took to have a council, of all classes together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Rounds, without the poll that tells the centre how many hosts there are. (The naive algorithm's is counted.)
+    pub rounds: u64,
+    /// Replies sent in them, lost ones included.
+    pub messages: u64,
+    /// Feedback messages, the poll's included.
+    pub feedbacks: u64,
+    /// How many are seated. None if there was no end to it.
+    pub seats: u32,
+    /// Whether one of these rounds was enough.
+    pub success_first_round: bool,
+    /// The most replies to one feedback message, the poll's included.
+    pub peak_replies: u64,
+}
+
+/// Does one run.
+///
+/// # Panics
+/// If the configuration does not pass [`Config::check`], there are no hosts, or a probability is none.
+pub fn elect(trial: &Trial, seeds: Seeds, scratch: Scratch<Council>) -> (Run, Scratch<Council>) {
+    let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, || true);
+    (run, scratch)
+}
+
+/// Does one run and records it, for as long as `goes_on` says so, which is asked each round: if it does not, the run is cut
+/// off.
+///
+/// # Panics
+/// As [`elect`].
+pub fn elect_traced<T: Trace<Council>>(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<Council>,
+    trace: T,
+    goes_on: impl Fn() -> bool,
+) -> (Run, T, Scratch<Council>) {
+    let mut world = world(trial, seeds, scratch, trace);
+    world.start(CENTRE);
+    let limit = Instant::START + trial.config.round * MOST_ROUNDS;
+    while !centre(&world).is_settled() && world.now() < limit && goes_on() {
+        let end = world.now() + trial.config.round;
+        world.run_until(end);
+    }
+    let is_polled =
+        trial.config.knowledge == Knowledge::Polled && trial.config.algorithm != Algorithm::Naive;
+    let polls = match is_polled {
+        true => trial.config.chambers.len(),
+        false => 0,
+    };
+    let seats = match centre(&world).is_settled() {
+        true => centre(&world).seats().count() as u32,
+        false => 0,
+    };
+    let (minutes, scratch) = world.retire();
+    let counted = minutes.replies.get(polls..).unwrap_or_default();
+    let run = Run {
+        rounds: counted.len() as u64,
+        messages: counted.iter().sum(),
+        feedbacks: minutes.replies.len() as u64,
+        seats,
+        success_first_round: seats > 0 && counted.len() <= trial.config.chambers.len(),
+        peak_replies: minutes.replies.iter().copied().max().unwrap_or(0),
+    };
+    (run, minutes.inner, scratch)
+}
+
+/// How hosts come and go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Churn {
+    /// How often a host crashes, on average.
+    pub crash_every: Duration,
+    /// How long it is gone then, on average. It comes back knowing nothing.
+    pub gone_for: Duration,
+}
+
+/// A council that is kept for a while.
+#[derive(Debug, Clone)]
+pub struct Stay {
+    /// With a [`Config::lease`].
+    pub trial: Trial,
+    /// For how long.
+    pub lasts: Duration,
+    /// How hosts come and go.
+    pub churn: Option<Churn>,
+    /// Whether and when the centre crashes, to be up again at once.
+    pub centre_restarts: Option<Instant>,
+}
+
+/// What it took to keep it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Upkeep {
+    /// Replies sent.
+    pub messages: u64,
+    /// Feedback messages.
+    pub feedbacks: u64,
+    /// Heartbeats and their answers, seats and farewells.
+    pub others: u64,
+    /// The most replies to one feedback message.
+    pub peak_replies: u64,
+    /// The most seats that the centre told of.
+    pub most_seats: u32,
+    /// The most hosts that held themselves to be seated at one time.
+    pub most_seated: u32,
+    /// How often the council changed.
+    pub changes: u64,
+    /// The part of the time, after the first election, in which it was too small.
+    pub short: f64,
+}
+
+/// Does one run.
+///
+/// # Panics
+/// As [`elect`]; or if a mean time is nothing.
+pub fn keep(stay: &Stay, seeds: Seeds, scratch: Scratch<Council>) -> (Upkeep, Scratch<Council>) {
+    let mut world = world(&stay.trial, seeds, scratch, Silent);
+    let end = Instant::START + stay.lasts;
+    if let Some(churn) = stay.churn {
+        come_and_go(&mut world, churn, end, seeds);
+    }
+    if let Some(at) = stay.centre_restarts {
+        let (who, keep_state) = (Who::one(CENTRE), true);
+        world.schedule(at, Verb::Kill(who.clone()));
+        world.schedule(at, Verb::Restart { who, keep_state });
+    }
+    world.start(CENTRE);
+    world.run_until(end);
+    let tally = *world.tally();
+    let (minutes, scratch) = world.retire();
+    let sent: u64 = tally.unicasts.iter().chain(&tally.multicasts).sum();
+    let messages: u64 = minutes.replies.iter().sum();
+    let feedbacks = minutes.replies.len() as u64;
+    let upkeep = Upkeep {
+        messages,
+        feedbacks,
+        others: sent - messages - feedbacks,
+        peak_replies: minutes.replies.iter().copied().max().unwrap_or(0),
+        most_seats: minutes.most_seats,
+        most_seated: minutes.most_seated,
+        changes: minutes.changes,
+        short: minutes.short_until(end),
+    };
+    (upkeep, scratch)
+}
+
+fn world<T: Trace<Council>>(
+    trial: &Trial,
+    seeds: Seeds,
+    scratch: Scratch<Council>,
+    trace: T,
+) -> World<Council, Minutes<T>> {
+    let config = trial.config.clone();
+    assert_eq!(config.check(), Ok(()), "the configuration must be possible");
+    assert!(trial.hosts > 0, "a council of no hosts");
+    let classes = config.chambers.len() as u64;
+    let setup = Setup {
+        merits: merits(trial, seeds),
+        network: Network {
+            unicast_loss: trial.reply_loss,
+            multicast_loss: trial.multicast_loss,
+            ..Network::perfect(Delay::Constant(Duration((config.round.0 / 4).max(1))))
+        },
+        detection: Detection::Never,
+        view: 1.0,
+    };
+    let minutes = Minutes::new(trial.hosts + 1, trace);
+    World::within(scratch, setup, config, seeds, minutes, move |boot| {
+        make(boot, classes)
+    })
+}
+
+fn make(Boot { me, saved }: Boot<Council>, classes: u64) -> Council {
+    if me.id.0 == u64::from(CENTRE) {
+        return Council::centre(1, saved);
+    }
+    Council::host(((me.id.0 - 1) % classes) as u16)
+}
+
+/// By chance, where they matter.
+fn merits(trial: &Trial, seeds: Seeds) -> Vec<Merit> {
+    let members = trial.hosts as usize + 1;
+    let mut rng = seeds.rng(Stream::Layout);
+    match trial.config.algorithm {
+        Algorithm::Merit => (0..members).map(|_| Merit(rng.next_u64())).collect(),
+        Algorithm::Naive
+        | Algorithm::Basic
+        | Algorithm::SkipReset
+        | Algorithm::Choice(_, _)
+        | Algorithm::History { .. }
+        | Algorithm::Bolot => vec![Merit(0); members],
+    }
+}
+
+fn centre<T: Trace<Council>>(world: &World<Council, T>) -> &Centre {
+    let centre = world.members()[CENTRE as usize].as_centre();
+    centre.expect("the first member is made a centre")
+}
+
+/// Enters when each host crashes and comes back.
+fn come_and_go<T: Trace<Council>>(
+    world: &mut World<Council, T>,
+    churn: Churn,
+    end: Instant,
+    seeds: Seeds,
+) {
+    let mut rng = seeds.rng(Stream::Faults);
+    for host in CENTRE + 1..world.len() {
+        let mut at = Instant::START;
+        loop {
+            at = at + span(churn.crash_every, &mut rng);
+            if at >= end {
+                break;
+            }
+            world.schedule(at, Verb::Kill(Who::one(host)));
+            at = at + span(churn.gone_for, &mut rng);
+            let (who, keep_state) = (Who::one(host), false);
+            world.schedule(at, Verb::Restart { who, keep_state });
+        }
+    }
+}
+
+/// Memoryless, with this mean.
+fn span(mean: Duration, rng: &mut Xoshiro256PlusPlus) -> Duration {
+    let law = Exp::new(1.0 / mean.as_secs_f64()).expect("a mean is above 0");
+    Duration::from_secs_f64(law.sample(rng))
+}

@@ -1,0 +1,154 @@
+//! Draws with public coins can be checked by anybody who has heard the feedbacks.
+
+use hustings_protocol::council::{
+    Algorithm, Cause, Coin, Config, Council, Dispute, Draws, Knowledge, Message, Round, Seats,
+    audit,
+};
+use hustings_protocol::{Candidate, Instant, MemberId};
+use hustings_sim::council::{Trial, elect_traced};
+use hustings_sim::{Event, Scratch, Seeds, Trace};
+
+use crate::{ROUND, assert_mean, measure, trial};
+
+/// The rounds, as a centre would publish them.
+#[derive(Default)]
+struct Records(Vec<Round>);
+
+impl Trace<Council> for Records {
+    const ON: bool = true;
+
+    fn record(&mut self, _: Instant, event: Event<'_, Council>) {
+        match event {
+            Event::Multicast {
+                message: Message::Feedback(feedback),
+                ..
+            } => self.0.push(Round {
+                feedback: *feedback,
+                replies: Vec::new(),
+            }),
+            Event::Sent {
+                from,
+                message: Message::Reply(reply),
+                ..
+            } => {
+                let round = self.0.last_mut().expect("a reply follows a feedback");
+                round.replies.push((MemberId(u64::from(from)), reply.draws));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn public(algorithm: Algorithm) -> Trial {
+    let mut trial = trial(500, Seats::new(1, 1), algorithm, Knowledge::Told(500), 1.1);
+    trial.config.coin = Coin::Public { seed: 4711 };
+    trial
+}
+
+fn rounds(trial: &Trial, run: u64) -> Vec<Round> {
+    let seeds = Seeds::new(17, run);
+    elect_traced(trial, seeds, Scratch::default(), Records::default(), || {
+        true
+    })
+    .1
+    .0
+}
+
+fn hosts() -> Vec<Candidate> {
+    (1..=500).map(|id| Candidate::new(id, 0)).collect()
+}
+
+const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm::Naive,
+    Algorithm::Basic,
+    Algorithm::SkipReset,
+    Algorithm::CHOICE,
+    Algorithm::HISTORY,
+];
+
+/// A session's coins are all the same whoever tosses them, so that runs differ by the seed of the coins alone.
+fn seeded(algorithm: Algorithm, seed: u64) -> Trial {
+    let mut trial = public(algorithm);
+    trial.config.coin = Coin::Public { seed };
+    trial
+}
+
+#[test]
+fn exactly_those_replied_who_had_to() {
+    let mut longest = 0;
+    for algorithm in ALGORITHMS {
+        for seed in 0..20 {
+            let trial = seeded(algorithm, seed);
+            let rounds = rounds(&trial, 0);
+            longest = longest.max(rounds.len());
+            let disputes = audit(&trial.config, &rounds, &hosts());
+            assert_eq!(disputes, Some(vec![]), "{algorithm:?}, seed {seed}");
+        }
+    }
+    assert!(longest >= 4, "no election was long enough to show anything");
+}
+
+#[test]
+fn a_favourite_and_a_host_left_out_are_found() {
+    for algorithm in ALGORITHMS {
+        let trial = public(algorithm);
+        let mut rounds = rounds(&trial, 0);
+        let last = rounds.iter_mut().rfind(|it| !it.replies.is_empty());
+        let last = last.expect("somebody replied");
+        let round = last.feedback.round;
+        let left_out = last.replies.remove(0).0;
+        let favourite = hosts()
+            .iter()
+            .map(|it| it.id)
+            .find(|id| *id != left_out && last.replies.iter().all(|(it, _)| it != id))
+            .expect("most did not reply");
+        last.replies.push((favourite, Draws(1)));
+        let mut expected = vec![(favourite, Cause::Favoured), (left_out, Cause::Missing)];
+        expected.sort_unstable_by_key(|(host, _)| *host);
+        let expected: Vec<Dispute> = expected
+            .into_iter()
+            .map(|(host, cause)| Dispute { round, host, cause })
+            .collect();
+        let disputes = audit(&trial.config, &rounds, &hosts()).expect("these are rounds");
+        assert_eq!(disputes, expected, "{algorithm:?}");
+    }
+}
+
+#[test]
+fn rounds_that_are_left_out_and_private_coins_cannot_be_checked() {
+    let trial = (0..50).map(|seed| seeded(Algorithm::SkipReset, seed));
+    let long = trial.map(|it| (it.clone(), rounds(&it, 0)));
+    let (trial, mut rounds) = long
+        .rev()
+        .find(|(_, it)| it.len() >= 3)
+        .expect("one is long");
+    rounds.remove(1);
+    assert_eq!(audit(&trial.config, &rounds, &hosts()), None);
+    let private = Config {
+        coin: Coin::Private,
+        ..trial.config
+    };
+    assert_eq!(audit(&private, &rounds[..1], &hosts()), None);
+    assert_eq!(private.round, ROUND);
+}
+
+#[test]
+fn public_coins_are_as_fair_as_private_ones() {
+    // A new seed for each run: one seed is one election.
+    let mut rounds = hustings_sim::statistics::Sample::new(hustings_sim::statistics::Kind::Number);
+    for seed in 0..3_000 {
+        let trial = seeded(Algorithm::SkipReset, seed);
+        let (run, _) = hustings_sim::council::elect(&trial, Seeds::new(18, 0), Scratch::default());
+        rounds.add(run.rounds as f64);
+    }
+    let private = trial(
+        500,
+        Seats::new(1, 1),
+        Algorithm::SkipReset,
+        Knowledge::Told(500),
+        1.1,
+    );
+    let private = measure(&private, 19, 20_000).rounds;
+    let mean = private.estimate().expect("there were runs").mean;
+    assert_mean("rounds with public coins", &rounds, mean);
+}

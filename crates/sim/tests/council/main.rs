@@ -1,0 +1,70 @@
+//! Council elections, host by host, against theory and against what they promise.
+
+mod audit;
+mod beyond;
+mod keeping;
+mod laws;
+mod table;
+mod theory;
+
+use hustings_protocol::council::{Algorithm, Config, Council, Knowledge, Seats};
+use hustings_protocol::{Duration, Instant};
+use hustings_sim::council::{Run, Trial, elect};
+use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::{Scratch, Seeds};
+
+const ROUND: Duration = Duration::from_secs(1);
+
+fn at(seconds: u64) -> Instant {
+    Instant::START + Duration::from_secs(seconds)
+}
+
+/// An election that is held once, with one `c`.
+fn trial(hosts: u32, seats: Seats, algorithm: Algorithm, knowledge: Knowledge, c: f64) -> Trial {
+    let mut config = Config::once(seats, algorithm, knowledge, ROUND);
+    config.chambers[0].c = vec![c];
+    Trial {
+        hosts,
+        config,
+        reply_loss: 0.0,
+        multicast_loss: 0.0,
+    }
+}
+
+/// The means of many runs.
+struct Means {
+    rounds: Sample,
+    messages: Sample,
+    success: Sample,
+}
+
+fn measure(trial: &Trial, seed: u64, runs: u64) -> Means {
+    let mut means = Means {
+        rounds: Sample::new(Kind::Number),
+        messages: Sample::new(Kind::Number),
+        success: Sample::new(Kind::Number),
+    };
+    let mut scratch = Scratch::<Council>::default();
+    for run in 0..runs {
+        let (it, memory): (Run, _) = elect(trial, Seeds::new(seed, run), scratch);
+        scratch = memory;
+        assert!(it.seats > 0, "no end: {trial:?}, seed {seed}, run {run}");
+        means.rounds.add(it.rounds as f64);
+        means.messages.add(it.messages as f64);
+        means
+            .success
+            .add(f64::from(u8::from(it.success_first_round)));
+    }
+    means
+}
+
+/// Holds a mean to what is expected, within four and a half standard errors.
+#[track_caller]
+fn assert_mean(what: &str, sample: &Sample, expected: f64) {
+    let mean = sample.estimate().expect("there were runs").mean;
+    let error = sample.deviation() / (sample.count() as f64).sqrt();
+    assert!(
+        (mean - expected).abs() <= 4.5 * error + 1e-9,
+        "{what}: {mean}, not {expected} +- {error}"
+    );
+}
