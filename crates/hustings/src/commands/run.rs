@@ -85,6 +85,12 @@ impl Run {
         // One host may run many commands: only those that are asked to listen for HTTP.
         config.http = config.http.filter(|_| self.options.names_http());
         let (group, established) = match &config.groups[..] {
+            [group] if group.protocol.is_none() => {
+                return Err(Failure::Usage(format!(
+                    "group `{}`: protocol none elects nobody, and the command would never run: choose another with --protocol",
+                    group.name
+                )));
+            }
             // Who holds tenure need not wait for others to contradict it.
             [group] if group.authority.ttl().is_some() => {
                 (group.name.clone(), hustings_protocol::Duration::ZERO)
