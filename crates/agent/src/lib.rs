@@ -11,6 +11,7 @@ pub mod authority;
 pub mod clock;
 pub mod config;
 pub mod counters;
+pub mod draw;
 pub mod driver;
 mod election;
 pub mod frame;

@@ -128,7 +128,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     }
 }
 
-async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure> {
+pub(super) async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure> {
     let remedy = |error: &std::io::Error| match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             ": does another agent run here? choose another with --http, or --http off"
@@ -193,13 +193,13 @@ pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSe
 }
 
 /// The signals that ask a program to end.
-struct Signals {
+pub(super) struct Signals {
     terminate: unix::Signal,
     interrupt: unix::Signal,
 }
 
 impl Signals {
-    fn listen() -> Result<Self, Failure> {
+    pub(super) fn listen() -> Result<Self, Failure> {
         let listen = |kind| {
             unix::signal(kind)
                 .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))
@@ -210,7 +210,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
