@@ -4,6 +4,9 @@
 //! then comes a Noise handshake (KK) with the keys of the ring file, over all that was said before. From then on everything is
 //! sealed. Flips must be: a third member that could read them on the way would know them before it shows its own.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -9,6 +9,8 @@
 mod conduct;
 mod links;
 mod reading;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 
