@@ -27,6 +27,8 @@ pub struct Account {
     pub leader: Option<String>,
     /// What is wrong.
     pub fault: Option<Evidence>,
+    /// What others have signed that they noticed themselves.
+    pub reports: Vec<Evidence>,
     /// Those of whom this member has no signature under what it has seen itself, once that is missing for good.
     pub unconfirmed_by: Vec<String>,
     /// How many Basic rounds there were.

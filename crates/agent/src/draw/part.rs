@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
 use hustings_protocol::wagner::Wagner;
-use hustings_protocol::wagner::fault::Side;
+use hustings_protocol::wagner::fault::{Cause, Side};
 use hustings_protocol::{Duration, Instant, Outcome};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -123,6 +123,7 @@ impl Part {
             state: State::Gathering,
             leader: None,
             fault: None,
+            reports: Vec::new(),
             unconfirmed_by: Vec::new(),
             basic_rounds: 0,
             messages_sent: 0,
@@ -279,7 +280,7 @@ impl<P: Player> Sitting<P> {
                 account.send_if_modified(|it| self.tell(it));
             }
         }
-        self.transcript.sync()?;
+        self.close()?;
         account.send_modify(|it| self.conclude(it));
         let Links { left, right } = self.links;
         let last_words = async { tokio::join!(left.finish(), right.finish()) };
@@ -423,14 +424,27 @@ impl<P: Player> Sitting<P> {
     fn state(&mut self, verdict: Verdict) -> Result<(), Failure> {
         self.transcript.sync()?;
         self.verdict = Some(verdict);
+        let statement = self.sign(verdict);
+        self.on_statement(None, statement)
+    }
+
+    /// Signs the whole transcript, with all that came after this member had come to something.
+    fn close(&mut self) -> Result<(), Failure> {
+        if let Some(verdict) = self.verdict {
+            let statement = self.sign(verdict);
+            self.transcript.add(&Entry::Statement(statement))?;
+        }
+        Ok(self.transcript.sync()?)
+    }
+
+    fn sign(&self, verdict: Verdict) -> Statement {
         let Ends {
             secret,
             digest,
             place,
             ..
         } = &self.ends;
-        let statement = Statement::sign(secret, *digest, *place, self.transcript.state(), verdict);
-        self.on_statement(None, statement)
+        Statement::sign(secret, *digest, *place, self.transcript.state(), verdict)
     }
 
     fn lose(&mut self, side: Side, why: &Broken) {
@@ -503,10 +517,27 @@ impl<P: Player> Sitting<P> {
             }
             (None, Some(Verdict::Fault(_)) | None) => {}
         }
+        account.reports = self.reports().collect();
         let members = u64::from(self.ends.ring.len());
-        account.basic_rounds = self.left.sent.div_ceil(members) as u32;
+        account.basic_rounds = match self.verdict {
+            Some(Verdict::Elected { messages, .. }) => (messages / members) as u32,
+            Some(Verdict::Fault(fault)) => fault.round,
+            None => 0,
+        };
         account.messages_sent = self.left.sent + self.right.sent;
         account.bytes_sent = self.links.left.written() + self.links.right.written();
+    }
+
+    /// What others have signed that they noticed themselves.
+    fn reports(&self) -> impl Iterator<Item = Evidence> {
+        let others = self.statements.iter().flatten();
+        let others = others.filter(|it| it.place != self.ends.place);
+        others.filter_map(|it| match it.verdict {
+            Verdict::Fault(fault) if !matches!(fault.cause, Cause::Told { .. }) => {
+                Some(Evidence::new(&self.ends.ring, fault))
+            }
+            Verdict::Fault(_) | Verdict::Elected { .. } => None,
+        })
     }
 
     fn way_to(&self, side: Side) -> Way {

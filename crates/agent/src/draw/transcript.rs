@@ -60,7 +60,7 @@ pub enum Entry {
     Silence,
     /// The member was stopped.
     Withdrew,
-    /// What some member has come to; this one's own closes the transcript.
+    /// What some member has come to. This one's own, once more, closes the transcript.
     Statement(Statement),
 }
 

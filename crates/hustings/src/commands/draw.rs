@@ -59,7 +59,8 @@ struct SeatOptions {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = values::address)]
     bind: Option<SocketAddr>,
 
-    /// Tell how the draw goes at this address of this host, over HTTP: GET /v1/draw
+    /// Tell how the draw goes at this address of this host, over HTTP, as GET /v1/draw; and go on to tell the result,
+    /// until stopped
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = values::address)]
     http: Option<SocketAddr>,
 
@@ -149,13 +150,6 @@ impl SeatOptions {
         };
         let place = part.check().map_err(|error| refusal(&error))?;
         let account = runtime()?.block_on(self.take(part, place))?;
-        let text = match self.format {
-            Printed::Text => in_words(&account),
-            // Plain data: nothing in it that JSON cannot say.
-            Printed::Json => serde_json::to_string(&account).unwrap_or_default() + "\n",
-        };
-        let printed = write!(std::io::stdout(), "{text}");
-        printed.map_err(|error| Failure::output(&error))?;
         match account.state {
             State::Elected => Ok(()),
             State::Gathering
@@ -176,7 +170,23 @@ impl SeatOptions {
             tokio::spawn(http::serve(listener, account.subscribe(), door));
         }
         let drawn = part.draw(listener, &account, signals.next()).await;
-        drawn.map_err(|error| refusal(&error))
+        let account = drawn.map_err(|error| refusal(&error))?;
+        self.print(&account)?;
+        if self.http.is_some() {
+            signals.next().await;
+        }
+        Ok(account)
+    }
+
+    fn print(&self, account: &Account) -> Result<(), Failure> {
+        let text = match self.format {
+            Printed::Text => in_words(account),
+            // Plain data: nothing in it that JSON cannot say.
+            Printed::Json => serde_json::to_string(account).unwrap_or_default() + "\n",
+        };
+        let mut output = std::io::stdout();
+        let printed = write!(output, "{text}").and_then(|()| output.flush());
+        printed.map_err(|error| Failure::output(&error))
     }
 
     async fn listen(&self, address: &str) -> Result<TcpListener, Failure> {
@@ -213,6 +223,9 @@ fn in_words(account: &Account) -> String {
             let missing = account.unconfirmed_by.join(", ");
             text += &format!("no leader: what this member saw is not signed by {missing}\n");
         }
+    }
+    for report in &account.reports {
+        text += &format!("  {}\n", report.text);
     }
     text += &format!(
         "  Basic rounds  {}\n  sent          {} messages, {} bytes\n  transcript    {}\n",

@@ -54,10 +54,14 @@ impl Home {
     }
 
     fn member(&self, name: &str) -> Child {
+        self.member_with(name, &[])
+    }
+
+    fn member_with(&self, name: &str, more: &[&str]) -> Child {
         let key = format!("{name}.key");
         let options = ["--ring", "ring.toml", "--member", name, "--key", &key];
         let json = ["--format", "json", "--log", "off"];
-        self.hustings(&[&options[..], &json].concat())
+        self.hustings(&[&options[..], &json, more].concat())
             .spawn()
             .unwrap()
     }
@@ -108,6 +112,36 @@ fn four_processes_draw_one_leader_and_anybody_can_check_it() {
     let said = String::from_utf8_lossy(&again.stderr);
     assert_eq!(again.status.code(), Some(1), "{said}");
     assert!(said.contains("has taken part in that draw"), "{said}");
+}
+
+#[test]
+fn how_it_goes_is_told_over_http_and_goes_on_being_told_when_it_is_over() {
+    let home = Home::new("draw-http", "respond_within = \"60s\"");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let http = free.local_addr().unwrap().to_string();
+    drop(free);
+    let mut alpha = home.member_with("alpha", &["--http", &http]);
+    let ask = |path: &str| ureq::get(format!("http://{http}/{path}")).call();
+    // It answers as soon as it listens.
+    let told = |state: &str| loop {
+        if let Ok(mut answer) = ask("v1/draw") {
+            let account: Value =
+                serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+            if account["state"] == state {
+                return account;
+            }
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(told("gathering")["leader"], Value::Null);
+    let others = ["beta", "gamma", "delta"].map(|name| home.member(name));
+    let outcomes = others.map(outcome);
+    let account = told("elected");
+    assert_eq!(account["leader"], outcomes[0].1["leader"]);
+    assert!(ask("v1/else").is_err(), "there is nothing else");
+    let pid = rustix::process::Pid::from_child(&alpha);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(alpha.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -23,16 +23,26 @@ pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
         }
     }
     found.extend(equivocations(ring, readings));
+    // Somebody noticed something itself: then fault messages have a reason, wherever they came by.
+    let is_explained = readings.iter().flatten().any(has_noticed);
     for left in readings.iter().flatten() {
         let absent =
             (1..ring.len()).take_while(|step| at((left.place + step) % ring.len()).is_none());
         let absent = absent.count() as u32;
         let right = at((left.place + absent + 1) % ring.len());
         if let Some(right) = right.filter(|it| absent > 0 && it.place != left.place) {
-            found.extend(Gap::new(ring, left, absent, right).check());
+            found.extend(Gap::new(ring, left, absent, right).check(is_explained));
         }
     }
     found
+}
+
+/// Whether the holder found a fault by itself, and was not told of it.
+fn has_noticed(reading: &Reading) -> bool {
+    match reading.verdict {
+        Verdict::Fault(fault) => !matches!(fault.cause, Cause::Told { .. }),
+        Verdict::Elected { .. } => false,
+    }
 }
 
 /// What `sender` says that it sent to `side`, against what `receiver` there has.
@@ -151,12 +161,12 @@ impl<'r> Gap<'r> {
     }
 
     /// The first thing that came out of them and cannot have, if they kept to the protocol.
-    fn check(&self) -> Option<Finding> {
+    fn check(&self, is_explained: bool) -> Option<Finding> {
         let rounds = self.to_left.len().max(self.to_right.len());
         let rounds = rounds.div_ceil(self.members());
         (0..rounds)
             .find_map(|round| self.own_flips(round).or_else(|| self.passed_on(round)))
-            .or_else(|| self.fault_message())
+            .or_else(|| self.fault_message().filter(|_| !is_explained))
     }
 
     /// Their own flips, which go out at both ends.

@@ -279,6 +279,7 @@ impl<'r> Reader<'r> {
             });
         }
         if statement.place != self.place {
+            self.is_closed = false;
             return Ok(());
         }
         let before = (at as u64, self.heads[at - 1]); // there is a first entry
