@@ -1,7 +1,7 @@
 //! A fair draw among members who do not trust each other, over real links: Wagner's ring.
 //!
-//! The members of a [`Ring`] link up with their neighbours ([`link`], [`gathering`]), each drives the very protocol that the
-//! simulator runs ([`seat`], [`part`]), signs what it says ([`said`]) and keeps what it heard ([`transcript`]). Who is elected is a
+//! The members of a [`Ring`] link up with their neighbours (`link`, `gathering`), each drives the very protocol that the
+//! simulator runs (`seat`, `sitting`), signs what it says (`said`) and keeps what it heard (`transcript`). Who is elected is a
 //! result only when all members have signed it; [`verify`] reads transcripts afterwards, and says whose fault a fault is.
 
 mod account;
@@ -15,6 +15,7 @@ mod part;
 mod ring;
 mod said;
 mod seat;
+mod sitting;
 mod transcript;
 pub mod verify;
 

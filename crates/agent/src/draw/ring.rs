@@ -261,3 +261,84 @@ impl FromStr for Ring {
         ring.check()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Ring;
+    use crate::draw::keys::Secret;
+
+    fn text(options: &str, members: &[(&str, &str)]) -> String {
+        let mut text = format!("draw = \"chair\"\nnumber = 1\n{options}\n");
+        for (name, address) in members {
+            let key = Secret::generate().unwrap().public();
+            text += &format!(
+                "[[member]]\nname = \"{name}\"\naddress = \"{address}\"\nkey = \"{key}\"\n"
+            );
+        }
+        text
+    }
+
+    const FOUR: [(&str, &str); 4] = [("a", "h:1"), ("b", "h:2"), ("c", "h:3"), ("d", "h:4")];
+
+    #[test]
+    fn what_cannot_be_drawn_so_is_refused_with_a_reason() {
+        let refused = |text: String| text.parse::<Ring>().unwrap_err().to_string();
+        let check = |options, members: &[_], expected: &str| {
+            let said = refused(text(options, members));
+            assert!(said.contains(expected), "{said}");
+        };
+        check(
+            "",
+            &FOUR[..2],
+            "2 members cannot hold each other to their flips: 4",
+        );
+        check("", &FOUR[..3], "or 3 with direction = \"clockwise\"");
+        check("stall_limit = 0", &FOUR, "choose 1 or more");
+        check("respond_within = \"0s\"", &FOUR, "too short");
+        check("respond_within = \"soon\"", &FOUR, "not a duration");
+        check(
+            "direction = \"left\"",
+            &FOUR,
+            "line 3: unknown variant `left`",
+        );
+        check("colour = 1", &FOUR, "unknown field `colour`");
+        let twice = |first, second| {
+            let mut members = FOUR;
+            members[3] = (first, second);
+            members
+        };
+        check("", &twice("a", "h:4"), "members a and a have one name");
+        check("", &twice("d", "h:1"), "members a and d have one address");
+        check("", &twice("d", "h"), "not a host and a port");
+        check("", &twice("", "h:4"), "a name has 1 to 64");
+        check("", &twice("../d", "h:4"), "a name has 1 to 64");
+        let same_key = {
+            let text = text("", &FOUR);
+            let keys: Vec<&str> = text.lines().filter(|it| it.starts_with("key")).collect();
+            text.replace(keys[1], keys[0])
+        };
+        assert!(refused(same_key).contains("members a and b have one key"));
+        let weak = text("", &FOUR).replace("key = \"", "key = \"00");
+        assert!(refused(weak).contains("near line"));
+    }
+
+    #[test]
+    fn rings_are_told_apart_by_what_counts_and_by_nothing_else() {
+        let plain = text("", &FOUR);
+        let digest = |text: &str| text.parse::<Ring>().unwrap().digest();
+        let same = plain.replace("number = 1", "# the first\nnumber   = 1");
+        assert_eq!(digest(&plain), digest(&same));
+        for (old, new) in [
+            ("number = 1", "number = 2"),
+            ("\"chair\"", "\"table\""),
+            ("\"a\"", "\"e\""),
+            ("h:3", "h:5"),
+            ("number = 1", "number = 1\ncompare = \"strict\""),
+            ("number = 1", "number = 1\ndirection = \"clockwise\""),
+            ("number = 1", "number = 1\nstall_limit = 41"),
+            ("number = 1", "number = 1\nrespond_within = \"11s\""),
+        ] {
+            assert_ne!(digest(&plain), digest(&plain.replace(old, new)), "{new}");
+        }
+    }
+}

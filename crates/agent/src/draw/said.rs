@@ -144,3 +144,50 @@ impl Statement {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Said, Way};
+    use crate::draw::bytes::Bytes;
+    use crate::draw::keys::Secret;
+    use hustings_protocol::wagner::Message;
+    use hustings_protocol::wagner::flips::Flip;
+
+    #[test]
+    fn a_signature_is_for_one_draw_one_link_one_direction_and_one_history() {
+        let secret = Secret::generate().unwrap();
+        let key = secret.public();
+        let way = Way {
+            ring: Bytes([1; 32]),
+            session: Bytes([2; 32]),
+            from: 3,
+            to: 4,
+        };
+        let heads = Message::Flip(Flip::Heads);
+        let said = Said::sign(&secret, &way, (5, 6, Bytes([7; 32])), heads);
+        assert!(said.is_signed(&key, &way));
+        let ways: [fn(&mut Way); 4] = [
+            |it| it.ring.0[0] ^= 1,
+            |it| it.session.0[0] ^= 1,
+            |it| std::mem::swap(&mut it.from, &mut it.to),
+            |it| it.to += 1,
+        ];
+        for change in ways {
+            let mut other = way;
+            change(&mut other);
+            assert!(!said.is_signed(&key, &other), "{other:?}");
+        }
+        let changes: [fn(&mut Said); 5] = [
+            |it| it.number += 1,
+            |it| it.entry += 1,
+            |it| it.head.0[0] ^= 1,
+            |it| it.message = Message::Fault,
+            |it| it.signature.0[0] ^= 1,
+        ];
+        for change in changes {
+            let mut other = said.clone();
+            change(&mut other);
+            assert!(!other.is_signed(&key, &way), "{other:?}");
+        }
+    }
+}
