@@ -26,13 +26,17 @@ pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
     // Somebody noticed something itself: then fault messages have a reason, wherever they came by.
     let is_explained = readings.iter().flatten().any(has_noticed);
     for left in readings.iter().flatten() {
-        let absent =
-            (1..ring.len()).take_while(|step| at((left.place + step) % ring.len()).is_none());
+        let step = |steps: u32| (left.place + steps) % ring.len();
+        let absent = (1..ring.len()).take_while(|steps| at(step(*steps)).is_none());
         let absent = absent.count() as u32;
-        let right = at((left.place + absent + 1) % ring.len());
-        if let Some(right) = right.filter(|it| absent > 0 && it.place != left.place) {
-            found.extend(Gap::new(ring, left, absent, right).check(is_explained));
-        }
+        let Some(right) = at(step(absent.max(1) + 1)).filter(|it| it.place != left.place) else {
+            continue;
+        };
+        found.extend(match absent {
+            // It has its say: but two signatures against it are two signatures.
+            0 => Gap::new(ring, left, 1, right).shown_two_ways(),
+            _ => Gap::new(ring, left, absent, right).check(is_explained),
+        });
     }
     found
 }
@@ -162,11 +166,19 @@ impl<'r> Gap<'r> {
 
     /// The first thing that came out of them and cannot have, if they kept to the protocol.
     fn check(&self, is_explained: bool) -> Option<Finding> {
-        let rounds = self.to_left.len().max(self.to_right.len());
-        let rounds = rounds.div_ceil(self.members());
-        (0..rounds)
+        self.rounds()
             .find_map(|round| self.own_flips(round).or_else(|| self.passed_on(round)))
             .or_else(|| self.fault_message().filter(|_| !is_explained))
+    }
+
+    /// A flip of theirs that was shown one way to the left and another to the right.
+    fn shown_two_ways(&self) -> Option<Finding> {
+        self.rounds().find_map(|round| self.own_flips(round))
+    }
+
+    fn rounds(&self) -> std::ops::Range<usize> {
+        let most = self.to_left.len().max(self.to_right.len());
+        0..most.div_ceil(self.members())
     }
 
     /// Their own flips, which go out at both ends.

@@ -171,9 +171,14 @@ impl<'r> Reader<'r> {
         let lines = content.split(|it| *it == b'\n');
         let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
         let entries = lines.map(|(line, text)| {
-            serde_json::from_slice(text).map_err(|error| Unusable::Line {
-                line,
-                why: error.to_string(),
+            serde_json::from_slice(text).map_err(|error| {
+                let why = error.to_string();
+                // The line that it speaks of is the one that it was given.
+                let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
+                Unusable::Line {
+                    line,
+                    why: why.to_owned(),
+                }
             })
         });
         let entries: Vec<Entry> = entries.collect::<Result<_, _>>()?;

@@ -90,7 +90,7 @@ fn in_words(found: &Verification) -> String {
 fn finding_in_words(finding: &Finding) -> String {
     let Finding { who, weight, what } = finding;
     match weight {
-        Weight::Proven => format!("proven: {} {what}", who.join(", ")),
+        Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
         Weight::Unanswered => format!(
             "unanswered: {}: {what}: it is theirs unless their transcripts show otherwise",
             who.join(", ")
