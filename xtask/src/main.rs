@@ -10,6 +10,7 @@
 
 mod bench;
 mod deny;
+mod draws;
 mod field;
 mod model;
 mod packages;
@@ -51,6 +52,8 @@ enum Chore {
     Storm(storm::Options),
     /// Hold thousands of probabilistic elections with tenure, and print what they cost
     Reign(reign::Options),
+    /// Hold fair draws over real sockets, and print how fast they are and what they send
+    Draws(draws::Options),
     /// Throw wrong packets at an agent: a part of the field tests
     #[command(hide = true)]
     Barrage(field::barrage::Options),
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Chore::Model(options) => model::run(&options),
         Chore::Storm(options) => storm::run(&options),
         Chore::Reign(options) => reign::run(&options),
+        Chore::Draws(options) => draws::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
         Chore::Bare(options) => field::bare::run(&options),
         Chore::Worker(options) => field::authorities::worker::run(&options),

@@ -105,7 +105,7 @@ fn router(handle: Handle, door: Door) -> Router {
 }
 
 /// Why a request is not answered as asked.
-struct Refusal(StatusCode, String);
+pub(crate) struct Refusal(StatusCode, String);
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
@@ -253,10 +253,16 @@ fn step_down_for(span: &str) -> Result<Duration, String> {
 }
 
 async fn nothing_there(uri: Uri) -> Refusal {
-    let path = uri.path();
-    let what = format!(
-        "nothing at {path}: there are /, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, /v1/groups/GROUP/leader, /v1/groups/GROUP/council and /v1/groups/GROUP/step-down"
-    );
+    nothing_but(
+        uri,
+        "/, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, /v1/groups/GROUP/leader, /v1/groups/GROUP/council and /v1/groups/GROUP/step-down",
+    )
+    .await
+}
+
+/// There is nothing at `uri`, only elsewhere.
+pub(crate) async fn nothing_but(uri: Uri, there_are: &str) -> Refusal {
+    let what = format!("nothing at {}: there are {there_are}", uri.path());
     Refusal(StatusCode::NOT_FOUND, what)
 }
 
@@ -284,7 +290,7 @@ fn gone() -> Refusal {
 }
 
 /// A name that leads to this host need not be its own: a web page may have made it so.
-async fn refuse_strangers(request: Request, next: Next) -> Response {
+pub(crate) async fn refuse_strangers(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST);
     match host.and_then(|host| host.to_str().ok()) {
         Some(host) if is_this_host(host) => next.run(request).await,

@@ -6,12 +6,17 @@
     reason = "this crate is the world: it has the machine's clock and sockets"
 )]
 
+// For what unit tests share with those beside.
+#[cfg(test)]
+extern crate self as hustings_agent;
+
 pub mod agent;
 pub mod authority;
 pub mod clock;
 pub mod config;
 pub mod council;
 pub mod counters;
+pub mod draw;
 pub mod driver;
 mod election;
 pub mod frame;

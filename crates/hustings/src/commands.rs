@@ -4,6 +4,7 @@ mod agent;
 mod config;
 mod council;
 mod demo;
+mod draw;
 mod keys;
 mod reproduce;
 mod run;
@@ -46,6 +47,7 @@ enum Command {
     Trace(trace::Trace),
     Config(config::Config),
     Keys(keys::Keys),
+    Draw(Box<draw::Draw>),
     Sim(sim::Sim),
     Theory(theory::Theory),
     Reproduce(reproduce::Reproduce),
@@ -69,6 +71,7 @@ impl Arguments {
             Command::Trace(trace) => trace.run(),
             Command::Config(config) => config.run(),
             Command::Keys(keys) => keys.run(),
+            Command::Draw(draw) => draw.run(),
             Command::Sim(sim) => sim.run(),
             Command::Theory(theory) => theory.run(),
             Command::Reproduce(reproduce) => reproduce.run(),

@@ -34,6 +34,7 @@
 //! | [`sim`] | a world in virtual time that drives them from one seed, through loss, delay and crashes |
 //! | [`theory`] | closed forms of what they cost |
 //! | [`fence`] | for resources: refuses whoever writes with a fence below one that it has seen |
+//! | [`draw`] | a fair draw among members who do not trust each other: [`draw::Part`] takes part, [`draw::verify`] settles disputes |
 //! | [`keeper`] | a tiny parent for a program, which knows when it is dead and gives up for it what it held |
 //!
 //! The program `hustings` does the same from the command line: `hustings sim bully --members 5
@@ -76,6 +77,7 @@ mod tenure;
 pub use council::{Council, Dissolved};
 pub use group::{Group, Joining, Nomination};
 pub use hustings_agent as agent;
+pub use hustings_agent::draw;
 pub use hustings_agent::keeper;
 pub use hustings_fence as fence;
 pub use hustings_protocol as protocol;

@@ -128,7 +128,7 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     }
 }
 
-async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure> {
+pub(super) async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure> {
     let remedy = |error: &std::io::Error| match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             ": does another agent run here? choose another with --http, or --http off"

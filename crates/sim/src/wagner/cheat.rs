@@ -176,6 +176,13 @@ impl Plot {
         std::mem::take(&mut self.said)
     }
 
+    /// Whom they have seen elected.
+    pub(super) fn elected(&self) -> Option<MemberId> {
+        let mut active = self.leader.active().iter();
+        let (first, second) = (active.next()?, active.next());
+        second.is_none().then(|| MemberId(first.into()))
+    }
+
     pub(super) fn left_neighbour(&self) -> MemberId {
         let members = self.setting.members;
         MemberId(u64::from((self.segment.from + members - 1) % members))

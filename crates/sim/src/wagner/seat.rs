@@ -65,7 +65,11 @@ impl Message for Note {
 }
 
 impl Seat {
-    pub(super) fn of(id: MemberId, setting: &Setting) -> Self {
+    /// The place of `id`.
+    ///
+    /// # Panics
+    /// If the cheaters are not on the ring, or leave fewer than two others.
+    pub fn of(id: MemberId, setting: &Setting) -> Self {
         let Some(segment) = &setting.cheaters else {
             return Self::Honest(Wagner::new());
         };
@@ -78,6 +82,14 @@ impl Seat {
             Self::Between
         } else {
             Self::Honest(Wagner::new())
+        }
+    }
+
+    /// Whom those who think for a segment have seen elected.
+    pub fn foreseen(&self) -> Option<MemberId> {
+        match self {
+            Self::Mind(plot) => plot.elected(),
+            Self::Honest(_) | Self::Mouth(_) | Self::Between => None,
         }
     }
 

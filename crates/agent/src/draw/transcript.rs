@@ -1,0 +1,177 @@
+//! A member's transcript: all that it did in a draw, in order, each entry hashed with those before.
+//!
+//! One line of JSON an entry, in a file that nobody else can read while the draw lasts: it has the member's flips. The file is
+//! made when the draw begins, and never over another one: who has a transcript of a draw has taken part in it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use hustings_protocol::wagner;
+use hustings_protocol::wagner::fault::Side;
+use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
+
+use super::bytes::{Bytes, Digest};
+use super::said::{Said, Statement};
+use crate::driver::encode;
+
+/// The layout that this program writes.
+pub(super) const VERSION: u32 = 1;
+
+/// One thing that a member did or that happened to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// The first: what this is a transcript of.
+    Transcript(Header),
+    /// A link was opened, before the draw began.
+    Opened {
+        /// To which side.
+        side: Side,
+        /// What tells this link from all others, before and after.
+        session: Digest,
+    },
+    /// The draw began.
+    Began,
+    /// The member drew chance from the operating system.
+    Drew {
+        /// What it drew.
+        word: Bytes<8>,
+        /// More of it, which means nothing: so that nobody who is shown the hash can guess the word.
+        salt: Bytes<16>,
+    },
+    /// The member said something.
+    Sent {
+        /// To which side.
+        side: Side,
+        /// What.
+        message: wagner::Message,
+    },
+    /// A neighbour said something.
+    Heard {
+        /// From which side.
+        side: Side,
+        /// What, with its signature.
+        said: Said,
+    },
+    /// For as long as an answer may take there was none.
+    Silence,
+    /// The member was stopped.
+    Withdrew,
+    /// What some member has come to. This one's own, once more, closes the transcript.
+    Statement(Statement),
+}
+
+/// What a transcript is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// The layout.
+    pub version: u32,
+    /// What was drawn for.
+    pub draw: String,
+    /// Which draw for that it was.
+    pub number: u64,
+    /// The ring's digest.
+    pub ring: Digest,
+    /// Whose transcript it is.
+    pub member: String,
+}
+
+/// The hash of a row of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chain {
+    head: Digest,
+    entries: u64,
+}
+
+impl Chain {
+    pub(super) fn new() -> Self {
+        Self {
+            head: Bytes([0; 32]),
+            entries: 0,
+        }
+    }
+
+    /// Takes in the next entry. Returns its number and the hash up to and with it.
+    pub(super) fn take(&mut self, entry: &Entry) -> (u64, Digest) {
+        let mut hash = sha2::Sha256::new();
+        hash.update(self.head.0);
+        hash.update(encode(entry));
+        self.head = Bytes(hash.finalize().into());
+        self.entries += 1;
+        (self.entries - 1, self.head)
+    }
+
+    /// How many entries there were, and their hash.
+    pub(super) fn state(&self) -> (u64, Digest) {
+        (self.entries, self.head)
+    }
+}
+
+/// A transcript in the making.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    chain: Chain,
+    file: BufWriter<File>,
+}
+
+/// Why there is no transcript.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoTranscript {
+    /// There is one: the member has taken part in this draw.
+    #[error(
+        "{} exists: this member has taken part in that draw, and a draw that is held again until somebody likes the result is none; agree with the others on a new number and say why", .0.display()
+    )]
+    Exists(PathBuf),
+    /// The disk refuses.
+    #[error("cannot write the transcript {}: {error}: without it there is no result", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl Transcript {
+    /// Begins a new file.
+    pub(super) fn create(path: &Path) -> Result<Self, NoTranscript> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let file = options.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => NoTranscript::Exists(path.to_owned()),
+            _ => NoTranscript::Write {
+                path: path.to_owned(),
+                error,
+            },
+        })?;
+        Ok(Self {
+            chain: Chain::new(),
+            file: BufWriter::new(file),
+        })
+    }
+
+    /// Adds an entry. Returns its number and the hash up to and with it.
+    pub(super) fn add(&mut self, entry: &Entry) -> io::Result<(u64, Digest)> {
+        // Plain data: nothing in it that JSON cannot say.
+        let mut line = serde_json::to_vec(entry).unwrap_or_default();
+        line.push(b'\n');
+        self.file.write_all(&line)?;
+        Ok(self.chain.take(entry))
+    }
+
+    /// How many entries there are, and their hash.
+    pub(super) fn state(&self) -> (u64, Digest) {
+        self.chain.state()
+    }
+
+    /// Makes it last.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.file.get_ref().sync_all()
+    }
+}

@@ -1,0 +1,180 @@
+//! Whether the holder of a transcript kept to the protocol: an honest member is given the same chance and the same messages.
+
+use std::collections::VecDeque;
+
+use hustings_protocol::wagner::Wagner;
+use hustings_protocol::{Instant, Outcome};
+
+use super::super::account::show;
+use super::super::ring::{self, Ring};
+use super::super::said::Verdict;
+use super::super::seat::{Chance, Effect, Honest, NoChance, Seat};
+use super::super::transcript::Entry;
+use super::reading::Reading;
+use hustings_protocol::wagner::fault::Side;
+
+/// Whether the holder did what an honest member does.
+///
+/// # Errors
+/// Tells the first thing that it did otherwise.
+pub(super) fn check(ring: &Ring, reading: &Reading) -> Result<(), String> {
+    let chance = reading.entries.iter().filter_map(|entry| match entry {
+        Entry::Drew { word, salt } => Some((u64::from_be_bytes(word.0), salt.0)),
+        _ => None,
+    });
+    let mut replay = Replay {
+        ring,
+        place: reading.place,
+        seat: Seat::new(
+            Wagner::new(),
+            ring,
+            reading.place,
+            Recorded(chance.collect()),
+        ),
+        due: VecDeque::new(),
+        sent_left: 0,
+        verdict: None,
+    };
+    for (number, entry) in (1..).zip(&reading.entries) {
+        let taken = replay.take(entry);
+        taken.map_err(|what| format!("did not keep to the protocol: line {number}: {what}"))?;
+    }
+    replay.settle().map_err(|what| {
+        let lines = reading.entries.len();
+        format!("did not keep to the protocol: after line {lines}: {what}")
+    })
+}
+
+struct Replay<'r> {
+    ring: &'r Ring,
+    place: u32,
+    seat: Honest<Recorded>,
+    /// What an honest member does next.
+    due: VecDeque<Effect>,
+    sent_left: u64,
+    verdict: Option<Verdict>,
+}
+
+impl Replay<'_> {
+    fn take(&mut self, entry: &Entry) -> Result<(), String> {
+        let now = Instant::START;
+        match entry {
+            Entry::Transcript(_) | Entry::Opened { .. } => Ok(()),
+            Entry::Began => {
+                self.settle()?;
+                let done = self.seat.begin(now);
+                self.expect(done)
+            }
+            Entry::Heard { side, said } => {
+                self.settle()?;
+                let done = self.seat.hear(now, *side, said.message);
+                self.expect(done)
+            }
+            Entry::Silence => {
+                self.settle()?;
+                if self.seat.due().is_none() {
+                    return Err("it complains of silence where no answer was due".to_owned());
+                }
+                let done = self.seat.ring_out(now);
+                self.expect(done)
+            }
+            Entry::Withdrew => {
+                self.settle()?;
+                let done = self.seat.leave(now);
+                self.expect(done)
+            }
+            Entry::Drew { word, salt } => match self.due.pop_front() {
+                Some(Effect::Drew { word: w, salt: s }) if (w, s) == (*word, *salt) => Ok(()),
+                other => Err(format!(
+                    "it flipped a coin where an honest member {}",
+                    self.in_words(other)
+                )),
+            },
+            Entry::Sent { side, message } => {
+                let honest = self.due.pop_front();
+                if *side == Side::Left {
+                    self.sent_left += 1;
+                }
+                let says = Effect::Say {
+                    side: *side,
+                    message: *message,
+                };
+                match honest {
+                    Some(effect) if effect == says => Ok(()),
+                    other => Err(format!(
+                        "it sent {} to {} where an honest member {}",
+                        show(*message),
+                        self.neighbour(*side),
+                        self.in_words(other)
+                    )),
+                }
+            }
+            Entry::Statement(statement) if statement.place == self.place => {
+                self.settle()?;
+                match self.verdict {
+                    Some(verdict) if verdict == statement.verdict => Ok(()),
+                    _ => Err("it signed something else than what it saw".to_owned()),
+                }
+            }
+            Entry::Statement(_) => Ok(()),
+        }
+    }
+
+    /// Takes in what an honest member does now.
+    fn expect(&mut self, done: Result<Vec<Effect>, NoChance>) -> Result<(), String> {
+        let done = done.map_err(|NoChance| "it should have flipped a coin".to_owned())?;
+        let mut sent_left = self.sent_left;
+        for effect in done {
+            match effect {
+                Effect::Report(Outcome::Nominee(leader)) => {
+                    self.verdict = Some(Verdict::Elected {
+                        leader: ring::place(leader.id),
+                        messages: sent_left,
+                    });
+                }
+                Effect::Report(Outcome::Fault(fault)) => self.verdict = Some(Verdict::Fault(fault)),
+                Effect::Report(_) => {} // no part of a draw's result
+                Effect::Say { side, .. } => {
+                    sent_left += u64::from(side == Side::Left);
+                    self.due.push_back(effect);
+                }
+                Effect::Drew { .. } => self.due.push_back(effect),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is left undone.
+    fn settle(&mut self) -> Result<(), String> {
+        match self.due.pop_front() {
+            None => Ok(()),
+            undone => Err(format!(
+                "it did nothing where an honest member {}",
+                self.in_words(undone)
+            )),
+        }
+    }
+
+    fn in_words(&self, effect: Option<Effect>) -> String {
+        match effect {
+            Some(Effect::Say { side, message }) => {
+                format!("sends {} to {}", show(message), self.neighbour(side))
+            }
+            Some(Effect::Drew { .. }) => "flips a coin".to_owned(),
+            Some(Effect::Report(_)) | None => "does nothing".to_owned(),
+        }
+    }
+
+    fn neighbour(&self, side: Side) -> &str {
+        &self.ring.member(self.ring.neighbour(self.place, side)).name
+    }
+}
+
+/// Chance that somebody drew before.
+struct Recorded(VecDeque<(u64, [u8; 16])>);
+
+impl Chance for Recorded {
+    fn draw(&mut self) -> Option<(u64, [u8; 16])> {
+        self.0.pop_front()
+    }
+}

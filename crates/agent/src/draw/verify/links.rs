@@ -1,0 +1,293 @@
+//! Transcripts held against each other: what one says it sent, and what its neighbour has in its handwriting.
+
+use hustings_protocol::wagner::Message;
+use hustings_protocol::wagner::fault::{Cause, Side};
+
+use super::super::account::show;
+use super::super::ring::Ring;
+use super::super::said::{Statement, Verdict};
+use super::super::transcript::Entry;
+use super::reading::Reading;
+use super::{Finding, Weight};
+
+/// All that does not fit.
+pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
+    let at = |place: u32| readings[place as usize].as_ref();
+    let mut found = Vec::new();
+    for sender in readings.iter().flatten() {
+        found.extend(check_statements(ring, sender, readings));
+        for side in Side::BOTH {
+            if let Some(receiver) = at(ring.neighbour(sender.place, side)) {
+                found.extend(check_link(ring, sender, side, receiver));
+            }
+        }
+    }
+    found.extend(equivocations(ring, readings));
+    // Somebody noticed something itself: then fault messages have a reason, wherever they came by.
+    let is_explained = readings.iter().flatten().any(has_noticed);
+    for left in readings.iter().flatten() {
+        let step = |steps: u32| (left.place + steps) % ring.len();
+        let absent = (1..ring.len()).take_while(|steps| at(step(*steps)).is_none());
+        let absent = absent.count() as u32;
+        let Some(right) = at(step(absent.max(1) + 1)).filter(|it| it.place != left.place) else {
+            continue;
+        };
+        found.extend(match absent {
+            // It has its say: but two signatures against it are two signatures.
+            0 => Gap::new(ring, left, 1, right).shown_two_ways(),
+            _ => Gap::new(ring, left, absent, right).check(is_explained),
+        });
+    }
+    found
+}
+
+/// Whether the holder found a fault by itself, and was not told of it.
+fn has_noticed(reading: &Reading) -> bool {
+    match reading.verdict {
+        Verdict::Fault(fault) => !matches!(fault.cause, Cause::Told { .. }),
+        Verdict::Elected { .. } => false,
+    }
+}
+
+/// What `sender` says that it sent to `side`, against what `receiver` there has.
+fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> Option<Finding> {
+    let from = side.opposite();
+    let (name, other) = (name(ring, sender.place), name(ring, receiver.place));
+    if sender.session(side) != receiver.session(from) {
+        let what = format!(
+            "the transcripts of {name} and {other} are not of one link: one of them is of another attempt"
+        );
+        return Some(either(ring, sender, receiver, what));
+    }
+    for said in receiver.heard(from) {
+        let sent = Entry::Sent {
+            side,
+            message: said.message,
+        };
+        let at = said.entry as usize;
+        if sender.entries.get(at) != Some(&sent) || sender.heads.get(at) != Some(&said.head) {
+            let number = said.number;
+            let what = format!(
+                "signed {} for {other}, message {number} on their link, after another history than the transcript that it hands in: that was made up afterwards",
+                show(said.message)
+            );
+            return Some(Finding::proven(name, what));
+        }
+    }
+    let (sent, heard) = (sender.sent(side).count(), receiver.heard(from).count());
+    match receiver.verdict {
+        Verdict::Fault(fault) => match fault.cause {
+            Cause::Silence { side: silent }
+                if silent.is_none_or(|it| it == from) && sent > heard =>
+            {
+                let what = format!(
+                    "{name} says that it sent {sent} messages to {other}, who says that it waited in vain after {heard}"
+                );
+                Some(either(ring, sender, receiver, what))
+            }
+            _ => None, // what was sent after the end is not missed
+        },
+        Verdict::Elected { .. } => None,
+    }
+}
+
+/// What `holder` signed as its whole transcript, as others have it.
+fn check_statements(
+    ring: &Ring,
+    holder: &Reading,
+    readings: &[Option<Reading>],
+) -> Option<Finding> {
+    let own = |it: &&Statement| it.place == holder.place;
+    let mut signed = readings
+        .iter()
+        .flatten()
+        .flat_map(Reading::statements)
+        .filter(own);
+    let fits = |it: &Statement| {
+        let last = (it.entry as usize).checked_sub(1);
+        last.and_then(|at| holder.heads.get(at)) == Some(&it.head)
+    };
+    let misfit = signed.find(|it| !fits(it))?;
+    let entries = misfit.entry;
+    let what =
+        format!("signed another transcript of {entries} entries than the one that it hands in");
+    Some(Finding::proven(name(ring, holder.place), what))
+}
+
+/// Members that signed two things in one place.
+fn equivocations(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
+    let signed: Vec<&Statement> = readings
+        .iter()
+        .flatten()
+        .flat_map(Reading::statements)
+        .collect();
+    let of = |place| {
+        let mut own = signed.iter().filter(move |it| it.place == place);
+        let first = own.next()?;
+        own.find(|it| it.entry == first.entry && it.verdict != first.verdict)
+    };
+    (0..ring.len())
+        .filter(|place| of(*place).is_some())
+        .map(|place| {
+            let what = "signed two results where there can be one".to_owned();
+            Finding::proven(name(ring, place), what)
+        })
+        .collect()
+}
+
+/// Neighbours that hand in no transcripts, and what the two around them have of theirs.
+struct Gap<'r> {
+    ring: &'r Ring,
+    left: &'r Reading,
+    right: &'r Reading,
+    /// How many they are.
+    absent: usize,
+    /// What came out of them, and what went in.
+    to_left: Vec<Message>,
+    to_right: Vec<Message>,
+    from_left: Vec<Message>,
+    from_right: Vec<Message>,
+}
+
+impl<'r> Gap<'r> {
+    fn new(ring: &'r Ring, left: &'r Reading, absent: u32, right: &'r Reading) -> Self {
+        let heard = |reading: &Reading, side| reading.heard(side).map(|it| it.message).collect();
+        Self {
+            ring,
+            left,
+            right,
+            absent: absent as usize,
+            to_left: heard(left, Side::Right),
+            to_right: heard(right, Side::Left),
+            from_left: left.sent(Side::Right).collect(),
+            from_right: right.sent(Side::Left).collect(),
+        }
+    }
+
+    /// The first thing that came out of them and cannot have, if they kept to the protocol.
+    fn check(&self, is_explained: bool) -> Option<Finding> {
+        self.rounds()
+            .find_map(|round| self.own_flips(round).or_else(|| self.passed_on(round)))
+            .or_else(|| self.fault_message().filter(|_| !is_explained))
+    }
+
+    /// A flip of theirs that was shown one way to the left and another to the right.
+    fn shown_two_ways(&self) -> Option<Finding> {
+        self.rounds().find_map(|round| self.own_flips(round))
+    }
+
+    fn rounds(&self) -> std::ops::Range<usize> {
+        let most = self.to_left.len().max(self.to_right.len());
+        0..most.div_ceil(self.members())
+    }
+
+    /// Their own flips, which go out at both ends.
+    fn own_flips(&self, round: usize) -> Option<Finding> {
+        (0..self.absent).find_map(|of| {
+            let slot = |before: usize| round * self.members() + before;
+            let left = flip(self.to_left.get(slot(of)))?;
+            let right = flip(self.to_right.get(slot(self.absent - 1 - of)))?;
+            if left == right {
+                return None;
+            }
+            let place = self.left.place + 1 + of as u32;
+            let (l, r) = self.ends();
+            let what = format!(
+                "in Basic round {}, the flip of {} was shown as {} to {l} and as {} to {r}",
+                round + 1,
+                name(self.ring, place % self.ring.len()),
+                show(left),
+                show(right),
+            );
+            let weight = match self.absent {
+                1 => Weight::Proven, // by two signatures of its own
+                _ => Weight::Unanswered,
+            };
+            Some(self.finding(weight, what))
+        })
+    }
+
+    /// Others' flips, which go in at one end and out at the other.
+    fn passed_on(&self, round: usize) -> Option<Finding> {
+        let (l, r) = self.ends();
+        let ways = [
+            (&self.from_left, &self.to_right, &l, &r),
+            (&self.from_right, &self.to_left, &r, &l),
+        ];
+        ways.into_iter().find_map(|(given, taken, giver, taker)| {
+            (self.absent..self.members()).find_map(|before| {
+                let slot = round * self.members() + before;
+                let out = flip(taken.get(slot))?;
+                let into = given.get(slot - self.absent).copied();
+                if into == Some(out) {
+                    return None;
+                }
+                let what = format!(
+                    "in Basic round {}, {taker} got {} where {giver} had sent {}",
+                    round + 1,
+                    show(out),
+                    into.map_or("nothing yet", show),
+                );
+                Some(self.finding(Weight::Unanswered, what))
+            })
+        })
+    }
+
+    /// A fault message that came out of them and did not go in.
+    fn fault_message(&self) -> Option<Finding> {
+        let has = |messages: &[Message]| messages.contains(&Message::Fault);
+        let went_in = has(&self.from_left) || has(&self.from_right);
+        let told = |reading: &Reading, side| match reading.verdict {
+            Verdict::Fault(fault) => fault.cause == Cause::Told { side },
+            Verdict::Elected { .. } => false,
+        };
+        let came_out = told(self.left, Side::Right) || told(self.right, Side::Left);
+        let what = match (came_out, went_in) {
+            (true, false) => "said that there is a fault, and do not show why".to_owned(),
+            // It went in at one end because it came out at the other, perhaps after it had gone round.
+            (true, true) => {
+                "passed on a fault message, or began it: only their transcripts can tell".to_owned()
+            }
+            (false, _) => return None,
+        };
+        Some(self.finding(Weight::Unanswered, what))
+    }
+
+    fn finding(&self, weight: Weight, what: String) -> Finding {
+        let places =
+            (1..=self.absent as u32).map(|step| (self.left.place + step) % self.ring.len());
+        Finding {
+            who: places.map(|place| name(self.ring, place)).collect(),
+            weight,
+            what,
+        }
+    }
+
+    fn ends(&self) -> (String, String) {
+        (
+            name(self.ring, self.left.place),
+            name(self.ring, self.right.place),
+        )
+    }
+
+    fn members(&self) -> usize {
+        self.ring.members.len()
+    }
+}
+
+/// A flip, and nothing else: neither what is withheld nor a fault message, which may come anywhere.
+fn flip(message: Option<&Message>) -> Option<Message> {
+    message.copied().filter(|it| matches!(it, Message::Flip(_)))
+}
+
+fn either(ring: &Ring, one: &Reading, other: &Reading, what: String) -> Finding {
+    Finding {
+        who: vec![name(ring, one.place), name(ring, other.place)],
+        weight: Weight::Either,
+        what,
+    }
+}
+
+fn name(ring: &Ring, place: u32) -> String {
+    ring.member(place).name.clone()
+}

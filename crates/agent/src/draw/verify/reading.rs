@@ -1,0 +1,312 @@
+//! A transcript, read and found to be whole and its holder's own.
+
+use hustings_protocol::wagner::fault::Side;
+
+use super::super::bytes::Digest;
+use super::super::ring::Ring;
+use super::super::said::{Said, Statement, Verdict, Way};
+use super::super::transcript::{Chain, Entry, Header, VERSION};
+
+/// A transcript that counts.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub(super) place: u32,
+    pub(super) entries: Vec<Entry>,
+    /// The hash up to and with each entry.
+    pub(super) heads: Vec<Digest>,
+    pub(super) left: Digest,
+    pub(super) right: Digest,
+    /// What its holder came to, last.
+    pub(super) verdict: Verdict,
+}
+
+/// Why a transcript does not count.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unusable {
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// A line that is no entry.
+    #[error("line {line}: not an entry of a transcript: {why}")]
+    Line {
+        /// Which, from 1 on.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An entry that has no place where it stands.
+    #[error("line {line}: {what}: it was edited")]
+    Misplaced {
+        /// Which line.
+        line: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A layout that this program does not know.
+    #[error("it has layout {0}, and this program reads {VERSION}")]
+    Version(u32),
+    /// Another draw's.
+    #[error(
+        "it is of draw {number} for {draw} on another ring, or with other rules: its ring's digest is {ring}"
+    )]
+    OtherDraw {
+        /// Which one.
+        draw: String,
+        /// Its number.
+        number: u64,
+        /// Its ring.
+        ring: Digest,
+    },
+    /// Of nobody on the ring.
+    #[error("it is of {0}, who is no member of this ring")]
+    NoMember(String),
+    /// A signature that does not fit.
+    #[error(
+        "line {line}: the signature of {of} does not fit: it was edited, or the ring file has another key for {of}"
+    )]
+    Signature {
+        /// Which line.
+        line: usize,
+        /// Whose signature it should be.
+        of: String,
+    },
+    /// The holder signed something else.
+    #[error("line {line}: what {of} signed is not what stands before it: it was edited")]
+    Edited {
+        /// The line of the signature.
+        line: usize,
+        /// Whose transcript it is.
+        of: String,
+    },
+    /// Nobody signed it.
+    #[error("{0} has not signed it: it ends before the draw did, or was cut off")]
+    Unsigned(String),
+}
+
+impl Reading {
+    pub(super) fn read(content: &[u8], ring: &Ring, digest: Digest) -> Result<Self, Unusable> {
+        let mut reader = Reader::begin(content, ring, digest)?;
+        for at in 1..reader.entries.len() {
+            reader.check(at)?;
+        }
+        let name = &ring.member(reader.place).name;
+        let unsigned = || Unusable::Unsigned(name.clone());
+        let verdict = reader.verdict.ok_or_else(unsigned)?;
+        let sessions = reader.left.session.zip(reader.right.session);
+        let (left, right) = sessions.ok_or_else(unsigned)?;
+        if !reader.is_closed {
+            return Err(unsigned());
+        }
+        Ok(Self {
+            place: reader.place,
+            entries: reader.entries,
+            heads: reader.heads,
+            left,
+            right,
+            verdict,
+        })
+    }
+
+    /// The statements in it, of all members.
+    pub(super) fn statements(&self) -> impl Iterator<Item = &Statement> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Statement(statement) => Some(statement),
+            _ => None,
+        })
+    }
+
+    /// What was heard from one side, in order.
+    pub(super) fn heard(&self, from: Side) -> impl Iterator<Item = &Said> {
+        self.entries.iter().filter_map(move |entry| match entry {
+            Entry::Heard { side, said } if *side == from => Some(said),
+            _ => None,
+        })
+    }
+
+    /// What was sent to one side, in order.
+    pub(super) fn sent(
+        &self,
+        to: Side,
+    ) -> impl Iterator<Item = hustings_protocol::wagner::Message> {
+        self.entries.iter().filter_map(move |entry| match entry {
+            Entry::Sent { side, message } if *side == to => Some(*message),
+            _ => None,
+        })
+    }
+
+    /// What tells the link to one side from all others.
+    pub(super) fn session(&self, side: Side) -> Digest {
+        match side {
+            Side::Left => self.left,
+            Side::Right => self.right,
+        }
+    }
+}
+
+struct Reader<'r> {
+    ring: &'r Ring,
+    digest: Digest,
+    place: u32,
+    entries: Vec<Entry>,
+    heads: Vec<Digest>,
+    left: Port,
+    right: Port,
+    verdict: Option<Verdict>,
+    /// Whether all that the holder did is under a signature of its own.
+    is_closed: bool,
+}
+
+/// One side, as far as it has been read.
+#[derive(Default)]
+struct Port {
+    session: Option<Digest>,
+    heard: u64,
+    entry: Option<u64>,
+}
+
+impl<'r> Reader<'r> {
+    /// Reads all lines, and checks the first.
+    fn begin(content: &[u8], ring: &'r Ring, digest: Digest) -> Result<Self, Unusable> {
+        let lines = content.split(|it| *it == b'\n');
+        let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
+        let entries = lines.map(|(line, text)| {
+            serde_json::from_slice(text).map_err(|error| {
+                let why = error.to_string();
+                // The line that it speaks of is the one that it was given.
+                let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
+                Unusable::Line {
+                    line,
+                    why: why.to_owned(),
+                }
+            })
+        });
+        let entries: Vec<Entry> = entries.collect::<Result<_, _>>()?;
+        let header = match entries.first() {
+            Some(Entry::Transcript(header)) => header.clone(),
+            Some(_) => return Err(misplaced(0, "a transcript begins by saying of what")),
+            None => return Err(Unusable::Empty),
+        };
+        let Header {
+            version,
+            draw,
+            number,
+            ring: theirs,
+            member,
+        } = header;
+        if version != VERSION {
+            return Err(Unusable::Version(version));
+        }
+        if theirs != digest {
+            return Err(Unusable::OtherDraw {
+                draw,
+                number,
+                ring: theirs,
+            });
+        }
+        let place = ring.place_of(&member).ok_or(Unusable::NoMember(member))?;
+        let mut chain = Chain::new();
+        let heads = entries.iter().map(|entry| chain.take(entry).1).collect();
+        Ok(Self {
+            ring,
+            digest,
+            place,
+            entries,
+            heads,
+            left: Port::default(),
+            right: Port::default(),
+            verdict: None,
+            is_closed: false,
+        })
+    }
+
+    /// Checks one entry, as far as signatures go.
+    fn check(&mut self, at: usize) -> Result<(), Unusable> {
+        match self.entries[at].clone() {
+            Entry::Transcript(_) => {
+                return Err(misplaced(at, "a transcript begins a second time"));
+            }
+            Entry::Opened { side, session } => {
+                let port = self.port(side);
+                if port.session.replace(session).is_some() {
+                    return Err(misplaced(at, "a link is opened a second time"));
+                }
+            }
+            Entry::Heard { side, said } => self.check_said(at, side, &said)?,
+            Entry::Statement(statement) => return self.check_statement(at, &statement),
+            Entry::Began
+            | Entry::Drew { .. }
+            | Entry::Sent { .. }
+            | Entry::Silence
+            | Entry::Withdrew => {}
+        }
+        self.is_closed = false;
+        Ok(())
+    }
+
+    fn check_said(&mut self, at: usize, side: Side, said: &Said) -> Result<(), Unusable> {
+        let (digest, to) = (self.digest, self.place);
+        let from = self.ring.neighbour(to, side);
+        let speaker = self.ring.member(from);
+        let port = self.port(side);
+        let Some(session) = port.session else {
+            return Err(misplaced(
+                at,
+                "something is heard on a link that is not open",
+            ));
+        };
+        if said.number != port.heard + 1 || port.entry.is_some_and(|it| it >= said.entry) {
+            return Err(misplaced(at, "a message is missing, or heard twice"));
+        }
+        port.heard = said.number;
+        port.entry = Some(said.entry);
+        let way = Way {
+            ring: digest,
+            session,
+            from,
+            to,
+        };
+        match said.is_signed(&speaker.key, &way) {
+            true => Ok(()),
+            false => Err(Unusable::Signature {
+                line: at + 1,
+                of: speaker.name.clone(),
+            }),
+        }
+    }
+
+    fn check_statement(&mut self, at: usize, statement: &Statement) -> Result<(), Unusable> {
+        if !statement.is_signed(self.ring, self.digest) {
+            let member = self.ring.members.get(statement.place as usize);
+            return Err(Unusable::Signature {
+                line: at + 1,
+                of: member.map_or_else(|| "nobody".to_owned(), |it| it.name.clone()),
+            });
+        }
+        if statement.place != self.place {
+            self.is_closed = false;
+            return Ok(());
+        }
+        let before = (at as u64, self.heads[at - 1]); // there is a first entry
+        if (statement.entry, statement.head) != before {
+            return Err(Unusable::Edited {
+                line: at + 1,
+                of: self.ring.member(self.place).name.clone(),
+            });
+        }
+        self.verdict = Some(statement.verdict);
+        self.is_closed = true;
+        Ok(())
+    }
+
+    fn port(&mut self, side: Side) -> &mut Port {
+        match side {
+            Side::Left => &mut self.left,
+            Side::Right => &mut self.right,
+        }
+    }
+}
+
+fn misplaced(at: usize, what: &'static str) -> Unusable {
+    Unusable::Misplaced { line: at + 1, what }
+}

@@ -1,0 +1,118 @@
+//! Transcripts that were made up afterwards, with the right keys.
+
+#[path = "../../../tests/draw/table.rs"]
+mod table;
+
+use std::fs;
+
+use hustings_protocol::wagner::fault::Side;
+use hustings_protocol::wagner::flips::Flip;
+use hustings_protocol::wagner::{Message, Wagner};
+
+use super::{Verification, Weight};
+use crate::draw::said::Statement;
+use crate::draw::transcript::{Chain, Entry};
+use table::{Table, conclusions, leader};
+
+/// What becomes of a draw of four if the member at `place` tells it as `lie` does, and signs that.
+async fn with_lie(place: u32, lie: impl FnOnce(&mut Vec<Entry>)) -> Verification {
+    let mut table = Table::lay(4, "").await;
+    let seats: Vec<_> = (0..4)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    leader(&conclusions(seats).await);
+    let text = fs::read_to_string(table.transcript(place as usize)).unwrap();
+    let mut entries: Vec<Entry> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    lie(&mut entries);
+    let mut chain = Chain::new();
+    let mut told = String::new();
+    for mut entry in entries {
+        if let Entry::Statement(own) = &mut entry
+            && own.place == place
+        {
+            let secret = &table.secrets[place as usize];
+            let digest = table.ring.digest();
+            *own = Statement::sign(secret, digest, place, chain.state(), own.verdict);
+        }
+        chain.take(&entry);
+        told += &(serde_json::to_string(&entry).unwrap() + "\n");
+    }
+    fs::write(table.transcript(place as usize), told).unwrap();
+    table.verify(0..4)
+}
+
+fn turn(message: &mut Message) {
+    if let Message::Flip(flip) = message {
+        *flip = match flip {
+            Flip::Heads => Flip::Tails,
+            Flip::Tails => Flip::Heads,
+        };
+    }
+}
+
+#[tokio::test]
+async fn the_truth_signed_again_is_the_truth() {
+    let found = with_lie(1, |_| {}).await;
+    assert!(found.is_clean(), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_flip_that_is_denied_afterwards_is_proven_by_the_neighbours_that_have_it_signed() {
+    // The coin, and what was said of it to both sides: in itself a fine story.
+    let found = with_lie(1, |entries| {
+        let drew = entries
+            .iter()
+            .position(|it| matches!(it, Entry::Drew { .. }));
+        let drew = drew.unwrap();
+        if let Entry::Drew { word, .. } = &mut entries[drew] {
+            word.0[0] ^= 0x80;
+        }
+        for entry in &mut entries[drew + 1..=drew + 2] {
+            if let Entry::Sent { message, .. } = entry {
+                turn(message);
+            }
+        }
+    })
+    .await;
+    let of = |it: &super::Finding| it.weight == Weight::Proven && it.who == ["m1"];
+    let made_up = |it: &super::Finding| of(it) && it.what.contains("made up afterwards");
+    assert!(found.findings.iter().any(made_up), "{found:?}");
+    assert!(found.findings.iter().all(of), "{found:?}");
+}
+
+#[tokio::test]
+async fn chance_that_is_exchanged_afterwards_is_proven_too() {
+    // The salt means nothing: but it is under what was signed.
+    let found = with_lie(1, |entries| {
+        for entry in entries {
+            if let Entry::Drew { salt, .. } = entry {
+                salt.0[0] ^= 1;
+            }
+        }
+    })
+    .await;
+    assert!(
+        found.findings.iter().any(|it| it.who == ["m1"]),
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
+async fn who_flips_otherwise_than_its_coin_is_convicted_by_its_own_transcript() {
+    let found = with_lie(1, |entries| {
+        let sent = entries.iter_mut().find_map(|it| match it {
+            Entry::Sent {
+                side: Side::Left,
+                message,
+            } => Some(message),
+            _ => None,
+        });
+        turn(sent.unwrap());
+    })
+    .await;
+    let conduct = |it: &super::Finding| it.what.contains("where an honest member sends");
+    assert!(found.findings.iter().any(conduct), "{found:?}");
+}

@@ -1,0 +1,114 @@
+//! Transcripts that are not what they should be.
+
+use std::fs;
+
+use hustings_agent::draw::verify::{Weight, verify};
+use hustings_protocol::wagner::Wagner;
+
+use crate::table::{Table, conclusions, leader};
+
+async fn drawn() -> Table {
+    let mut table = Table::lay(4, "").await;
+    let seats: Vec<_> = (0..4)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    leader(&conclusions(seats).await);
+    table
+}
+
+/// Why the transcript `text` does not count.
+#[track_caller]
+fn refused(table: &Table, text: &str) -> String {
+    let found = verify(&table.ring, &[("x".to_owned(), text.as_bytes().to_vec())]);
+    assert!(found.leader.is_none() && !found.is_clean());
+    found.unusable[0].why.clone()
+}
+
+#[tokio::test]
+async fn transcripts_that_were_cut_or_edited_do_not_count() {
+    let table = drawn().await;
+    let whole = fs::read_to_string(table.transcript(0)).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let signed = lines
+        .iter()
+        .position(|it| it.contains("statement"))
+        .unwrap();
+    for cut in 1..signed {
+        let why = refused(&table, &lines[..cut].join("\n"));
+        assert!(why.contains("m0 has not signed it"), "{cut}: {why}");
+    }
+    assert!(refused(&table, "").contains("empty"));
+    let why = refused(&table, &whole[..whole.len() / 2]);
+    assert!(why.contains("not an entry"), "{why}");
+    // Each line left out, and each flip turned round.
+    for at in 0..=signed {
+        let without = [&lines[..at], &lines[at + 1..]].concat().join("\n");
+        let why = refused(&table, &without);
+        assert!(!why.is_empty(), "line {at}");
+        let turned = match lines[at] {
+            line if line.contains("heads") => line.replace("heads", "tails"),
+            line => line.replace("tails", "heads"),
+        };
+        if turned != lines[at] {
+            let mut edited = lines.clone();
+            edited[at] = &turned;
+            let why = refused(&table, &edited.join("\n"));
+            let expected = match turned.contains("heard") {
+                true => "does not fit",
+                false => "is not what stands before it",
+            };
+            assert!(why.contains(expected), "line {at}: {why}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn transcripts_of_another_draw_are_no_evidence_in_this() {
+    let (mut table, other) = (drawn().await, drawn().await);
+    let foreign = fs::read_to_string(other.transcript(0)).unwrap();
+    let why = refused(&table, &foreign);
+    assert!(why.contains("on another ring"), "{why}");
+    // Passed off as one of this draw, it has the wrong signatures.
+    let (ours, theirs) = (
+        table.ring.digest().to_string(),
+        other.ring.digest().to_string(),
+    );
+    let why = refused(&table, &foreign.replace(&theirs, &ours));
+    assert!(why.contains("signature of m"), "{why}");
+    let own = fs::read_to_string(table.transcript(0)).unwrap();
+    table.ring.number += 1;
+    let why = refused(&table, &own);
+    assert!(why.contains("draw 7 for chair on another ring"), "{why}");
+}
+
+#[tokio::test]
+async fn a_ring_file_with_another_key_does_not_fit() {
+    let mut table = drawn().await;
+    let own = fs::read_to_string(table.transcript(0)).unwrap();
+    let before = table.ring.digest().to_string();
+    table.ring.members[1].key = hustings_agent::draw::Secret::generate().unwrap().public();
+    let passed_off = own.replace(&before, &table.ring.digest().to_string());
+    let why = refused(&table, &passed_off);
+    assert!(why.contains("the signature of m"), "{why}");
+}
+
+#[tokio::test]
+async fn transcripts_of_two_attempts_do_not_fit_together() {
+    let mut table = drawn().await;
+    let first = fs::read(table.transcript(0)).unwrap();
+    for place in 0..4 {
+        fs::remove_file(table.transcript(place)).unwrap();
+        let address = &table.ring.members[place].address;
+        table.listeners[place] = Some(tokio::net::TcpListener::bind(address).await.unwrap());
+    }
+    let seats: Vec<_> = (0..4)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    leader(&conclusions(seats).await);
+    fs::write(table.transcript(0), first).unwrap();
+    let found = table.verify(0..4);
+    let either = |it: &hustings_agent::draw::verify::Finding| {
+        it.weight == Weight::Either && it.who.contains(&"m0".to_owned())
+    };
+    assert!(found.findings.iter().any(either), "{found:?}");
+}

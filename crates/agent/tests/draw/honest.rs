@@ -1,0 +1,88 @@
+//! Honest members.
+
+use hustings_agent::draw::{NoDraw, NoTranscript, State};
+use hustings_protocol::wagner::Wagner;
+
+use crate::table::{Table, conclusions, leader};
+
+/// Holds a draw among honest members.
+async fn draws(members: usize, options: &str) {
+    let mut table = Table::lay(members, options).await;
+    let seats: Vec<_> = (0..members)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    let accounts = conclusions(seats).await;
+    let leader = leader(&accounts);
+    for account in &accounts {
+        let flips = u64::from(account.basic_rounds) * 2 * members as u64;
+        assert_eq!(account.messages_sent, flips, "{account:?}");
+    }
+    let found = table.verify(0..members);
+    assert!(found.is_clean(), "{found:?}");
+    assert_eq!(found.leader.as_ref(), Some(&leader));
+    // One transcript has everybody's signature.
+    let found = table.verify([members - 1]);
+    assert_eq!(found.leader, Some(leader), "{found:?}");
+}
+
+#[tokio::test]
+async fn three_agree_with_a_direction() {
+    draws(3, "direction = \"clockwise\"").await;
+}
+
+#[tokio::test]
+async fn four_agree_with_the_printed_comparison() {
+    draws(4, "compare = \"strict\"").await;
+}
+
+#[tokio::test]
+async fn five_agree() {
+    draws(5, "").await;
+}
+
+#[tokio::test]
+async fn twenty_five_agree() {
+    draws(25, "respond_within = \"60s\"").await;
+}
+
+#[tokio::test]
+async fn nobody_draws_twice_under_one_number() {
+    let mut table = Table::lay(4, "").await;
+    let seats: Vec<_> = (0..4)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    leader(&conclusions(seats).await);
+    let again = table.part(2).check();
+    assert!(
+        matches!(again, Err(NoDraw::Transcript(NoTranscript::Exists(_)))),
+        "{again:?}"
+    );
+}
+
+#[tokio::test]
+async fn who_withdraws_ends_the_draw_for_all() {
+    let mut table = Table::lay(5, "").await;
+    let part = table.part(0);
+    let listener = table.listeners[0].take().unwrap();
+    let mut seats: Vec<_> = (1..5)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    seats.push(tokio::spawn(async move {
+        let account = part.account();
+        let mut told = account.subscribe();
+        let begun = async move {
+            let begun = told.wait_for(|it| it.state != State::Gathering).await;
+            drop(begun.unwrap());
+        };
+        part.draw(listener, &account, begun).await
+    }));
+    let accounts = conclusions(seats).await;
+    for account in &accounts {
+        assert_eq!(account.state, State::Fault, "{account:?}");
+    }
+    let found = table.verify(0..5);
+    assert_eq!(found.findings, [], "it did what it may");
+    assert!(!found.is_clean() && found.leader.is_none());
+    let withdrawn = &found.transcripts[0].verdict;
+    assert!(withdrawn.contains("stopped before"), "{withdrawn}");
+}

@@ -1,0 +1,147 @@
+//! A cheater of the simulator, on a real ring.
+//!
+//! What cheaters tell each other outside the ring goes over the link between them, on which they have nothing else to say: so
+//! there are at most two.
+
+use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::{Config, Message, Timer};
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Outcome, Protocol, View,
+};
+use hustings_sim::wagner::{Note, Seat, Segment, Setting};
+use rand_core::Rng;
+
+/// One that cheats.
+pub(crate) struct Cheater {
+    place: u32,
+    setting: Setting,
+    segment: Segment,
+    seat: Seat,
+    has_concluded: bool,
+}
+
+impl Cheater {
+    /// The one at `place`.
+    pub(crate) fn new(place: u32, members: u32, honest: Config, segment: Segment) -> Self {
+        let setting = Setting {
+            honest,
+            members,
+            cheaters: Some(segment.clone()),
+        };
+        Self {
+            place,
+            seat: Seat::of(MemberId(place.into()), &setting),
+            setting,
+            segment,
+            has_concluded: false,
+        }
+    }
+
+    fn is_fellow(&self, MemberId(id): MemberId) -> bool {
+        self.segment.holds(id as u32, self.setting.members)
+    }
+
+    /// Signs what an honest member would: it has nothing to hide.
+    fn conclude(&mut self, told: Option<Side>, io: &mut impl Io<Self>) {
+        let outcome = match (self.seat.foreseen(), told) {
+            (_, Some(side)) => Outcome::Fault(Fault {
+                place: self.place,
+                round: 1,
+                cause: Cause::Told { side },
+            }),
+            (Some(leader), None) => Outcome::Nominee(Candidate::new(leader.0, 0)),
+            (None, None) => return,
+        };
+        if !std::mem::replace(&mut self.has_concluded, true) {
+            io.report(outcome);
+        }
+    }
+}
+
+impl Protocol for Cheater {
+    type Config = Config;
+    type Message = Message;
+    type Timer = Timer;
+    type Durable = ();
+    type Request = NoRequest;
+
+    fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
+        let mut told = None;
+        let input = match input {
+            Input::Start => Input::Start,
+            Input::Message { from, message } => {
+                if message == Message::Fault {
+                    let is_right = io.view().successor(io.me().id).id == from;
+                    told = Some(if is_right { Side::Right } else { Side::Left });
+                }
+                let note = match self.is_fellow(from) {
+                    true => Note::Whisper { whisper: message },
+                    false => Note::Ring(message),
+                };
+                Input::Message {
+                    from,
+                    message: note,
+                }
+            }
+            Input::Timer(timer) => Input::Timer(timer),
+            Input::ViewChanged(change) => Input::ViewChanged(change),
+            Input::Leave => Input::Leave,
+            Input::Request(none) => match none {},
+        };
+        let setting = &self.setting;
+        self.seat.step(input, &mut OnTheRing { io, setting });
+        self.conclude(told, io);
+    }
+}
+
+/// A simulated cheater's access to the real world.
+struct OnTheRing<'a, I> {
+    io: &'a mut I,
+    setting: &'a Setting,
+}
+
+impl<I: Io<Cheater>> Io<Seat> for OnTheRing<'_, I> {
+    fn me(&self) -> Candidate {
+        self.io.me()
+    }
+
+    fn config(&self) -> &Setting {
+        self.setting
+    }
+
+    fn now(&self) -> Instant {
+        self.io.now()
+    }
+
+    fn rng(&mut self) -> &mut impl Rng {
+        self.io.rng()
+    }
+
+    fn view(&self) -> impl View {
+        self.io.view()
+    }
+
+    fn unicast(&mut self, to: MemberId, note: Note) {
+        match note {
+            Note::Ring(message) | Note::Whisper { whisper: message } => {
+                self.io.unicast(to, message);
+            }
+        }
+    }
+
+    fn multicast(&mut self, _: Note) {} // nobody on a ring has one
+
+    fn arm(&mut self, timer: Timer, after: Duration) {
+        self.io.arm(timer, after);
+    }
+
+    fn disarm(&mut self, timer: Timer) {
+        self.io.disarm(timer);
+    }
+
+    fn save(&mut self, (): ()) {}
+
+    fn report(&mut self, outcome: Outcome) {
+        self.io.report(outcome);
+    }
+}

@@ -1,0 +1,103 @@
+//! `hustings draw verify`: what transcripts prove.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use hustings_agent::draw::verify::{Finding, Verification, Weight, verify};
+
+use super::read_ring;
+use crate::commands::agent::client::Printed;
+use crate::failure::Failure;
+
+/// Tell what transcripts of a draw prove: who is elected, or who did not keep to the protocol
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Verify {
+    /// Transcripts of one draw: the more, the more can be said
+    #[arg(required = true, value_name = "TRANSCRIPT")]
+    transcripts: Vec<PathBuf>,
+
+    /// The ring file of that draw
+    #[arg(long, value_name = "FILE")]
+    ring: PathBuf,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+}
+
+const AFTER_HELP: &str = "\
+A transcript counts if every signature in it fits and its holder signed the whole. What
+is found is one of three things:
+  proven      by signatures of the member itself
+  unanswered  of members whose transcripts are missing: they could answer with them
+  either      the word of one against that of its neighbour, or the link between them
+
+Exit code 0: all members have signed the same leader, and nothing is wrong; otherwise 1.";
+
+impl Verify {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let ring = read_ring(&self.ring)?;
+        let mut transcripts = Vec::new();
+        for path in &self.transcripts {
+            let content = std::fs::read(path).map_err(|error| {
+                Failure::Usage(format!("{}: cannot read it: {error}", path.display()))
+            })?;
+            transcripts.push((path.display().to_string(), content));
+        }
+        let found = verify(&ring, &transcripts);
+        let text = match self.format {
+            Printed::Text => in_words(&found),
+            // Plain data: nothing in it that JSON cannot say.
+            Printed::Json => serde_json::to_string(&found).unwrap_or_default() + "\n",
+        };
+        let printed = write!(std::io::stdout(), "{text}");
+        printed.map_err(|error| Failure::output(&error))?;
+        match found.is_clean() {
+            true => Ok(()),
+            false => Err(Failure::Exit(1)),
+        }
+    }
+}
+
+fn in_words(found: &Verification) -> String {
+    let mut text = format!("draw {} for {}\n", found.number, found.draw);
+    for heard in &found.transcripts {
+        text += &format!(
+            "  {}: {} entries, signed by {}: {}\n",
+            heard.source, heard.entries, heard.member, heard.verdict
+        );
+    }
+    for refused in &found.unusable {
+        text += &format!("  {}: does not count: {}\n", refused.source, refused.why);
+    }
+    if !found.missing.is_empty() {
+        text += &format!("  no transcript of {}\n", found.missing.join(", "));
+    }
+    for finding in &found.findings {
+        text += &format!("{}\n", finding_in_words(finding));
+    }
+    text += &match (&found.leader, found.findings.is_empty()) {
+        (Some(leader), true) => format!("{leader} is elected: all members have signed it\n"),
+        (Some(leader), false) => format!("all members have signed that {leader} is elected\n"),
+        (None, true) => "no leader, and nothing in these transcripts shows why\n".to_owned(),
+        (None, false) => "no leader\n".to_owned(),
+    };
+    text
+}
+
+fn finding_in_words(finding: &Finding) -> String {
+    let Finding { who, weight, what } = finding;
+    match weight {
+        Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
+        Weight::Unanswered => format!(
+            "unanswered: {}: {what}: it is theirs unless their transcripts show otherwise",
+            who.join(", ")
+        ),
+        Weight::Either => format!(
+            "either {}, or the link between them: {what}",
+            who.join(" or ")
+        ),
+    }
+}

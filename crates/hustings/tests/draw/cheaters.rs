@@ -1,0 +1,221 @@
+//! Every type of fault of the paper's list.
+
+use hustings_agent::draw::verify::{Finding, Weight};
+use hustings_agent::draw::{Account, State};
+use hustings_protocol::wagner::Wagner;
+use hustings_protocol::wagner::fault::Cause;
+use hustings_sim::wagner::{Cheat, Segment};
+
+use crate::cheater::Cheater;
+use crate::table::{Table, conclusions, leader};
+
+/// Where the cheater sits, if it is one.
+const SEAT: u32 = 2;
+
+/// No honest member takes as long, even while others work the machine hard.
+const PATIENT: &str = "respond_within = \"60s\"";
+
+/// A draw of which the honest members have come to a conclusion.
+struct Drawn {
+    table: Table,
+    members: usize,
+    cheaters: Segment,
+    honest: Vec<Account>,
+}
+
+/// Holds a draw with `cheaters` among honest members.
+async fn draw(members: usize, options: &str, cheaters: Segment) -> Drawn {
+    let mut table = Table::lay(members, options).await;
+    let (mut honest, mut others) = (Vec::new(), Vec::new());
+    for place in 0..members {
+        match cheaters.holds(place as u32, members as u32) {
+            true => {
+                let segment = cheaters.clone();
+                let cheater =
+                    Cheater::new(place as u32, members as u32, table.ring.config, segment);
+                others.push(table.seat(place, cheater));
+            }
+            false => honest.push(table.seat(place, Wagner::new())),
+        }
+    }
+    let honest = conclusions(honest).await;
+    // Honest members hear a cheater's last words; some have none.
+    for other in &mut others {
+        let patience = std::time::Duration::from_secs(2);
+        let _ = tokio::time::timeout(patience, &mut *other).await;
+        other.abort();
+    }
+    Drawn {
+        table,
+        members,
+        cheaters,
+        honest,
+    }
+}
+
+fn alone(cheat: Cheat) -> Segment {
+    Segment {
+        cheat,
+        from: SEAT,
+        to: SEAT,
+    }
+}
+
+impl Drawn {
+    fn honest_places(&self) -> impl Iterator<Item = usize> {
+        let holds = |place: &usize| !self.cheaters.holds(*place as u32, self.members as u32);
+        (0..self.members).filter(holds)
+    }
+
+    /// All honest members know of a fault, and name nobody.
+    #[track_caller]
+    fn is_known_to_all(&self) {
+        for account in &self.honest {
+            assert_eq!(account.state, State::Fault, "{account:?}");
+            assert_eq!(account.leader, None);
+        }
+    }
+
+    /// Their transcripts accuse nobody honest.
+    #[track_caller]
+    fn accused(&self) -> Vec<Finding> {
+        let found = self.table.verify(self.honest_places());
+        assert_eq!(found.unusable, []);
+        for finding in &found.findings {
+            assert_eq!(finding.who, [format!("m{SEAT}")], "{found:?}");
+        }
+        found.findings
+    }
+
+    /// With its own transcript the cheater is convicted.
+    #[track_caller]
+    fn is_proven(&self) {
+        let found = self.table.verify(0..self.members);
+        assert_eq!(found.unusable, [], "the cheater signed its transcript");
+        let proven: Vec<_> = found
+            .findings
+            .iter()
+            .filter(|it| it.weight == Weight::Proven)
+            .collect();
+        assert!(!proven.is_empty(), "{found:?}");
+        for finding in &proven {
+            assert_eq!(finding.who, [format!("m{SEAT}")], "{found:?}");
+        }
+        let conduct = |it: &&Finding| it.what.contains("did not keep to the protocol");
+        assert!(proven.into_iter().any(|it| conduct(&it)), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn im_heads_one_way_and_tails_the_other_is_proven_by_two_signatures() {
+    let drawn = draw(5, PATIENT, alone(Cheat::InconsistentMessage)).await;
+    drawn.is_known_to_all();
+    let accused = drawn.accused();
+    assert_eq!(accused[0].weight, Weight::Proven, "{accused:?}");
+    assert!(accused[0].what.contains("the flip of m2 was shown as"));
+    drawn.is_proven();
+    let found = drawn.table.verify(0..5).findings;
+    assert!(
+        found.contains(&accused[0]),
+        "its own word changes nothing: {found:?}"
+    );
+}
+
+#[tokio::test]
+async fn cm_a_changed_flip_is_asked_of_who_changed_it() {
+    let drawn = draw(5, PATIENT, alone(Cheat::ChangeMessage)).await;
+    drawn.is_known_to_all();
+    let accused = drawn.accused();
+    assert_eq!(accused[0].weight, Weight::Unanswered, "{accused:?}");
+    assert!(accused[0].what.contains("in Basic round 1"), "{accused:?}");
+    drawn.is_proven();
+}
+
+#[tokio::test]
+async fn br_silence_is_a_fault_after_the_limit() {
+    let drawn = draw(5, "respond_within = \"3s\"", alone(Cheat::BrokenRing)).await;
+    drawn.is_known_to_all();
+    let is_silence = |it: &Account| {
+        let fault = it.fault.as_ref().unwrap();
+        matches!(fault.cause, Cause::Silence { .. })
+    };
+    assert!(drawn.honest.iter().any(is_silence), "{:?}", drawn.honest);
+}
+
+#[tokio::test]
+async fn fm_a_false_fault_message_leads_back_to_who_began_it() {
+    let drawn = draw(5, PATIENT, alone(Cheat::FaultMessage)).await;
+    drawn.is_known_to_all();
+    let accused = drawn.accused();
+    assert_eq!(accused[0].weight, Weight::Unanswered, "{accused:?}");
+    assert!(accused[0].what.contains("fault"), "{accused:?}");
+    // It came round to the cheater: but it signed its own before it had heard of any.
+    drawn.is_proven();
+}
+
+#[tokio::test]
+async fn nf_a_suppressed_fault_message_keeps_nobody_from_knowing() {
+    let drawn = draw(6, PATIENT, alone(Cheat::NoFaultMessage)).await;
+    drawn.is_known_to_all();
+    assert!(!drawn.accused().is_empty());
+}
+
+#[tokio::test]
+async fn sp_one_more_than_there_is_is_found_out_unless_the_flips_happen_to_fit() {
+    let mut found_out = 0;
+    for _ in 0..3 {
+        let drawn = draw(
+            8,
+            "respond_within = \"10s\"",
+            alone(Cheat::SimulateProcessor),
+        )
+        .await;
+        let informed = drawn.honest.iter().filter(|it| it.fault.is_some()).count();
+        assert!(informed == 0 || informed == drawn.honest.len());
+        found_out += u32::from(informed > 0 && !drawn.accused().is_empty());
+    }
+    assert!(found_out > 0);
+}
+
+#[tokio::test]
+async fn df_chosen_flips_go_unnoticed_and_all_agree() {
+    let drawn = draw(6, PATIENT, alone(Cheat::DeterministicFlip)).await;
+    leader(&drawn.honest);
+    assert_eq!(drawn.accused(), []);
+}
+
+#[tokio::test]
+async fn sm_one_alone_cannot_hold_up_a_draw() {
+    let drawn = draw(6, PATIENT, alone(Cheat::StaleMate)).await;
+    leader(&drawn.honest);
+    assert_eq!(drawn.accused(), []);
+}
+
+#[tokio::test]
+async fn sm_two_who_hold_up_a_draw_are_stopped_by_the_limit() {
+    let two = Segment {
+        cheat: Cheat::StaleMate,
+        from: 7,
+        to: 0,
+    };
+    // Half of the draws go on to a leader, whom the second of the two does not get to know of, and does not sign.
+    for _ in 0..20 {
+        let options = "respond_within = \"4s\"\nstall_limit = 4";
+        let drawn = draw(8, options, two.clone()).await;
+        if drawn.honest[0].fault.is_none() {
+            for account in &drawn.honest {
+                assert_eq!(account.state, State::Unconfirmed, "{account:?}");
+                assert_eq!(account.unconfirmed_by, ["m0"]);
+            }
+            continue;
+        }
+        drawn.is_known_to_all();
+        let is_stall = |it: &Account| {
+            let cause = it.fault.as_ref().unwrap().cause;
+            matches!(cause, Cause::Stalled { stages: 4 })
+        };
+        assert!(drawn.honest.iter().any(is_stall), "{:?}", drawn.honest);
+        return;
+    }
+    panic!("twenty draws, and not one was held up");
+}

@@ -1,0 +1,10 @@
+//! Draws with cheaters: members of the simulator's kind, over real sockets, against honest ones.
+
+#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+
+#[path = "../../examples/cheating_seat/cheater.rs"]
+mod cheater;
+mod cheaters;
+mod processes;
+#[path = "../../../agent/tests/draw/table.rs"]
+mod table;

@@ -1,0 +1,34 @@
+//! `cargo xtask draws`: fair draws over real sockets of this host, and how fast they are.
+
+use crate::{Result, shell};
+use clap::Args;
+
+#[derive(Args)]
+#[command(
+    after_help = "All members sit in one thread of one process: hosts of their own share the work, and wait for the \
+                        network between them instead."
+)]
+pub(crate) struct Options {
+    /// How many members there are: 25 in the paper
+    #[arg(long, default_value_t = 25)]
+    members: u32,
+    /// How many draws are held
+    #[arg(long, default_value_t = 100)]
+    draws: u32,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut draws = shell::cargo([
+        "run",
+        "--release",
+        "--quiet",
+        "--package",
+        "hustings",
+        "--example",
+        "draws",
+        "--",
+    ]);
+    draws.arg(options.members.to_string());
+    draws.arg(options.draws.to_string());
+    shell::run(&mut draws)
+}
