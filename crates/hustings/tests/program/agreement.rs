@@ -190,7 +190,7 @@ fn councils_cost_what_theory_says() {
         }
     }
     assert_agreement("bolot", "--members 300 --engine per-host");
-    for members in [1, 10, 100_000] {
+    for members in [1_000, 100_000] {
         assert_agreement("bolot", &format!("--members {members}"));
     }
 }

@@ -14,7 +14,11 @@ pub(super) fn council(election: &Election) -> ClosedForm {
         ("success_first_round", cost.success_first_round),
         ("c", election.c),
     ]);
+    let mut missing = Vec::new();
     match election.knowledge {
+        Knowledge::Estimated(_) if takes_long(election) => {
+            missing.extend(["rounds_pseudocode", "messages_pseudocode"]);
+        }
         Knowledge::Estimated(_) => {
             if let Some(cost) = by_pseudocode(election) {
                 values.extend(named([
@@ -46,8 +50,14 @@ pub(super) fn council(election: &Election) -> ClosedForm {
             }
         }
     }
-    ClosedForm {
-        values,
-        missing: Vec::new(),
+    ClosedForm { values, missing }
+}
+
+/// Whether the pseudocode, with every estimate that can follow, takes theory minutes: where replies are lost, and what follows
+/// depends on more than how many are active.
+fn takes_long(election: &Election) -> bool {
+    match election.algorithm {
+        Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset => false,
+        Algorithm::Choice(_, _) | Algorithm::History => election.loss.reply > 0.0,
     }
 }
