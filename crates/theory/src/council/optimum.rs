@@ -135,7 +135,7 @@ fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
         .min_by(|(_, one), (_, other)| one.total_cmp(other))
         .map_or(0, |(index, _)| index);
     let (before, after) = (lowest.saturating_sub(1), (lowest + 1).min(TRIED));
-    let found = brent(at(before), at(after), &value);
+    let found = brent(at(before), at(after), value);
     // The least may lie at an end of the whole range.
     if value(at(lowest)) < value(found) {
         at(lowest)
