@@ -1,6 +1,6 @@
 //! One draw, and what the algorithms have in common.
 
-use super::{Election, Loss, Seats};
+use super::{Election, Loss, Seats, tries};
 use crate::binomial::{law, law_in_steps};
 
 /// Less likely numbers of hosts are left out: their part in any sum is lost in rounding.
@@ -107,7 +107,7 @@ impl Passage {
 
     /// The same where this comes all over again with the probability `again`.
     pub(super) fn repeated(self, again: f64) -> Self {
-        let factor = 1.0 / (1.0 - again);
+        let factor = tries(again);
         Self {
             rounds: self.rounds * factor,
             messages: self.messages * factor,

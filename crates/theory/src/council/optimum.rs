@@ -112,7 +112,9 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> Robust {
 
 /// Where the best `c` lies.
 fn range(election: &Election) -> (f64, f64) {
-    let from = election.seats.least as f64 / 10.0;
+    // Where L is great, a draw that is to leave six standard deviations less than L never leaves so many.
+    let least = election.seats.least as f64;
+    let from = (least / 10.0).max(least - 6.0 * least.sqrt());
     // Beyond, most draws overshoot, whatever follows.
     let to = (election.seats.most + 1) as f64 / election.loss.both_ways() * (1.0 - 1e-9);
     (from, to)
@@ -120,6 +122,12 @@ fn range(election: &Election) -> (f64, f64) {
 
 /// Where `value` is least.
 fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
+    // What never comes about is infinite, or an infinity times nothing: no number.
+    let value = |c: f64| {
+        Some(value(c))
+            .filter(|it| !it.is_nan())
+            .unwrap_or(f64::INFINITY)
+    };
     let step = (to - from) / TRIED as f64;
     let at = |index: usize| from + step * index as f64;
     let lowest = (0..=TRIED)
@@ -127,7 +135,7 @@ fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
         .min_by(|(_, one), (_, other)| one.total_cmp(other))
         .map_or(0, |(index, _)| index);
     let (before, after) = (lowest.saturating_sub(1), (lowest + 1).min(TRIED));
-    let found = brent(at(before), at(after), &value);
+    let found = brent(at(before), at(after), value);
     // The least may lie at an end of the whole range.
     if value(at(lowest)) < value(found) {
         at(lowest)
