@@ -109,6 +109,7 @@ impl Terms {
             coin: self
                 .coin
                 .map_or(Coin::Private, |seed| Coin::Public { seed }),
+            centre: None,
             round: A_MOMENT,
             lease: self.lasts_ns.map(|lasts| Lease {
                 beat: A_MOMENT,
