@@ -395,7 +395,12 @@ impl GroupConfig {
     fn check_council(&self) -> Result<(), Unfit> {
         let classes = match &self.council {
             CouncilPart::Off => return Ok(()),
-            CouncilPart::Host { class } => usize::from(*class) + 1,
+            CouncilPart::Host { class, centre } => {
+                if let Some(centre) = centre {
+                    check_name("centre", centre)?;
+                }
+                usize::from(*class) + 1
+            }
             CouncilPart::Centre(config) => {
                 config.check().map_err(|source| Unfit::Protocol {
                     group: self.name.clone(),

@@ -127,6 +127,8 @@ pub struct GroupDraft {
     pub council: Maybe<CouncilPart>,
     /// The class of [`CouncilPart::Host`]
     pub class: Maybe<u64>,
+    /// The centre of [`CouncilPart::Host`]
+    pub centre: Maybe<String>,
     /// [`GroupConfig::multicast`]
     pub multicast: Maybe<OrOff<SocketAddr>>,
     /// [`GroupConfig::join`]
@@ -188,6 +190,7 @@ impl GroupDraft {
             ttl: None,
             council: None,
             class: None,
+            centre: None,
             multicast: None,
             join: None,
             trace: None,
@@ -445,25 +448,33 @@ impl GroupDraft {
 
     /// A host, unless it was told otherwise.
     fn council(&self) -> Result<CouncilPart, Misfit> {
-        let part = value(&self.council).unwrap_or(CouncilPart::HOST);
-        let Some(Written { value, place }) = &self.class else {
-            return Ok(part);
-        };
-        let misfit = |what| Misfit {
-            place: *place,
-            what,
-        };
-        let class = u16::try_from(*value).ok().filter(|it| *it < MOST_CLASSES);
-        match (part, class) {
-            (CouncilPart::Host { .. }, Some(class)) => Ok(CouncilPart::Host { class }),
-            (CouncilPart::Host { .. }, None) => Err(misfit(format!(
-                "class {value}: choose from 0 to {}",
-                MOST_CLASSES - 1
-            ))),
-            (CouncilPart::Off | CouncilPart::Centre(_), _) => Err(misfit(
-                "class means nothing with council off: it is for hosts".to_owned(),
-            )),
+        if let Some(CouncilPart::Off) = value(&self.council) {
+            let fields = [
+                ("class", place(&self.class)),
+                ("centre", place(&self.centre)),
+            ];
+            let mut written = fields
+                .into_iter()
+                .filter_map(|(field, place)| Some((field, place?)));
+            return written
+                .next()
+                .map_or(Ok(CouncilPart::Off), |(field, place)| {
+                    let what = format!("{field} means nothing with council off: it is for hosts");
+                    Err(Misfit { place, what })
+                });
         }
+        let class = match &self.class {
+            None => 0,
+            Some(Written { value, place }) => {
+                let class = u16::try_from(*value).ok().filter(|it| *it < MOST_CLASSES);
+                class.ok_or_else(|| Misfit {
+                    place: *place,
+                    what: format!("class {value}: choose from 0 to {}", MOST_CLASSES - 1),
+                })?
+            }
+        };
+        let centre = value(&self.centre);
+        Ok(CouncilPart::Host { class, centre })
     }
 
     /// K is what was written, or follows from the target.
