@@ -436,11 +436,7 @@ impl Group {
             Part::Off => {}
             Part::Host(host) => {
                 let centre = host.centre.unwrap_or(self.me.id);
-                let centre = self.describe(centre);
-                let Part::Host(host) = &mut self.council else {
-                    return;
-                };
-                host.tell(now, centre);
+                host.tell(now, self.peers.describe(centre));
             }
             Part::Centre(centre) => {
                 centre.note(now, change, &self.config.name);
