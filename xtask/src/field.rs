@@ -7,6 +7,7 @@ pub(crate) mod bare;
 pub(crate) mod barrage;
 mod chance;
 mod cost;
+mod council;
 mod crowd;
 pub(crate) mod faults;
 mod ground;
@@ -41,6 +42,8 @@ use table::Report;
   \
     cargo xtask field --tenure                    200 rounds of faults, and never two holders of tenure
   \
+    cargo xtask field --council                   2,000 hosts, and a council of them
+  \
     cargo xtask field --cost                      what tenure costs, by each authority and beside locks")]
 pub(crate) struct Options {
     /// Trials of each kind
@@ -64,6 +67,10 @@ pub(crate) struct Options {
     /// Instead of all this: what tenure costs by each authority, beside `etcdctl` and an advisory lock
     #[arg(long, conflicts_with_all = ["seconds", "tenure", "program"])]
     cost: bool,
+    /// Instead of all this: a fleet of 2,000 hosts, and the elections of a council of them beside theory, without loss and
+    /// with a tenth lost; --program is the example `fleet` then
+    #[arg(long, conflicts_with_all = ["trials", "seconds", "only", "tenure", "cost"])]
+    council: bool,
     /// Measure this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -95,6 +102,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if options.cost {
         return authorities::run(options);
+    }
+    if options.council {
+        let example = match &options.program {
+            Some(file) => file.canonicalize()?,
+            None => build(Build::Release, &["--example", "fleet"], "examples/fleet")?,
+        };
+        return council::run(&example);
     }
     let program = match &options.program {
         Some(file) => file.canonicalize()?,
@@ -157,6 +171,7 @@ mod tests {
                 seconds: 1,
                 only: only.map(str::to_owned),
                 tenure: false,
+                council: false,
                 rounds: 0,
                 seed: None,
                 cost: false,

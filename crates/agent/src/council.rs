@@ -21,6 +21,8 @@ pub enum CouncilPart {
     Host {
         /// Of which class of hosts, where each class has seats of its own: below [`MOST_CLASSES`].
         class: u16,
+        /// The name of the only member that it heeds as a centre; none: whoever calls, the latest of them.
+        centre: Option<String>,
     },
     /// It calls the hosts, and holds no seat itself.
     Centre(Box<Config>),
@@ -28,7 +30,10 @@ pub enum CouncilPart {
 
 impl CouncilPart {
     /// A host where all are alike.
-    pub const HOST: Self = Self::Host { class: 0 };
+    pub const HOST: Self = Self::Host {
+        class: 0,
+        centre: None,
+    };
 }
 
 impl CouncilPart {
@@ -36,7 +41,11 @@ impl CouncilPart {
     pub(crate) fn sentence(&self) -> String {
         match self {
             Self::Off => "no council".to_owned(),
-            Self::Host { class } => format!("host of a council, class {class}"),
+            Self::Host { class, centre } => {
+                let centre = centre.as_ref();
+                let centre = centre.map_or_else(String::new, |it| format!(", centre {it}"));
+                format!("host of a council, class {class}{centre}")
+            }
             Self::Centre(config) => {
                 let seats = config.chambers.iter().map(|chamber| {
                     let Seats { least, most } = chamber.seats;
@@ -110,6 +119,7 @@ impl Terms {
             coin: self
                 .coin
                 .map_or(Coin::Private, |seed| Coin::Public { seed }),
+            centre: None,
             round: A_MOMENT,
             lease: self.lasts_ns.map(|lasts| Lease {
                 beat: A_MOMENT,

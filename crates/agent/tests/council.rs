@@ -40,6 +40,7 @@ struct Fleet {
     key: Key,
     protocol: ProtocolConfig,
     multicast: Option<SocketAddr>,
+    view: Option<u16>,
     hosts: BTreeMap<String, Agent>,
 }
 
@@ -51,6 +52,7 @@ impl Fleet {
             key: Key::generate().unwrap(),
             protocol: ProtocolConfig::NoElection,
             multicast: Some(MULTICAST),
+            view: None,
             hosts: BTreeMap::new(),
         }
     }
@@ -69,7 +71,7 @@ impl Fleet {
                 merit: Merit(0),
                 campaigns: true,
                 protocol: self.protocol,
-                view: None,
+                view: self.view,
                 target: None,
                 authority: AuthorityConfig::Nobody,
                 council,
@@ -194,6 +196,25 @@ async fn where_there_is_no_multicast_hosts_are_called_one_by_one() {
     let mut centre = fleet.centre("centre", rules(), &[first]).await;
     let seated = centre.filled().await;
     wait_until(|| fleet.believers() == seated).await;
+}
+
+/// Each knows eight others, and a call goes from each to a few.
+#[tokio::test]
+async fn where_nobody_knows_all_a_call_is_passed_on() {
+    let mut fleet = Fleet::new("passed-on");
+    (fleet.multicast, fleet.view) = (None, Some(8));
+    let first = fleet.host("host-0", &[]).await;
+    for number in 1..24 {
+        fleet.host(&format!("host-{number}"), &[first]).await;
+    }
+    // As long as a call takes to be passed on, and more.
+    let rules = Config::field(SEATS, 1_000, Duration::from_millis(500));
+    let mut centre = fleet.centre("centre", rules, &[first]).await;
+    let seated = centre.filled().await;
+    wait_until(|| fleet.believers() == seated).await;
+    let status = centre.agent.handle().status().await.unwrap();
+    let circle = status.groups[0].circle.as_ref().unwrap();
+    assert!(circle.known <= 8, "{circle:?}");
 }
 
 /// The centre is in everybody's list of members, where multicasts do not reach them: but in nobody's view.

@@ -3,6 +3,9 @@
 //! Every value remembers where it was written, so that a complaint about two that do not go together
 //! can say where to look.
 
+mod authority;
+mod council;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -11,15 +14,14 @@ use hustings_protocol::announce::{self, Criterion, Joining, Listen, Takeover};
 use hustings_protocol::{Duration, Merit};
 
 use super::presets::{
-    ANNOUNCE, BOUND, HOP, PATIENCE, RELAYING, TARGET, TTL, VIEW_BOUNDS, announce_family,
+    ANNOUNCE, BOUND, HOP, PATIENCE, RELAYING, TARGET, VIEW_BOUNDS, announce_family,
 };
 use super::values::{ListenFor, OrOff, ProtocolName};
 use super::{
-    AgentConfig, AuthorityConfig, GroupConfig, HTTP, PORT, ProtocolConfig, QuorumConfig,
-    StoreConfig, StoreKind, Unfit, default_interface, default_multicast,
+    AgentConfig, GroupConfig, HTTP, PORT, ProtocolConfig, Unfit, default_interface,
+    default_multicast,
 };
-use crate::authority::era;
-use crate::council::{CouncilPart, MOST_CLASSES};
+use crate::council::CouncilPart;
 use crate::seal::Key;
 
 /// Where a value was written.
@@ -111,15 +113,15 @@ pub struct GroupDraft {
     pub target: Maybe<f64>,
     /// [`super::QuorumConfig::voters`]
     pub voters: Maybe<Vec<String>>,
-    /// Of [`StoreKind::Etcd`]: its endpoints.
+    /// Of [`super::StoreKind::Etcd`]: its endpoints.
     pub etcd: Maybe<Vec<String>>,
-    /// Of [`StoreKind::Etcd`]: as whom.
+    /// Of [`super::StoreKind::Etcd`]: as whom.
     pub etcd_user: Maybe<(String, String)>,
-    /// Of [`StoreKind::Etcd`]: who signed.
+    /// Of [`super::StoreKind::Etcd`]: who signed.
     pub etcd_ca: Maybe<PathBuf>,
-    /// Of [`StoreKind::Postgres`]: where.
+    /// Of [`super::StoreKind::Postgres`]: where.
     pub postgres: Maybe<String>,
-    /// [`StoreConfig::era`]
+    /// [`super::StoreConfig::era`]
     pub era: Maybe<u64>,
     /// [`super::QuorumConfig::ttl`]
     pub ttl: Maybe<Duration>,
@@ -127,6 +129,8 @@ pub struct GroupDraft {
     pub council: Maybe<CouncilPart>,
     /// The class of [`CouncilPart::Host`]
     pub class: Maybe<u64>,
+    /// The centre of [`CouncilPart::Host`]
+    pub centre: Maybe<String>,
     /// [`GroupConfig::multicast`]
     pub multicast: Maybe<OrOff<SocketAddr>>,
     /// [`GroupConfig::join`]
@@ -188,6 +192,7 @@ impl GroupDraft {
             ttl: None,
             council: None,
             class: None,
+            centre: None,
             multicast: None,
             join: None,
             trace: None,
@@ -277,62 +282,6 @@ impl Draft {
         })
     }
 
-    fn authority(&self, group: &GroupDraft) -> Result<AuthorityConfig, Misfit> {
-        let written = [
-            ("voters", place(&group.voters)),
-            ("etcd", place(&group.etcd)),
-            ("postgres", place(&group.postgres)),
-        ];
-        let mut written = written
-            .into_iter()
-            .filter_map(|(field, place)| Some((field, place?)));
-        let Some((authority, _)) = written.next() else {
-            return group.refuse_terms();
-        };
-        if let Some((other, place)) = written.next() {
-            let what = format!("{other} beside {authority}: one authority grants tenure");
-            return Err(Misfit { place, what });
-        }
-        let (ttl, state) = (value(&group.ttl).unwrap_or(TTL), value(&self.state));
-        if let Some(voters) = value(&group.voters) {
-            if let Some(place) = place(&group.era) {
-                let what = "era is for etcd and postgres: of voters it is begun by `hustings voter init --era`";
-                let what = what.to_owned();
-                return Err(Misfit { place, what });
-            }
-            return Ok(AuthorityConfig::Quorum(QuorumConfig { voters, ttl, state }));
-        }
-        let store = match (value(&group.etcd), value(&group.postgres)) {
-            (Some(endpoints), _) => StoreKind::Etcd {
-                endpoints,
-                login: value(&group.etcd_user),
-                ca: value(&group.etcd_ca),
-            },
-            (None, url) => StoreKind::Postgres {
-                url: url.unwrap_or_default(),
-            },
-        };
-        let era = match &group.era {
-            Some(Written { value, place }) => {
-                let era = u16::try_from(*value).ok().filter(|era| *era <= era::LAST);
-                era.ok_or_else(|| Misfit {
-                    place: *place,
-                    what: format!(
-                        "era {value} is beyond the last: choose at most {}",
-                        era::LAST
-                    ),
-                })?
-            }
-            None => 0,
-        };
-        Ok(AuthorityConfig::Store(StoreConfig {
-            store,
-            ttl,
-            era,
-            state,
-        }))
-    }
-
     fn complaint(&self, place: Option<Place>, what: String) -> Complaint {
         let file = self.file.clone();
         Complaint { place, what, file }
@@ -390,25 +339,6 @@ struct Misfit {
 
 // Which protocol, with which intervals.
 impl GroupDraft {
-    /// Where nobody grants tenure, the terms of it mean nothing.
-    fn refuse_terms(&self) -> Result<AuthorityConfig, Misfit> {
-        let terms = [
-            ("ttl", place(&self.ttl)),
-            ("era", place(&self.era)),
-            ("etcd-user", place(&self.etcd_user)),
-            ("etcd-ca", place(&self.etcd_ca)),
-        ];
-        let mut written = terms
-            .into_iter()
-            .filter_map(|(field, place)| Some((field, place?)));
-        written.next().map_or(Ok(AuthorityConfig::Nobody), |(field, place)| {
-            let what = format!(
-                "{field} means nothing where nobody grants tenure: name voters, etcd or postgres too"
-            );
-            Err(Misfit { place, what })
-        })
-    }
-
     fn protocol(&self) -> Result<ProtocolConfig, Misfit> {
         let name = value(&self.protocol).unwrap_or(ProtocolName::Suppress);
         self.refuse_strangers(name)?;
@@ -440,29 +370,6 @@ impl GroupDraft {
                     None => whole,
                 })
             }
-        }
-    }
-
-    /// A host, unless it was told otherwise.
-    fn council(&self) -> Result<CouncilPart, Misfit> {
-        let part = value(&self.council).unwrap_or(CouncilPart::HOST);
-        let Some(Written { value, place }) = &self.class else {
-            return Ok(part);
-        };
-        let misfit = |what| Misfit {
-            place: *place,
-            what,
-        };
-        let class = u16::try_from(*value).ok().filter(|it| *it < MOST_CLASSES);
-        match (part, class) {
-            (CouncilPart::Host { .. }, Some(class)) => Ok(CouncilPart::Host { class }),
-            (CouncilPart::Host { .. }, None) => Err(misfit(format!(
-                "class {value}: choose from 0 to {}",
-                MOST_CLASSES - 1
-            ))),
-            (CouncilPart::Off | CouncilPart::Centre(_), _) => Err(misfit(
-                "class means nothing with council off: it is for hosts".to_owned(),
-            )),
         }
     }
 

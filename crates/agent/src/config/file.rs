@@ -164,6 +164,7 @@ fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraf
         ttl: table.text("ttl", values::ttl)?,
         council: table.text("council", values::council)?,
         class: table.whole("class")?,
+        centre: table.text("centre", as_it_is)?,
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,
         trace: table.file("trace")?,

@@ -22,7 +22,7 @@ use crate::council::{
 };
 use crate::driver::{Driver, Effect, Seat, encode};
 use crate::frame::{Body, Sender};
-use crate::identity::{Life, calendar};
+use crate::identity::{Life, calendar, member_id};
 use crate::leadership::Peer;
 use crate::seal::Rejected;
 use calling::Calling;
@@ -44,6 +44,8 @@ pub(super) enum Part {
 /// As a host.
 pub(super) struct Hosting {
     driver: Driver<Council>,
+    /// The only one that it heeds.
+    heeds: Option<MemberId>,
     /// Whose word it heard last, and took for its centre's.
     centre: Option<MemberId>,
     told: watch::Sender<HostStatus>,
@@ -59,8 +61,9 @@ impl Part {
         let rng = chance(Life(life.0 ^ COUNCILS_OWN), me.id);
         match part {
             CouncilPart::Off => Self::Off,
-            CouncilPart::Host { class } => {
-                Self::Host(Box::new(Hosting::new(group, *class, me, rng)))
+            CouncilPart::Host { class, centre } => {
+                let heeds = centre.as_deref().map(member_id);
+                Self::Host(Box::new(Hosting::new((group, *class), heeds, me, rng)))
             }
             CouncilPart::Centre(config) => {
                 let calling = Calling::new((group, member), me, (**config).clone(), life, now);
@@ -103,12 +106,18 @@ impl Part {
 }
 
 impl Hosting {
-    fn new(group: &str, class: u16, me: Candidate, rng: Xoshiro256PlusPlus) -> Self {
+    fn new(
+        (group, class): (&str, u16),
+        heeds: Option<MemberId>,
+        me: Candidate,
+        rng: Xoshiro256PlusPlus,
+    ) -> Self {
         // Until a centre says otherwise; a host alone does nothing by it.
         let none_yet = council::Config::field(council::Seats::new(1, 1), 2, Duration(1));
         let host = Council::host(class);
         Self {
             driver: Driver::new(me, host, none_yet, rng, None),
+            heeds,
             centre: None,
             told: watch::Sender::new(HostStatus {
                 group: group.to_owned(),
@@ -278,7 +287,7 @@ impl Group {
             Part::Host(host) if host.class() != class => {} // for others
             Part::Host(host) => {
                 let terms = postcard::from_bytes::<Terms>(terms).ok();
-                let Some(config) = terms.and_then(|it| it.config(&message)) else {
+                let Some(mut config) = terms.and_then(|it| it.config(&message)) else {
                     self.counters.council_senseless += 1;
                     if self.counters.council_senseless.is_power_of_two() {
                         tracing::warn!(
@@ -291,8 +300,9 @@ impl Group {
                 };
                 // A lease that ran out while this process did not run is over before anything is heard.
                 host.driver.pass(now);
+                config.centre = host.heeds;
                 host.driver.set_config(config);
-                host.centre = Some(sender.id);
+                host.centre = host.heeds.or(Some(sender.id));
                 host.driver.hear(now, sender.id, message);
                 self.act_in_council(now, out);
             }
@@ -426,11 +436,7 @@ impl Group {
             Part::Off => {}
             Part::Host(host) => {
                 let centre = host.centre.unwrap_or(self.me.id);
-                let centre = self.describe(centre);
-                let Part::Host(host) = &mut self.council else {
-                    return;
-                };
-                host.tell(now, centre);
+                host.tell(now, self.peers.describe(centre));
             }
             Part::Centre(centre) => {
                 centre.note(now, change, &self.config.name);

@@ -180,6 +180,7 @@ impl CouncilCommand {
             algorithm: self.drawing.algorithm.protocols(),
             knowledge,
             coin: Coin::Private,
+            centre: None,
             round,
             lease: self.keeping.lease(round),
         };

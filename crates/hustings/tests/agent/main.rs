@@ -1,6 +1,7 @@
 //! Real agents as processes on loopback, and the commands that talk to them.
 
 mod commands;
+mod council;
 mod door;
 mod handover;
 mod process;

@@ -63,6 +63,7 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("ttl", "2s", "\"2s\""),
     field("council", "host", "\"host\""),
     field("class", "0", "1"),
+    field("centre", "whoever calls", "\"alpha.centre\""),
     field("multicast", "239.255.72.85:7401", "\"239.255.72.85:7401\""),
     field("join", "nowhere", "[\"10.0.0.2:7400\"]"),
     field("trace", "nowhere", "\"web.jsonl\""),

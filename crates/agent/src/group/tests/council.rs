@@ -44,7 +44,12 @@ fn member(name: &str, council: CouncilPart) -> Group {
 }
 
 fn host() -> Group {
-    let mut host = member("host", CouncilPart::HOST);
+    host_that_heeds(None)
+}
+
+fn host_that_heeds(centre: Option<&str>) -> Group {
+    let centre = centre.map(str::to_owned);
+    let mut host = member("host", CouncilPart::Host { class: 0, centre });
     let mut out = Outbox::new();
     host.start(NOW, &mut out);
     assert!(out.is_empty(), "hosts of a fleet are silent");
@@ -121,6 +126,14 @@ fn a_call_is_answered_once_however_often_it_comes() {
     assert_eq!(said.to(&mut host, &poll(7, 1)), 0, "the same frame");
     assert_eq!(Said::now(6).to(&mut host, &poll(7, 1)), 0, "the same call");
     assert_eq!(Said::now(7).to(&mut host, &poll(7, 2)), 1);
+}
+
+#[test]
+fn a_host_that_was_told_its_centre_heeds_no_other() {
+    for (centre, answers) in [("centre", 1), ("another", 0)] {
+        let mut host = host_that_heeds(Some(centre));
+        assert_eq!(Said::now(0).to(&mut host, &poll(7, 1)), answers);
+    }
 }
 
 /// Somebody recorded it, and repeats it when the fleet was restarted: nobody remembers that it was heard.

@@ -1,0 +1,140 @@
+//! A fleet: thousands of hosts on a hundred network namespaces, and a centre that does not know how many they are. Its
+//! elections beside theory, and what it does when those who are seated die; without loss, and where each namespace loses a
+//! tenth of what it should receive. What a namespace loses of the centre's words all of its hosts miss.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use super::hosts::{Hosts, address};
+use super::table::{Report, Verdict};
+use crate::Result;
+
+/// How many namespaces have hosts, and how many each has.
+const NAMESPACES: usize = 100;
+const HOSTS_EACH: usize = 20;
+
+/// Of a hundred, how many get lost.
+const LOSSES: [u32; 2] = [0, 10];
+
+/// Where the centre is.
+const CENTRE: usize = 0;
+
+/// A fleet, by namespace.
+struct Fleet {
+    processes: Vec<Process>,
+}
+
+struct Process {
+    child: Child,
+    orders: ChildStdin,
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            // It may have ended.
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+    }
+}
+
+pub(super) fn run(example: &Path) -> Result<()> {
+    let mut report = Report::default();
+    for percent in LOSSES {
+        let hosts = Hosts::make(NAMESPACES + 1)?;
+        let fleet = Fleet::start(&hosts, example)?;
+        if percent > 0 {
+            for index in 0..=NAMESPACES {
+                hosts.lose(index, percent)?;
+            }
+        }
+        fleet.measure(&hosts, example, percent, &mut report)?;
+    }
+    report.close()
+}
+
+impl Fleet {
+    fn start(hosts: &Hosts, example: &Path) -> Result<Self> {
+        let (mut processes, mut outputs) = (Vec::new(), Vec::new());
+        for index in CENTRE + 1..=NAMESPACES {
+            let mut command = hosts.tied_command(index);
+            command.arg(example).arg("hosts");
+            command.args([
+                &HOSTS_EACH.to_string(),
+                &format!("h{index}"),
+                &address(index),
+            ]);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = command.spawn()?;
+            let (orders, output) = (child.stdin.take(), child.stdout.take());
+            let orders = orders.ok_or("its input is piped")?;
+            outputs.push(output.ok_or("its output is piped")?);
+            processes.push(Process { child, orders });
+        }
+        let fleet = Self { processes };
+        for output in outputs {
+            wait_for(output, "up")?;
+        }
+        Ok(fleet)
+    }
+
+    /// Lets the centre elect, and kills whom it names.
+    fn measure(
+        mut self,
+        hosts: &Hosts,
+        example: &Path,
+        percent: u32,
+        report: &mut Report,
+    ) -> Result<()> {
+        let members = NAMESPACES * HOSTS_EACH;
+        let loss = f64::from(percent) / 100.0;
+        let mut command = hosts.tied_command(CENTRE);
+        command.arg(example).arg("centre");
+        command.args([&members.to_string(), &address(CENTRE), &loss.to_string()]);
+        let mut centre = command.stdout(Stdio::piped()).spawn()?;
+        let output = centre.stdout.take().ok_or("its output is piped")?;
+        let title =
+            format!("{members} hosts, of which each loses {percent} % of what it should hear:");
+        let mut table = report.table(&title, &["mean", "from", "to", "most", "theory"]);
+        for line in BufReader::new(output).lines() {
+            let line = line?;
+            match line.split_once(' ') {
+                Some(("kill", name)) => self.kill(name)?,
+                Some((what, rest)) if rest.starts_with("mean ") => {
+                    let words: Vec<&str> = rest.split(' ').collect();
+                    let values = words.chunks(2).filter_map(|it| it.get(1));
+                    let cells: Vec<String> = values.map(|it| (*it).to_owned()).collect();
+                    table.row(what, &cells, &Verdict::none());
+                }
+                _ => table.note(&line),
+            }
+        }
+        match centre.wait()?.success() {
+            true => Ok(()),
+            false => Err("the centre failed".into()),
+        }
+    }
+
+    fn kill(&mut self, name: &str) -> Result<()> {
+        let index = name.strip_prefix('h').and_then(|it| it.split_once('-'));
+        let index: usize = index.ok_or("a host's name")?.0.parse()?;
+        let process = self.processes.get_mut(index - 1).ok_or("a host's name")?;
+        writeln!(process.orders, "{name}")?;
+        Ok(())
+    }
+}
+
+/// Waits until a process prints this line.
+fn wait_for(output: ChildStdout, expected: &str) -> Result<()> {
+    let mut lines = BufReader::new(output).lines();
+    match lines.find(|line| line.as_ref().is_ok_and(|it| it == expected)) {
+        Some(_) => {
+            // What it prints later nobody reads.
+            std::thread::spawn(move || lines.for_each(drop));
+            Ok(())
+        }
+        None => Err(format!("it ended without `{expected}`").into()),
+    }
+}
