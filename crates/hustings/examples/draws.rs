@@ -37,7 +37,7 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
         .enable_all()
         .build()?;
     let [mut rounds, mut messages, mut bytes] = [(); 3].map(|()| Values::default());
-    let began = Instant::now();
+    let (began, cpu) = (Instant::now(), cpu_seconds());
     for number in 1..=draws {
         let accounts = runtime.block_on(draw(members, number, home))?;
         let all = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>() as f64;
@@ -45,11 +45,12 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
         messages.0.push(all(|it| it.messages_sent));
         bytes.0.push(all(|it| it.bytes_sent));
     }
-    let seconds = began.elapsed().as_secs_f64();
+    let (seconds, cpu) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     // The limit on equal stages ends one honest draw in 10^12: it does not show here.
     let theory = cost(members as usize, Compare::NonStrict, None);
     println!("{draws} draws among {members} members, all in one thread, over loopback");
     println!("  draws a second   {:.2}", f64::from(draws) / seconds);
+    println!("  CPU seconds      {:.2}", cpu / f64::from(draws));
     println!(
         "  Basic rounds     {rounds}; {:.2} in theory",
         theory.basic_rounds
@@ -61,6 +62,12 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
     println!("  bytes            {bytes}");
     println!("  bytes a message  {:.1}", bytes.mean() / messages.mean());
     Ok(())
+}
+
+/// What this process has used.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Holds one draw.

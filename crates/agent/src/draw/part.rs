@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::account::{Account, State};
+use super::bytes::Bytes;
 use super::gathering::Gathering;
 use super::keys::Secret;
 use super::link::Ends;
@@ -57,7 +58,7 @@ pub enum NoDraw {
         /// The member.
         name: String,
         /// The key that it should have there.
-        ours: super::keys::PublicKey,
+        ours: Bytes<32>,
     },
     /// There is no transcript.
     #[error(transparent)]
@@ -95,7 +96,7 @@ impl Part {
         if self.ring.member(place).key != ours {
             return Err(NoDraw::OtherKey {
                 name: self.member.clone(),
-                ours,
+                ours: ours.into(),
             });
         }
         match self.transcript.exists() {

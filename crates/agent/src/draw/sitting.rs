@@ -149,7 +149,7 @@ impl<P: Player> Sitting<P> {
     fn on_frame(&mut self, side: Side, frame: Result<Frame, Broken>) -> Result<(), Failure> {
         match frame {
             Ok(Frame::Said(said)) => self.on_said(side, said),
-            Ok(Frame::Statement(statement)) => self.on_statement(Some(side), statement),
+            Ok(Frame::Statement(statement)) => self.on_statement(Some(side), &statement),
             Ok(Frame::Ready(_)) => {
                 self.lose(side, &Broken::Nonsense);
                 Ok(())
@@ -180,7 +180,7 @@ impl<P: Player> Sitting<P> {
     }
 
     /// What somebody has come to is kept and passed on, once.
-    fn on_statement(&mut self, from: Option<Side>, statement: Statement) -> Result<(), Failure> {
+    fn on_statement(&mut self, from: Option<Side>, statement: &Statement) -> Result<(), Failure> {
         if !statement.is_signed(&self.ends.ring, self.ends.digest) {
             if let Some(side) = from {
                 self.lose(side, &Broken::Signature);
@@ -188,7 +188,7 @@ impl<P: Player> Sitting<P> {
             return Ok(());
         }
         let known = &mut self.statements[statement.place as usize];
-        if known.contains(&statement) || known.len() == MOST_STATEMENTS {
+        if known.contains(statement) || known.len() == MOST_STATEMENTS {
             return Ok(());
         }
         known.push(statement.clone());
@@ -262,7 +262,7 @@ impl<P: Player> Sitting<P> {
         self.transcript.sync()?;
         self.verdict = Some(verdict);
         let statement = self.sign(verdict);
-        self.on_statement(None, statement)
+        self.on_statement(None, &statement)
     }
 
     /// Signs the whole transcript, with all that came after this member had come to something.

@@ -87,7 +87,7 @@ impl Replay<'_> {
                 Some(Effect::Drew { word: w, salt: s }) if (w, s) == (*word, *salt) => Ok(()),
                 other => Err(format!(
                     "it flipped a coin where an honest member {}",
-                    self.in_words(other)
+                    self.in_words(other.as_ref())
                 )),
             },
             Entry::Sent { side, message } => {
@@ -105,7 +105,7 @@ impl Replay<'_> {
                         "it sent {} to {} where an honest member {}",
                         show(*message),
                         self.neighbour(*side),
-                        self.in_words(other)
+                        self.in_words(other.as_ref())
                     )),
                 }
             }
@@ -150,15 +150,15 @@ impl Replay<'_> {
             None => Ok(()),
             undone => Err(format!(
                 "it did nothing where an honest member {}",
-                self.in_words(undone)
+                self.in_words(undone.as_ref())
             )),
         }
     }
 
-    fn in_words(&self, effect: Option<Effect>) -> String {
+    fn in_words(&self, effect: Option<&Effect>) -> String {
         match effect {
             Some(Effect::Say { side, message }) => {
-                format!("sends {} to {}", show(message), self.neighbour(side))
+                format!("sends {} to {}", show(*message), self.neighbour(*side))
             }
             Some(Effect::Drew { .. }) => "flips a coin".to_owned(),
             Some(Effect::Report(_)) | None => "does nothing".to_owned(),
