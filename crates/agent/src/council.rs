@@ -112,7 +112,6 @@ impl Terms {
         };
         // A feedback while the council is full makes no sense; heartbeats have no number of seats.
         let config = Config {
-            centre: None, // of two, the one that began later
             chambers: vec![chamber; usize::from(class) + 1],
             algorithm: algorithm(self.algorithm)?,
             knowledge: Knowledge::Polled,

@@ -175,7 +175,6 @@ impl CouncilCommand {
         let Drawing { round, .. } = self.drawing;
         let knowledge = self.drawing.knowledge();
         let rules = Config {
-            centre: None,
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
             algorithm: self.drawing.algorithm.protocols(),
             knowledge,
