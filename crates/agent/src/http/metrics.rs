@@ -33,6 +33,9 @@ pub(super) fn text(status: AgentStatus) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
+/// What a centre has counted.
+type CouncilCount = fn(&CentreStatus) -> u64;
+
 /// What one scrape shows.
 #[derive(Debug)]
 struct Scrape(AgentStatus);
@@ -192,7 +195,7 @@ impl Sheet<'_, '_> {
             "The most replies that came in one round.",
             |group| Some(centre(group)?.peak_replies),
         )?;
-        let counters: [(&str, &str, fn(&CentreStatus) -> u64); 4] = [
+        let counters: [(&str, &str, CouncilCount); 4] = [
             (
                 "council_rounds",
                 "Rounds in which this centre called hosts.",
