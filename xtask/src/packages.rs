@@ -1,6 +1,7 @@
 //! Debian packages that a chore needs: which, how to see that they are there, how to get them.
 
 use crate::{Result, shell};
+use std::path::Path;
 use std::process::Command;
 
 /// Who needs a package.
@@ -13,11 +14,20 @@ pub(crate) enum NeededBy {
     Cost,
 }
 
-/// A Debian package, seen to be there by a program that it brings.
+/// What a package brings, by which it is seen to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    /// A program on the path.
+    Program(&'static str),
+    /// A file, for packages without programs.
+    File(&'static str),
+}
+
+/// A Debian package.
 #[derive(Debug, PartialEq, Eq)]
 struct Package {
     name: &'static str,
-    program: &'static str,
+    sign: Sign,
     purpose: &'static str,
     needed_by: &'static [NeededBy],
 }
@@ -26,83 +36,98 @@ struct Package {
 const PACKAGES: &[Package] = &[
     Package {
         name: "valgrind",
-        program: "valgrind",
+        sign: Sign::Program("valgrind"),
         purpose: "counts instructions, so that benchmarks do not depend on the machine's mood",
         needed_by: &[NeededBy::Bench],
     },
     Package {
         name: "iproute2",
-        program: "ip",
+        sign: Sign::Program("ip"),
         purpose: "makes hosts of network namespaces",
         needed_by: &[NeededBy::Test, NeededBy::Field],
     },
     Package {
         name: "nftables",
-        program: "nft",
+        sign: Sign::Program("nft"),
         purpose: "loses packets and cuts networks",
         needed_by: &[NeededBy::Test, NeededBy::Field],
     },
     Package {
         name: "util-linux",
-        program: "setpriv",
+        sign: Sign::Program("setpriv"),
         purpose: "gives hosts names of their own, and ends with us what we start there",
         needed_by: &[NeededBy::Test, NeededBy::Field, NeededBy::Authorities],
     },
     Package {
         name: "protobuf-compiler",
-        program: "protoc",
+        sign: Sign::Program("protoc"),
         purpose: "makes code of etcd's interface",
         needed_by: &[NeededBy::Authorities, NeededBy::Cost],
     },
     Package {
+        name: "libprotobuf-dev",
+        sign: Sign::File("/usr/include/google/protobuf/descriptor.proto"),
+        purpose: "has what the descriptions of etcd's interface refer to",
+        needed_by: &[NeededBy::Authorities, NeededBy::Cost],
+    },
+    Package {
         name: "etcd-server",
-        program: "etcd",
+        sign: Sign::Program("etcd"),
         purpose: "is a store that grants tenure",
         needed_by: &[NeededBy::Authorities, NeededBy::Cost],
     },
     Package {
         name: "postgresql",
-        program: "pg_ctlcluster",
+        sign: Sign::Program("pg_ctlcluster"),
         purpose: "is a store that grants tenure",
         needed_by: &[NeededBy::Authorities, NeededBy::Cost],
     },
     Package {
         name: "pgbouncer",
-        program: "pgbouncer",
+        sign: Sign::Program("pgbouncer"),
         purpose: "stands before PostgreSQL and shares its sessions out",
         needed_by: &[NeededBy::Authorities],
     },
     Package {
         name: "etcd-client",
-        program: "etcdctl",
+        sign: Sign::Program("etcdctl"),
         purpose: "is what tenure by etcd is measured against",
         needed_by: &[NeededBy::Cost],
     },
     Package {
         name: "postgresql-client",
-        program: "psql",
+        sign: Sign::Program("psql"),
         purpose: "is what tenure by PostgreSQL is measured against",
         needed_by: &[NeededBy::Cost],
     },
     Package {
         name: "strace",
-        program: "strace",
+        sign: Sign::Program("strace"),
         purpose: "counts how often servers sync their disks, and holds processes up between two receives",
         needed_by: &[NeededBy::Test, NeededBy::Field, NeededBy::Cost],
     },
     Package {
         name: "e2fsprogs",
-        program: "mkfs.ext4",
+        sign: Sign::Program("mkfs.ext4"),
         purpose: "makes disks that can be told to refuse writes",
         needed_by: &[NeededBy::Test, NeededBy::Field],
     },
     Package {
         name: "faketime",
-        program: "faketime",
+        sign: Sign::Program("faketime"),
         purpose: "sets the calendar of one process",
         needed_by: &[NeededBy::Test, NeededBy::Field],
     },
 ];
+
+impl Sign {
+    fn is_there(self) -> bool {
+        match self {
+            Sign::Program(program) => shell::find_program(program).is_some(),
+            Sign::File(file) => Path::new(file).exists(),
+        }
+    }
+}
 
 /// What can be done about packages on this machine.
 #[derive(Clone, Copy)]
@@ -124,7 +149,7 @@ pub(crate) fn provide(chore: NeededBy) -> Result<()> {
     let missing: Vec<&Package> = PACKAGES
         .iter()
         .filter(|package| package.needed_by.contains(&chore))
-        .filter(|package| shell::find_program(package.program).is_none())
+        .filter(|package| !package.sign.is_there())
         .collect();
     for Package { name, purpose, .. } in &missing {
         println!("missing Debian package {name}: {purpose}");
@@ -179,17 +204,17 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
-    use super::{Machine, NeededBy, Package, Plan, plan};
+    use super::{Machine, NeededBy, Package, Plan, Sign, plan};
 
     const CLOCK: Package = Package {
         name: "clock",
-        program: "tick",
+        sign: Sign::Program("tick"),
         purpose: "ticks",
         needed_by: &[NeededBy::Test],
     };
     const BELL: Package = Package {
         name: "bell",
-        program: "ring",
+        sign: Sign::Program("ring"),
         ..CLOCK
     };
 
@@ -208,6 +233,15 @@ mod tests {
     fn root_with_apt_installs_all_that_is_missing() {
         let both = Plan::Install(vec!["clock".to_owned(), "bell".to_owned()]);
         check(&[&CLOCK, &BELL], (true, true), &both);
+    }
+
+    #[test]
+    fn packages_without_programs_are_seen_by_their_files() {
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert!(Sign::File(here).is_there());
+        assert!(!Sign::File("/no/such/file").is_there());
+        assert!(Sign::Program("cargo").is_there());
+        assert!(!Sign::Program("no-such-program").is_there());
     }
 
     #[test]
