@@ -10,3 +10,48 @@ pub fn now() -> Instant {
     // Since boot: neither is negative.
     Instant(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::process::Command;
+
+    use hustings_protocol::Duration;
+
+    use super::now;
+
+    /// Set where this test runs as a process of its own, and only reads the clock.
+    const INSIDE: &str = "HUSTINGS_TEST_READS_THE_CLOCK";
+
+    /// In a namespace of its own a process sees the boot clock of a machine that has slept for so much longer: the clock
+    /// that stands still meanwhile, and the calendar, are as they were.
+    #[test]
+    fn time_asleep_counts() {
+        if std::env::var_os(INSIDE).is_some() {
+            println!("\nclock {}", now().0);
+            return;
+        }
+        let asleep = |program: &OsStr| {
+            let mut unshare = Command::new("unshare");
+            unshare
+                .args(["--time", "--boottime", "5000", "--fork"])
+                .arg(program);
+            unshare
+        };
+        let allowed = asleep("true".as_ref()).output();
+        if !allowed.is_ok_and(|it| it.status.success()) {
+            println!("not tried: `unshare --time` needs util-linux, and root");
+            return;
+        }
+        let inside = asleep(std::env::current_exe().unwrap().as_os_str())
+            .args(["--exact", "clock::tests::time_asleep_counts", "--nocapture"])
+            .env(INSIDE, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8(inside.stdout).unwrap();
+        let read = said.lines().find_map(|it| it.strip_prefix("clock "));
+        let read: u64 = read.expect("what the clock shows").parse().unwrap();
+        let ahead = Duration(read - now().0.min(read));
+        assert!(ahead > Duration::from_secs(4000), "{ahead}");
+    }
+}

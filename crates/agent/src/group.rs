@@ -116,7 +116,7 @@ pub(crate) struct Group {
     /// When it last told somebody that its life is over.
     answered_past: Option<Instant>,
     /// When it last told somebody who goes by its name how long it has been here.
-    claimed_at: Option<Instant>,
+    claimed_at: Option<(Life, Instant)>,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,

@@ -13,9 +13,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::{Notify, mpsc};
 
 use crate::authority::occupancy::Occupancy;
-use crate::authority::quorum::{Disk, Quorum};
+use crate::authority::quorum::{Kept, Quorum};
 use crate::authority::store::StoreError;
-use crate::authority::voter_file::{self, Vote, VoterFile};
+use crate::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
 use crate::authority::{Authority, Clerk, Memory, StoreTerms, Word, Words};
 use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
 use crate::identity::member_id;
@@ -107,9 +107,9 @@ impl Offices {
         };
         let is_whole = self.part == Part::Whole;
         let votes = is_whole && quorum.is_voter(member);
-        let (votes, disk) = match quorum.state.as_deref().filter(|_| votes) {
+        let (votes, kept) = match quorum.state.as_deref().filter(|_| votes) {
             Some(state) => self.vote(number, state, quorum.vote(&group.name, member)),
-            None => (None, None),
+            None => (None, Kept::default()),
         };
         let role = Role {
             votes,
@@ -118,13 +118,21 @@ impl Offices {
         // A member that restarts is someone else: what tells its lives apart is drawn, not counted.
         let rng = Xoshiro256PlusPlus::from_seed(rand_seed());
         let (voters, terms) = (quorum.voters.clone(), quorum.terms());
-        let part = Quorum::new(me, (voters, quorum.voters_id()), terms, role, rng, disk);
+        let part = Quorum::new(me, (voters, quorum.voters_id()), terms, role, rng, kept);
         Authority::Quorum(Box::new(part))
     }
 
     /// A voter, with what it finds on its disk.
-    fn vote(&self, number: usize, state: &Path, vote: Vote<'_>) -> (Option<Saved>, Option<Disk>) {
-        let opened = VoterFile::open(state, vote);
+    fn vote(&self, number: usize, state: &Path, vote: Vote<'_>) -> (Option<Saved>, Kept) {
+        let (lock, opened) = match VoterLock::take(state, vote) {
+            Ok(lock) => (Some(lock), VoterFile::open(state, vote)),
+            Err(error @ VoterError::Runs { .. }) => (None, Err(error)),
+            // No room for it, perhaps. What is there may be usable all the same.
+            Err(error) => {
+                tracing::warn!("group `{}`: {error}", vote.group);
+                (None, VoterFile::open(state, vote))
+            }
+        };
         let votes = Some(voter_file::found(&opened));
         let disk = match opened {
             Ok((file, _)) => {
@@ -133,14 +141,21 @@ impl Offices {
                 Some(file.serve(move |done| _ = saved.send((number, done))))
             }
             Err(error) => {
+                let remedy = match error {
+                    // These say what to do, and `voter init` would refuse.
+                    VoterError::OtherVoters { .. }
+                    | VoterError::Another { .. }
+                    | VoterError::Runs { .. } => "",
+                    _ => ". To make it one: stop this agent, and run `hustings voter init`",
+                };
                 tracing::error!(
-                    "group `{}`: this voter does not vote: {error}. To make it one: stop this agent, and run `hustings voter init`",
+                    "group `{}`: this voter does not vote: {error}{remedy}",
                     vote.group
                 );
                 None
             }
         };
-        (votes, disk)
+        (votes, Kept { disk, lock })
     }
 }
 
@@ -229,7 +244,42 @@ fn rand_seed() -> [u8; 32] {
 mod tests {
     use std::path::Path;
 
-    use super::remember;
+    use hustings_protocol::tenure::Request;
+    use hustings_protocol::{Duration, Merit, announce};
+
+    use super::{Offices, Part, remember};
+    use crate::clock;
+    use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
+
+    /// The election may name it, where nobody else is there.
+    #[tokio::test]
+    async fn who_only_asks_what_was_promised_gets_no_tenure() {
+        let quorum = QuorumConfig {
+            voters: ["a", "b", "c"].map(str::to_owned).into(),
+            ttl: Duration::from_secs(1),
+            state: None,
+        };
+        let group = GroupConfig {
+            name: "g".to_owned(),
+            keys: Vec::new(),
+            merit: Merit(0),
+            campaigns: true,
+            protocol: ProtocolConfig::Announce(announce::Config::field(Duration::from_secs(1))),
+            view: None,
+            target: None,
+            authority: AuthorityConfig::Quorum(quorum),
+            multicast: None,
+            join: Vec::new(),
+            trace: None,
+        };
+        for (part, asks_for_it) in [(Part::Whole, true), (Part::Asks, false)] {
+            let (offices, _doors) = Offices::open(part);
+            let mut authority = offices.authority(0, &group, "z").unwrap();
+            authority.start(clock::now());
+            let acts = authority.request(clock::now(), Request::Acquire);
+            assert_eq!(!acts.is_empty(), asks_for_it, "{part:?}: {acts:?}");
+        }
+    }
 
     #[test]
     fn where_no_fence_can_be_kept_it_is_said_where_and_what_to_do() {

@@ -6,6 +6,7 @@
 //!           holds tenure of the group. Whoever deletes it ends that tenure
 //!           `/hustings/<group>/store` tells this store from others: whoever asks first draws a number for it.
 //!           (etcd's own number of a cluster follows from names: two that were set up alike have the same)
+//!           `/hustings/<group>/era` is the highest era in which tenure was granted. No lease ends it
 //! Count     the revision of the store that created the key. Revisions are never used twice, so they rise
 //!           from one tenure to the next
 //! Assumes   a cluster that loses nothing it confirmed, and leases that last for their ttl by the clock of
@@ -16,6 +17,9 @@
 //!   no answer comes, and a transaction that arrives after that finds no lease and creates nothing. Both
 //!   calls go through the cluster's log, so that whichever member leads from then on lets the lease last for
 //!   its ttl from then.
+//! - An era. Revisions know nothing of eras: a member that was left in an old one would be granted a higher
+//!   revision, and with it a lower fence. So the transaction that creates the key also sees that the era is the one
+//!   that was read before, and writes a higher one. Who is behind is refused.
 //! - While another holds. Nothing is kept in the store, so nothing has to be kept alive: whether somebody holds
 //!   is read before a lease is asked for, and a lease that came to nothing is revoked at once. A watch
 //!   tells when the key is gone. It has a connection of its own, as it may be open for long.
@@ -82,6 +86,9 @@ pub struct Etcd {
     value: String,
     identity_key: String,
     identity: Option<u64>,
+    group: String,
+    era_key: String,
+    era: u16,
     ttl: Duration,
     line: Option<Line>,
     /// The lease that was asked for last, if it may still be there.
@@ -161,6 +168,9 @@ impl Etcd {
             value: format!("{} {incarnation:016x}", terms.member),
             identity_key: format!("/hustings/{}/store", terms.group),
             identity: None,
+            group: terms.group.clone(),
+            era_key: format!("/hustings/{}/era", terms.group),
+            era: terms.era,
             ttl: terms.ttl.into(),
             line: None,
             lease: None,
@@ -199,10 +209,10 @@ impl Etcd {
 
     async fn try_acquire(&mut self, line: &mut Line) -> Result<Grant, Denied> {
         if self.identity.is_none() {
-            // Who may read and write nothing but the other key does without.
+            // Who may not read and write this key does without.
             self.identity = self.identify(line).await.ok();
         }
-        let (found, _) = self.read(line).await?;
+        let (found, began) = self.look(line).await?;
         if let Some(found) = found {
             if found.value() != self.value.as_bytes() {
                 return Err(held(&found));
@@ -210,6 +220,7 @@ impl Etcd {
             // Ours, by an attempt whose answer never came. Nothing is held now, so it is in the way.
             self.revoke(line, found.lease()).await?;
         }
+        self.see_that_it_is_not_behind(began.as_ref())?;
         let lease = drawn()?;
         self.lease = Some(lease);
         let seconds = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
@@ -219,7 +230,7 @@ impl Etcd {
         let granted = granted.map_err(|error| self.failed(&error))?;
         let granted = Duration::from_secs(u64::try_from(granted.ttl()).unwrap_or_default());
         self.granted = granted.min(self.ttl);
-        let Some(holder) = self.create(line, lease).await? else {
+        let Some(denied) = self.create(line, lease, began).await? else {
             return Ok(Grant {
                 count: u64::try_from(self.created).unwrap_or_default(),
                 ttl: self.granted,
@@ -227,34 +238,113 @@ impl Etcd {
         };
         self.revoke(line, lease).await?;
         self.lease = None;
-        Err(holder)
+        Err(denied)
     }
 
-    /// Creates the key, unless it is there. Returns who holds if it is.
-    async fn create(&mut self, line: &mut Line, lease: i64) -> Result<Option<Denied>, Denied> {
+    /// The key, and the era that was begun last, as they are at one revision.
+    async fn look(
+        &mut self,
+        line: &mut Line,
+    ) -> Result<(Option<KeyValue>, Option<KeyValue>), Denied> {
+        let look = Txn::new().and_then(self.both());
+        let answer = line.client.txn(look).await;
+        let answer = answer.map_err(|error| self.failed(&error))?;
+        self.note(answer.header())?;
+        self.found_of(&answer)
+    }
+
+    fn both(&self) -> [TxnOp; 2] {
+        [&self.key, &self.era_key].map(|key| TxnOp::get(key.as_str(), None))
+    }
+
+    /// What was found of both keys.
+    fn found_of(
+        &self,
+        answer: &TxnResponse,
+    ) -> Result<(Option<KeyValue>, Option<KeyValue>), Denied> {
+        match found(answer).as_mut_slice() {
+            [tenure, era] => Ok((tenure.take(), era.take())),
+            _ => Err(self.nonsense()),
+        }
+    }
+
+    /// Creates the key, unless it is there, or an era has begun since `began` was read. Returns why not.
+    async fn create(
+        &mut self,
+        line: &mut Line,
+        lease: i64,
+        began: Option<KeyValue>,
+    ) -> Result<Option<Denied>, Denied> {
+        let read = began.as_ref().map_or(0, KeyValue::mod_revision);
         let put = PutOptions::new().with_lease(lease);
-        let answer = create(line, &self.key, &self.value, Some(put)).await;
+        let mut puts = vec![TxnOp::put(
+            self.key.as_str(),
+            self.value.as_str(),
+            Some(put),
+        )];
+        if began.is_none_or(|began| parsed(&began) != Some(self.era)) {
+            puts.push(TxnOp::put(
+                self.era_key.as_str(),
+                self.era.to_string(),
+                None,
+            ));
+        }
+        let transaction = Txn::new()
+            .when([
+                Compare::create_revision(self.key.as_str(), CompareOp::Equal, 0),
+                Compare::mod_revision(self.era_key.as_str(), CompareOp::Equal, read),
+            ])
+            .and_then(puts)
+            .or_else(self.both());
+        let answer = line.client.txn(transaction).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
         let revision = self.note(answer.header())?.revision();
         if answer.succeeded() {
             self.created = revision;
             return Ok(None);
         }
-        let found = found(&answer).ok_or_else(|| self.nonsense())?;
-        Ok(Some(held(&found)))
+        let (tenure, began) = self.found_of(&answer)?;
+        if let Some(tenure) = tenure {
+            return Ok(Some(held(&tenure)));
+        }
+        let behind = self.see_that_it_is_not_behind(began.as_ref());
+        Ok(Some(behind.err().unwrap_or_else(|| {
+            Denied::Unavailable(format!(
+                "{}: another began an era just now: it is tried again",
+                self.place()
+            ))
+        })))
+    }
+
+    fn see_that_it_is_not_behind(&self, began: Option<&KeyValue>) -> Result<(), Denied> {
+        let Some(began) = began else {
+            return Ok(()); // the first tenure of all
+        };
+        match parsed(began) {
+            Some(era) if era <= self.era => Ok(()),
+            Some(era) => Err(Denied::behind(&self.group, era.into())),
+            None => Err(Denied::Unavailable(format!(
+                "{}: what `{}` holds is no era: write the highest era of the group there",
+                self.place(),
+                self.era_key
+            ))),
+        }
     }
 
     /// What tells this store from others: what was drawn by whoever asked it first.
     async fn identify(&self, line: &mut Line) -> Result<u64, Denied> {
         let drawn = drawn()?.to_string();
-        let answer = create(line, &self.identity_key, &drawn, None).await;
+        let key = self.identity_key.as_str();
+        let transaction = Txn::new()
+            .when([Compare::create_revision(key, CompareOp::Equal, 0)])
+            .and_then([TxnOp::put(key, drawn.as_str(), None)])
+            .or_else([TxnOp::get(key, None)]);
+        let answer = line.client.txn(transaction).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
-        let value = match answer.succeeded() {
-            true => drawn.into_bytes(),
-            false => found(&answer)
-                .ok_or_else(|| self.nonsense())?
-                .value()
-                .to_vec(),
+        let value = match (answer.succeeded(), found(&answer).as_slice()) {
+            (true, _) => drawn.into_bytes(),
+            (false, [Some(found)]) => found.value().to_vec(),
+            (false, _) => return Err(self.nonsense()),
         };
         Ok(group_id(&String::from_utf8_lossy(&value)))
     }
@@ -429,26 +519,18 @@ impl Store for Etcd {
     }
 }
 
-/// Creates a key, unless it is there: then the answer has it.
-async fn create(
-    line: &mut Line,
-    key: &str,
-    value: &str,
-    options: Option<PutOptions>,
-) -> Result<TxnResponse, Error> {
-    let transaction = Txn::new()
-        .when([Compare::create_revision(key, CompareOp::Equal, 0)])
-        .and_then([TxnOp::put(key, value, options)])
-        .or_else([TxnOp::get(key, None)]);
-    line.client.txn(transaction).await
+/// What a transaction found of each key that it looked at.
+fn found(answer: &TxnResponse) -> Vec<Option<KeyValue>> {
+    let answers = answer.op_responses().into_iter();
+    let found = answers.filter_map(|it| match it {
+        TxnOpResponse::Get(mut found) => Some(found.take_kvs().pop()),
+        TxnOpResponse::Put(_) | TxnOpResponse::Delete(_) | TxnOpResponse::Txn(_) => None,
+    });
+    found.collect()
 }
 
-/// The key that was there already.
-fn found(answer: &TxnResponse) -> Option<KeyValue> {
-    answer.op_responses().into_iter().find_map(|it| match it {
-        TxnOpResponse::Get(mut found) => found.take_kvs().pop(),
-        TxnOpResponse::Put(_) | TxnOpResponse::Delete(_) | TxnOpResponse::Txn(_) => None,
-    })
+fn parsed(era: &KeyValue) -> Option<u16> {
+    std::str::from_utf8(era.value()).ok()?.parse().ok()
 }
 
 fn held(found: &KeyValue) -> Denied {

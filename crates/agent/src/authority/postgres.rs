@@ -281,10 +281,7 @@ impl Store for Postgres {
         }
         if row.era > i64::from(self.era) {
             self.told = None; // of another era
-            let (group, era) = (&self.group, row.era);
-            return Err(Denied::Unavailable(format!(
-                "group `{group}` is in era {era}: raise `era` of this member to it"
-            )));
+            return Err(Denied::behind(&self.group, row.era));
         }
         Err(Denied::Held {
             holder: row.holder,

@@ -13,6 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
 use super::Cell;
+use super::voter_file::VoterLock;
 use crate::driver::{Driver, Effect, Seat};
 use crate::seal::Rejected;
 
@@ -21,6 +22,14 @@ const TRY_DISK_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// What a voter's disk is given to keep, in order. Each is answered by [`Quorum::on_saved`].
 pub(crate) type Disk = mpsc::Sender<Vec<u8>>;
+
+/// Where a voter's promises go, and what keeps others on this host from them. A voter without its file has only the
+/// latter.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) disk: Option<Disk>,
+    pub(crate) lock: Option<VoterLock>,
+}
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +50,8 @@ pub(crate) struct Quorum {
     seat: Driver<Tenure>,
     /// None if this member keeps nothing, as it does not vote.
     disk: Option<Disk>,
+    /// For as long as this lives.
+    _lock: Option<VoterLock>,
     /// A disk that takes longer hangs.
     disk_patience: Duration,
     saving: Saving,
@@ -72,7 +83,7 @@ impl Quorum {
         config: Config,
         role: Role,
         rng: Xoshiro256PlusPlus,
-        disk: Option<Disk>,
+        Kept { disk, lock }: Kept,
     ) -> Self {
         let longest_ttl = match role.votes {
             Some(Saved::Initialised(durable)) => Some(durable.longest_ttl.max(config.max_ttl)),
@@ -85,6 +96,7 @@ impl Quorum {
             disk_patience: config.ttl,
             seat: Driver::new(me, Tenure::new(role), config, rng, None),
             disk,
+            _lock: lock,
             saving: Saving::Done,
             line: VecDeque::new(),
             cell: watch::Sender::new(None),

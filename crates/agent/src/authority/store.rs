@@ -58,6 +58,16 @@ pub enum Denied {
     Unavailable(String),
 }
 
+impl Denied {
+    /// A member that was left in an earlier era gets nothing: its fence would be lower than those of `era`.
+    #[cfg(any(feature = "etcd", feature = "postgres"))]
+    pub(super) fn behind(group: &str, era: i64) -> Self {
+        Self::Unavailable(format!(
+            "group `{group}` is in era {era}: raise `era` of this member to it"
+        ))
+    }
+}
+
 /// Why a store cannot be asked at all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -4,6 +4,7 @@
 //! or damaged does not vote until it is initialised on purpose (`hustings voter init`): an empty disk is not
 //! a promise of nothing.
 
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
@@ -65,6 +66,16 @@ pub enum VoterError {
          directory on a disk"
     )]
     NoVoter(String),
+    /// Somebody goes by what it says, or did.
+    #[error(
+        "{}: is locked: the agent of `{member}` runs, or is being initialised: stop it first", .path.display()
+    )]
+    Runs {
+        /// The lock.
+        path: PathBuf,
+        /// The voter.
+        member: String,
+    },
     /// There is no place to keep it.
     #[error("{}: {source}: name a directory on a disk that this user can write to", .path.display())]
     State {
@@ -91,6 +102,44 @@ pub enum VoterError {
          the file is damaged, move it away, and run `hustings voter init`", .0.display()
     )]
     Unreadable(PathBuf),
+}
+
+/// Whoever votes on this host, or is about to initialise a voter, has it. The file itself does not do for that: it may be
+/// gone, damaged or replaced while an agent has promised what is nowhere but in its memory.
+#[derive(Debug)]
+pub struct VoterLock(File);
+
+impl VoterLock {
+    /// Takes it, until it is dropped. Makes the directory, if there is none.
+    ///
+    /// # Errors
+    /// If another process has it, or there is no place for it.
+    pub fn take(state: &Path, vote: Vote<'_>) -> Result<Self, VoterError> {
+        let path = state.join(format!("{}.voter.lock", vote.group));
+        let opened = std::fs::create_dir_all(state)
+            .and_then(|()| OpenOptions::new().create(true).append(true).open(&path));
+        let unusable = |source| VoterError::State {
+            path: path.clone(),
+            source,
+        };
+        let file = opened.map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(VoterError::Runs {
+                path,
+                member: vote.member.to_owned(),
+            }),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+}
+
+impl Drop for VoterLock {
+    fn drop(&mut self) {
+        // A process that is being started has a copy of it for a moment, and with it the lock. If this fails, that
+        // moment is all that it costs.
+        let _ = self.0.unlock();
+    }
 }
 
 /// A voter's file, open. Nobody else on this host can open it meanwhile.

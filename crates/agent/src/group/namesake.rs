@@ -56,9 +56,10 @@ impl Group {
                 self.begin_life_after(sender.life());
             }
         }
-        let is_time = |at: Instant| now - at >= CLAIM_EVERY;
+        // Each of them: one that comes soon after another may say no more that is heard here.
+        let is_time = |(to, at): (Life, Instant)| to != sender.born() || now - at >= CLAIM_EVERY;
         if self.claimed_at.is_none_or(is_time) {
-            self.claimed_at = Some(now);
+            self.claimed_at = Some((sender.born(), now));
             let address = SocketAddr::new(from.ip(), sender.port);
             let (born, age_ns) = (sender.born().0, self.age(now).0);
             let claim = Body::Namesake { born, age_ns };

@@ -35,6 +35,8 @@ impl Group {
                 number: self.life.0,
             },
         };
+        // The questions are for others. Whoever goes by this member's own name is to hear of it too.
+        self.broadcast(now, &Body::Up, out);
         let question = crate::driver::encode(&Message::Ask { ballot });
         let me = self.me.id;
         let others: Vec<MemberId> = self.tenancy.voters().filter(|it| *it != me).collect();

@@ -526,6 +526,19 @@ fn of_two_namesakes_the_first_stays_whatever_calendars_say() {
     }
 }
 
+/// The second, too, is told, though the first was only just: it may say nothing else that is heard there.
+#[test]
+fn of_two_that_come_one_after_the_other_with_a_name_that_is_taken_neither_stays() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let leader = field.agreed(&ALL[..3]).expect("they agree");
+    let copied = name((leader + 1) % 3);
+    for newcomer in [3, 4] {
+        field.enter_as(&copied, announcing(Takeover::Never), 0, &[], 0);
+        field.run(Duration::from_millis(5));
+        assert!(field.members[newcomer].namesake().is_some(), "{newcomer}");
+    }
+}
+
 /// Neither has been here for longer than a frame may take.
 #[test]
 fn of_two_namesakes_that_come_up_at_once_one_stays() {

@@ -1,7 +1,8 @@
 //! The guardian: the process that has the command for a child, adopts its orphans, and outlives none of them.
 //!
 //! Assumes   that the machine gives it a turn within the margin of [`Deadline`], and that nobody
-//!           stops (STOP) it together with the agent, which else does its work
+//!           stops (STOP) it together with the agent, which else does its work. If the agent is dead, its warden
+//!           continues it
 //! Promises  nothing of the command is left when its tenure ends, whether or not the agent can say so;
 //!           the agent's last words are sent only when nothing of the command is left and the agent is dead;
 //!           without a warden nothing of the command goes on: what a killed guardian leaves would be nobody's
@@ -104,7 +105,10 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
             let (terms, ending) = guardian.watch(&mut ears)?;
             (terms, vec![Report::Ended(ending)])
         }
-        Err(reports) => (terms, reports),
+        Err(reports) => {
+            ears.clear_up()?;
+            (terms, reports)
+        }
     };
     for report in reports {
         ears.report(report)?;
@@ -151,6 +155,17 @@ impl Ears {
         let files: Vec<BorrowedFd<'_>> = agent.into_iter().collect();
         self.vigil.wait(&files, moment)?;
         self.vigil.sent();
+        Ok(())
+    }
+
+    /// Kills whoever is left below this process, and returns when nobody is.
+    fn clear_up(&mut self) -> io::Result<()> {
+        let mut sweep = Sweep::begin();
+        while reap()?.others {
+            sweep.go()?;
+            self.vigil.wait(&[], Some(clock::now() + SWEEP_EVERY))?;
+            self.vigil.sent();
+        }
         Ok(())
     }
 

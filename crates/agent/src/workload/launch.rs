@@ -44,8 +44,8 @@ pub(super) fn launch(
         if error.kind() != io::ErrorKind::WouldBlock {
             return Err(error);
         }
+        // It may have become the command in this very moment: the caller sees to whatever that has started.
         child.kill()?;
-        child.wait()?;
         return Ok(Err(too_late));
     }
     Ok(match errno.parse() {

@@ -131,12 +131,12 @@ mod tests {
     fn a_guardian_has_ended_when_the_tenure_does_and_renewals_put_that_off() {
         let mut patience = Patience::new(Duration::from_secs(5));
         patience.on_order(&Order::Until(at(3_000)), at(0));
-        // It kills 200 ms before the end itself.
-        assert_eq!(patience.next(), kill_at(2_900));
+        // It kills 300 ms before the end itself.
+        assert_eq!(patience.next(), kill_at(2_850));
         patience.on_order(&Order::Until(at(4_000)), at(1_000));
-        assert_eq!(patience.next(), kill_at(3_900));
+        assert_eq!(patience.next(), kill_at(3_850));
         patience.on_order(&STOP, at(1_000));
-        assert_eq!(patience.next(), kill_at(3_900), "no grace beyond the end");
+        assert_eq!(patience.next(), kill_at(3_850), "no grace beyond the end");
         patience.on_order(&Order::Until(at(9_000)), at(2_000));
         assert_eq!(patience.next(), kill_at(7_000));
     }

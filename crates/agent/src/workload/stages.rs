@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::ffi::{CStr, OsStr, OsString};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -14,7 +15,7 @@ use rustix::thread::set_name;
 
 use super::guardian::guard;
 use super::signals::meant_for_the_command;
-use crate::processes::{SWEEP_EVERY, Sweep, reap};
+use crate::processes::{SWEEP_EVERY, Sweep, reap, send};
 use crate::vigil::Vigil;
 use crate::{clock, handover};
 
@@ -118,13 +119,17 @@ fn adopt_orphans(name: &CStr) -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Starts the guardian. If it ends and leaves anyone behind, it was killed: then so are they.
+/// Starts the guardian. If it ends and leaves anyone behind, it was killed: then so are they. If the agent has ended the
+/// guardian has to kill the command: then whoever stops it (STOP) does not keep it from that.
 fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
     // Signals that reach this process are the command's and the agent's affair.
     let mut vigil = Vigil::begin(meant_for_the_command()?)?;
     let guardian = Stage::Guardian.command(grace_millis, command).spawn()?;
     let guardian = Pid::from_child(&guardian);
     let mut sweep: Option<Sweep> = None;
+    // The guardian reads from it. Here only its end is of interest.
+    let agent = io::stdin();
+    let mut has_agent_ended = false;
     loop {
         let reaped = reap()?;
         if !reaped.others {
@@ -133,11 +138,15 @@ fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
         if reaped.ended.iter().any(|(pid, _)| *pid == guardian) {
             sweep = Some(Sweep::begin());
         }
-        let again_at = sweep.is_some().then(|| clock::now() + SWEEP_EVERY);
-        if let Some(sweep) = &mut sweep {
-            sweep.go()?;
+        let is_urgent = sweep.is_some() || has_agent_ended;
+        let again_at = is_urgent.then(|| clock::now() + SWEEP_EVERY);
+        match &mut sweep {
+            Some(sweep) => sweep.go()?,
+            None if has_agent_ended => send(guardian, Signal::CONT),
+            None => {}
         }
-        vigil.wait(&[], again_at)?;
+        let agent = Some(agent.as_fd()).filter(|_| !has_agent_ended);
+        has_agent_ended |= vigil.wait_for_end(agent, again_at)?;
         vigil.sent();
     }
 }

@@ -233,3 +233,48 @@ async fn one_etcd_is_told_from_another_that_was_set_up_alike() {
     let houses = [Alone::open().await, Alone::open().await];
     contract::told_apart(&houses).await;
 }
+
+/// Revisions rise whatever the era, so that fences would fall from an era to an earlier one.
+#[tokio::test]
+async fn who_was_left_in_an_earlier_era_gets_no_tenure_of_etcd() {
+    let house = Alone::open().await;
+    let store = |name, era| house.store(&terms("g", name, era), house.port());
+    let (mut behind, mut ahead) = (store("ben", 0), store("anna", 1));
+    behind.acquire().await.unwrap();
+    behind.release().await.unwrap();
+    ahead.acquire().await.unwrap();
+    ahead.release().await.unwrap();
+    // Nothing is left of the tenure but the era, for one that has seen nothing of it too.
+    for mut behind in [behind, store("carla", 0)] {
+        let denied = behind.acquire().await.unwrap_err().to_string();
+        assert_eq!(
+            denied,
+            "group `g` is in era 1: raise `era` of this member to it"
+        );
+    }
+    assert_eq!(house.litter().await, Vec::<String>::new());
+    assert!(ahead.acquire().await.is_ok());
+}
+
+/// The era is written in the transaction that grants: between a look and a grant another may have begun one.
+#[tokio::test]
+async fn an_era_that_begins_between_the_look_and_the_grant_is_noticed() {
+    let house = Alone::open().await;
+    for round in 0..20 {
+        let group = format!("g{round}");
+        let mut attempts = JoinSet::new();
+        for era in 0..4 {
+            let mut store = house.store(&terms(&group, &format!("m{era}"), era), house.port());
+            attempts.spawn(async move {
+                let grant = store.acquire().await.ok()?;
+                store.release().await.unwrap();
+                Some((grant.count, era))
+            });
+        }
+        let mut granted: Vec<(u64, u16)> =
+            attempts.join_all().await.into_iter().flatten().collect();
+        granted.sort_unstable();
+        assert!(granted.is_sorted_by_key(|(_, era)| *era), "{granted:?}");
+        assert!(!granted.is_empty());
+    }
+}

@@ -38,6 +38,27 @@ fn an_agent_that_is_killed_is_spoken_for_when_nothing_of_its_command_is_left() {
     assert_eq!([voter.hears(), voter.hears()], ["farewell", "farewell"]);
 }
 
+/// Whoever stops it while it kills the command does not gain time: its warden continues it. (One that was stopped before
+/// the agent died is continued by the system: its process group has become an orphan.)
+#[test]
+fn an_agent_that_is_killed_is_spoken_for_though_its_guardian_is_stopped() {
+    let daemon = r#"setsid sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &"#;
+    let daemons = format!("{daemon}\n").repeat(40);
+    let voter = Voter::listen();
+    let script = format!("echo $$; trap '' TERM; {daemons} {TREE}");
+    let mut agent = Agent::holding("exit", LONG, &script);
+    agent.entrust(&voter, "farewell");
+    let pids = agent.pids::<44>();
+    let guardian = parent(pids[0]);
+    agent.send(Signal::KILL);
+    eventually(|| {
+        // It may have ended.
+        let _ = kill_process(guardian, Signal::STOP);
+        (!pids.iter().any(|pid| lives(*pid))).then_some(())
+    });
+    assert_eq!(voter.hears(), "farewell");
+}
+
 #[test]
 fn what_an_agent_has_taken_back_is_not_said() {
     let voter = Voter::listen();

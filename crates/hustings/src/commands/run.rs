@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use hustings_agent::config::HTTP;
 use hustings_agent::workload::{self, AtEnd, Workload};
 use hustings_agent::{Agent, Handle};
 use tokio::sync::mpsc;
@@ -58,15 +59,19 @@ HUSTINGS_LEADER in its environment, and told to stop (TERM, then KILL) when it n
 leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these,
 and at `hustings step-down`, the command has ended before another member leads.
 
-Nothing that the command has started outlives it, or outlives a killed `hustings run`. Two
-processes see to it, hustings-warden and hustings-guard: if one of them is killed, the other
-kills the command with all that it has started. Beyond them is what lives on when both are
-killed at one moment, what has gained privileges, and what the command has had others start.
+Nothing that the command has started outlives it, or outlives a killed `hustings run`, by more
+than it takes to kill. Two processes see to it, hustings-warden and hustings-guard: if one of
+them is killed, the other kills the command with all that it has started. Beyond them is what
+lives on when both are killed at one moment, what has gained privileges, and what the command
+has had others start.
 
-With --voters leadership is fenced: the command runs only under tenure, is gone before its
+With --voters leadership is fenced: the command runs only under tenure, is killed before its
 tenure ends, even if `hustings run` is stopped or hangs, and finds its fence in
-HUSTINGS_FENCE: have what it writes to refuse lower ones. If `hustings run` is killed,
-its tenure is given up once nothing of the command is left.
+HUSTINGS_FENCE: have what it writes to refuse lower ones. It is killed a tenth of its tenure
+(400 ms at most) before the end: a host so busy that this takes longer, or whoever stops both
+`hustings run` and hustings-guard (STOP), lets it run on, and then only the fence protects.
+If `hustings run` is killed, tenure that voters granted is given up once nothing of the
+command is left; what a store granted runs out.
 
 Without, leadership is advisory: for a while two hosts may both run the command. Use it for
 what two may do at once without harm.
@@ -83,6 +88,13 @@ impl Run {
         self.log.begin();
         let mut config = self.options.config()?;
         // One host may run many commands: only those that are asked to listen for HTTP.
+        if let Some(http) = config.http.filter(|it| *it != HTTP)
+            && !self.options.names_http()
+        {
+            tracing::info!(
+                "http = \"{http}\" in the file is for `hustings agent`: to listen here, say --http {http}"
+            );
+        }
         config.http = config.http.filter(|_| self.options.names_http());
         let (group, established) = match &config.groups[..] {
             [group] if group.protocol.is_none() => {

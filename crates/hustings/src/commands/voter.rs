@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use hustings_agent::agent::{Promised, Told};
 use hustings_agent::authority::era;
-use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile};
+use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
 use hustings_agent::{Agent, AgentConfig, Ended, clock};
 use hustings_fence::slots::OpenError;
@@ -176,14 +176,19 @@ impl<'a> Seat<'a> {
         )))
     }
 
-    /// Makes sure that there is a directory to keep a promise in.
-    fn prepare(&self) -> Result<(), Failure> {
-        std::fs::create_dir_all(self.state).map_err(|error| {
-            let state = self.state.display();
-            let remedy = remedy(&error);
-            Failure::Failed(format!(
-                "{state}: cannot be made a directory for what a voter promises: {error}: {remedy}"
-            ))
+    /// Makes sure that there is a directory to keep a promise in, and that no agent of this host votes by it, whatever has
+    /// become of its file.
+    fn lock(&self) -> Result<VoterLock, Failure> {
+        VoterLock::take(self.state, self.vote()).map_err(|error| {
+            Failure::Failed(match &error {
+                VoterError::State { path, source } => {
+                    let (path, remedy) = (path.display(), remedy(source));
+                    format!(
+                        "{path}: what a voter promises cannot be kept there: {source}: {remedy}"
+                    )
+                }
+                _ => error.to_string(),
+            })
         })
     }
 
@@ -205,6 +210,7 @@ impl Init {
     fn run(self) -> Result<(), Failure> {
         let config = self.options.config()?;
         let seat = Seat::of(&config)?;
+        let _lock = seat.lock()?;
         let mut longest_ttl = seat.quorum.ttl;
         match (seat.open(), self.era) {
             (Ok(durable), None) => {
@@ -243,7 +249,6 @@ impl Init {
             }
             (Err(error), _) => say(&format!("found: {error}")),
         }
-        seat.prepare()?;
         let within = Duration::from_nanos(self.within.0);
         let needs_others = !self.new && self.era.is_none();
         let told = runtime()?.block_on(survey(&config, &seat, within, needs_others))?;
@@ -361,16 +366,17 @@ async fn survey(
         false => within.min(ALONE_WITHIN),
     };
     let within = hustings_protocol::Duration(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
-    let deadline = clock::now() + within;
+    let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
     let others = seat.quorum.voters.len() - 1;
     let mut voters = BTreeMap::new();
     let handle = agent.handle().clone();
     let asking = async {
-        // Where nobody is expected, all the time is taken to hear whether anybody holds.
-        while (voters.len() < others || !needs_others) && clock::now() < deadline {
+        // Where nobody is expected, all the time is taken to hear whether anybody holds. And whoever goes by this member's
+        // name may be slower to answer than the others.
+        let is_open = |known: usize| known < others || !needs_others || clock::now() < least;
+        while is_open(voters.len()) && clock::now() < deadline {
             let asked = handle.survey(&seat.group.name, &answers).await;
             asked.map_err(|error| Failure::Failed(error.to_string()))?;
-            // Goes on when all have answered: whoever goes by this member's name may be slower.
             while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await
             {
                 voters.insert(voter, promised);

@@ -223,6 +223,11 @@ impl Program {
         }
     }
 
+    /// Stops it (STOP): it is there, and does nothing.
+    pub(crate) fn pause(&self) {
+        kill_process(Pid::from_child(&self.process), Signal::STOP).expect("it runs");
+    }
+
     /// Kills it, without a word.
     pub(crate) fn kill(&mut self) {
         self.process.kill().expect("it runs");

@@ -28,7 +28,11 @@ fn voter(voters: &[&str]) -> (Quorum, Receiver<Vec<u8>>) {
     };
     let names = voters.iter().map(|name| (*name).to_owned()).collect();
     let rng = Xoshiro256PlusPlus::seed_from_u64(1);
-    let mut voter = Quorum::new(me, (names, 7), config, role, rng, Some(disk));
+    let kept = Kept {
+        disk: Some(disk),
+        lock: None,
+    };
+    let mut voter = Quorum::new(me, (names, 7), config, role, rng, kept);
     assert_eq!(voter.start(NOW), []);
     while given.try_recv().is_ok() {
         assert_eq!(voter.on_saved(NOW, Ok(())), []);

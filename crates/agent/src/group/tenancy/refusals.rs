@@ -55,7 +55,8 @@ impl Group {
             Refused::Uninitialised => {
                 let blank = self.blank_voters().join(", ");
                 format!(
-                    "voters with nothing on their disks: {blank}: run `hustings voter init` on each, once"
+                    "voters without a file that they can vote by: {blank}: each says in its log why; where it is missing or \
+                     damaged, run `hustings voter init`, once"
                 )
             }
         }

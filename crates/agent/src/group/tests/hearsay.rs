@@ -139,7 +139,7 @@ fn a_voter_counts_as_blank_for_as_long_as_it_says_so_itself() {
     ] {
         say(&mut member, field.now, from, message);
         let why = member.in_words(Refused::Uninitialised);
-        let expected = format!("voters with nothing on their disks: {blanks}: run");
+        let expected = format!("voters without a file that they can vote by: {blanks}: each");
         assert!(why.starts_with(&expected), "{from} {message:?}: {why}");
     }
 }
@@ -191,4 +191,47 @@ fn last_words_are_made_for_those_who_listen_and_made_anew_when_they_change() {
     assert!(!words.borrow_and_update().0.is_empty());
     field.step_down(leader);
     assert!(words.borrow().0.is_empty(), "it holds nothing");
+}
+
+/// Words to all may overtake each other.
+#[test]
+fn an_older_word_of_who_holds_does_not_take_the_place_of_a_newer_one() {
+    for lasts in [TTL, Duration::ZERO] {
+        let mut field = Field::fenced(Takeover::Never);
+        let (holder, fence) = field.settled_on(&ALL);
+        let (before, hears) = ((holder + 1) % 5, (holder + 2) % 5);
+        field.members[hears].on_holds(field.now, id(before), fence - 1, lasts);
+        assert_eq!(field.leader_of(hears), Some(id(holder)));
+        assert_eq!(field.fence(hears), Some(fence));
+    }
+}
+
+/// It tells in two frames, of which one may be lost: what was lost may have granted as much as any other.
+#[test]
+fn a_voter_that_has_not_told_what_it_granted_has_not_answered_a_survey() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (asks, answers) = (2, 1);
+    let (telling, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let member = &mut field.members[asks];
+    member.survey(field.now, telling, &mut Outbox::new());
+    let ballot = Ballot {
+        counter: 0,
+        owner: Incarnation {
+            id: id(asks),
+            number: 1,
+        },
+    };
+    let refusal = encode(&Message::Refusal {
+        ballot,
+        question: Question::Ask,
+        promised: 9,
+        refused: Refused::Outrun,
+    });
+    assert!(member.answers_survey(id(answers), &refusal));
+    assert!(told.try_recv().is_err());
+    member.on_granted(id(answers), TTL);
+    assert!(member.answers_survey(id(answers), &refusal));
+    let promised = told.try_recv().expect("it has told all").promised;
+    let promised = promised.map(|it| (it.counter, it.longest_ttl));
+    assert_eq!(promised, Some((9, TTL)));
 }

@@ -24,7 +24,7 @@ fn who_was_never_initialised_is_named() {
         field.run(Duration::from_secs(3));
         let status = field.members[0].tenure_status(field.now);
         let refusals = status.expect("it is fenced").refusals;
-        let said = format!("nothing on their disks: {blank}: run");
+        let said = format!("a file that they can vote by: {blank}: each");
         assert!(
             refusals.iter().any(|it| it.why.contains(&said)),
             "{said}: {refusals:?}"
