@@ -54,6 +54,9 @@ impl Collector for Scrape {
 /// One of a group's counters.
 type Count = fn(&Counters) -> u64;
 
+/// One of a centre's.
+type CentreCount = fn(&CentreStatus) -> u64;
+
 /// What is being written, and of whom.
 struct Sheet<'e, 'g> {
     encoder: DescriptorEncoder<'e>,
@@ -180,7 +183,7 @@ impl Sheet<'_, '_> {
             "The most replies that came in one round.",
             |group| Some(centre(group)?.peak_replies),
         )?;
-        let counters: [(&str, &str, fn(&CentreStatus) -> u64); 4] = [
+        let counters: [(&str, &str, CentreCount); 4] = [
             (
                 "council_rounds",
                 "Rounds in which this centre called hosts.",

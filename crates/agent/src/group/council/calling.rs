@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::council::{
-    Change, Config, Content, Council, Feedback, Message, Saved, Size,
+    Centre, Change, Config, Content, Council, Feedback, Message, Saved, Size,
 };
 use hustings_protocol::{Candidate, Instant, MemberId};
 use tokio::sync::watch;
@@ -244,7 +244,7 @@ impl Calling {
     pub(super) fn note(&mut self, now: Instant, change: Change, group: &str) {
         self.changes += 1;
         let holders = self.driver.protocol().as_centre();
-        let seated: Vec<(u16, MemberId)> = holders.into_iter().flat_map(|it| it.seats()).collect();
+        let seated: Vec<(u16, MemberId)> = holders.into_iter().flat_map(Centre::seats).collect();
         self.since.retain(|it, _| seated.contains(it));
         for it in seated {
             self.since.entry(it).or_insert(now);
@@ -292,7 +292,7 @@ impl Calling {
 
     fn session(&self) -> u64 {
         let centre = self.driver.protocol().as_centre();
-        centre.map_or(0, |it| it.session())
+        centre.map_or(0, Centre::session)
     }
 
     pub(super) fn status(&self, now: Instant, describe: impl Fn(MemberId) -> Peer) -> CentreStatus {
@@ -301,7 +301,7 @@ impl Calling {
         let centre = self.driver.protocol().as_centre();
         let holders = || {
             let centre = centre.filter(|_| self.gives_way_to.is_none());
-            centre.into_iter().flat_map(|it| it.holders())
+            centre.into_iter().flat_map(Centre::holders)
         };
         let chambers = (0..).zip(&config.chambers);
         let chambers = chambers.map(|(class, chamber)| {
@@ -325,7 +325,7 @@ impl Calling {
             centre: self.name.clone(),
             session: self.session(),
             chambers: chambers.collect(),
-            is_settled: centre.is_some_and(|it| it.is_settled()),
+            is_settled: centre.is_some_and(Centre::is_settled),
             rounds: self.feedbacks,
             replies: self.replies,
             late: self.late,
