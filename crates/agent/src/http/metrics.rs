@@ -33,9 +33,6 @@ pub(super) fn text(status: AgentStatus) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// What a centre has counted.
-type CouncilCount = fn(&CentreStatus) -> u64;
-
 /// What one scrape shows.
 #[derive(Debug)]
 struct Scrape(AgentStatus);
@@ -56,6 +53,9 @@ impl Collector for Scrape {
 
 /// One of a group's counters.
 type Count = fn(&Counters) -> u64;
+
+/// One of a centre's.
+type CentreCount = fn(&CentreStatus) -> u64;
 
 /// What is being written, and of whom.
 struct Sheet<'e, 'g> {
@@ -195,7 +195,7 @@ impl Sheet<'_, '_> {
             "The most replies that came in one round.",
             |group| Some(centre(group)?.peak_replies),
         )?;
-        let counters: [(&str, &str, CouncilCount); 4] = [
+        let counters: [(&str, &str, CentreCount); 4] = [
             (
                 "council_rounds",
                 "Rounds in which this centre called hosts.",
