@@ -250,6 +250,7 @@ mod tests {
     use super::{Offices, Part, remember};
     use crate::clock;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
+    use crate::council::CouncilPart;
 
     /// The election may name it, where nobody else is there.
     #[tokio::test]
@@ -270,6 +271,7 @@ mod tests {
             authority: AuthorityConfig::Quorum(quorum),
             multicast: None,
             join: Vec::new(),
+            council: CouncilPart::HOST,
             trace: None,
         };
         for (part, asks_for_it) in [(Part::Whole, true), (Part::Asks, false)] {
