@@ -109,6 +109,7 @@ fn newcomers_find_out_who_and_where_their_leader_is() {
         let newcomers = MEMBERS..MEMBERS + 8;
         for index in newcomers.clone() {
             field.enter_many(index, found);
+            field.run(Duration::from_millis(500)); // several at once, who ask each other alone, may call an election
         }
         field.run(Duration::from_secs(3));
         for index in newcomers {
