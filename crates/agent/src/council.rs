@@ -89,7 +89,7 @@ impl Terms {
             least: chamber.seats.least,
             most: chamber.seats.most,
             keep: chamber.keep,
-            c: chamber.c.get(usize::from(seated)).copied().unwrap_or(1.0),
+            c: chamber.c(seated.into()),
             coin,
             lasts_ns: config.lease.map(|lease| lease.lasts.0),
         })
@@ -298,7 +298,7 @@ mod tests {
     use hustings_protocol::council::{
         Algorithm, Config, Feedback, Message, Pick, Reset, Seat, Seats, Standing,
     };
-    use hustings_protocol::{Duration, Merit};
+    use hustings_protocol::{Duration, MemberId, Merit};
 
     fn feedback(class: u16, seated: u16) -> Message {
         Message::Feedback(Feedback {
@@ -414,6 +414,8 @@ mod tests {
         let seat = Message::Seat(Seat {
             session: 1,
             class: 0,
+            host: MemberId(1),
+            round: 1,
             place: 1,
             beat: 1,
         });

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 mod conditions;
 pub(crate) mod environment;
+pub(crate) mod seats;
 pub(crate) mod values;
 
 use clap::{Args, ValueEnum};

@@ -187,8 +187,8 @@ impl Ring {
     /// The place next to `place` on `side`.
     pub(super) fn neighbour(&self, place: u32, side: wagner::fault::Side) -> u32 {
         match side {
-            wagner::fault::Side::Left => (place + self.len() - 1) % self.len(),
-            wagner::fault::Side::Right => (place + 1) % self.len(),
+            wagner::fault::Side::Left => (place % self.len() + self.len() - 1) % self.len(),
+            wagner::fault::Side::Right => (place % self.len() + 1) % self.len(),
         }
     }
 

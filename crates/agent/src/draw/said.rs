@@ -131,10 +131,16 @@ impl Statement {
         statement
     }
 
-    /// Whether the member that it names signed it, for the draw on `ring`, whose digest is given.
+    /// Whether the member that it names signed it, for the draw on `ring`, whose digest is given, and says what a member can
+    /// say: of a leader that is on the ring, or of a fault that it noticed itself.
     pub(super) fn is_signed(&self, ring: &Ring, digest: Digest) -> bool {
+        let makes_sense = match self.verdict {
+            Verdict::Elected { leader, .. } => leader < ring.len(),
+            Verdict::Fault(fault) => fault.place == self.place,
+        };
         let member = ring.members.get(self.place as usize);
-        member.is_some_and(|it| it.key.has_signed(&self.signed(digest), &self.signature))
+        makes_sense
+            && member.is_some_and(|it| it.key.has_signed(&self.signed(digest), &self.signature))
     }
 
     fn signed(&self, ring: Digest) -> Vec<u8> {

@@ -183,14 +183,16 @@ fn leader(ring: &Ring, readings: &[Option<Reading>]) -> Option<u32> {
         .flatten()
         .flat_map(Reading::statements)
         .collect();
-    let elected = statements.iter().find_map(|it| match it.verdict {
-        Verdict::Elected { leader, .. } => Some((leader, it.verdict)),
-        Verdict::Fault(_) => None,
-    });
-    let (leader, verdict) = elected?;
-    let has_signed = |place| {
-        let mut signed = statements.iter();
-        signed.any(|it| it.place == place && it.verdict == verdict)
+    let is_signed_by_all = |verdict| {
+        let has_signed = |place| {
+            let mut signed = statements.iter();
+            signed.any(|it| it.place == place && it.verdict == verdict)
+        };
+        (0..ring.len()).all(has_signed)
     };
-    (0..ring.len()).all(has_signed).then_some(leader)
+    // Somebody may have signed another one as well, which undoes nothing.
+    statements.iter().find_map(|it| match it.verdict {
+        Verdict::Elected { leader, .. } if is_signed_by_all(it.verdict) => Some(leader),
+        Verdict::Elected { .. } | Verdict::Fault(_) => None,
+    })
 }

@@ -20,6 +20,8 @@ pub(super) struct Bench {
 pub(super) struct Seated {
     pub(super) member: MemberId,
     pub(super) place: u8,
+    /// In which round it was elected.
+    pub(super) round: u32,
     /// When it was last heard, or seated.
     pub(super) heard: Instant,
     /// Whether it has ever said that it holds the seat.
@@ -46,20 +48,22 @@ impl Bench {
         room.saturating_sub(held)
     }
 
-    /// Seats a member. None: there is no place.
-    pub(super) fn seat(&mut self, member: MemberId, now: Instant) -> Option<u8> {
+    /// Seats a member that was elected in `round`. None: there is no place.
+    pub(super) fn seat(&mut self, member: MemberId, round: u32, now: Instant) -> Option<Seated> {
         let taken = self.places() | bits(self.cooling.iter().map(|(place, _)| *place));
         let place = (!taken).trailing_zeros() as u8;
         if place >= 128 || self.has(member) {
             return None;
         }
-        self.seats.push(Seated {
+        let seated = Seated {
             member,
             place,
+            round,
             heard: now,
             is_confirmed: false,
-        });
-        Some(place)
+        };
+        self.seats.push(seated);
+        Some(seated)
     }
 
     /// A holder was heard. Whether it is one.
@@ -127,12 +131,17 @@ mod tests {
         refill: Refill::TopUp,
     };
 
+    fn seat(bench: &mut Bench, member: u64, now: u64) -> Option<u8> {
+        let seated = bench.seat(MemberId(member), 1, Instant(now));
+        seated.map(|it| it.place)
+    }
+
     #[test]
     fn a_place_is_given_again_when_its_last_holder_must_know() {
         let mut bench = Bench::default();
-        assert_eq!(bench.seat(MemberId(7), Instant(0)), Some(0));
-        assert_eq!(bench.seat(MemberId(8), Instant(0)), Some(1));
-        assert_eq!(bench.seat(MemberId(8), Instant(0)), None, "seated already");
+        assert_eq!(seat(&mut bench, 7, 0), Some(0));
+        assert_eq!(seat(&mut bench, 8, 0), Some(1));
+        assert_eq!(seat(&mut bench, 8, 0), None, "seated already");
         assert!(bench.confirm(MemberId(8), 1, Instant(20)));
         assert!(!bench.confirm(MemberId(8), 0, Instant(20)), "not its place");
         assert!(!bench.expire(LEASE, Duration(5), Instant(30)));
@@ -142,17 +151,17 @@ mod tests {
         );
         assert_eq!(bench.places(), 0b10);
         assert_eq!(bench.free(3, Instant(31)), 2);
-        assert_eq!(bench.seat(MemberId(9), Instant(31)), Some(2));
+        assert_eq!(seat(&mut bench, 9, 31), Some(2));
         assert_eq!(bench.free(3, Instant(66)), 3);
-        assert_eq!(bench.seat(MemberId(10), Instant(66)), Some(0));
+        assert_eq!(seat(&mut bench, 10, 66), Some(0));
     }
 
     #[test]
     fn who_leaves_in_order_leaves_its_place_at_once() {
         let mut bench = Bench::default();
-        bench.seat(MemberId(7), Instant(0));
+        seat(&mut bench, 7, 0);
         assert!(!bench.leave(MemberId(7), 1) && !bench.leave(MemberId(8), 0));
         assert!(bench.leave(MemberId(7), 0));
-        assert_eq!(bench.seat(MemberId(8), Instant(0)), Some(0));
+        assert_eq!(seat(&mut bench, 8, 0), Some(0));
     }
 }

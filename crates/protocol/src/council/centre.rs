@@ -323,7 +323,7 @@ impl House {
             self.lose(io);
         }
         for seat in self.bench.seats().iter().filter(|it| !it.is_confirmed) {
-            io.unicast(seat.member, self.seat(seat.place, session, beat));
+            io.unicast(seat.member, self.seat(seat, session, beat));
         }
         io.multicast(Message::Standing(Standing {
             session,
@@ -340,11 +340,13 @@ impl House {
         Some((chamber.wanted(seated)?, chamber.c(seated)))
     }
 
-    fn seat(&self, place: u8, session: u64, beat: u32) -> Message {
+    fn seat(&self, seated: &Seated, session: u64, beat: u32) -> Message {
         Message::Seat(Seat {
             session,
             class: self.class,
-            place,
+            host: seated.member,
+            round: seated.round,
+            place: seated.place,
             beat,
         })
     }
@@ -409,8 +411,8 @@ impl House {
         }
         elected.truncate(self.bench.free(wanted.most, io.now()) as usize);
         for host in elected {
-            if let Some(place) = self.bench.seat(host, io.now()) {
-                io.unicast(host, self.seat(place, session, beat));
+            if let Some(seated) = self.bench.seat(host, self.round, io.now()) {
+                io.unicast(host, self.seat(&seated, session, beat));
             }
         }
         self.settle(io);

@@ -140,8 +140,8 @@ impl Chamber {
         (least >= 1 && least <= most).then_some(Seats { least, most })
     }
 
-    /// The average number that a draw is to leave.
-    pub(super) fn c(&self, seated: u32) -> f64 {
+    /// The average number that a draw is to leave where so many are seated: as given, or by the two-thirds rule.
+    pub fn c(&self, seated: u32) -> f64 {
         let given = self.c.get(seated as usize).copied();
         given
             .or_else(|| self.wanted(seated).map(two_thirds))

@@ -23,6 +23,8 @@ struct Session {
 pub struct Host {
     session: Option<Session>,
     candidacy: Candidacy,
+    /// The last round in which it replied, and may have been elected since; 0 if it cannot.
+    replied: u32,
     /// The heartbeats before this number are old.
     next_beat: u32,
     class: u16,
@@ -44,6 +46,7 @@ impl Host {
         Self {
             session: None,
             candidacy: Candidacy::default(),
+            replied: 0,
             next_beat: 0,
             class,
             key: 0,
@@ -156,8 +159,13 @@ impl Host {
         }
     }
 
+    /// A frame that was recorded may be repeated, to anybody: only who stood for election, and is meant, takes the seat.
     fn on_seat(&mut self, seat: Seat, io: &mut impl Io<Council>) {
+        if seat.host != io.me().id {
+            return;
+        }
         match self.phase {
+            Phase::Unseated if self.replied == 0 || seat.round < self.replied => {} // of an election before
             Phase::Unseated => self.sit(seat.place, io),
             Phase::Seated(place) if place == seat.place => self.confirm(place, io), // told again
             Phase::Seated(_) => {} // the centre has given its seat up, and the heartbeat will say so
@@ -195,6 +203,7 @@ impl Host {
     fn draw(&mut self, draws: Draws, feedback: &Feedback, io: &mut impl Io<Council>) {
         self.candidacy.draw(io.config().algorithm, draws);
         if let (true, Some(session)) = (draws.any(), self.session) {
+            self.replied = feedback.round;
             let reply = Reply {
                 session: session.number,
                 class: self.class,
@@ -229,6 +238,7 @@ impl Host {
     fn rise(&mut self, io: &mut impl Io<Council>) {
         if let Phase::Seated(_) = self.phase {
             self.phase = Phase::Unseated;
+            self.replied = 0;
             self.next_beat = self.next_beat.saturating_add(1);
             io.disarm(Timer::LeaseDue);
             io.report(Outcome::Council(Change::Unseated));

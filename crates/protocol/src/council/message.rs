@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::coin::Draws;
-use crate::{Candidate, Merit};
+use crate::{Candidate, MemberId, Merit};
 
 /// What the centre and the hosts say to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,10 @@ pub struct Seat {
     pub session: u64,
     /// Of which class.
     pub class: u16,
+    /// To whom. Whoever else hears it, as somebody repeats it, is not meant.
+    pub host: MemberId,
+    /// The round in which it was elected.
+    pub round: u32,
     /// Which one, of those that [`Standing::places`] tells of.
     pub place: u8,
     /// The number of the heartbeat after which it was given.

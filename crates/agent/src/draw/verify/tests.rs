@@ -5,12 +5,13 @@ mod table;
 
 use std::fs;
 
-use hustings_protocol::wagner::fault::Side;
+use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Message, Wagner};
 
 use super::{Verification, Weight};
-use crate::draw::said::Statement;
+use crate::draw::bytes::Bytes;
+use crate::draw::said::{Statement, Verdict};
 use crate::draw::transcript::{Chain, Entry};
 use table::{Table, conclusions, leader};
 
@@ -115,4 +116,50 @@ async fn who_flips_otherwise_than_its_coin_is_convicted_by_its_own_transcript() 
     .await;
     let conduct = |it: &super::Finding| it.what.contains("where an honest member sends");
     assert!(found.findings.iter().any(conduct), "{found:?}");
+}
+
+/// It may change its mind, or want to be able to say so.
+#[tokio::test]
+async fn whom_all_have_signed_is_elected_whatever_else_somebody_signed_before() {
+    let found = with_lie(3, |entries| {
+        let own = |it: &Entry| matches!(it, Entry::Statement(it) if it.place == 3);
+        let at = entries.iter().position(own).unwrap();
+        let mut other = entries[at].clone();
+        if let Entry::Statement(statement) = &mut other {
+            statement.verdict = Verdict::Elected {
+                leader: 1,
+                messages: 1,
+            };
+        }
+        entries.insert(at, other);
+    })
+    .await;
+    assert!(found.leader.is_some(), "{found:?}");
+}
+
+#[tokio::test]
+async fn nobody_states_what_another_noticed_nor_who_is_elected_elsewhere() {
+    let table = Table::lay(4, "").await;
+    let (secret, digest) = (&table.secrets[3], table.ring.digest());
+    let counts = |verdict| {
+        let statement = Statement::sign(secret, digest, 3, (1, Bytes([0; 32])), verdict);
+        statement.is_signed(&table.ring, digest)
+    };
+    let fault = |place| {
+        let side = Side::Left;
+        let cause = Cause::Told { side };
+        Verdict::Fault(Fault {
+            place,
+            round: 3,
+            cause,
+        })
+    };
+    let elected = |leader| Verdict::Elected {
+        leader,
+        messages: 9,
+    };
+    assert!(counts(fault(3)) && counts(elected(0)));
+    for verdict in [fault(0), fault(u32::MAX), elected(4), elected(u32::MAX)] {
+        assert!(!counts(verdict), "{verdict:?}");
+    }
 }

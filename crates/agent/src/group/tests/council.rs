@@ -69,13 +69,24 @@ fn poll(session: u64, round: u32) -> Message {
     })
 }
 
-fn seat(session: u64) -> Message {
+/// A seat for the host called so, elected in `round`.
+fn seat_for(host: &str, round: u32) -> Message {
     Message::Seat(Seat {
-        session,
+        session: 7,
         class: 0,
+        host: member_id(host),
+        round,
         place: 3,
         beat: 0,
     })
+}
+
+/// A host that was called, has replied, and was given a seat.
+fn seated_host() -> Group {
+    let mut host = host();
+    assert_eq!(Said::now(0).to(&mut host, &poll(7, 1)), 1);
+    assert_eq!(Said::now(1).to(&mut host, &seat_for("host", 1)), 1);
+    host
 }
 
 /// What a centre said: in which life, as its how many-th frame, and when.
@@ -142,7 +153,7 @@ fn what_was_said_long_ago_is_not_answered_by_those_who_have_come_up_since() {
     const SECOND: u64 = 1_000_000_000;
     let said = |at_ns| Said {
         at_ns,
-        ..Said::now(0)
+        ..Said::now(1)
     };
     for (at_ns, is_heeded) in [
         (calendar(), true),
@@ -153,8 +164,9 @@ fn what_was_said_long_ago_is_not_answered_by_those_who_have_come_up_since() {
         (0, false),
         (u64::MAX, false),
     ] {
-        for message in [poll(7, 1), seat(7)] {
+        for message in [poll(7, 2), seat_for("host", 1)] {
             let mut host = host();
+            assert_eq!(Said::now(0).to(&mut host, &poll(7, 1)), 1);
             let answers = said(at_ns).to(&mut host, &message);
             assert_eq!(answers, usize::from(is_heeded), "{at_ns} {message:?}");
             assert_eq!(host.counters.council_stale, u64::from(!is_heeded));
@@ -173,8 +185,7 @@ fn a_call_of_a_life_that_is_over_is_answered_only_by_those_who_are_seated() {
     assert_eq!(Said::now(0).to(&mut unseated, &poll(7, 1)), 1);
     assert_eq!(past.to(&mut unseated, &poll(6, 1)), 0);
     assert_eq!(unseated.counters.replayed, 1);
-    let mut seated = host();
-    assert_eq!(Said::now(0).to(&mut seated, &seat(7)), 1);
+    let mut seated = seated_host();
     assert_eq!(
         past.to(&mut seated, &poll(6, 1)),
         1,
@@ -182,11 +193,32 @@ fn a_call_of_a_life_that_is_over_is_answered_only_by_those_who_are_seated() {
     );
 }
 
+/// Otherwise one frame that was recorded would seat a whole fleet, and have all of it answer at every heartbeat.
+#[test]
+fn a_seat_that_is_repeated_seats_nobody_but_whom_it_was_given() {
+    for (calls, meant, round, is_heeded) in [
+        (1, "host", 1, true),
+        (1, "another", 1, false),
+        (0, "host", 1, false), // it has come up since
+        (2, "host", 1, false), // and has replied again
+        (2, "host", 2, true),
+    ] {
+        let mut host = host();
+        for call in 1..=calls {
+            Said::now(call).to(&mut host, &poll(7, call as u32));
+        }
+        let answers = Said::now(9).to(&mut host, &seat_for(meant, round));
+        let watched = host.watch_seat().expect("a host");
+        let is_seated = watched.borrow().seat.is_some();
+        let heeded = (usize::from(is_heeded), is_heeded);
+        assert_eq!((answers, is_seated), heeded, "{calls} {meant} {round}");
+    }
+}
+
 #[test]
 fn seats_are_held_for_a_lease_and_no_longer() {
-    let mut host = host();
+    let mut host = seated_host();
     let watched = host.watch_seat().expect("a host");
-    Said::now(0).to(&mut host, &seat(7));
     let held = watched.borrow().seat.clone().expect("it is seated");
     assert_eq!((held.place, held.centre.name.as_str()), (3, "centre"));
     let lasts = rules().lease.expect("it has one").lasts;
@@ -199,9 +231,8 @@ fn seats_are_held_for_a_lease_and_no_longer() {
 /// The process was stopped, and hears what came meanwhile before it looks at the clock.
 #[test]
 fn a_lease_that_ran_out_is_over_before_anything_is_heard() {
-    let mut host = host();
+    let mut host = seated_host();
     let watched = host.watch_seat().expect("a host");
-    Said::now(0).to(&mut host, &seat(7));
     let standing = Message::Standing(Standing {
         session: 7,
         class: 0,
@@ -212,7 +243,7 @@ fn a_lease_that_ran_out_is_over_before_anything_is_heard() {
     let frame = Frame {
         group: group_id("test"),
         sender: Sender::new("centre", member_id("centre"), Life(7), 7400),
-        number: 1,
+        number: 2,
         to_all: true,
         body: Body::FromCentre {
             at_ns: calendar(),

@@ -2,39 +2,18 @@
 
 use hustings_protocol::council::{MOST_SEATS, Seats};
 
+use crate::options;
+pub(super) use crate::options::seats::Average;
+
 /// `L..U`, or one number for both.
 pub(super) fn seats(text: &str) -> Result<Seats, String> {
-    let usage = || format!("write L..U, as in 4..8, with 1 <= L <= U <= {MOST_SEATS}");
-    let (least, most) = text.split_once("..").unwrap_or((text, text));
-    let number = |text: &str| text.parse::<u32>().map_err(|_| usage());
-    let (least, most) = (number(least)?, number(most)?);
-    if least == 0 {
-        return Err(format!("a council of none: {}", usage()));
-    }
-    if least > most {
-        return Err(format!("{least} is more than {most}: {}", usage()));
-    }
-    if most > MOST_SEATS {
-        return Err(format!("too many seats: {}", usage()));
-    }
+    let (least, most) = options::seats::seats(text, MOST_SEATS)?;
     Ok(Seats { least, most })
 }
 
-/// How many replies a draw is to have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Average {
-    /// As many as are best.
-    Best,
-    /// So many.
-    Fixed(f64),
-}
-
 pub(super) fn average(text: &str) -> Result<Average, String> {
-    match text.parse::<f64>() {
-        _ if text == "auto" => Ok(Average::Best),
-        Ok(c) if c > 0.0 && c <= f64::from(MOST_SEATS) + 1.0 => Ok(Average::Fixed(c)),
-        Ok(_) | Err(_) => Err("choose auto, or a number above 0 and below U + 1".to_owned()),
-    }
+    let usage = "choose auto, or a number above 0 and below U + 1";
+    options::seats::average(text, f64::from(MOST_SEATS) + 1.0, usage)
 }
 
 /// What the centre takes the number of hosts to be.
@@ -68,28 +47,7 @@ pub(super) fn guess(text: &str) -> Result<Guess, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Average, Guess, average, guess, seats};
-    use hustings_protocol::council::Seats;
-
-    #[test]
-    fn seats_are_from_l_to_u() {
-        assert_eq!(seats("4..8"), Ok(Seats::new(4, 8)));
-        assert_eq!(seats("5"), Ok(Seats::new(5, 5)));
-        for bad in [
-            "", "0..3", "8..4", "4..65", "-1..3", "4..", "..8", "4...8", "a..b",
-        ] {
-            assert!(seats(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn averages_are_above_nothing() {
-        assert_eq!(average("auto"), Ok(Average::Best));
-        assert_eq!(average("6.2"), Ok(Average::Fixed(6.2)));
-        for bad in ["", "0", "-1", "NaN", "inf", "66", "six"] {
-            assert!(average(bad).is_err(), "{bad}");
-        }
-    }
+    use super::{Guess, guess};
 
     #[test]
     fn estimates_fall() {

@@ -6,47 +6,28 @@ use hustings_theory::council::optimum::Goal;
 use hustings_theory::council::{Estimate, Seats};
 
 use crate::failure::Failure;
+use crate::options;
+pub(super) use crate::options::seats::Average;
 
 /// What theory computes in a moment, for any algorithm.
-const MOST_SEATS: u64 = 1_000;
+const MOST_SEATS: u32 = 1_000;
 
 /// `L..U`, or one number for both.
 pub(super) fn seats(text: &str) -> Result<Seats, String> {
-    let usage = || format!("write L..U, as in 4..8, with 1 <= L <= U <= {MOST_SEATS}");
-    let (least, most) = text.split_once("..").unwrap_or((text, text));
-    let number = |text: &str| text.parse::<u64>().map_err(|_| usage());
-    let (least, most) = (number(least)?, number(most)?);
-    if least == 0 {
-        return Err(format!("a council of none: {}", usage()));
-    }
-    if least > most {
-        return Err(format!("{least} is more than {most}: {}", usage()));
-    }
-    if most > MOST_SEATS {
-        return Err(format!("too many seats: {}", usage()));
-    }
-    Ok(Seats { least, most })
+    let (least, most) = options::seats::seats(text, MOST_SEATS)?;
+    Ok(Seats {
+        least: least.into(),
+        most: most.into(),
+    })
 }
 
 pub(super) fn show_seats(seats: Seats) -> String {
     format!("{}..{}", seats.least, seats.most)
 }
 
-/// How many replies a draw is to have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Average {
-    /// As many as are best.
-    Best,
-    /// So many.
-    Fixed(f64),
-}
-
 pub(super) fn average(text: &str) -> Result<Average, String> {
-    match text.parse::<f64>() {
-        _ if text == "auto" => Ok(Average::Best),
-        Ok(c) if c > 0.0 && c <= 1e6 => Ok(Average::Fixed(c)),
-        Ok(_) | Err(_) => Err("choose auto, or a number above 0, up to 1000000".to_owned()),
-    }
+    let usage = "choose auto, or a number above 0, up to 1000000";
+    options::seats::average(text, 1e6, usage)
 }
 
 /// What the best `c` makes small.
