@@ -74,7 +74,7 @@ impl Gathering {
         let (found, mut candidates) = mpsc::channel(1);
         let callers = accept(listener, self.ends.clone(), found.clone());
         let _callers = Aborted(tokio::spawn(callers));
-        let mut calls = self.call(&found);
+        let mut calls = self.call(Duration::ZERO, &found);
         while !self.is_complete() {
             let [left, right] = &mut self.slots;
             tokio::select! {
@@ -83,7 +83,8 @@ impl Gathering {
                 frame = hear(&mut right.link), if right.heard < self.ends.waves() => {
                     self.on_frame(Side::Right, frame);
                     if self.slots[1].link.is_none() {
-                        calls = self.call(&found);
+                        // Two that hold one key throw each other out: not as fast as they can.
+                        calls = self.call(AGAIN_AFTER, &found);
                     }
                 }
             }
@@ -121,11 +122,12 @@ impl Gathering {
         self.slots.iter().all(|it| it.heard >= waves)
     }
 
-    /// Calls the right neighbour until it answers as it should.
-    fn call(&self, found: &mpsc::Sender<Found>) -> Aborted {
+    /// Calls the right neighbour, after a while, until it answers as it should.
+    fn call(&self, after: Duration, found: &mpsc::Sender<Found>) -> Aborted {
         let (ends, found) = (self.ends.clone(), found.clone());
         Aborted(tokio::spawn(async move {
             let address = ends.neighbour(Side::Right).address.clone();
+            sleep(after).await;
             loop {
                 let link = timeout(LINKED_WITHIN, async {
                     let stream = TcpStream::connect(&address).await;
