@@ -107,8 +107,40 @@ async fn transcripts_of_two_attempts_do_not_fit_together() {
     leader(&conclusions(seats).await);
     fs::write(table.transcript(0), first).unwrap();
     let found = table.verify(0..4);
+    // Nobody is said to have cheated: all were honest, twice.
     let either = |it: &hustings_agent::draw::verify::Finding| {
         it.weight == Weight::Either && it.who.contains(&"m0".to_owned())
     };
-    assert!(found.findings.iter().any(either), "{found:?}");
+    assert_eq!(found.findings.len(), 2, "{found:?}");
+    assert!(found.findings.iter().all(either), "{found:?}");
+    assert_eq!(found.leader, None, "of which attempt?");
+}
+
+/// Anybody who was given a transcript can cut it. Where its holder had signed once by then, it counts.
+#[tokio::test]
+async fn a_transcript_that_others_cut_convicts_nobody() {
+    let table = drawn().await;
+    let read = |place: usize| fs::read_to_string(table.transcript(place)).unwrap();
+    let all: Vec<_> = (0..4)
+        .map(|place| (format!("m{place}"), read(place).into_bytes()))
+        .collect();
+    let whole = read(0);
+    let lines: Vec<&str> = whole.lines().collect();
+    let signed = lines
+        .iter()
+        .position(|it| it.contains("statement") && it.contains("\"place\":0"))
+        .unwrap();
+    let cut = ("cut".to_owned(), lines[..=signed].join("\n").into_bytes());
+    for several in [
+        [all.clone(), vec![cut.clone()]].concat(),
+        [vec![cut.clone()], all.clone()].concat(),
+    ] {
+        let found = verify(&table.ring, &several);
+        assert!(found.is_clean(), "{found:?}");
+    }
+    let without = [vec![cut], all[1..].to_vec()].concat();
+    let found = verify(&table.ring, &without);
+    let is_proof = |it: &hustings_agent::draw::verify::Finding| it.weight == Weight::Proven;
+    assert!(!found.findings.iter().any(is_proof), "{found:?}");
+    assert!(found.leader.is_some(), "{found:?}");
 }

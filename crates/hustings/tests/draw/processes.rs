@@ -199,7 +199,8 @@ fn what_cannot_be_used_is_refused_with_a_reason() {
 #[test]
 fn without_a_transcript_there_is_no_result() {
     let home = Home::new("draw-full", "respond_within = \"2s\"");
-    let honest = ["alpha", "beta", "gamma"].map(|name| home.member(name));
+    let wait = ["--wait", "10s"];
+    let honest = ["alpha", "beta", "gamma"].map(|name| home.member_with(name, &wait));
     let full = home.0.join("full.jsonl");
     // A file system without room: the file can be made, and nothing can be written to it.
     let limited = Command::new("sh")
@@ -215,7 +216,11 @@ fn without_a_transcript_there_is_no_result() {
     assert_eq!(limited.status.code(), Some(1), "{said}");
     assert!(said.contains("without it there is no result"), "{said}");
     assert!(limited.stdout.is_empty());
-    for (code, account) in honest.map(outcome) {
-        assert_eq!((code, &account["leader"]), (Some(1), &Value::Null));
+    for member in honest {
+        let outcome = member.wait_with_output().unwrap();
+        assert_eq!(outcome.status.code(), Some(1));
+        // Who had not begun when that one left waits for it in vain, and has no account of a draw.
+        let account: Value = serde_json::from_slice(&outcome.stdout).unwrap_or_default();
+        assert_eq!(account["leader"], Value::Null);
     }
 }

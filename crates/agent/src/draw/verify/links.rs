@@ -10,7 +10,25 @@ use super::super::transcript::Entry;
 use super::reading::Reading;
 use super::{Finding, Weight};
 
-/// All that does not fit.
+/// Neighbours whose transcripts are not of one link, so that these are of several attempts.
+pub(super) fn attempts(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for left in readings.iter().flatten() {
+        let right = ring.neighbour(left.place, Side::Right);
+        let right = readings[right as usize].as_ref();
+        if let Some(right) = right.filter(|it| it.session(Side::Left) != left.session(Side::Right))
+        {
+            let [name, other] = [left, right].map(|it| name(ring, it.place));
+            let what = format!(
+                "the transcripts of {name} and {other} are not of one link: one of them is of another attempt"
+            );
+            found.push(either(ring, left, right, what));
+        }
+    }
+    found
+}
+
+/// All that does not fit, in transcripts of one attempt.
 pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
     let at = |place: u32| readings[place as usize].as_ref();
     let mut found = Vec::new();
@@ -53,18 +71,15 @@ fn has_noticed(reading: &Reading) -> bool {
 fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> Option<Finding> {
     let from = side.opposite();
     let (name, other) = (name(ring, sender.place), name(ring, receiver.place));
-    if sender.session(side) != receiver.session(from) {
-        let what = format!(
-            "the transcripts of {name} and {other} are not of one link: one of them is of another attempt"
-        );
-        return Some(either(ring, sender, receiver, what));
-    }
     for said in receiver.heard(from) {
         let sent = Entry::Sent {
             side,
             message: said.message,
         };
         let at = said.entry as usize;
+        if at >= sender.entries.len() {
+            return Some(cut_off(name, sender));
+        }
         if sender.entries.get(at) != Some(&sent) || sender.heads.get(at) != Some(&said.head) {
             let number = said.number;
             let what = format!(
@@ -109,9 +124,25 @@ fn check_statements(
     };
     let misfit = signed.find(|it| !fits(it))?;
     let entries = misfit.entry;
+    if entries > holder.entries.len() as u64 {
+        return Some(cut_off(name(ring, holder.place), holder));
+    }
     let what =
         format!("signed another transcript of {entries} entries than the one that it hands in");
     Some(Finding::proven(name(ring, holder.place), what))
+}
+
+/// Its holder signed more than this. Whoever has a transcript can cut it, so that is no proof against its holder.
+fn cut_off(name: String, holder: &Reading) -> Finding {
+    let entries = holder.entries.len();
+    let what = format!(
+        "signed more than the {entries} entries of the transcript that is handed in: it was cut off"
+    );
+    Finding {
+        who: vec![name],
+        weight: Weight::Unanswered,
+        what,
+    }
 }
 
 /// Members that signed two things in one place.
