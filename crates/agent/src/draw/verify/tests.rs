@@ -121,8 +121,9 @@ async fn who_flips_otherwise_than_its_coin_is_convicted_by_its_own_transcript() 
 /// It may change its mind, or want to be able to say so.
 #[tokio::test]
 async fn whom_all_have_signed_is_elected_whatever_else_somebody_signed_before() {
-    let found = with_lie(3, |entries| {
-        let own = |it: &Entry| matches!(it, Entry::Statement(it) if it.place == 3);
+    // The one whose transcript is read first.
+    let found = with_lie(0, |entries| {
+        let own = |it: &Entry| matches!(it, Entry::Statement(it) if it.place == 0);
         let at = entries.iter().position(own).unwrap();
         let mut other = entries[at].clone();
         if let Entry::Statement(statement) = &mut other {
