@@ -5,12 +5,13 @@
 //! whoever is not known is looked for first.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use hustings_protocol::tenure::{Fence, Message};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::oneshot;
 
-use super::{Group, Outbox};
+use super::{Group, Outbox, Route};
 use crate::agent::{HandedOver, NotHandedOver};
 use crate::authority::{Authority, Request};
 use crate::config::AuthorityConfig;
@@ -188,7 +189,15 @@ impl Group {
         if let Some(handover) = &mut self.handover {
             handover.until = Some(now + handover.within);
             let within_ns = handover.within.0;
-            self.broadcast(now, &Body::HandsOver { to, within_ns }, out);
+            let hands_over = Body::HandsOver { to, within_ns };
+            // What is multicast may come after the release, which each voter is told by itself: a voter that waits for
+            // tenure would take it.
+            let voters = self.tenancy.voters().filter(|it| *it != self.me.id);
+            let places: Vec<SocketAddr> = voters.filter_map(|it| self.address_of(it)).collect();
+            for place in places {
+                self.send(Route::To(place), &hands_over, out);
+            }
+            self.broadcast(now, &hands_over, out);
         }
     }
 
@@ -199,11 +208,27 @@ impl Group {
         self.sought.clear();
     }
 
-    /// Tenure is about to be free, but not for this member, unless it is the heir. Nobody need wait for longer than
-    /// tenure lasts.
-    pub(super) fn on_hands_over(&mut self, now: Instant, to: MemberId, within: Duration) {
+    /// Tenure is about to be free, but not for this member, unless it is the heir: what it tries to get, it tries no
+    /// more. Nobody need wait for longer than tenure lasts.
+    pub(super) fn on_hands_over(
+        &mut self,
+        now: Instant,
+        to: MemberId,
+        within: Duration,
+        out: &mut Outbox,
+    ) {
         let within = within.min(self.config.authority.ttl().unwrap_or(Duration::ZERO));
-        self.tenancy.holds_back_until = (to != self.me.id).then(|| now + within);
+        let is_heir = to == self.me.id;
+        self.tenancy.holds_back_until = (!is_heir).then(|| now + within);
+        if !is_heir && self.tenancy.authority.holds(now).is_none() {
+            self.ask_authority(now, Request::Withdraw, out);
+        }
+    }
+
+    /// The heir has had its time: whoever waits may try.
+    pub(super) fn end_holding_back(&mut self, now: Instant, out: &mut Outbox) {
+        self.on_freed(now, out);
+        self.tell_who_waits(self.me.id, out);
     }
 
     /// Somebody holds tenure: is it the heir?

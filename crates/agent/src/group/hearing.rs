@@ -88,7 +88,9 @@ impl Group {
             Body::Tenure { authority, .. } => _ = self.shares_authority(sender, authority),
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed => self.on_freed(now, out),
-            Body::HandsOver { to, within_ns } => self.on_hands_over(now, to, Duration(within_ns)),
+            Body::HandsOver { to, within_ns } => {
+                self.on_hands_over(now, to, Duration(within_ns), out);
+            }
             Body::Holds {
                 fence,
                 lasts_ns,

@@ -223,7 +223,11 @@ impl Group {
         self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart;
         self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
         self.begin_to_wait(now);
-        self.ask_authority(now, request, out);
+        // Tenure may be an heir's to take: then it asks when that one has had its time.
+        let is_free = self.tenancy.holds_back_until.is_none();
+        if !is_named || is_free || self.tenancy.authority.holds(now).is_some() {
+            self.ask_authority(now, request, out);
+        }
         self.leave_tenure(now, out);
         if self.tenancy.is_apart {
             self.tell_all(now, out); // the others have just heard that somebody else is named
@@ -309,10 +313,16 @@ impl Group {
             self.tenancy.waits = Some(from);
         } else if matches!(message, Message::Release { .. }) {
             self.on_freed(now, out);
-            let waits = self.tenancy.waits.take_if(|it| *it != from);
-            if let Some(address) = waits.and_then(|id| self.address_of(id)) {
-                self.send(Route::To(address), &Body::Freed, out);
+            if self.tenancy.holds_back_until.is_none() {
+                self.tell_who_waits(from, out);
             }
+        }
+    }
+
+    pub(super) fn tell_who_waits(&mut self, but: MemberId, out: &mut Outbox) {
+        let waits = self.tenancy.waits.take_if(|it| *it != but);
+        if let Some(address) = waits.and_then(|id| self.address_of(id)) {
+            self.send(Route::To(address), &Body::Freed, out);
         }
     }
 
@@ -395,7 +405,7 @@ impl Group {
             self.explain_silence(now);
         }
         if self.tenancy.holds_back_until.take_if(is_due).is_some() {
-            self.on_freed(now, out);
+            self.end_holding_back(now, out);
         }
         if self.tenancy.inherits_until.take_if(is_due).is_some() {
             self.end_inheritance(now, out);

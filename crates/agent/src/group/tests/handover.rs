@@ -7,7 +7,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
 use super::tenancy::TTL;
-use super::{ALL, DELAY, Field, address, id, name};
+use super::{ALL, DELAY, Field, Flight, address, id, name};
 use crate::agent::{HandedOver, NotHandedOver};
 use crate::authority::occupancy::Occupation;
 use crate::config::AuthorityConfig;
@@ -22,6 +22,19 @@ const WHILE: Duration = Duration::from_millis(100);
 const TOO_LONG: Duration = Duration::from_millis(400);
 
 impl Field {
+    /// One member holds, and a voter that the election names waits until it does not.
+    fn with_a_voter_that_waits() -> (Self, usize, usize) {
+        let fields = std::iter::repeat_with(|| Self::fenced(Takeover::Never));
+        let waits = |field: Self| {
+            let (holder, _) = field.settled_on(&ALL);
+            let is_named = |it: &usize| field.members[*it].is_nominee() && *it != holder;
+            let named = [0, 1, 2].into_iter().find(is_named)?; // these vote
+            Some((field, holder, named))
+        };
+        let found = fields.take(500).find_map(waits);
+        found.expect("one of so many is named while another holds")
+    }
+
     fn hand_over(&mut self, index: usize, heir: usize) -> Receiver<HandedOver> {
         let (told, outcome) = oneshot::channel();
         let heir = Heir { id: id(heir), told };
@@ -181,8 +194,51 @@ fn who_waits_lets_an_heir_be_first_for_as_long_as_that_one_has() {
     assert_eq!(waits(&field, other), Some(Duration(TTL.0 / 2)));
     assert_eq!(waits(&field, heir), None);
     let for_ever = Duration(u64::MAX);
-    field.members[other].on_hands_over(field.now, id(heir), for_ever);
+    let mut out = Outbox::new();
+    field.members[other].on_hands_over(field.now, id(heir), for_ever, &mut out);
     assert_eq!(waits(&field, other), Some(ttl));
+}
+
+/// Each voter is told by itself that tenure is given up. That it is for an heir is multicast, which may come later: two
+/// sockets have no order.
+#[test]
+fn a_voter_that_waits_for_tenure_does_not_take_what_is_an_heirs_though_multicasts_are_late() {
+    let (mut field, former, named) = Field::with_a_voter_that_waits();
+    let heir = (0..5).find(|it| ![former, named].contains(it));
+    let (heir, (_, fence)) = (heir.expect("one of five"), field.settled_on(&ALL));
+    let outcome = field.hand_over(former, heir);
+    let multicasts = |it: &&mut Flight| it.way == Way::Multicast && it.to == named;
+    for flight in field.flights.iter_mut().filter(multicasts) {
+        flight.at = flight.at + WHILE;
+    }
+    field.assert_taken_by(heir, fence, outcome);
+}
+
+/// That tenure is an heir's comes when it asks already; or it knows, and then the election names it.
+#[test]
+fn who_is_about_to_get_tenure_or_is_named_lets_an_heir_be_first() {
+    for is_asking in [true, false] {
+        let (mut field, former, named) = Field::with_a_voter_that_waits();
+        let heir = (0..5).find(|it| ![former, named].contains(it));
+        let heir = id(heir.expect("one of five"));
+        let mut out = Outbox::new();
+        if is_asking {
+            field.step_down(former);
+            field.run(DELAY * 2);
+            field.members[named].on_hands_over(field.now, heir, WHILE, &mut out);
+        } else {
+            field.members[named].on_hands_over(field.now, heir, WHILE, &mut out);
+            field.step_down(former);
+            field.run(DELAY * 2);
+            field.members[named].nominate(field.now, true, &mut out);
+        }
+        field.post(named, out);
+        field.run(DELAY * 20);
+        assert!(field.members[named].is_nominee());
+        assert!(field.holders().is_empty(), "it does not go on");
+        field.run(WHILE);
+        assert_eq!(field.holders(), [named], "the heir did not come");
+    }
 }
 
 /// Its time begins when tenure is given up, not before.
