@@ -50,6 +50,13 @@ impl Handover {
     }
 }
 
+/// A member that lets an heir be first, until that one has had its time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HoldsBack {
+    pub(super) heir: MemberId,
+    pub(super) until: Instant,
+}
+
 /// Somebody who is to be an heir, and was never heard.
 #[derive(Debug)]
 pub(super) struct Sought {
@@ -219,7 +226,8 @@ impl Group {
     ) {
         let within = within.min(self.config.authority.ttl().unwrap_or(Duration::ZERO));
         let is_heir = to == self.me.id;
-        self.tenancy.holds_back_until = (!is_heir).then(|| now + within);
+        let until = now + within;
+        self.tenancy.holds_back = (!is_heir).then_some(HoldsBack { heir: to, until });
         if !is_heir && self.tenancy.authority.holds(now).is_none() {
             self.ask_authority(now, Request::Withdraw, out);
         }
@@ -228,7 +236,7 @@ impl Group {
     /// The heir has had its time: whoever waits may try.
     pub(super) fn end_holding_back(&mut self, now: Instant, out: &mut Outbox) {
         self.on_freed(now, out);
-        self.tell_who_waits(self.me.id, out);
+        self.tell_who_waits(out);
     }
 
     /// Somebody holds tenure: is it the heir?

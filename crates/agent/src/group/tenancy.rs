@@ -17,6 +17,7 @@ use hustings_protocol::tenure::{Fence, Message, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::watch;
 
+use super::handover::HoldsBack;
 use super::patience::Patience;
 use super::promptness::{Asked, Promptness};
 use super::{Group, Outbox, Route, Standing};
@@ -70,7 +71,7 @@ pub(super) struct Tenancy {
     pub(super) explain_at: Option<Instant>,
     pub(super) patience: Patience,
     /// Lets an heir be first.
-    pub(super) holds_back_until: Option<Instant>,
+    pub(super) holds_back: Option<HoldsBack>,
     /// Is an heir, and tries to get what was handed to it, named or not.
     pub(super) inherits_until: Option<Instant>,
     /// Holds what was handed to it on purpose: that stands, though the better take over here.
@@ -134,7 +135,7 @@ impl Tenancy {
             tell_at: None,
             explain_at: None,
             patience: Patience::default(),
-            holds_back_until: None,
+            holds_back: None,
             inherits_until: None,
             is_inherited: false,
             waits: None,
@@ -159,7 +160,7 @@ impl Tenancy {
             self.authority.due(),
             self.tell_at,
             holder,
-            self.holds_back_until,
+            self.holds_back.map(|it| it.until),
             self.inherits_until,
             self.explain_at,
             self.patience.due(),
@@ -224,7 +225,7 @@ impl Group {
         self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
         self.begin_to_wait(now);
         // Tenure may be an heir's to take: then it asks when that one has had its time.
-        let is_free = self.tenancy.holds_back_until.is_none();
+        let is_free = self.tenancy.holds_back.is_none();
         if !is_named || is_free || self.tenancy.authority.holds(now).is_some() {
             self.ask_authority(now, request, out);
         }
@@ -313,14 +314,16 @@ impl Group {
             self.tenancy.waits = Some(from);
         } else if matches!(message, Message::Release { .. }) {
             self.on_freed(now, out);
-            if self.tenancy.holds_back_until.is_none() {
-                self.tell_who_waits(from, out);
+            let holds_back = self.tenancy.holds_back;
+            let waits = self.tenancy.waits.filter(|it| *it != from);
+            if waits.is_some_and(|it| holds_back.is_none_or(|held| held.heir == it)) {
+                self.tell_who_waits(out);
             }
         }
     }
 
-    pub(super) fn tell_who_waits(&mut self, but: MemberId, out: &mut Outbox) {
-        let waits = self.tenancy.waits.take_if(|it| *it != but);
+    pub(super) fn tell_who_waits(&mut self, out: &mut Outbox) {
+        let waits = self.tenancy.waits.take();
         if let Some(address) = waits.and_then(|id| self.address_of(id)) {
             self.send(Route::To(address), &Body::Freed, out);
         }
@@ -328,8 +331,9 @@ impl Group {
 
     /// Somebody gave tenure up: if this member waits for it, it asks again.
     pub(super) fn on_freed(&mut self, now: Instant, out: &mut Outbox) {
-        let holds_back = self.handover.is_some() || self.tenancy.holds_back_until.is_some();
-        if self.is_nominee() && self.tenancy.fence.is_none() && !holds_back {
+        let holds_back = self.handover.is_some() || self.tenancy.holds_back.is_some();
+        let waits = self.is_nominee() || self.tenancy.inherits_until.is_some();
+        if waits && self.tenancy.fence.is_none() && !holds_back {
             self.ask_authority(now, Request::Acquire, out);
         }
     }
@@ -404,7 +408,12 @@ impl Group {
         if self.tenancy.explain_at.take_if(is_due).is_some() {
             self.explain_silence(now);
         }
-        if self.tenancy.holds_back_until.take_if(is_due).is_some() {
+        if self
+            .tenancy
+            .holds_back
+            .take_if(|it| it.until <= now)
+            .is_some()
+        {
             self.end_holding_back(now, out);
         }
         if self.tenancy.inherits_until.take_if(is_due).is_some() {

@@ -181,8 +181,8 @@ fn who_waits_lets_an_heir_be_first_for_as_long_as_that_one_has() {
     let (former, _) = field.settled_on(&ALL);
     let [heir, other] = [1, 2].map(|it| (former + it) % 5);
     let waits = |field: &Field, who: usize| {
-        let until = field.members[who].tenancy.holds_back_until;
-        until.map(|until| until - field.now)
+        let holds_back = field.members[who].tenancy.holds_back;
+        holds_back.map(|it| it.until - field.now)
     };
     let AuthorityConfig::Quorum(quorum) = &mut field.members[other].config.authority else {
         panic!("voters grant it");
@@ -212,6 +212,29 @@ fn a_voter_that_waits_for_tenure_does_not_take_what_is_an_heirs_though_multicast
         flight.at = flight.at + WHILE;
     }
     field.assert_taken_by(heir, fence, outcome);
+}
+
+/// Somebody may have been faster for a moment, and given up again. The heir was refused, and waits.
+#[test]
+fn an_heir_that_was_refused_is_told_when_tenure_is_free_though_others_hold_back() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, _) = field.settled_on(&ALL);
+    let heir = [3, 4].into_iter().find(|it| *it != former);
+    let heir = heir.expect("one of two that do not vote");
+    let mut out = Outbox::new();
+    field.members[heir].tenancy.inherits_until = Some(field.now + WHILE);
+    field.members[heir].ask_authority(field.now, Request::Acquire, &mut out);
+    field.post(heir, out);
+    field.run(DELAY * 2);
+    assert_eq!(field.holders(), [former], "the heir is refused");
+    for other in (0..5).filter(|it| ![former, heir].contains(it)) {
+        let mut out = Outbox::new();
+        field.members[other].on_hands_over(field.now, id(heir), WHILE, &mut out);
+        field.post(other, out);
+    }
+    field.step_down(former);
+    field.run(DELAY * 20);
+    assert_eq!(field.holders(), [heir]);
 }
 
 /// That tenure is an heir's comes when it asks already; or it knows, and then the election names it.
