@@ -214,20 +214,21 @@ impl Group {
         if self.handover.is_some() {
             return; // what it holds is its heir's, whomever the election names
         }
-        let request = match is_named {
-            true => Request::Acquire,
-            false => Request::Withdraw,
-        };
         let stays = self.tenancy.is_apart || self.tenancy.is_inherited;
         let keeps = stays || self.config.protocol.keeps_leaders();
         self.tenancy.is_apart = !is_named && keeps && self.tenancy.fence.is_some();
-        self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart;
+        // What was handed to it is its to take, whomever the election names.
+        let inherits = self.tenancy.inherits_until.is_some();
+        self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart && !inherits;
         self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
         self.begin_to_wait(now);
         // Tenure may be an heir's to take: then it asks when that one has had its time.
-        let is_free = self.tenancy.holds_back.is_none();
-        if !is_named || is_free || self.tenancy.authority.holds(now).is_some() {
-            self.ask_authority(now, request, out);
+        let may_ask =
+            self.tenancy.holds_back.is_none() || self.tenancy.authority.holds(now).is_some();
+        match is_named {
+            true if may_ask => self.ask_authority(now, Request::Acquire, out),
+            false if !inherits => self.ask_authority(now, Request::Withdraw, out),
+            true | false => {}
         }
         self.leave_tenure(now, out);
         if self.tenancy.is_apart {
@@ -239,6 +240,7 @@ impl Group {
     /// Gives up what it holds, however it came by it, when its work has stopped.
     pub(super) fn resign_tenure(&mut self, now: Instant, out: &mut Outbox) {
         self.tenancy.is_apart = false;
+        self.tenancy.inherits_until = None;
         self.tenancy.is_leaving = true;
         self.ask_authority(now, Request::Withdraw, out);
         self.leave_tenure(now, out);

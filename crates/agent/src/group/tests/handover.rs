@@ -214,6 +214,37 @@ fn a_voter_that_waits_for_tenure_does_not_take_what_is_an_heirs_though_multicast
     field.assert_taken_by(heir, fence, outcome);
 }
 
+/// As at one that has just come up, and learns whom the others name.
+#[test]
+fn an_heir_takes_tenure_though_the_election_names_somebody_else_meanwhile() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, fence) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let outcome = field.hand_over(former, heir);
+    field.run(DELAY);
+    assert!(field.members[heir].tenancy.inherits_until.is_some());
+    let mut out = Outbox::new();
+    field.members[heir].nominate(field.now, false, &mut out);
+    field.post(heir, out);
+    field.assert_taken_by(heir, fence, outcome);
+}
+
+/// It may have come by it a moment ago, and some of the time that it had is left.
+#[test]
+fn an_heir_that_steps_down_does_not_ask_again() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, fence) = field.settled_on(&ALL);
+    let heir = (former + 1) % 5;
+    let outcome = field.hand_over(former, heir);
+    field.assert_taken_by(heir, fence, outcome);
+    field.step_down(heir);
+    let sent = field.members[heir].counters.tenure_sent;
+    let mut out = Outbox::new();
+    field.members[heir].on_freed(field.now, &mut out);
+    field.post(heir, out);
+    assert_eq!(field.members[heir].counters.tenure_sent, sent);
+}
+
 /// Somebody may have been faster for a moment, and given up again. The heir was refused, and waits.
 #[test]
 fn an_heir_that_was_refused_is_told_when_tenure_is_free_though_others_hold_back() {
