@@ -6,12 +6,13 @@
 //! user is told that it does not lead, and when the user's work has stopped, tenure is given up. Until then
 //! it lasts, or another would begin too early.
 
+mod holder;
 mod lists;
 mod refusals;
 mod status;
+mod words;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use hustings_protocol::tenure::{Fence, Message, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
@@ -28,14 +29,9 @@ use crate::authority::{Authority, Word};
 use crate::frame::{Body, Sender};
 use crate::leadership::Mode;
 use crate::seal::Rejected;
+use holder::{Holder, TELL_AGAIN};
 use lists::OtherLists;
 pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
-
-/// How often a holder says so, and for how long that counts.
-const TELL_EVERY: Duration = Duration::from_secs(1);
-const TOLD_FOR: Duration = Duration::from_secs(3);
-/// An election that names another takes some of this to get around, and whoever hears of it takes the holder for past.
-const TELL_AGAIN: Duration = Duration::from_millis(50);
 
 /// A voter that was never heard is called by multicast, but no more often than this: an attempt, and what ends it.
 const CALLS: u32 = 8;
@@ -46,9 +42,6 @@ pub(super) const EXPLAIN_EVERY: Duration = Duration::from_secs(3);
 
 /// How many refusals are kept to be shown.
 const MOST_REFUSALS: usize = 8;
-
-/// The number of a member's last frame. None of its life comes after it.
-const LAST_NUMBER: u64 = u64::MAX - 1;
 
 /// A member's way to tenure.
 pub(super) struct Tenancy {
@@ -85,16 +78,6 @@ pub(super) struct Tenancy {
     last_words: watch::Sender<LastWords>,
     /// What the last words are made of: they are made anew when it changes.
     worded: Option<(u64, Message)>,
-}
-
-/// Another member that says it holds tenure.
-#[derive(Debug, Clone, Copy)]
-struct Holder {
-    id: MemberId,
-    fence: Fence,
-    until: Instant,
-    /// Whether the election has named it since.
-    was_named: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -340,39 +323,6 @@ impl Group {
         }
     }
 
-    /// Another member holds tenure, or no longer does.
-    pub(super) fn on_holds(&mut self, now: Instant, from: MemberId, fence: u64, lasts: Duration) {
-        let fence = Fence(fence);
-        let known = self.tenancy.holder;
-        if known.is_some_and(|it| it.fence > fence) {
-            return; // overtaken
-        }
-        self.tenancy.holder = (lasts > Duration::ZERO).then_some(Holder {
-            id: from,
-            fence,
-            until: now + lasts.min(TOLD_FOR),
-            was_named: self.nominee == Some(from),
-        });
-        self.tell(now);
-    }
-
-    /// The election names `nominee`. If it named the holder before, what that one said of itself is past.
-    pub(super) fn doubt_holder(&mut self, nominee: MemberId) {
-        match &mut self.tenancy.holder {
-            Some(holder) if holder.id == nominee => holder.was_named = true,
-            Some(holder) if holder.was_named => self.tenancy.holder = None,
-            Some(_) | None => {}
-        }
-    }
-
-    /// Somebody has come up, and should know who holds.
-    pub(super) fn tell_newcomer(&mut self, address: SocketAddr, out: &mut Outbox) {
-        if let Some(fence) = self.tenancy.fence {
-            let holds = self.holds(fence, TOLD_FOR);
-            self.send(Route::To(address), &holds, out);
-        }
-    }
-
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
         if let Err(error) = &done {
@@ -521,74 +471,12 @@ impl Group {
         }
     }
 
-    /// Tells all others that this member holds.
-    fn tell_all(&mut self, now: Instant, out: &mut Outbox) {
-        self.tenancy.tell_at = None;
-        if let Some(fence) = self.tenancy.fence {
-            self.tenancy.tell_at = Some(now + TELL_EVERY);
-            let holds = self.holds(fence, TOLD_FOR);
-            self.broadcast(now, &holds, out);
-        }
-    }
-
-    fn holds(&self, Fence(fence): Fence, lasts: Duration) -> Body<'static> {
-        Body::Holds {
-            fence,
-            lasts_ns: lasts.0,
-            authority: self.tenancy.authority.id(),
-        }
-    }
-
     pub(super) fn note_refusal(&mut self, now: Instant, why: &str) {
         let group = &self.config.name;
         self.counters.tenure_refusals += 1;
         if self.tenancy.note_refusal(now, why) {
             tracing::info!("group `{group}`: no tenure yet: {why}");
         }
-    }
-
-    /// What a keeper says when this member is dead. Sealed under a number that no other frame of this life has.
-    fn word_last_words(&mut self) {
-        if self.tenancy.last_words.receiver_count() == 0 {
-            return;
-        }
-        let worded = self
-            .tenancy
-            .authority
-            .last_word()
-            .map(|it| (self.life.0, it));
-        if worded == self.tenancy.worded {
-            return;
-        }
-        self.tenancy.worded = worded;
-        let Some((_, message)) = worded else {
-            self.tenancy.last_words.send_replace(LastWords::default());
-            return;
-        };
-        let message = crate::driver::encode(&message);
-        let voters: Vec<MemberId> = self.tenancy.voters().collect();
-        let authority = self.tenancy.authority.id();
-        let number = std::mem::replace(&mut self.number, LAST_NUMBER);
-        let words = voters.into_iter().filter_map(|to| {
-            let address = self.address_of(to)?;
-            let body = Body::Tenure {
-                to,
-                authority,
-                message: &message,
-            };
-            self.frame(&body, false);
-            let frame = self.seal()?;
-            self.number = LAST_NUMBER;
-            Some((address, frame))
-        });
-        let words = LastWords(words.collect());
-        self.number = number;
-        self.tenancy.last_words.send_replace(words);
-    }
-
-    /// Where what is to be said when this member is dead can be seen.
-    pub(crate) fn last_words(&self) -> watch::Sender<LastWords> {
-        self.tenancy.last_words.clone()
     }
 
     pub(crate) fn occupancy(&self) -> Occupancy {
