@@ -100,13 +100,18 @@ pub enum Body<'a> {
         longest_ns: u64,
     },
     /// What I had granted to somebody else was given up: ask again, if you wait for it.
-    Freed,
+    Freed {
+        /// By whose grant, as with [`Body::Tenure`].
+        authority: u64,
+    },
     /// I hand my tenure to one member: whoever else waits for it, let that one be first.
     HandsOver {
         /// Who is to have it.
         to: MemberId,
         /// For so long.
         within_ns: u64,
+        /// By whose grant, as with [`Body::Tenure`].
+        authority: u64,
     },
     /// I hold tenure. For people to see: nobody acts on it.
     Holds {

@@ -191,16 +191,28 @@ impl Group {
         self.resign_tenure(now, out);
     }
 
+    /// To whom this member hands over what it held.
+    pub(super) fn heir(&self) -> Option<MemberId> {
+        self.handover.as_ref().map(|it| it.heir.id)
+    }
+
     /// Tenure is given up now: from now on it is the heir's to take.
     pub(super) fn begin_handover(&mut self, now: Instant, to: MemberId, out: &mut Outbox) {
         if let Some(handover) = &mut self.handover {
             handover.until = Some(now + handover.within);
             let within_ns = handover.within.0;
-            let hands_over = Body::HandsOver { to, within_ns };
+            let hands_over = Body::HandsOver {
+                to,
+                within_ns,
+                authority: self.tenancy.authority.id(),
+            };
             // What is multicast may come after the release, which each voter is told by itself: a voter that waits for
-            // tenure would take it.
+            // tenure would take it, and so would one that waits and that a voter tells.
             let voters = self.tenancy.voters().filter(|it| *it != self.me.id);
-            let places: Vec<SocketAddr> = voters.filter_map(|it| self.address_of(it)).collect();
+            let waiters = self.tenancy.waiters.iter();
+            let told: BTreeSet<MemberId> = voters.chain(waiters).collect();
+            let places = told.into_iter().filter_map(|it| self.address_of(it));
+            let places: Vec<SocketAddr> = places.collect();
             for place in places {
                 self.send(Route::To(place), &hands_over, out);
             }
@@ -233,10 +245,18 @@ impl Group {
         }
     }
 
+    /// `holder` has tenure, or had. If it is the heir, whoever is named asks: the voters refuse, and say when it is free.
+    pub(super) fn on_inherited(&mut self, now: Instant, holder: MemberId, out: &mut Outbox) {
+        let is_heir = |it: &mut HoldsBack| it.heir == holder;
+        if self.tenancy.holds_back.take_if(is_heir).is_some() {
+            self.on_freed(now, out);
+        }
+    }
+
     /// The heir has had its time: whoever waits may try.
     pub(super) fn end_holding_back(&mut self, now: Instant, out: &mut Outbox) {
         self.on_freed(now, out);
-        self.tell_who_waits(out);
+        self.tell_who_waits(|_| true, out);
     }
 
     /// Somebody holds tenure: is it the heir?

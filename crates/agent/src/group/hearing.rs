@@ -87,9 +87,19 @@ impl Group {
             // For another one, who is looked for.
             Body::Tenure { authority, .. } => _ = self.shares_authority(sender, authority),
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
-            Body::Freed => self.on_freed(now, out),
-            Body::HandsOver { to, within_ns } => {
-                self.on_hands_over(now, to, Duration(within_ns), out);
+            Body::Freed { authority } => {
+                if self.shares_authority(sender, authority) {
+                    self.on_freed(now, out);
+                }
+            }
+            Body::HandsOver {
+                to,
+                within_ns,
+                authority,
+            } => {
+                if self.shares_authority(sender, authority) {
+                    self.on_hands_over(now, to, Duration(within_ns), out);
+                }
             }
             Body::Holds {
                 fence,
@@ -100,6 +110,7 @@ impl Group {
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
                     self.yield_to_higher(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);
+                    self.on_inherited(now, sender.id, out);
                 } else if lasts_ns > 0 {
                     self.note_other_holder(now, sender);
                 }

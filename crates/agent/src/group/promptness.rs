@@ -68,6 +68,9 @@ impl Group {
             return;
         }
         self.tenancy.explain_at = Some(now + EXPLAIN_EVERY);
+        if self.handover.is_some() || self.tenancy.holds_back.is_some() {
+            return; // it asks nobody while an heir may take it
+        }
         let is_long = |since: Instant| now - since >= Duration(EXPLAIN_EVERY.0 / 2);
         if self.tenancy.authority.saves_since().is_some_and(is_long) {
             self.note_refusal(now, DISK_IS_SILENT); // and what it asks the others waits for that

@@ -10,6 +10,7 @@ mod holder;
 mod lists;
 mod refusals;
 mod status;
+mod waiting;
 mod words;
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use crate::seal::Rejected;
 use holder::{Holder, TELL_AGAIN};
 use lists::OtherLists;
 pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
+use waiting::Waiters;
 
 /// A voter that was never heard is called by multicast, but no more often than this: an attempt, and what ends it.
 const CALLS: u32 = 8;
@@ -69,8 +71,7 @@ pub(super) struct Tenancy {
     pub(super) inherits_until: Option<Instant>,
     /// Holds what was handed to it on purpose: that stands, though the better take over here.
     is_inherited: bool,
-    /// Who asked this voter last, and may wait until somebody else gives tenure up.
-    waits: Option<MemberId>,
+    pub(super) waiters: Waiters,
     pub(super) voters: Vec<Voter>,
     pub(super) promptness: Promptness,
     pub(super) refusals: VecDeque<Refusal>,
@@ -121,7 +122,7 @@ impl Tenancy {
             holds_back: None,
             inherits_until: None,
             is_inherited: false,
-            waits: None,
+            waiters: Waiters::default(),
             promptness: Promptness::default(),
             refusals: VecDeque::new(),
             other_lists: OtherLists::default(),
@@ -286,40 +287,8 @@ impl Group {
             Err(why) => self.counters.reject(why),
         }
         self.note_inheritance(now, message);
-        self.note_who_waits(now, sender.id, message, out);
-    }
-
-    /// A nominee that a voter refused waits until the holder's time is over. If that one gives tenure up before, it
-    /// is told.
-    fn note_who_waits(&mut self, now: Instant, from: MemberId, message: &[u8], out: &mut Outbox) {
-        let Ok(message) = postcard::from_bytes::<Message>(message) else {
-            return;
-        };
-        if message.question().is_some() {
-            self.tenancy.waits = Some(from);
-        } else if matches!(message, Message::Release { .. }) {
-            self.on_freed(now, out);
-            let holds_back = self.tenancy.holds_back;
-            let waits = self.tenancy.waits.filter(|it| *it != from);
-            if waits.is_some_and(|it| holds_back.is_none_or(|held| held.heir == it)) {
-                self.tell_who_waits(out);
-            }
-        }
-    }
-
-    pub(super) fn tell_who_waits(&mut self, out: &mut Outbox) {
-        let waits = self.tenancy.waits.take();
-        if let Some(address) = waits.and_then(|id| self.address_of(id)) {
-            self.send(Route::To(address), &Body::Freed, out);
-        }
-    }
-
-    /// Somebody gave tenure up: if this member waits for it, it asks again.
-    pub(super) fn on_freed(&mut self, now: Instant, out: &mut Outbox) {
-        let holds_back = self.handover.is_some() || self.tenancy.holds_back.is_some();
-        let waits = self.is_nominee() || self.tenancy.inherits_until.is_some();
-        if waits && self.tenancy.fence.is_none() && !holds_back {
-            self.ask_authority(now, Request::Acquire, out);
+        if let Ok(Message::Release { .. }) = postcard::from_bytes(message) {
+            self.on_release(now, sender.id, out);
         }
     }
 
@@ -386,7 +355,10 @@ impl Group {
         }
         for act in acts {
             match act {
-                Act::Send { to, message } => self.send_tenure(now, to, &message, out),
+                Act::Send { to, message } => {
+                    self.note_waiter(to, &message);
+                    self.send_tenure(now, to, &message, out);
+                }
                 Act::Refused(refused) => {
                     let why = self.in_words(refused);
                     self.note_refusal(now, &why);

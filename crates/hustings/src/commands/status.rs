@@ -190,11 +190,15 @@ fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
         let reached = tenure.reached(clock::now());
         let heard: Vec<&str> = reached.map(|it| &*it.name).collect();
         text += &format!(
-            "  voters    {} of {} heard in the last {REACHED_WITHIN}: {}\n",
+            "  voters    {} of {} heard in the last {REACHED_WITHIN}{}{}\n",
             heard.len(),
             tenure.voters.len(),
+            if heard.is_empty() { "" } else { ": " },
             heard.join(", ")
         );
+        if tenure.remaining.is_none() {
+            text += "            (only who holds tenure asks them all the time)\n";
+        }
     }
     for refusal in tenure.refusals.iter().rev().take(3) {
         let ago = match shares_clock {

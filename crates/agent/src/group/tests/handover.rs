@@ -35,6 +35,25 @@ impl Field {
         found.expect("one of so many is named while another holds")
     }
 
+    /// Tenure was handed to `heir` a while ago, and the election names `named`: if it happens to.
+    fn with_an_heir_that_leads(named: usize, heir: usize) -> Option<Self> {
+        let mut field = Self::empty();
+        for merit in [9, 0, 0, 8, 0] {
+            let founding = Saved::Initialised(Durable::FOUNDING);
+            field.admit_fenced(Takeover::Never, merit, founding);
+        }
+        field.run(Duration::from_secs(1));
+        let (former, fence) = field.settled_on(&ALL);
+        if former == heir {
+            return None;
+        }
+        let outcome = field.hand_over(former, heir);
+        field.assert_taken_by(heir, fence, outcome);
+        field.run(TTL * 3);
+        assert_eq!(field.settled_on(&ALL).0, heir, "it keeps what it has");
+        field.members[named].is_nominee().then_some(field)
+    }
+
     fn hand_over(&mut self, index: usize, heir: usize) -> Receiver<HandedOver> {
         let (told, outcome) = oneshot::channel();
         let heir = Heir { id: id(heir), told };
@@ -243,6 +262,42 @@ fn an_heir_that_steps_down_does_not_ask_again() {
     field.members[heir].on_freed(field.now, &mut out);
     field.post(heir, out);
     assert_eq!(field.members[heir].counters.tenure_sent, sent);
+}
+
+/// The heir may have tenure for a moment only: whom the election names does not wait for what is over.
+#[test]
+fn an_heir_that_has_tenure_and_gives_it_up_is_followed_at_once() {
+    let (mut field, former, named) = Field::with_a_voter_that_waits();
+    let heir = (0..5).find(|it| ![former, named].contains(it));
+    let heir = heir.expect("one of five");
+    let mut outcome = field.hand_over(former, heir);
+    field.run(DELAY * 20);
+    assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+    assert_eq!(field.holders(), [heir]);
+    field.step_down(heir);
+    field.run(DELAY * 20);
+    let [next] = field.holders()[..] else {
+        panic!("one of the others holds");
+    };
+    assert_ne!(next, heir);
+}
+
+/// Nobody was asked.
+#[test]
+fn who_lets_an_heir_be_first_does_not_say_that_voters_are_silent() {
+    let (mut field, former, named) = Field::with_a_voter_that_waits();
+    let heir = (0..5).find(|it| ![former, named].contains(it));
+    let mut out = Outbox::new();
+    let heir = id(heir.expect("one of five"));
+    let member = &mut field.members[named];
+    member.tenancy.refusals.clear();
+    member.on_hands_over(field.now, heir, Duration::from_secs(60), &mut out);
+    let later = field.now + Duration::from_secs(600);
+    member.explain_silence(later);
+    assert!(member.tenancy.refusals.is_empty());
+    member.tenancy.holds_back = None;
+    member.explain_silence(later);
+    assert!(!member.tenancy.refusals.is_empty(), "else it says so");
 }
 
 /// Somebody may have been faster for a moment, and given up again. The heir was refused, and waits.
@@ -458,29 +513,32 @@ fn an_heir_that_comes_late_asks_for_as_long_as_it_has_and_no_longer() {
     assert!(!field.holders().contains(&heir));
 }
 
+/// It does not vote, and so hears of no release by itself. The holder has renewed since it was refused.
+#[test]
+fn who_was_refused_is_told_when_tenure_is_given_up() {
+    let [named, heir] = [3, 4]; // neither votes
+    let mut times = 0;
+    for _ in 0..20 {
+        let Some(mut field) = Field::with_an_heir_that_leads(named, heir) else {
+            continue;
+        };
+        times += 1;
+        field.step_down(heir);
+        field.run(DELAY * 20);
+        assert_eq!(field.holders(), [named]);
+    }
+    assert!(times > 0, "it did not happen that this one was named");
+}
+
 /// It led by what was handed to it alone. Then all voters are gone, and the one that is named is not.
 #[test]
 fn an_heir_that_has_lost_what_it_was_handed_leaves_the_next_to_whom_the_election_names() {
     let [named, heir] = [3, 4]; // neither votes
     let mut times = 0;
     for _ in 0..20 {
-        let mut field = Field::empty();
-        for merit in [9, 0, 0, 8, 0] {
-            let founding = Saved::Initialised(Durable::FOUNDING);
-            field.admit_fenced(Takeover::Never, merit, founding);
-        }
-        field.run(Duration::from_secs(1));
-        let (former, fence) = field.settled_on(&ALL);
-        if former == heir {
+        let Some(mut field) = Field::with_an_heir_that_leads(named, heir) else {
             continue;
-        }
-        let outcome = field.hand_over(former, heir);
-        field.assert_taken_by(heir, fence, outcome);
-        field.run(TTL * 3);
-        assert_eq!(field.settled_on(&ALL).0, heir, "it keeps what it has");
-        if !field.members[named].is_nominee() {
-            continue;
-        }
+        };
         times += 1;
         field.sides = vec![1, 1, 1, 0, 0];
         field.run(TTL * 2);

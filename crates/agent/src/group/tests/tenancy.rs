@@ -455,13 +455,14 @@ fn nonsense_about_tenure_moves_nobody() {
         Body::HandsOver {
             to: id(0),
             within_ns: u64::MAX,
+            authority: list,
         },
         Body::Tenure {
             to: id(leader),
             authority: list,
             message: &[],
         },
-        Body::Freed,
+        Body::Freed { authority: list },
         Body::Holds {
             fence: 0,
             lasts_ns: u64::MAX,
