@@ -276,6 +276,13 @@ impl Init {
                 seat.group.name
             )));
         }
+        if let (true, Some((member, fence))) = (self.new || self.era.is_some(), &told.another) {
+            return Err(Failure::Failed(another_list(
+                member,
+                *fence,
+                &seat.group.name,
+            )));
+        }
         if let Some(era) = self.era {
             return match told.voters.keys().next() {
                 None => Ok(Durable {
@@ -340,6 +347,8 @@ struct Answers {
     voters: BTreeMap<String, Option<Promised>>,
     /// Who holds, with which fence.
     holder: Option<(String, u64)>,
+    /// Who goes by another list of voters, or by a store, and with which fence it holds.
+    another: Option<(String, Option<u64>)>,
 }
 
 /// Asks all who are there.
@@ -368,7 +377,7 @@ async fn survey(
     let within = hustings_protocol::Duration(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
     let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
     let others = seat.quorum.voters.len() - 1;
-    let mut voters = BTreeMap::new();
+    let (mut voters, mut another) = (BTreeMap::new(), None);
     let handle = agent.handle().clone();
     let asking = async {
         // Where nobody is expected, all the time is taken to hear whether anybody holds. And whoever goes by this member's
@@ -377,9 +386,16 @@ async fn survey(
         while is_open(voters.len()) && clock::now() < deadline {
             let asked = handle.survey(&seat.group.name, &answers).await;
             asked.map_err(|error| Failure::Failed(error.to_string()))?;
-            while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await
-            {
-                voters.insert(voter, promised);
+            while let Ok(Some(told)) = timeout(ASK_EVERY, arriving.recv()).await {
+                match told {
+                    Told::Voter { voter, promised } => _ = voters.insert(voter, promised),
+                    // One that holds matters most.
+                    Told::Another { member, fence } => {
+                        if another.as_ref().is_none_or(|(_, before)| *before < fence) {
+                            another = Some((member, fence));
+                        }
+                    }
+                }
             }
         }
         Ok(())
@@ -393,7 +409,30 @@ async fn survey(
     let mut leaderships = groups.into_iter().map(|it| it.leadership);
     let holder = leaderships.find_map(|it| Some((it.leader?.name, it.fence?)));
     agent.abort().await; // it was no member: there is nobody to say goodbye to
-    Ok(Answers { voters, holder })
+    Ok(Answers {
+        voters,
+        holder,
+        another,
+    })
+}
+
+/// Why nothing is begun beside a list of voters, or a store, that this one knows nothing of.
+fn another_list(member: &str, fence: Option<u64>, group: &str) -> String {
+    let (holds, above) = match fence {
+        Some(fence) => (
+            format!(", and holds tenure with fence {fence}"),
+            format!(
+                " with --era {} or higher, so that fences go on above that one",
+                era::of(fence) + 1
+            ),
+        ),
+        None => (String::new(), " with --era, one above the last".to_owned()),
+    };
+    format!(
+        "`{member}`, which goes by another list of voters, runs{holds}: group `{group}` is not new, and its members must \
+         all go by one list. If the voters are to be replaced: stop every member that goes by the old list, then run \
+         this{above}"
+    )
 }
 
 /// Why nobody could be asked.

@@ -319,6 +319,36 @@ fn nothing_is_begun_while_somebody_holds() {
     }
 }
 
+/// Two lists have two majorities, and what is granted by one knows nothing of what the other granted.
+#[test]
+fn nothing_is_begun_by_another_list_while_the_one_before_runs() {
+    for (list, holds) in [("a", true), ("a,b,c", false)] {
+        let scene = Scene::new(&format!("two-lists-{holds}"));
+        let by = |name: &str, list: &str| scene.options(name).replace("a,b,c", list);
+        let options = by("a", list);
+        hustings(&format!("voter init {options} --new --within 1s")).text();
+        let mut before = Program::member(&format!("--http off {options}"));
+        if holds {
+            before.until("it holds", |it| it["leads"] == true);
+        }
+        for (other, how) in [
+            ("e,f,h", "--new"),
+            ("e,f,h", "--era 1"),
+            ("a,b,e", "--era 1"),
+        ] {
+            let init = hustings(&format!("voter init {} {how}", by("e", other)));
+            let says = match holds {
+                true => {
+                    "`a`, which goes by another list of voters, runs, and holds tenure with fence 1"
+                }
+                false => "`a`, which goes by another list of voters, runs:",
+            };
+            assert_refused(&init, says);
+            assert!(!scene.file("e").exists(), "{other} {how}");
+        }
+    }
+}
+
 /// As by a tool that reaches all hosts together.
 #[test]
 fn an_era_is_begun_on_all_voters_at_once() {
