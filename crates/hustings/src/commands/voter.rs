@@ -50,12 +50,17 @@ struct Init {
     #[arg(long, value_name = "N", value_parser = values::whole(1..=u64::from(era::LAST)))]
     era: Option<u64>,
 
-    /// How long to wait for the other voters: 1s at least
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = within)]
-    within: hustings_protocol::Duration,
+    /// How long to wait for the other voters: 1s at least [default: 5s; 1s with --new and --era, where nobody should
+    /// answer]
+    #[arg(long, value_name = "DURATION", value_parser = within)]
+    within: Option<hustings_protocol::Duration>,
 }
 
-/// In less than this whoever is there may not have answered, and silence would be taken for absence.
+/// How long answers that are needed are waited for.
+const OTHERS_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(5);
+
+/// In less than this whoever is there may not have answered, and silence would be taken for absence. Of a new group, or
+/// before a new era, nobody is expected to, and this is enough.
 const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
 
 fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
@@ -249,10 +254,21 @@ impl Init {
             }
             (Err(error), _) => say(&format!("found: {error}")),
         }
-        let within = Duration::from_nanos(self.within.0);
-        let needs_others = !self.new && self.era.is_none();
-        let told = runtime()?.block_on(survey(&config, &seat, within, needs_others))?;
+        let told = survey(&config, &seat, self.within(), self.needs_others());
+        let told = runtime()?.block_on(told)?;
         seat.reset(self.judge(&seat, longest_ttl, &told)?)
+    }
+
+    fn needs_others(&self) -> bool {
+        !self.new && self.era.is_none()
+    }
+
+    /// How long the others are waited for.
+    fn within(&self) -> hustings_protocol::Duration {
+        self.within.unwrap_or(match self.needs_others() {
+            true => OTHERS_WITHIN,
+            false => LEAST_WITHIN,
+        })
     }
 
     /// What this voter, which granted `longest_ttl` at most, may begin with, for all that the others told.
@@ -314,7 +330,7 @@ impl Init {
                 "{} of the {majority} voters that are needed answered within {} ({}): start the others' agents and \
                  try again; --new if this group has never had a leader, --era if their disks are lost for good",
                 promised.len(),
-                self.within,
+                self.within(),
                 match names.is_empty() {
                     true => "nobody".to_owned(),
                     false => names.join(", "),
@@ -338,9 +354,6 @@ fn begin(era: u64) -> u64 {
 /// How often the others are asked.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
-/// Of a new group, or before a new era, nobody is expected to answer: whoever does, does so within this.
-const ALONE_WITHIN: Duration = Duration::from_nanos(LEAST_WITHIN.0);
-
 /// Who is there.
 struct Answers {
     /// What the other voters tell, by name.
@@ -355,7 +368,7 @@ struct Answers {
 async fn survey(
     config: &AgentConfig,
     seat: &Seat<'_>,
-    within: Duration,
+    within: hustings_protocol::Duration,
     needs_others: bool,
 ) -> Result<Answers, Failure> {
     let mut config = config.clone();
@@ -370,11 +383,6 @@ async fn survey(
         ))
     })?;
     let (answers, mut arriving) = mpsc::unbounded_channel();
-    let within = match needs_others {
-        true => within,
-        false => within.min(ALONE_WITHIN),
-    };
-    let within = hustings_protocol::Duration(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
     let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
     let others = seat.quorum.voters.len() - 1;
     let (mut voters, mut another) = (BTreeMap::new(), None);

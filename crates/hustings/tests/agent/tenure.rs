@@ -349,6 +349,15 @@ fn nothing_is_begun_by_another_list_while_the_one_before_runs() {
     }
 }
 
+/// Nobody is expected to answer, but a user who gives them more time has a reason.
+#[test]
+fn whoever_is_given_more_time_to_answer_has_it() {
+    let scene = Scene::new("given-time");
+    let began = std::time::Instant::now();
+    scene.init("a", "--new --within 2s").text();
+    assert!(began.elapsed() >= std::time::Duration::from_secs(2));
+}
+
 /// As by a tool that reaches all hosts together.
 #[test]
 fn an_era_is_begun_on_all_voters_at_once() {
