@@ -470,6 +470,10 @@ fn in_words(error: &VoterError) -> String {
             "{}: is in use: stop the agent of this member first, or whoever else has it open",
             path.display()
         ),
+        OpenError::Io { path, .. } if path.is_dir() => format!(
+            "{}: is a directory: move it away, a voter's file belongs there",
+            path.display()
+        ),
         OpenError::Io { path, source } => {
             let remedy = remedy(source);
             format!("{}: {source}: {remedy}", path.display())

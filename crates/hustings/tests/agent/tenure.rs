@@ -204,6 +204,9 @@ fn where_nothing_can_be_kept_voters_are_told_what_to_do() {
     assert_refused(&scene.init("a", ""), "it is what `b` promised, not `a`");
     fs::write(scene.file("a"), "something else").expect("files can be written");
     assert_refused(&scene.init("a", "--new"), "is not a file of Hustings");
+    fs::remove_file(scene.file("a")).expect("it is there");
+    fs::create_dir(scene.file("a")).expect("directories can be made");
+    assert_refused(&scene.init("a", "--new"), "is a directory: move it away");
 }
 
 /// Who asks around before it begins anew is no voter meanwhile, and leaves its own file alone.
