@@ -87,13 +87,24 @@ enum Control {
     Stop,
 }
 
-/// What a voter told when it was asked.
+/// What was heard when the voters were asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// Its name.
-    pub voter: String,
-    /// What it has promised; none if it was never initialised.
-    pub promised: Option<Promised>,
+pub enum Told {
+    /// A voter answered.
+    Voter {
+        /// Its name.
+        voter: String,
+        /// What it has promised; none if it was never initialised.
+        promised: Option<Promised>,
+    },
+    /// A member runs that goes by another list of voters, or by a store: what it was granted, or has granted, is not
+    /// known to these voters.
+    Another {
+        /// Its name.
+        member: String,
+        /// The fence of its tenure, if it says that it holds one, or did until now.
+        fence: Option<u64>,
+    },
 }
 
 /// What a voter has promised and granted.

@@ -83,9 +83,15 @@ impl Group {
                 to,
                 authority,
                 message,
-            } if to == self.me.id => self.on_tenure(now, sender, authority, message, out),
-            // For another one, who is looked for.
-            Body::Tenure { authority, .. } => _ = self.shares_authority(sender, authority),
+            } => {
+                if !self.shares_authority(sender, authority) {
+                    self.hear_another_list((sender, address), message, out);
+                }
+                // Else for another one, who is looked for.
+                if to == self.me.id {
+                    self.on_tenure(now, sender, authority, message, out);
+                }
+            }
             Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
             Body::Freed { authority } => {
                 if self.shares_authority(sender, authority) {
@@ -111,8 +117,11 @@ impl Group {
                     self.yield_to_higher(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);
                     self.on_inherited(now, sender.id, out);
-                } else if lasts_ns > 0 {
-                    self.note_other_holder(now, sender);
+                } else {
+                    self.tell_of_another_list(sender.name, Some(fence));
+                    if lasts_ns > 0 {
+                        self.note_other_holder(now, sender);
+                    }
                 }
             }
             Body::Membership(bytes) => self.hear_membership(now, sender, address, bytes, out),

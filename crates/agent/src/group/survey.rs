@@ -5,6 +5,7 @@
 //! lost can have granted no more, for a majority would have had to grant as much.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use hustings_protocol::tenure::{Ballot, Incarnation, Message, Refused};
 use hustings_protocol::{Duration, Instant, MemberId};
@@ -12,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::{Group, Outbox, Route};
 use crate::agent::{Promised, Told};
-use crate::frame::Body;
+use crate::frame::{Body, Sender};
 
 /// Who waits for what the voters tell.
 pub(super) struct Survey {
@@ -66,6 +67,40 @@ impl Group {
         }
     }
 
+    /// Somebody speaks of tenure by another list than ours. If it asks what was promised, it is about to begin something,
+    /// and that must not be beside what was promised here: it is told that somebody is here who votes by this list.
+    pub(super) fn hear_another_list(
+        &mut self,
+        (sender, address): (&Sender<'_>, SocketAddr),
+        message: &[u8],
+        out: &mut Outbox,
+    ) {
+        self.tell_of_another_list(sender.name, None);
+        let asks = matches!(
+            postcard::from_bytes(message),
+            Ok(Message::Ask {
+                ballot: Ballot { counter: 0, .. }
+            })
+        );
+        if asks && self.tenancy.voters().any(|voter| voter == self.me.id) {
+            let body = Body::Tenure {
+                to: sender.id,
+                authority: self.tenancy.authority.id(),
+                message: &[],
+            };
+            self.send(Route::To(address), &body, out);
+        }
+    }
+
+    /// Somebody was heard that goes by another list than ours: whoever waits is told.
+    pub(super) fn tell_of_another_list(&self, member: &str, fence: Option<u64>) {
+        if let Some(survey) = &self.survey {
+            let member = member.to_owned();
+            // Whoever asked may have gone meanwhile.
+            let _ = survey.answers.send(Told::Another { member, fence });
+        }
+    }
+
     pub(super) fn on_granted(&mut self, from: MemberId, longest: Duration) {
         if let Some(survey) = &mut self.survey {
             survey.longest.insert(from, longest);
@@ -99,7 +134,7 @@ impl Group {
         if promised.is_none() && refused != Refused::Uninitialised {
             return true;
         }
-        let told = Told {
+        let told = Told::Voter {
             voter: self.describe(from).name,
             promised,
         };

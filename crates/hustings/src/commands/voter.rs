@@ -50,12 +50,17 @@ struct Init {
     #[arg(long, value_name = "N", value_parser = values::whole(1..=u64::from(era::LAST)))]
     era: Option<u64>,
 
-    /// How long to wait for the other voters: 1s at least
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = within)]
-    within: hustings_protocol::Duration,
+    /// How long to wait for the other voters: 1s at least [default: 5s; 1s with --new and --era, where nobody should
+    /// answer]
+    #[arg(long, value_name = "DURATION", value_parser = within)]
+    within: Option<hustings_protocol::Duration>,
 }
 
-/// In less than this whoever is there may not have answered, and silence would be taken for absence.
+/// How long answers that are needed are waited for.
+const OTHERS_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(5);
+
+/// In less than this whoever is there may not have answered, and silence would be taken for absence. Of a new group, or
+/// before a new era, nobody is expected to, and this is enough.
 const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
 
 fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
@@ -249,10 +254,21 @@ impl Init {
             }
             (Err(error), _) => say(&format!("found: {error}")),
         }
-        let within = Duration::from_nanos(self.within.0);
-        let needs_others = !self.new && self.era.is_none();
-        let told = runtime()?.block_on(survey(&config, &seat, within, needs_others))?;
+        let told = survey(&config, &seat, self.within(), self.needs_others());
+        let told = runtime()?.block_on(told)?;
         seat.reset(self.judge(&seat, longest_ttl, &told)?)
+    }
+
+    fn needs_others(&self) -> bool {
+        !self.new && self.era.is_none()
+    }
+
+    /// How long the others are waited for.
+    fn within(&self) -> hustings_protocol::Duration {
+        self.within.unwrap_or(match self.needs_others() {
+            true => OTHERS_WITHIN,
+            false => LEAST_WITHIN,
+        })
     }
 
     /// What this voter, which granted `longest_ttl` at most, may begin with, for all that the others told.
@@ -274,6 +290,13 @@ impl Init {
                 "`{holder}` of group `{}` runs, and holds tenure with fence {fence}: the group is not new; before a new \
                  era is begun stop every member",
                 seat.group.name
+            )));
+        }
+        if let (true, Some((member, fence))) = (self.new || self.era.is_some(), &told.another) {
+            return Err(Failure::Failed(another_list(
+                member,
+                *fence,
+                &seat.group.name,
             )));
         }
         if let Some(era) = self.era {
@@ -307,7 +330,7 @@ impl Init {
                 "{} of the {majority} voters that are needed answered within {} ({}): start the others' agents and \
                  try again; --new if this group has never had a leader, --era if their disks are lost for good",
                 promised.len(),
-                self.within,
+                self.within(),
                 match names.is_empty() {
                     true => "nobody".to_owned(),
                     false => names.join(", "),
@@ -331,22 +354,21 @@ fn begin(era: u64) -> u64 {
 /// How often the others are asked.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
-/// Of a new group, or before a new era, nobody is expected to answer: whoever does, does so within this.
-const ALONE_WITHIN: Duration = Duration::from_nanos(LEAST_WITHIN.0);
-
 /// Who is there.
 struct Answers {
     /// What the other voters tell, by name.
     voters: BTreeMap<String, Option<Promised>>,
     /// Who holds, with which fence.
     holder: Option<(String, u64)>,
+    /// Who goes by another list of voters, or by a store, and with which fence it holds.
+    another: Option<(String, Option<u64>)>,
 }
 
 /// Asks all who are there.
 async fn survey(
     config: &AgentConfig,
     seat: &Seat<'_>,
-    within: Duration,
+    within: hustings_protocol::Duration,
     needs_others: bool,
 ) -> Result<Answers, Failure> {
     let mut config = config.clone();
@@ -361,14 +383,9 @@ async fn survey(
         ))
     })?;
     let (answers, mut arriving) = mpsc::unbounded_channel();
-    let within = match needs_others {
-        true => within,
-        false => within.min(ALONE_WITHIN),
-    };
-    let within = hustings_protocol::Duration(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
     let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
     let others = seat.quorum.voters.len() - 1;
-    let mut voters = BTreeMap::new();
+    let (mut voters, mut another) = (BTreeMap::new(), None);
     let handle = agent.handle().clone();
     let asking = async {
         // Where nobody is expected, all the time is taken to hear whether anybody holds. And whoever goes by this member's
@@ -377,9 +394,16 @@ async fn survey(
         while is_open(voters.len()) && clock::now() < deadline {
             let asked = handle.survey(&seat.group.name, &answers).await;
             asked.map_err(|error| Failure::Failed(error.to_string()))?;
-            while let Ok(Some(Told { voter, promised })) = timeout(ASK_EVERY, arriving.recv()).await
-            {
-                voters.insert(voter, promised);
+            while let Ok(Some(told)) = timeout(ASK_EVERY, arriving.recv()).await {
+                match told {
+                    Told::Voter { voter, promised } => _ = voters.insert(voter, promised),
+                    // One that holds matters most.
+                    Told::Another { member, fence } => {
+                        if another.as_ref().is_none_or(|(_, before)| *before < fence) {
+                            another = Some((member, fence));
+                        }
+                    }
+                }
             }
         }
         Ok(())
@@ -393,7 +417,30 @@ async fn survey(
     let mut leaderships = groups.into_iter().map(|it| it.leadership);
     let holder = leaderships.find_map(|it| Some((it.leader?.name, it.fence?)));
     agent.abort().await; // it was no member: there is nobody to say goodbye to
-    Ok(Answers { voters, holder })
+    Ok(Answers {
+        voters,
+        holder,
+        another,
+    })
+}
+
+/// Why nothing is begun beside a list of voters, or a store, that this one knows nothing of.
+fn another_list(member: &str, fence: Option<u64>, group: &str) -> String {
+    let (holds, above) = match fence {
+        Some(fence) => (
+            format!(", and holds tenure with fence {fence}"),
+            format!(
+                " with --era {} or higher, so that fences go on above that one",
+                era::of(fence) + 1
+            ),
+        ),
+        None => (String::new(), " with --era, one above the last".to_owned()),
+    };
+    format!(
+        "`{member}`, which goes by another list of voters, runs{holds}: group `{group}` is not new, and its members must \
+         all go by one list. If the voters are to be replaced: stop every member that goes by the old list, then run \
+         this{above}"
+    )
 }
 
 /// Why nobody could be asked.
@@ -421,6 +468,10 @@ fn in_words(error: &VoterError) -> String {
         ),
         OpenError::InUse { path } => format!(
             "{}: is in use: stop the agent of this member first, or whoever else has it open",
+            path.display()
+        ),
+        OpenError::Io { path, .. } if path.is_dir() => format!(
+            "{}: is a directory: move it away, a voter's file belongs there",
             path.display()
         ),
         OpenError::Io { path, source } => {

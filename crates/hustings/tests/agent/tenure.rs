@@ -204,6 +204,9 @@ fn where_nothing_can_be_kept_voters_are_told_what_to_do() {
     assert_refused(&scene.init("a", ""), "it is what `b` promised, not `a`");
     fs::write(scene.file("a"), "something else").expect("files can be written");
     assert_refused(&scene.init("a", "--new"), "is not a file of Hustings");
+    fs::remove_file(scene.file("a")).expect("it is there");
+    fs::create_dir(scene.file("a")).expect("directories can be made");
+    assert_refused(&scene.init("a", "--new"), "is a directory: move it away");
 }
 
 /// Who asks around before it begins anew is no voter meanwhile, and leaves its own file alone.
@@ -317,6 +320,45 @@ fn nothing_is_begun_while_somebody_holds() {
             }
         }
     }
+}
+
+/// Two lists have two majorities, and what is granted by one knows nothing of what the other granted.
+#[test]
+fn nothing_is_begun_by_another_list_while_the_one_before_runs() {
+    for (list, holds) in [("a", true), ("a,b,c", false)] {
+        let scene = Scene::new(&format!("two-lists-{holds}"));
+        let by = |name: &str, list: &str| scene.options(name).replace("a,b,c", list);
+        let options = by("a", list);
+        hustings(&format!("voter init {options} --new --within 1s")).text();
+        let mut before = Program::member(&format!("--http off {options}"));
+        if holds {
+            before.until("it holds", |it| it["leads"] == true);
+        }
+        for (other, how) in [
+            ("e,f,h", "--new"),
+            ("e,f,h", "--era 1"),
+            ("a,b,e", "--era 1"),
+        ] {
+            let init = hustings(&format!("voter init {} {how}", by("e", other)));
+            let says = match holds {
+                true => {
+                    "`a`, which goes by another list of voters, runs, and holds tenure with fence 1"
+                }
+                false => "`a`, which goes by another list of voters, runs:",
+            };
+            assert_refused(&init, says);
+            assert!(!scene.file("e").exists(), "{other} {how}");
+        }
+    }
+}
+
+/// Nobody is expected to answer, but a user who gives them more time has a reason.
+#[test]
+fn whoever_is_given_more_time_to_answer_has_it() {
+    let scene = Scene::new("given-time");
+    let began = std::time::Instant::now();
+    scene.init("a", "--new --within 2s").text();
+    assert!(began.elapsed() >= std::time::Duration::from_secs(2));
 }
 
 /// As by a tool that reaches all hosts together.

@@ -6,6 +6,7 @@ use hustings_protocol::{Duration, Instant};
 
 use super::tenancy::TTL;
 use super::{ALL, DELAY, Field, address, id, name};
+use crate::agent::{Promised, Told};
 use crate::driver::encode;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox};
@@ -231,7 +232,10 @@ fn a_voter_that_has_not_told_what_it_granted_has_not_answered_a_survey() {
     assert!(told.try_recv().is_err());
     member.on_granted(id(answers), TTL);
     assert!(member.answers_survey(id(answers), &refusal));
-    let promised = told.try_recv().expect("it has told all").promised;
-    let promised = promised.map(|it| (it.counter, it.longest_ttl));
-    assert_eq!(promised, Some((9, TTL)));
+    let promised = Some(Promised {
+        counter: 9,
+        longest_ttl: TTL,
+    });
+    let told = told.try_recv().expect("it has told all");
+    assert!(matches!(told, Told::Voter { promised: it, .. } if it == promised));
 }
