@@ -17,6 +17,7 @@ mod behind;
 mod faults;
 mod late;
 mod member;
+mod newcomers;
 mod parts;
 mod sizes;
 #[path = "../support/mod.rs"]

@@ -100,18 +100,19 @@ fn they_agree_though_each_knows_only_a_few() {
     }
 }
 
-/// It is told of the leader by somebody who says no more than its number, and asks all for it.
+/// As many as there are come up at once, and those who ask each other alone call an election. They are told of the leader
+/// by somebody who says no more than its number, and ask all for it.
 #[test]
 fn newcomers_find_out_who_and_where_their_leader_is() {
     for found in WAYS {
         let mut field = Field::of_many(found);
         let leader = field.leader_of_many();
-        let newcomers = MEMBERS..MEMBERS + 8;
+        let newcomers = MEMBERS..2 * MEMBERS;
         for index in newcomers.clone() {
             field.enter_many(index, found);
-            field.run(Duration::from_millis(500)); // several at once, who ask each other alone, may call an election
         }
         field.run(Duration::from_secs(3));
+        assert_eq!(field.leader_of_many(), leader, "{found:?}");
         for index in newcomers {
             let told = field.members[index].status(field.now).leadership;
             let named = told.leader.map(|it| (it.name, it.address));
