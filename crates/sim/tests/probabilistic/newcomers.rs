@@ -100,6 +100,18 @@ fn a_round_that_is_long_over_does_not_fail_by_another_of_its_number() {
     assert_eq!(desk.member.round().number, 2);
 }
 
+/// It was not there, and whoever tells it says how long ago that was.
+#[test]
+fn nor_does_one_of_which_a_newcomer_was_told() {
+    for message in [check(9, LONG), answer(9, LONG)] {
+        let mut desk = seat();
+        desk.hear(9, message);
+        desk.hear(3, decision(8));
+        assert_eq!(desk.names(), Some(MemberId(9)), "{message:?}");
+        assert!(!desk.member.recalls(), "{message:?}");
+    }
+}
+
 #[test]
 fn whoever_takes_part_believes_a_leader_that_is_older_than_its_round() {
     for (age, is_believed) in [(LONG, true), (HOP, false)] {
