@@ -8,11 +8,10 @@ use hustings_sim::{Scratch, Seeds};
 use crate::cpu_nanos;
 
 const HOP: Duration = Duration::from_millis(100);
-const LOSS: f64 = 0.01;
 const VIEW: f64 = 0.5;
 const CRASH: f64 = 0.001;
 /// After a round with K = 1, in which perhaps nobody is drawn, one that succeeds.
-const GROWTH: f64 = 14.0;
+const GROWTH_OF_ONE: f64 = 14.0;
 
 /// What an election took.
 pub(crate) struct Taken {
@@ -24,10 +23,13 @@ pub(crate) struct Taken {
 }
 
 /// A first round with K, and others if need be.
-pub(crate) fn hold(members: u32, k: u32, seed: u64) -> Taken {
+pub(crate) fn hold(members: u32, k: u32, loss: f64, seed: u64) -> Taken {
     let strategy = Strategy {
         first: k,
-        growth: GROWTH,
+        growth: match k {
+            1 => GROWTH_OF_ONE,
+            _ => Strategy::DOCUMENT.growth,
+        },
         last: LastRound::Grown,
         ..Strategy::DOCUMENT
     };
@@ -35,8 +37,8 @@ pub(crate) fn hold(members: u32, k: u32, seed: u64) -> Taken {
         members,
         view: VIEW,
         crash: CRASH,
-        unicast_loss: LOSS,
-        multicast_loss: LOSS,
+        unicast_loss: loss,
+        multicast_loss: loss,
         config: Config {
             strategy,
             ..Config::document(u64::from(members), HOP)

@@ -4,12 +4,14 @@
 //! [`world`], through the simulator. `hustings-benches` runs them in turns and prints the ratio of
 //! their CPU times per delivered message, set-up included. `hustings-benches one ...` does one side
 //! alone, for an instruction counter or a memory reading. `hustings-benches elect ...` holds one
-//! election by announcement, and `hustings-benches draw ...` a probabilistic one; these have no
-//! skeleton beside them: their memory and their time are told.
+//! election by announcement, `hustings-benches draw ...` a probabilistic one, and `hustings-benches
+//! figure` those of a whole figure; these have no skeleton beside them: their memory and their time are
+//! told.
 
 mod calendar;
 mod drawn;
 mod election;
+mod figure;
 mod skeleton;
 mod workload;
 mod world;
@@ -68,8 +70,17 @@ enum Command {
         /// K of the first round, from 1 to all members
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         k: u32,
+        /// What part of all messages is lost
+        loss: f64,
         /// The seed of the run
         seed: u64,
+    },
+    /// Simulates Figure 5 of the report on probabilistic elections, (a) to (i), by `hash` and by `delay`, on one
+    /// core; prints how many points it has, and the CPU time (in ns)
+    Figure {
+        /// How many elections a point; the report has 1,000
+        #[arg(default_value_t = 1_000)]
+        runs: u64,
     },
     /// Lists the workloads
     List,
@@ -88,14 +99,24 @@ fn main() -> ExitCode {
             delay,
             seed,
         }) => elect(members, Duration::from_millis(delay), seed),
-        Some(Command::Draw { members, k, seed }) => {
-            let taken = drawn::hold(members, k, seed);
+        Some(Command::Draw {
+            members,
+            k,
+            loss,
+            seed,
+        }) => {
+            let taken = drawn::hold(members, k, loss, seed);
             let drawn::Taken {
                 messages,
                 rounds,
                 nanos,
             } = taken;
             println!("{messages} {} {nanos} {rounds}", peak_kilobytes());
+            ExitCode::SUCCESS
+        }
+        Some(Command::Figure { runs }) => {
+            let figure::Taken { points, nanos } = figure::simulate(runs);
+            println!("{points} {nanos}");
             ExitCode::SUCCESS
         }
         Some(Command::List) => {

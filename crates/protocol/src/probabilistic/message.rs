@@ -54,6 +54,8 @@ pub enum Message {
         round: Round,
         /// How well I lead.
         merit: Merit,
+        /// How long ago that was.
+        age: Duration,
     },
     /// As far as I know, this one leads. To who asked.
     Answer {
@@ -61,6 +63,8 @@ pub enum Message {
         round: Round,
         /// Who.
         leader: Candidate,
+        /// How long ago that was, or longer.
+        age: Duration,
     },
 }
 
