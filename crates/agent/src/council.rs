@@ -4,8 +4,8 @@
 //! fleet need not be touched when somebody wants another council of it.
 
 use hustings_protocol::council::{
-    Algorithm, Chamber, Coin, Config, Knowledge, Lease, MOST_SEATS, Message, Pick, Refill, Reset,
-    Seats,
+    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Message, Pick,
+    Refill, Reset, Search, Seats,
 };
 use hustings_protocol::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,8 @@ pub struct Terms {
     c: f64,
     coin: Option<u64>,
     lasts_ns: Option<u64>,
+    /// By what a host goes down that has missed calls: the first estimate, alpha and beta.
+    steps: Option<(u32, f64, f64)>,
 }
 
 impl Terms {
@@ -92,6 +94,7 @@ impl Terms {
             c: chamber.c(seated.into()),
             coin,
             lasts_ns: config.lease.map(|lease| lease.lasts.0),
+            steps: config.steps().map(|it| (it.first, it.alpha, it.beta)),
         })
     }
 
@@ -114,7 +117,11 @@ impl Terms {
         let config = Config {
             chambers: vec![chamber; usize::from(class) + 1],
             algorithm: algorithm(self.algorithm)?,
-            knowledge: Knowledge::Polled,
+            knowledge: match self.steps {
+                None => Knowledge::Polled,
+                Some((first, alpha, beta)) => Knowledge::Estimated(Estimate { alpha, beta, first }),
+            },
+            search: Search::Guarded,
             coin: self
                 .coin
                 .map_or(Coin::Private, |seed| Coin::Public { seed }),
@@ -331,6 +338,8 @@ mod tests {
             assert_eq!(chamber.c[seated].to_bits(), own.c[seated].to_bits());
             assert_eq!((chamber.seats, chamber.keep), (own.seats, own.keep));
             assert_eq!(heard.lease.unwrap().lasts, config().lease.unwrap().lasts);
+            assert_eq!(heard.steps(), config().steps());
+            assert!(heard.steps().is_some());
         }
     }
 
@@ -394,6 +403,14 @@ mod tests {
                 lasts_ns: Some(0),
                 ..good
             },
+            Terms {
+                steps: Some((8, 0.7, 1.0)),
+                ..good
+            },
+            Terms {
+                steps: Some((100, f64::NAN, 1.0)),
+                ..good
+            },
         ] {
             assert_eq!(bad.config(&message), None, "{bad:?}");
         }
@@ -428,6 +445,7 @@ mod tests {
             class: 0,
             round: 1,
             draws: hustings_protocol::council::Draws(1),
+            number: 9,
             merit: Merit(0),
         });
         assert_eq!(Terms::of(&reply, &config()), None);

@@ -33,6 +33,7 @@ mod config;
 mod content;
 mod election;
 mod estimate;
+mod evidence;
 mod host;
 mod message;
 mod seats;
@@ -43,6 +44,7 @@ pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};
 pub use config::{
     Algorithm, Chamber, Config, Knowledge, Lease, MOST_DEPTH, MOST_SEATS, Pick, Refill, Reset,
+    Search,
 };
 pub use content::Content;
 pub use estimate::Estimate;

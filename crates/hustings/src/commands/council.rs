@@ -9,7 +9,7 @@ use hustings::council::with_best_c;
 use hustings_agent::council::{CentreStatus, ChamberStatus};
 use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
 use hustings_protocol::council::{
-    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Seats,
+    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
 };
 use hustings_protocol::{Duration, Merit};
 use hustings_theory::council::optimum::Goal;
@@ -178,6 +178,7 @@ impl CouncilCommand {
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
             algorithm: self.drawing.algorithm.protocols(),
             knowledge,
+            search: Search::Guarded,
             coin: Coin::Private,
             centre: None,
             round,

@@ -90,6 +90,7 @@ fn draws_due(
     config: &Config,
 ) -> Draws {
     let rounds = (feedback.round, feedback.base);
+    let number = call.number(candidacy, feedback.round, config.steps());
     if !call.admits(host, feedback.floor, 0) {
         candidacy.sit_out(feedback.round);
         return Draws(0);
@@ -98,7 +99,9 @@ fn draws_due(
         return Draws(0);
     }
     let draws = config.algorithm.draws();
-    let draws = Draws::new(draws, call.chance, |draw| toss.number(host.id, draw));
+    let draws = Draws::new(draws, call.chance(number), |draw| {
+        toss.number(host.id, draw)
+    });
     candidacy.draw(config.algorithm, draws);
     draws
 }

@@ -70,6 +70,7 @@ enum Phase {
 struct Answer {
     host: Candidate,
     draws: super::Draws,
+    number: u32,
 }
 
 impl Centre {
@@ -269,6 +270,7 @@ impl House {
             self.replies.push(Answer {
                 host: Candidate { merit, id: from },
                 draws: reply.draws,
+                number: reply.number,
             });
         }
     }
@@ -299,8 +301,15 @@ impl House {
             let yes = self.replies.iter().filter(|it| it.draws.has(draw));
             yes.count() as u32
         };
+        let most = self.election.most_drawn_by(io.config());
+        let numbers = |draw| {
+            let yes = self.replies.iter().filter(|it| it.draws.has(draw));
+            yes.map(|it| f64::from(it.number).clamp(c, most.max(c)))
+                .sum()
+        };
         let count = Count {
             yes: [yes(0), yes(1)],
+            numbers: [numbers(0), numbers(1)],
             best_first: &best_first,
             round: self.round,
             wanted,
@@ -356,7 +365,7 @@ impl House {
 impl House {
     /// Begins an election, if as many places are free as are wanted at least.
     fn open(&mut self, session: u64, io: &mut impl Io<Council>) {
-        let Some((wanted, _)) = self.wanted(io) else {
+        let Some((wanted, c)) = self.wanted(io) else {
             return self.settle(io);
         };
         if self.bench.free(wanted.most, io.now()) < wanted.least {
@@ -372,7 +381,7 @@ impl House {
             | Algorithm::History { .. }
             | Algorithm::Merit => 0,
         };
-        let ask = self.election.open(io.config(), wanted, key);
+        let ask = self.election.open(io.config(), (wanted, c), key);
         self.ask(ask, session, io);
     }
 

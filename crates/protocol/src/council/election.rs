@@ -2,11 +2,12 @@
 
 use super::climb::{Climb, Found};
 use super::content::Mask;
+use super::evidence::Evidence;
 use super::seats::Verdict;
-use super::{Algorithm, Config, Content, Knowledge, Pick, Reset, Seats};
+use super::{Algorithm, Config, Content, Knowledge, Pick, Reset, Search, Seats};
 use crate::Candidate;
 
-/// So many polls of all in a row that find too few hosts are followed by a rest.
+/// So many polls of all that find too few hosts, without an overshoot in between, are followed by a rest.
 const POLLS: u32 = 4;
 /// After so many undershoots in a row from the same number the centre no longer believes it: hosts have gone.
 const PATIENCE: u32 = 16;
@@ -16,11 +17,8 @@ const PATIENCE: u32 = 16;
 pub(super) struct Election {
     /// `N`. Nothing: all are to reply.
     size: f64,
-    /// The greatest `N` of this election at which a draw of all left enough.
-    safe: f64,
-    /// Whether `N` is what an election before has left. Then an undershoot that follows an overshoot is no reason to take
-    /// less; in the first election it is, as in Fig. 16.
-    is_learnt: bool,
+    /// What the replies of this election and the one before tell of the number of hosts.
+    evidence: Evidence,
     /// Who was called last.
     called: Called,
     /// Whether there was an overshoot.
@@ -77,6 +75,9 @@ pub(super) enum Next {
 pub(super) struct Count<'a> {
     /// By draw.
     pub(super) yes: [u32; 2],
+    /// By draw, the numbers by which they drew in sum, `c` for those who had to reply: who has missed calls draws by a greater
+    /// one than the centre's, and stands for more.
+    pub(super) numbers: [f64; 2],
     /// Who, if merit counts: the best first.
     pub(super) best_first: &'a [Candidate],
     /// In which round.
@@ -90,8 +91,7 @@ impl Election {
     pub(super) fn new(knowledge: Knowledge) -> Self {
         Self {
             size: first_size(knowledge),
-            safe: 0.0,
-            is_learnt: false,
+            evidence: Evidence::default(),
             called: Called::All,
             overshot: false,
             undershoots: 0,
@@ -107,24 +107,33 @@ impl Election {
         self.size = f64::from(members);
     }
 
-    /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that was
-    /// found by having all reply: since then many may have come.
-    pub(super) fn open(&mut self, config: &Config, wanted: Seats, key: u16) -> Ask {
-        let size = self.climb.foot().unwrap_or(self.size.max(self.safe));
+    /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that is so
+    /// small that all would reply: since then many may have come.
+    pub(super) fn open(&mut self, config: &Config, (wanted, c): (Seats, f64), key: u16) -> Ask {
+        let evidence = self.evidence.faded(c);
+        let left = match config.search {
+            Search::Printed => None,
+            Search::Guarded => evidence.hosts(),
+        };
+        let size = left.or(self.climb.foot()).unwrap_or(self.size);
         let is_safe = size > f64::from(wanted.most);
-        *self = Self {
-            size: match config.knowledge {
-                Knowledge::Estimated(_) if !is_safe => first_size(config.knowledge),
-                Knowledge::Told(_) | Knowledge::Polled | Knowledge::Estimated(_) => size,
+        *self = match config.knowledge {
+            Knowledge::Estimated(_) if !is_safe => Self::new(config.knowledge),
+            Knowledge::Told(_) => Self::new(config.knowledge).with_size(self.size),
+            Knowledge::Polled | Knowledge::Estimated(_) => Self {
+                evidence,
+                ..Self::new(config.knowledge).with_size(size)
             },
-            is_learnt: is_safe && self.safe > 0.0,
-            mask: Mask {
-                key,
-                bits: Mask::WHOLE,
-            },
-            ..Self::new(Knowledge::Polled)
+        };
+        self.mask = Mask {
+            key,
+            bits: Mask::WHOLE,
         };
         self.call_all(config.algorithm)
+    }
+
+    fn with_size(self, size: f64) -> Self {
+        Self { size, ..self }
     }
 
     /// After a rest, much may have changed: too high a number is the safe one.
@@ -145,13 +154,28 @@ impl Election {
         }
         let taken = take(config.algorithm, count.yes, count.wanted);
         let number = count.yes[usize::from(taken)];
-        if self.called == Called::All && number >= count.wanted.least {
-            self.safe = self.safe.max(self.size);
-        }
+        self.weigh(&count, config.algorithm);
         match count.wanted.verdict(number) {
             Verdict::Council => Next::Elected(taken),
             Verdict::Overshoot => Next::Ask(self.overshoot(number, taken, count, config)),
             Verdict::Undershoot => self.undershoot(number, count.wanted, config),
+        }
+    }
+
+    /// No host draws by a greater number, whatever it says.
+    pub(super) fn most_drawn_by(&self, config: &Config) -> f64 {
+        self.size.max(first_size(config.knowledge))
+    }
+
+    /// What a draw of all tells of their number, whichever of two draws is taken.
+    fn weigh(&mut self, count: &Count<'_>, algorithm: Algorithm) {
+        let by = match self.called {
+            Called::Active => return,
+            Called::Poll => count.c,
+            Called::All => self.size.max(count.c),
+        };
+        for numbers in &count.numbers[..usize::from(algorithm.draws())] {
+            self.evidence.add(*numbers / by, count.c / by);
         }
     }
 
@@ -197,6 +221,9 @@ impl Election {
         let counted = self.size.max(f64::from(number));
         match (config.knowledge, config.algorithm) {
             (Knowledge::Told(_), _) => self.size,
+            (Knowledge::Estimated(_), Algorithm::Naive) if config.search == Search::Guarded => {
+                self.evidence.hosts().map_or(counted, f64::round)
+            }
             // Everyone draws anew, so it takes the best guess.
             (Knowledge::Estimated(_), Algorithm::Naive) if self.called == Called::All => {
                 self.size * f64::from(number) / c
@@ -212,6 +239,11 @@ impl Election {
             self.polls += 1;
             if self.polls >= POLLS {
                 return Next::Rest;
+            }
+            if let (0, Search::Guarded, Knowledge::Estimated(_)) =
+                (number, config.search, config.knowledge)
+            {
+                return Next::Ask(self.search_anew(config));
             }
         }
         let is_tired = self.undershoots.is_multiple_of(PATIENCE);
@@ -239,11 +271,11 @@ impl Election {
         match config.knowledge {
             Knowledge::Told(_) | Knowledge::Polled if polls => Next::Ask(self.poll(number)),
             Knowledge::Estimated(_) if polls && self.overshot => Next::Ask(self.poll(number)),
-            Knowledge::Estimated(_) if self.is_learnt && self.overshot => {
-                Next::Ask(self.call_all(config.algorithm))
-            }
             Knowledge::Estimated(estimate) => {
-                self.size = estimate.next(self.size, wanted).unwrap_or(0.0);
+                self.size = match config.search {
+                    Search::Printed => estimate.next(self.size, wanted).unwrap_or(0.0),
+                    Search::Guarded => self.evidence.next(estimate, self.size, wanted),
+                };
                 Next::Ask(self.call_all(config.algorithm))
             }
             Knowledge::Told(_) | Knowledge::Polled => {
@@ -256,6 +288,13 @@ impl Election {
                 Next::Ask(self.call_all(config.algorithm))
             }
         }
+    }
+
+    /// All were to reply, and nobody did: the centre may be cut off, and there may be very many.
+    fn search_anew(&mut self, config: &Config) -> Ask {
+        self.size = first_size(config.knowledge);
+        self.evidence = Evidence::default();
+        self.call_all(config.algorithm)
     }
 
     fn count_by_merit(&mut self, count: Count<'_>, config: &Config) -> Next {
@@ -363,9 +402,10 @@ fn take(algorithm: Algorithm, yes: [u32; 2], wanted: Seats) -> u8 {
 mod tests {
     use super::{Count, Election, Next, PATIENCE, POLLS};
     use crate::Duration;
-    use crate::council::{Algorithm, Config, Estimate, Knowledge, Seats};
+    use crate::council::{Algorithm, Config, Estimate, Knowledge, Search, Seats};
 
     const SEATS: Seats = Seats::new(4, 8);
+    const C: f64 = 6.0;
 
     /// An election, and the number of its last round.
     struct Centre {
@@ -383,21 +423,31 @@ mod tests {
             }
         }
 
+        /// As in the field.
+        fn guarded(first: Estimate) -> Self {
+            let mut centre = Self::new(Algorithm::SkipReset, Knowledge::Estimated(first));
+            centre.config.search = Search::Guarded;
+            centre
+        }
+
         /// The first feedback of an election.
         fn open(&mut self) -> String {
-            let ask = self.election.open(&self.config, SEATS, 0);
+            let ask = self.election.open(&self.config, (SEATS, C), 0);
             self.round += 1;
             self.show(Next::Ask(ask))
         }
 
         /// What follows when so many say yes in the first draw, and in the second.
         fn hear(&mut self, first: u32, second: u32) -> String {
+            // All have heard every call.
+            let by = self.election.size.max(C);
             let count = Count {
                 yes: [first, second],
+                numbers: [first, second].map(|it| f64::from(it) * by),
                 best_first: &[],
                 round: self.round,
                 wanted: SEATS,
-                c: 6.0,
+                c: C,
             };
             let next = self.election.count(count, &self.config);
             self.round += 1;
@@ -542,22 +592,58 @@ mod tests {
     }
 
     #[test]
-    fn a_later_election_goes_by_the_greatest_number_that_was_good_enough() {
-        let estimated = Knowledge::Estimated(Estimate::conservative(1_000));
-        let mut centre = Centre::new(Algorithm::SkipReset, estimated);
+    fn with_guard_a_later_election_goes_by_the_number_that_the_replies_told() {
+        let mut centre = Centre::guarded(Estimate::conservative(1_000));
         assert_eq!(centre.open(), "all 1000");
+        assert_eq!(centre.hear(0, 0), "all 500");
+        assert_eq!(centre.hear(9, 0), "on 9 by 0");
+        // 9 replies where there were 6/1000 and 6/500 of all.
         assert_eq!(centre.hear(1, 0), "all 500");
-        assert_eq!(centre.hear(9, 0), "on 9 by 0");
-        assert_eq!(centre.hear(1, 0), "all 250", "as in Fig. 16");
-        assert_eq!(centre.hear(8, 0), "elected by 0");
-        assert_eq!(centre.open(), "all 500");
-        assert_eq!(centre.hear(9, 0), "on 9 by 0");
-        assert_eq!(
-            centre.hear(1, 0),
-            "all 500",
-            "an overshoot has shown that it is not too much"
-        );
-        assert_eq!(centre.hear(3, 0), "all 500");
+        assert_eq!(centre.hear(12, 0), "on 12 by 0");
+        // 21, where there were 6/1000 and 12/500.
+        assert_eq!(centre.hear(6, 0), "elected by 0");
+        assert_eq!(centre.open(), "all 700");
+        // As much again as told of the 700, and nobody: half as many.
+        assert_eq!(centre.hear(0, 0), "all 350");
+    }
+
+    #[test]
+    fn with_guard_an_undershoot_after_an_overshoot_is_no_reason_to_take_less() {
+        let next = |search| {
+            let mut centre = Centre::guarded(Estimate::aggressive(100_000));
+            centre.config.search = search;
+            centre.open();
+            assert_eq!(centre.hear(0, 0), "all 3162");
+            assert_eq!(centre.hear(10, 0), "on 10 by 0");
+            centre.hear(3, 0)
+        };
+        assert_eq!(next(Search::Printed), "all 282");
+        assert_eq!(next(Search::Guarded), "all 5108");
+    }
+
+    #[test]
+    fn with_guard_a_few_replies_tell_more_than_none() {
+        let mut centre = Centre::guarded(Estimate::aggressive(100_000));
+        centre.open();
+        assert_eq!(centre.hear(0, 0), "all 3162");
+        assert_eq!(centre.hear(3, 0), "all 1533");
+        assert_eq!(centre.hear(0, 0), "all 511");
+        // Never less than one step of the estimate, however few reply.
+        let mut centre = Centre::guarded(Estimate::conservative(1_000));
+        centre.open();
+        assert_eq!(centre.hear(1, 0), "all 500");
+    }
+
+    #[test]
+    fn with_guard_a_centre_that_nobody_answers_polls_once_and_begins_with_the_highest_estimate() {
+        let mut centre = Centre::guarded(Estimate::conservative(30));
+        centre.open();
+        for poll in 1..=POLLS {
+            assert_eq!(centre.hear(0, 0), "all 15");
+            assert_eq!(centre.hear(0, 0), "all 0");
+            let after = if poll < POLLS { "all 30" } else { "rest" };
+            assert_eq!(centre.hear(0, 0), after);
+        }
     }
 
     #[test]

@@ -40,6 +40,28 @@ impl Estimate {
         (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
     }
 
+    /// The same in whole hosts, as it is told to them; 0: all reply.
+    pub(super) fn step_down(&self, estimate: u32, seats: Seats) -> u32 {
+        let next = self.next(f64::from(estimate), seats);
+        next.map_or(0, |it| it.round() as u32)
+    }
+
+    /// From which estimate, or a lower one, `steps` steps lead to this one: the first if there are so many.
+    pub(super) fn step_up(&self, estimate: u32, steps: u32, seats: Seats) -> u32 {
+        let mut now = f64::from(estimate.max(seats.most));
+        let first = f64::from(self.first);
+        for _ in 0..steps {
+            if now >= first || steps > Self::MANY {
+                return self.first;
+            }
+            now = (now * self.beta).powf(1.0 / self.alpha);
+        }
+        now.round().min(first) as u32
+    }
+
+    /// Who has missed so many calls begins with the first estimate.
+    const MANY: u32 = 64;
+
     /// Whether it can work: estimates must fall.
     pub(super) fn check(&self, seats: Seats) -> Result<(), ConfigError> {
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
@@ -82,6 +104,24 @@ mod tests {
             chain(Estimate::aggressive(100_000)),
             [100_000, 3_162, 282, 52, 16]
         );
+    }
+
+    #[test]
+    fn steps_up_lead_back_to_the_first() {
+        let seats = Seats::new(1, 8);
+        let estimate = Estimate::aggressive(100_000);
+        assert_eq!(estimate.step_down(3_162, seats), 282);
+        assert_eq!(estimate.step_down(16, seats), 0);
+        assert_eq!(estimate.step_up(282, 0, seats), 282);
+        assert_eq!(estimate.step_up(282, 1, seats), 3_165);
+        assert_eq!(estimate.step_up(282, 2, seats), 100_000);
+        assert_eq!(estimate.step_up(0, 1, seats), 20);
+        for steps in [5, 65, u32::MAX] {
+            assert_eq!(estimate.step_up(0, steps, seats), 100_000);
+        }
+        let (alpha, beta, first) = (1.0, 1.0 + 1e-12, 1_000);
+        let slow = Estimate { alpha, beta, first };
+        assert_eq!(slow.step_up(9, u32::MAX, seats), 1_000);
     }
 
     #[test]

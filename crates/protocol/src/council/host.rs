@@ -8,7 +8,7 @@ use super::coin::{Draws, Toss};
 use super::{
     Algorithm, Change, Coin, Council, Feedback, Held, Message, Reply, Seat, Standing, Timer,
 };
-use crate::{Io, MemberId, Outcome};
+use crate::{Instant, Io, MemberId, Outcome};
 
 /// A centre's session: a later one ends all that was before. Of two centres at once the one with the greater number is
 /// listened to, so there should be one.
@@ -27,6 +27,8 @@ pub struct Host {
     replied: u32,
     /// The heartbeats before this number are old.
     next_beat: u32,
+    /// When it last heard its centre.
+    heard_at: Instant,
     class: u16,
     /// Bolot's, for this session.
     key: u16,
@@ -48,6 +50,7 @@ impl Host {
             candidacy: Candidacy::default(),
             replied: 0,
             next_beat: 0,
+            heard_at: Instant::START,
             class,
             key: 0,
             phase: Phase::Unseated,
@@ -92,18 +95,30 @@ impl Host {
         if class != self.class || !self.is_current(session, from, io) {
             return;
         }
+        let is_new = match message {
+            Message::Feedback(it) => it.round > self.candidacy.heard(),
+            Message::Standing(it) => it.beat >= self.next_beat,
+            Message::Seat(it) => it.beat.saturating_add(1) >= self.next_beat,
+            Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => false,
+        };
+        if !is_new {
+            return;
+        }
+        self.keep_in_touch(io);
         match message {
-            Message::Feedback(feedback) if feedback.round > self.candidacy.heard() => {
-                self.on_feedback(&feedback, io);
-            }
-            Message::Standing(standing) if standing.beat >= self.next_beat => {
-                self.on_standing(standing, io);
-            }
-            Message::Seat(seat) if seat.beat.saturating_add(1) >= self.next_beat => {
-                self.on_seat(seat, io);
-            }
-            Message::Feedback(_) | Message::Standing(_) | Message::Seat(_) => {} // old
+            Message::Feedback(feedback) => self.on_feedback(&feedback, io),
+            Message::Standing(standing) => self.on_standing(standing, io),
+            Message::Seat(seat) => self.on_seat(seat, io),
             Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => {} // not for hosts
+        }
+    }
+
+    /// The centre was heard. If it was not for a lease, it may have come to believe that few are there.
+    #[inline]
+    fn keep_in_touch(&mut self, io: &mut impl Io<Council>) {
+        let silence = io.now() - std::mem::replace(&mut self.heard_at, io.now());
+        if io.config().lease.is_some_and(|it| silence > it.lasts) {
+            self.candidacy.forget_step();
         }
     }
 
@@ -132,6 +147,8 @@ impl Host {
         let Some(call) = Call::of(feedback, io.config()) else {
             return;
         };
+        let steps = io.config().steps();
+        let number = call.number(&mut self.candidacy, feedback.round, steps);
         match self.phase {
             Phase::Seated(_) if feedback.seated > 0 => {
                 return self.candidacy.sit_out(feedback.round);
@@ -146,16 +163,15 @@ impl Host {
         let rounds = (feedback.round, feedback.base);
         if self.candidacy.recall(algorithm, rounds, call.content) {
             let (coin, me) = (io.config().coin, io.me().id);
+            let (draws, chance) = (algorithm.draws(), call.chance(number));
             let draws = match coin {
-                Coin::Private => {
-                    Draws::new(algorithm.draws(), call.chance, |_| io.rng().next_u64())
-                }
+                Coin::Private => Draws::new(draws, chance, |_| io.rng().next_u64()),
                 Coin::Public { seed } => {
                     let toss = Toss::new(seed, feedback);
-                    Draws::new(algorithm.draws(), call.chance, |draw| toss.number(me, draw))
+                    Draws::new(draws, chance, |draw| toss.number(me, draw))
                 }
             };
-            self.draw(draws, feedback, io);
+            self.draw((draws, number), feedback, io);
         }
     }
 
@@ -200,7 +216,12 @@ impl Host {
 impl Host {
     /// Takes part in a draw.
     #[inline]
-    fn draw(&mut self, draws: Draws, feedback: &Feedback, io: &mut impl Io<Council>) {
+    fn draw(
+        &mut self,
+        (draws, number): (Draws, u32),
+        feedback: &Feedback,
+        io: &mut impl Io<Council>,
+    ) {
         self.candidacy.draw(io.config().algorithm, draws);
         if let (true, Some(session)) = (draws.any(), self.session) {
             self.replied = feedback.round;
@@ -209,6 +230,7 @@ impl Host {
                 class: self.class,
                 round: feedback.round,
                 draws,
+                number,
                 merit: io.me().merit,
             };
             io.unicast(session.centre, Message::Reply(reply));

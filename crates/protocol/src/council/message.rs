@@ -55,6 +55,8 @@ pub struct Reply {
     pub round: u32,
     /// Which of its coins said yes.
     pub draws: Draws,
+    /// By which number it drew: the centre's, or a greater one if it has missed calls.
+    pub number: u32,
     /// How good the host is.
     pub merit: Merit,
 }

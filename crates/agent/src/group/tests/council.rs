@@ -1,7 +1,9 @@
 //! Councils: what a centre seems to say, and what may come of it.
 
 use hustings_protocol::Instant;
-use hustings_protocol::council::{Config, Feedback, Message, Seat, Seats, Standing};
+use hustings_protocol::council::{
+    Config, Content, Feedback, Message, Search, Seat, Seats, Standing,
+};
 use hustings_protocol::{Duration, Merit};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -22,6 +24,14 @@ const NOW: Instant = Instant(1_000_000_000);
 
 fn rules() -> Config {
     Config::field(Seats::new(4, 8), 1_000, ROUND)
+}
+
+/// By which a host does as it is told, so that a poll is answered that nothing led up to.
+fn plain_rules() -> Config {
+    Config {
+        search: Search::Printed,
+        ..rules()
+    }
 }
 
 fn member(name: &str, council: CouncilPart) -> Group {
@@ -107,7 +117,7 @@ impl Said {
 
     /// How many frames `host` sends when it hears it.
     fn to(&self, host: &mut Group, message: &Message) -> usize {
-        let terms = Terms::of(message, &rules()).expect("a centre's");
+        let terms = Terms::of(message, &plain_rules()).expect("a centre's");
         self.with(host, &encode(&terms), &encode(message))
     }
 
@@ -137,6 +147,16 @@ fn a_call_is_answered_once_however_often_it_comes() {
     assert_eq!(said.to(&mut host, &poll(7, 1)), 0, "the same frame");
     assert_eq!(Said::now(6).to(&mut host, &poll(7, 1)), 0, "the same call");
     assert_eq!(Said::now(7).to(&mut host, &poll(7, 2)), 1);
+}
+
+/// Whoever has the key could ask everybody, and so could a centre that was cut off from all.
+#[test]
+fn a_poll_that_nothing_led_up_to_is_answered_as_if_there_were_as_many_as_can_be() {
+    let terms = Terms::of(&poll(7, 6), &rules()).expect("a centre's");
+    let answers = |_| Said::now(0).with(&mut host(), &encode(&terms), &encode(&poll(7, 6)));
+    let answers: usize = (0..100).map(answers).sum();
+    // With c = 6.7 of 1,000.
+    assert!(answers < 10, "{answers} of 100");
 }
 
 #[test]
@@ -341,4 +361,53 @@ fn a_centre_and_its_hosts_in_a_network_that_loses_a_fifth_fill_the_seats() {
         assert!(believers(&field) <= 8);
     }
     assert!(believers(&field) >= 3, "{}", believers(&field));
+}
+
+/// The number in the first call that a centre makes from `now` on.
+fn first_call(centre: &mut Group, mut now: Instant) -> u32 {
+    let mut out = Outbox::new();
+    for _ in 0..1_000 {
+        now = centre.due().expect("it waits for something").max(now);
+        centre.pass(now, &mut out);
+        for (_, _, mut frame) in out.drain(..) {
+            let content = centre.keyring().open(&mut frame).expect("its own");
+            let frame = Frame::decode(content).expect("its own");
+            let Body::FromCentre { message, .. } = frame.body else {
+                continue;
+            };
+            if let Ok(Message::Feedback(call)) = postcard::from_bytes(message) {
+                assert_eq!((call.round, call.base), (1, 0), "the first of a session");
+                let content = Content::decode(call.word, rules().algorithm, false);
+                return content.expect("a reset").count;
+            }
+        }
+    }
+    panic!("it never calls");
+}
+
+/// However well it knew its fleet before.
+#[test]
+fn a_centre_that_begins_anew_begins_with_the_highest_estimate() {
+    let mut field = Field::empty();
+    let centre = || member("centre", CouncilPart::Centre(Box::new(rules())));
+    field.admit_member(centre(), None, &[], 0);
+    for number in 0..40 {
+        let host = member(&format!("host-{number}"), CouncilPart::HOST);
+        field.admit_member(host, None, &[], 0);
+    }
+    let settled = |field: &Field| match field.members[0].council_status(field.now) {
+        Some(CouncilStatus::Centre(centre)) => centre.is_filled(),
+        other => panic!("{other:?}"),
+    };
+    for _ in 0..300 {
+        field.run(ROUND);
+    }
+    assert!(settled(&field), "no council");
+    let now = field.now;
+    let running = &mut field.members[0];
+    running.call_anew(now, &mut Outbox::new());
+    assert_eq!(first_call(running, now), 1_000);
+    let mut restarted = centre();
+    restarted.start(now, &mut Outbox::new());
+    assert_eq!(first_call(&mut restarted, now), 1_000);
 }
