@@ -425,6 +425,12 @@ impl House {
             }
         }
         self.settle(io);
+        // Seats may have fallen empty during the election, and their places not be free yet.
+        let chamber = io.config().chamber(self.class);
+        let is_short = chamber.is_some_and(|it| self.bench.len() < it.seats.least);
+        if is_short && io.config().lease.is_some() {
+            self.phase = Phase::Resting(0);
+        }
     }
 
     /// The council stands.
