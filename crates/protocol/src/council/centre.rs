@@ -313,6 +313,7 @@ impl House {
             best_first: &best_first,
             round: self.round,
             wanted,
+            enough: self.missing(io).max(1),
             c,
         };
         match self.election.count(count, io.config()) {
@@ -347,6 +348,12 @@ impl House {
         let chamber = io.config().chamber(self.class)?;
         let seated = self.bench.len();
         Some((chamber.wanted(seated)?, chamber.c(seated)))
+    }
+
+    /// How many must be seated for a council.
+    fn missing(&self, io: &impl Io<Council>) -> u32 {
+        let chamber = io.config().chamber(self.class);
+        chamber.map_or(0, |it| it.seats.least.saturating_sub(self.bench.len()))
     }
 
     fn seat(&self, seated: &Seated, session: u64, beat: u32) -> Message {
@@ -426,9 +433,7 @@ impl House {
         }
         self.settle(io);
         // Seats may have fallen empty during the election, and their places not be free yet.
-        let chamber = io.config().chamber(self.class);
-        let is_short = chamber.is_some_and(|it| self.bench.len() < it.seats.least);
-        if is_short && io.config().lease.is_some() {
+        if self.missing(io) > 0 && io.config().lease.is_some() {
             self.phase = Phase::Resting(0);
         }
     }

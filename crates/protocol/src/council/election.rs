@@ -84,6 +84,8 @@ pub(super) struct Count<'a> {
     pub(super) round: u32,
     /// How many are wanted.
     pub(super) wanted: Seats,
+    /// With so many there would be a council, if there are no more hosts.
+    pub(super) enough: u32,
     pub(super) c: f64,
 }
 
@@ -158,7 +160,7 @@ impl Election {
         match count.wanted.verdict(number) {
             Verdict::Council => Next::Elected(taken),
             Verdict::Overshoot => Next::Ask(self.overshoot(number, taken, count, config)),
-            Verdict::Undershoot => self.undershoot(number, count.wanted, config),
+            Verdict::Undershoot => self.undershoot(number, &count, config),
         }
     }
 
@@ -233,9 +235,13 @@ impl Election {
     }
 
     /// Fewer than `L`.
-    fn undershoot(&mut self, number: u32, wanted: Seats, config: &Config) -> Next {
+    fn undershoot(&mut self, number: u32, count: &Count<'_>, config: &Config) -> Next {
+        let wanted = count.wanted;
         self.undershoots += 1;
         if self.called == Called::Poll {
+            if number >= count.enough {
+                return Next::Elected(0); // all that there are, and they have said yes to every draw
+            }
             self.polls += 1;
             if self.polls >= POLLS {
                 return Next::Rest;
@@ -315,7 +321,7 @@ impl Election {
                 self.size = if size <= c { 0.0 } else { size };
                 Next::Ask(self.call_all(config.algorithm))
             }
-            Found::TooFew => self.undershoot(best_first.len() as u32, wanted, config),
+            Found::TooFew => self.undershoot(best_first.len() as u32, &count, config),
         }
     }
 
@@ -412,6 +418,7 @@ mod tests {
         config: Config,
         election: Election,
         round: u32,
+        enough: u32,
     }
 
     impl Centre {
@@ -420,6 +427,7 @@ mod tests {
                 config: Config::once(SEATS, algorithm, knowledge, Duration::from_secs(1)),
                 election: Election::new(knowledge),
                 round: 0,
+                enough: SEATS.least,
             }
         }
 
@@ -447,6 +455,7 @@ mod tests {
                 best_first: &[],
                 round: self.round,
                 wanted: SEATS,
+                enough: self.enough,
                 c: C,
             };
             let next = self.election.count(count, &self.config);
@@ -643,6 +652,18 @@ mod tests {
             assert_eq!(centre.hear(0, 0), "all 0");
             let after = if poll < POLLS { "all 30" } else { "rest" };
             assert_eq!(centre.hear(0, 0), after);
+        }
+    }
+
+    #[test]
+    fn where_there_are_no_more_hosts_it_takes_those_that_make_a_council() {
+        for (found, then) in [(2, "elected by 0"), (1, "all 0")] {
+            let mut centre = Centre::guarded(Estimate::conservative(30));
+            centre.enough = 2;
+            centre.open();
+            assert_eq!(centre.hear(0, 0), "all 15");
+            assert_eq!(centre.hear(0, 0), "all 0");
+            assert_eq!(centre.hear(found, 0), then);
         }
     }
 

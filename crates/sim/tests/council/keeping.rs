@@ -112,6 +112,24 @@ fn a_centre_that_was_cut_off_provokes_no_storm_when_it_is_heard_again() {
     assert_eq!(peaks(Search::Printed), 1_000);
 }
 
+/// Just as many hosts as there must be seats: one is lost, and comes back. More are to be kept, and there are none.
+#[test]
+fn the_last_host_is_seated_though_more_are_to_be_kept() {
+    let mut stay = stay(Refill::TopUp);
+    stay.trial.hosts = SEATS.least;
+    (stay.trial.reply_loss, stay.trial.multicast_loss) = (0.0, 0.0);
+    stay.lasts = Duration::from_secs(20_000);
+    stay.churn = Some(Churn {
+        crash_every: Duration::from_secs(4_000),
+        gone_for: Duration::from_secs(1),
+    });
+    let (upkeep, _) = keep(&stay, Seeds::new(32, 0), Scratch::default());
+    // About twenty are lost. The loss shows after a lease, 15 s, the place is free after another, and a search with its
+    // rest takes 30 s at most.
+    assert!(upkeep.changes > 20, "{upkeep:?}");
+    assert!(upkeep.short < 0.08, "{upkeep:?}");
+}
+
 #[test]
 fn too_few_hosts_are_asked_again_later_and_with_the_highest_estimate() {
     let mut stay = stay(Refill::TopUp);

@@ -221,13 +221,17 @@ impl Calling {
             };
             let seated = self.since.keys().filter(|(it, _)| *it == class).count() as u64;
             let (hosts, least) = (seated + replies, u64::from(chamber.seats.least));
-            if hosts >= least {
+            let keep = u64::from(chamber.keep);
+            if hosts >= keep {
                 self.scarce = 0;
                 continue;
             }
             self.scarce += 1;
             if self.scarce.is_power_of_two() {
                 let hint = match hosts {
+                    _ if hosts >= least => format!(
+                        "{hosts} hosts are there, and none to spare where {keep} seats are to be kept: if another is lost, too few are left"
+                    ),
                     0 => "nobody answers: do agents run, with this group and key, and does the network carry multicasts?".to_owned(),
                     _ => format!("{hosts} hosts are there, and {least} seats are to be filled at least"),
                 };
