@@ -24,8 +24,10 @@ pub enum CouncilPart {
         /// The name of the only member that it heeds as a centre; none: whoever calls, the latest of them.
         centre: Option<String>,
     },
-    /// It calls the hosts, and holds no seat itself.
+    /// It calls the hosts, and holds no seat itself. A centre that began earlier gives way to it.
     Centre(Box<Config>),
+    /// The same, but it gives way to any other, and says nothing before it has listened for a lease.
+    YieldingCentre(Box<Config>),
 }
 
 impl CouncilPart {
@@ -46,7 +48,7 @@ impl CouncilPart {
                 let centre = centre.map_or_else(String::new, |it| format!(", centre {it}"));
                 format!("host of a council, class {class}{centre}")
             }
-            Self::Centre(config) => {
+            Self::Centre(config) | Self::YieldingCentre(config) => {
                 let seats = config.chambers.iter().map(|chamber| {
                     let Seats { least, most } = chamber.seats;
                     let c = chamber.c.first().map_or(0.0, |c| *c);
@@ -276,6 +278,8 @@ pub struct Seated {
     pub since: Instant,
     /// When it was last heard, or seated.
     pub heard: Instant,
+    /// Whether it has ever said that it holds the seat.
+    pub confirmed: bool,
     /// How long the centre counts on it yet unless it is heard; none: for ever.
     pub lease: Option<Duration>,
 }
@@ -291,6 +295,11 @@ impl CentreStatus {
     /// Who is seated, of all classes.
     pub fn seats(&self) -> impl Iterator<Item = &Seated> {
         self.chambers.iter().flat_map(|chamber| &chamber.seats)
+    }
+
+    /// Whether all who are seated have said that they know.
+    pub fn is_confirmed(&self) -> bool {
+        self.seats().all(|it| it.confirmed)
     }
 
     /// Whether every class has its council.

@@ -25,7 +25,7 @@ use crate::frame::{Body, Sender};
 use crate::identity::{Life, calendar, member_id};
 use crate::leadership::Peer;
 use crate::seal::Rejected;
-use calling::Calling;
+use calling::{Calling, Manners};
 
 /// By how much the calendars of a centre and its hosts may differ. Hosts that keep the time at all are far nearer to each
 /// other.
@@ -68,8 +68,24 @@ impl Part {
                 Self::Host(Box::new(Hosting::new((group, *class), heeds, me, rng)))
             }
             CouncilPart::Centre(config) => {
-                let calling = Calling::new((group, member), me, (**config).clone(), life, now);
-                Self::Centre(Box::new(calling))
+                let rules = ((**config).clone(), Manners::Insists);
+                Self::Centre(Box::new(Calling::new(
+                    (group, member),
+                    me,
+                    rules,
+                    life,
+                    now,
+                )))
+            }
+            CouncilPart::YieldingCentre(config) => {
+                let rules = ((**config).clone(), Manners::Yields);
+                Self::Centre(Box::new(Calling::new(
+                    (group, member),
+                    me,
+                    rules,
+                    life,
+                    now,
+                )))
             }
         }
     }
@@ -227,6 +243,9 @@ impl Group {
     }
 
     pub(super) fn pass_council(&mut self, now: Instant, out: &mut Outbox) {
+        if let Part::Centre(centre) = &mut self.council {
+            centre.start_if_due(now);
+        }
         if let Some(driver) = self.council.driver_mut() {
             driver.pass(now);
         }
@@ -367,7 +386,11 @@ impl Group {
                 return;
             }
         }
+        let is_confirmed = centre.note_confirmed();
         self.act_in_council(now, out);
+        if is_confirmed {
+            self.publish_council(now);
+        }
     }
 }
 

@@ -87,18 +87,19 @@ struct Drawing {
 struct Keeping {
     /// After how long without a word from its holder a seat is filled again; and after how long without a word from the
     /// centre its holder gives it up. Default: 15 rounds
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait, conflicts_with = "once")]
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
     lease: Option<Duration>,
 
     /// How often the centre says that the seats stand. Default: a third of --lease
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait, conflicts_with = "once")]
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
     beat: Option<Duration>,
 
     /// Recruit others when fewer than so many are left, of each class. Default: L + 1, or U if that is less
-    #[arg(long, value_name = "N", value_parser = values::whole(1..=MOST_SEATS), conflicts_with = "once")]
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=MOST_SEATS))]
     keep: Option<u32>,
 
-    /// Elect a council once, print it, let go of it, and end
+    /// Elect a council once, print it when all who are seated have said that they know, let go of it, and end. It listens for
+    /// --lease first, and refuses if another centre stands
     #[arg(long)]
     once: bool,
 
@@ -152,7 +153,7 @@ later, and the other ends with exit code 1.
 
 It prints a line for each change of the council: to text who is seated, to JSON one object,
 {\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\": [{\"place\", \"member\":
-{\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
+{\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
 \"late\", \"peak_replies\", \"changes\", \"gives_way_to\"}; times are nanoseconds on this host's boot clock.
 
 On TERM or INT the centre lets go of all seats and exits with code 0.
@@ -182,7 +183,7 @@ impl CouncilCommand {
             coin: Coin::Private,
             centre: None,
             round,
-            lease: self.keeping.lease(round),
+            lease: Some(self.keeping.lease(round)),
         };
         self.require_a_high_guess()?;
         // Before it is computed with.
@@ -253,7 +254,10 @@ impl CouncilCommand {
             protocol: ProtocolConfig::NoElection,
             target: None,
             authority: hustings_agent::config::AuthorityConfig::Nobody,
-            council: CouncilPart::Centre(Box::new(rules)),
+            council: match self.keeping.once {
+                true => CouncilPart::YieldingCentre(Box::new(rules)),
+                false => CouncilPart::Centre(Box::new(rules)),
+            },
             trace: None,
             ..group.clone()
         };
@@ -293,16 +297,22 @@ impl CouncilCommand {
         if self.keeping.once {
             return self.elect_once(council).await;
         }
+        let mut printed = 0;
         while council.changed().await.is_ok() {
             let status = council.borrow_and_update().clone();
             heed_other(&status)?;
-            self.print(&status)?;
+            // That somebody has confirmed its seat is no change of the council.
+            if std::mem::replace(&mut printed, status.changes) != status.changes {
+                self.print(&status)?;
+            }
         }
         std::future::pending().await // the agent has ended, and says why
     }
 
     async fn elect_once(&self, council: &mut watch::Receiver<CentreStatus>) -> Result<(), Failure> {
-        let is_over = |it: &CentreStatus| it.is_filled() || it.gives_way_to.is_some();
+        let is_over = |it: &CentreStatus| {
+            it.is_filled() && it.is_settled && it.is_confirmed() || it.gives_way_to.is_some()
+        };
         let elected = council.wait_for(is_over);
         let status = match tokio::time::timeout(self.keeping.within.into(), elected).await {
             Ok(Ok(status)) => status.clone(),
@@ -314,8 +324,13 @@ impl CouncilCommand {
                 )));
             }
         };
-        heed_other(&status)?;
-        self.print(&status)
+        match &status.gives_way_to {
+            Some(other) => Err(Failure::Failed(format!(
+                "a centre, `{}`, stands for group `{}`: ask that one who is seated, or stop it",
+                other.name, status.group
+            ))),
+            None => self.print(&status),
+        }
     }
 
     fn print(&self, status: &CentreStatus) -> Result<(), Failure> {
@@ -397,15 +412,13 @@ impl Drawing {
 }
 
 impl Keeping {
-    fn lease(&self, round: Duration) -> Option<Lease> {
+    fn lease(&self, round: Duration) -> Lease {
         let lasts = self.lease.unwrap_or(round * 15);
-        let beat = self.beat.unwrap_or(Duration(lasts.0 / 3));
-        let lease = Lease {
-            beat,
+        Lease {
+            beat: self.beat.unwrap_or(Duration(lasts.0 / 3)),
             lasts,
             refill: Refill::TopUp,
-        };
-        (!self.once).then_some(lease)
+        }
     }
 }
 

@@ -68,22 +68,27 @@ fn hosts_are_seated_and_those_who_die_replaced_and_their_leader_stays() {
 }
 
 #[test]
-fn a_centre_says_that_too_few_are_there_and_gives_way_to_a_later_one() {
+fn a_centre_says_that_too_few_are_there_and_gives_way_to_a_later_one_but_not_to_one_that_calls_once()
+ {
     let group = process::group("few-hosts");
     let host = format!("--group {group} --protocol none --bind 127.0.0.1:0 --http off");
     let _host = Program::member(&format!("{host} --name only"));
     let council = format!("council --group {group} --bind 127.0.0.1:0 --max-guess 20 --round 20ms");
     let mut first = Program::start(&format!("{council} --name first --seats 2..3"));
     first.until_said_containing("1 hosts are there, and 2 seats are to be filled at least");
-    let elected = hustings(&format!(
-        "{council} --name second --seats 1 --once --log off"
-    ));
-    let line = format!("council of {group}: 1 seats of 1..1: only\n");
-    assert_eq!(elected.text(), line);
+    let once = format!("{council} --seats 1 --once --log off");
+    let refused = hustings(&format!("{once} --name guest"));
+    let said = format!("a centre, `first`, stands for group `{group}`");
+    assert_eq!(refused.code, Some(1), "{}", refused.printed);
+    assert!(refused.said.contains(&said), "{}", refused.said);
+    let mut second = Program::start(&format!("{council} --name second --seats 1"));
     let (code, said) = first.ended_saying();
     assert_eq!(code, Some(1));
     assert!(
         said.contains("another centre, `second`, was started later"),
         "{said}"
     );
+    assert_eq!(second.stop(), Some(0));
+    let line = format!("council of {group}: 1 seats of 1..1: only\n");
+    assert_eq!(hustings(&format!("{once} --name guest")).text(), line);
 }

@@ -39,6 +39,8 @@ pub struct Holder {
     pub place: u8,
     /// When it was last heard, or seated.
     pub heard: Instant,
+    /// Whether it has ever said that it holds the seat.
+    pub is_confirmed: bool,
 }
 
 /// The centre's part in one chamber.
@@ -105,6 +107,7 @@ impl Centre {
                 member: seat.member,
                 place: seat.place,
                 heard: seat.heard,
+                is_confirmed: seat.is_confirmed,
             };
             seats.map(holder).collect::<Vec<_>>()
         };

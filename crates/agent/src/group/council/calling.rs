@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hustings_protocol::council::{
     Centre, Change, Config, Content, Council, Feedback, Message, Saved, Size,
 };
-use hustings_protocol::{Candidate, Instant, MemberId};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use tokio::sync::watch;
 
 use super::super::chance;
@@ -19,6 +19,16 @@ use crate::peers::Peers;
 /// So many replies that came after their round was over are no accident.
 const MANY_LATE: u64 = 8;
 
+/// What it does about other centres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::group) enum Manners {
+    /// Those that began earlier are to stop.
+    Insists,
+    /// It is to stop if there is any. To know, it listens before it says anything: for so long that seats of one that is gone
+    /// have run out.
+    Yields,
+}
+
 /// A member that calls others into a council.
 pub(in crate::group) struct Calling {
     driver: Driver<Council>,
@@ -26,6 +36,11 @@ pub(in crate::group) struct Calling {
     group: String,
     name: String,
     is_started: bool,
+    manners: Manners,
+    /// Until when it listens.
+    listens_until: Option<Instant>,
+    /// How many of those who are seated have said so.
+    confirmed: usize,
     gives_way_to: Option<Peer>,
     /// Since when each holds its seat, by class.
     since: BTreeMap<(u16, MemberId), Instant>,
@@ -54,17 +69,20 @@ impl Calling {
     pub(super) fn new(
         (group, name): (&str, &str),
         me: Candidate,
-        config: Config,
+        (config, manners): (Config, Manners),
         life: Life,
         now: Instant,
     ) -> Self {
-        let driver = driver(me, config, life);
+        let driver = driver(me, (config, manners), life);
         let calling = Self {
             driver,
             me,
             group: group.to_owned(),
             name: name.to_owned(),
             is_started: false,
+            manners,
+            listens_until: None,
+            confirmed: 0,
             gives_way_to: None,
             since: BTreeMap::new(),
             rounds: BTreeMap::new(),
@@ -118,23 +136,35 @@ impl Calling {
             return;
         }
         self.is_started = true;
-        if let Some(lease) = self.driver.config().lease {
+        let config = self.driver.config();
+        let lease = config.lease.map(|it| it.lasts + config.round);
+        if let Some(lease) = lease {
             tracing::info!(
-                "group `{}`: calling in {}, when seats that a centre before this one gave have run out",
+                "group `{}`: calling in {lease}, when seats that a centre before this one gave have run out",
                 self.group,
-                lease.lasts + self.driver.config().round
             );
         }
-        self.driver.start(now);
+        match self.manners {
+            Manners::Insists => self.driver.start(now),
+            Manners::Yields => self.listens_until = Some(now + lease.unwrap_or(Duration::ZERO)),
+        }
+    }
+
+    /// Begins when it has listened for long enough, and heard no other.
+    pub(super) fn start_if_due(&mut self, now: Instant) {
+        let is_over = self.listens_until.take_if(|at| *at <= now).is_some();
+        if is_over && self.gives_way_to.is_none() {
+            self.driver.start(now);
+        }
     }
 
     /// Begins a later session. Whom it has seated hears that it holds no seat any more.
     pub(super) fn begin_anew(&mut self, life: Life, now: Instant) {
         let config = self.driver.config().clone();
-        self.driver = driver(self.me, config, life);
+        self.driver = driver(self.me, (config, self.manners), life);
         self.since.clear();
         self.rounds.clear();
-        if self.is_started {
+        if self.is_started && self.listens_until.is_none() {
             self.driver.start(now);
         }
     }
@@ -204,7 +234,8 @@ impl Calling {
 
     /// When it has something to look at.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.rounds.values().filter_map(|it| it.polled_until).min()
+        let polls = self.rounds.values().filter_map(|it| it.polled_until);
+        polls.chain(self.listens_until).min()
     }
 
     /// Whether all were called, and too few came.
@@ -244,6 +275,14 @@ impl Calling {
         }
     }
 
+    /// Whether another one has said that it holds its seat.
+    pub(super) fn note_confirmed(&mut self) -> bool {
+        let centre = self.driver.protocol().as_centre();
+        let holders = centre.into_iter().flat_map(Centre::holders);
+        let confirmed = holders.filter(|it| it.is_confirmed).count();
+        std::mem::replace(&mut self.confirmed, confirmed) < confirmed
+    }
+
     /// The council has changed.
     pub(super) fn note(&mut self, now: Instant, change: Change, group: &str) {
         self.changes += 1;
@@ -278,9 +317,15 @@ impl Calling {
             return false;
         }
         let is_later = (session, other.id) > (self.session(), self.me.id);
-        if is_later {
+        let gives_way = is_later || self.manners == Manners::Yields;
+        if gives_way {
+            let when = if is_later {
+                "began later, and hosts heed that one"
+            } else {
+                "stands"
+            };
             tracing::error!(
-                "group `{group}`: another centre, `{}`, began later, and hosts heed that one: this one stops; a group has one centre",
+                "group `{group}`: another centre, `{}`, {when}: this one stops; a group has one centre",
                 other.name
             );
             self.gives_way_to = Some(other);
@@ -291,7 +336,7 @@ impl Calling {
                 other.name
             );
         }
-        is_later
+        gives_way
     }
 
     fn session(&self) -> u64 {
@@ -315,6 +360,7 @@ impl Calling {
                 member: describe(it.member),
                 since: *self.since.get(&(class, it.member)).unwrap_or(&now),
                 heard: it.heard,
+                confirmed: it.is_confirmed,
                 lease: lasts.map(|lasts| (it.heard + lasts) - now),
             });
             ChamberStatus {
@@ -341,10 +387,13 @@ impl Calling {
 }
 
 /// A centre whose session has the number of its life. What was before it nobody here remembers, so there may be seats that
-/// another session has given.
-fn driver(me: Candidate, config: Config, life: Life) -> Driver<Council> {
-    let before = Saved { session: 0 };
+/// another session has given: unless it has listened until they were over.
+fn driver(me: Candidate, (config, manners): (Config, Manners), life: Life) -> Driver<Council> {
+    let before = match manners {
+        Manners::Insists => Some(Saved { session: 0 }),
+        Manners::Yields => None,
+    };
     let rng = chance(Life(life.0 ^ COUNCILS_OWN), me.id);
-    let centre = Council::centre(life.0, Some(before));
+    let centre = Council::centre(life.0, before);
     Driver::new(me, centre, config, rng, None)
 }

@@ -1,5 +1,7 @@
 //! Councils: what a centre seems to say, and what may come of it.
 
+use std::collections::BTreeSet;
+
 use hustings_protocol::Instant;
 use hustings_protocol::council::{
     Config, Content, Feedback, Message, Search, Seat, Seats, Standing,
@@ -12,7 +14,7 @@ use super::{Field, address};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
-use crate::council::{CouncilPart, CouncilStatus, Terms};
+use crate::council::{CentreStatus, CouncilPart, CouncilStatus, Terms};
 use crate::driver::encode;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox};
@@ -363,6 +365,74 @@ fn a_centre_and_its_hosts_in_a_network_that_loses_a_fifth_fill_the_seats() {
     assert!(believers(&field) >= 3, "{}", believers(&field));
 }
 
+fn centre_status(field: &Field, member: usize) -> CentreStatus {
+    match field.members[member].council_status(field.now) {
+        Some(CouncilStatus::Centre(centre)) => centre,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn believers(field: &Field) -> BTreeSet<String> {
+    let held = |it: &Group| it.watch_seat().is_some_and(|it| it.borrow().seat.is_some());
+    let holders = field.members.iter().filter(|it| held(it));
+    holders.map(|it| it.member.clone()).collect()
+}
+
+/// What `--once` prints is true when it is printed, and over a lease later though its last word be lost.
+#[test]
+fn seats_given_once_are_confirmed_and_end_with_their_lease() {
+    for seed in 0..10 {
+        let mut field = Field::empty();
+        field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        field.lost_percent = 20;
+        for number in 0..30 {
+            let host = member(&format!("host-{number}"), CouncilPart::HOST);
+            field.admit_member(host, None, &[], 0);
+        }
+        let guest = CouncilPart::YieldingCentre(Box::new(rules()));
+        field.admit_member(member("guest", guest), None, &[], 0);
+        let told = loop {
+            field.run(Duration(ROUND.0 / 10));
+            let told = centre_status(&field, 30);
+            if told.is_filled() && told.is_settled && told.is_confirmed() {
+                break told;
+            }
+            assert!(field.now < NOW + ROUND * 1_000, "no council, seed {seed}");
+        };
+        let seats: BTreeSet<String> = told.seats().map(|it| it.member.name.clone()).collect();
+        assert_eq!(believers(&field), seats, "seed {seed}");
+        // It ends, and nobody hears that.
+        field.sides[30] = 1;
+        let lasts = rules().lease.expect("it has one").lasts;
+        field.run(lasts + ROUND);
+        assert_eq!(believers(&field), BTreeSet::new(), "seed {seed}");
+    }
+}
+
+/// It hears a centre that stands, and says nothing at all.
+#[test]
+fn a_centre_that_yields_ends_no_other() {
+    let mut field = Field::empty();
+    let standing = CouncilPart::Centre(Box::new(rules()));
+    field.admit_member(member("standing", standing), None, &[], 0);
+    for number in 0..10 {
+        let host = member(&format!("host-{number}"), CouncilPart::HOST);
+        field.admit_member(host, None, &[], 0);
+    }
+    field.run(ROUND * 100);
+    let seats = believers(&field);
+    assert!(seats.len() >= 4, "{seats:?}");
+    let guest = CouncilPart::YieldingCentre(Box::new(rules()));
+    field.admit_member(member("guest", guest), None, &[], 0);
+    field.run(ROUND * 100);
+    let other = centre_status(&field, 11)
+        .gives_way_to
+        .expect("it gives way");
+    assert_eq!(other.name, "standing");
+    assert_eq!(centre_status(&field, 0).gives_way_to, None);
+    assert_eq!(believers(&field), seats);
+}
+
 /// The number in the first call that a centre makes from `now` on.
 fn first_call(centre: &mut Group, mut now: Instant) -> u32 {
     let mut out = Outbox::new();
@@ -395,14 +465,8 @@ fn a_centre_that_begins_anew_begins_with_the_highest_estimate() {
         let host = member(&format!("host-{number}"), CouncilPart::HOST);
         field.admit_member(host, None, &[], 0);
     }
-    let settled = |field: &Field| match field.members[0].council_status(field.now) {
-        Some(CouncilStatus::Centre(centre)) => centre.is_filled(),
-        other => panic!("{other:?}"),
-    };
-    for _ in 0..300 {
-        field.run(ROUND);
-    }
-    assert!(settled(&field), "no council");
+    field.run(ROUND * 300);
+    assert!(centre_status(&field, 0).is_filled(), "no council");
     let now = field.now;
     let running = &mut field.members[0];
     running.call_anew(now, &mut Outbox::new());
