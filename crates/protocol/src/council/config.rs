@@ -298,7 +298,7 @@ impl Config {
         let fits = |it: &Estimate| {
             self.chambers
                 .iter()
-                .all(|chamber| it.check(chamber.seats).is_ok())
+                .all(|chamber| it.is_above(chamber.seats))
         };
         steps.filter(|it| is_to && fits(it))
     }

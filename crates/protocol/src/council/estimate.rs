@@ -3,6 +3,9 @@
 use super::Seats;
 use crate::config::ConfigError;
 
+/// More steps than this from the first estimate to the seats are no search.
+const MOST_STEPS: usize = 1_000;
+
 /// Equation (17): `f(n) = n^alpha / beta`, as long as that is above `U`; then all reply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -77,7 +80,23 @@ impl Estimate {
         if self.first <= seats.most {
             return out_of_range("first estimate", "more than the most seats");
         }
+        // With an estimate of one more than the seats, or less, nearly all reply: powers come nearer and nearer to 1.
+        let next = |now: &f64| self.next(*now, seats);
+        let is_high = |now: &f64| *now > f64::from(seats.most) + 1.0;
+        let falling = std::iter::successors(Some(f64::from(self.first)), next);
+        let steps = falling.take_while(is_high).take(MOST_STEPS + 1).count();
+        if steps > MOST_STEPS {
+            return out_of_range(
+                "beta",
+                "greater, or a smaller alpha, so that estimates fall within 1000 rounds",
+            );
+        }
         Ok(())
+    }
+
+    /// Whether there is anything to go down by: at first, not all reply.
+    pub(super) fn is_above(&self, seats: Seats) -> bool {
+        self.first > seats.most
     }
 }
 
@@ -138,6 +157,8 @@ mod tests {
             (0.5, f64::NAN, 9),
             (0.5, f64::INFINITY, 9),
             (1.0, 2.0, 8),
+            (1.0, 1.0 + 1e-9, 9_999),
+            (1.0 - 1e-9, 1.0, 9_999),
         ] {
             assert!(!check(alpha, beta, first), "{alpha} {beta} {first}");
         }
