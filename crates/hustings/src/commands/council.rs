@@ -5,14 +5,14 @@ mod terms;
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use hustings::council::with_best_c;
+use hustings::council::{Choice, with_c};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
 use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
+use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{
     Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
 };
 use hustings_protocol::{Duration, Merit};
-use hustings_theory::council::optimum::Goal;
 use tokio::sync::watch;
 
 use super::agent::client::Printed;
@@ -20,7 +20,7 @@ use super::agent::{self, Signals, log, runtime};
 use crate::failure::Failure;
 use crate::options::agent::AgentOptions;
 use crate::options::values;
-use terms::{Average, Guess};
+use terms::{Aim, Average, Guess};
 
 /// Keep a few hosts of a group seated, out of any number: call them, and fill the seats of those who are lost
 #[derive(Debug, Args)]
@@ -56,14 +56,20 @@ struct Drawing {
     #[arg(long, value_enum, default_value_t = Way::SkipReset)]
     algorithm: Way,
 
-    /// How many of those who draw are to reply, on average; or `auto`: the best for --optimise, by exact computation
-    #[arg(long, value_name = "auto|X", default_value = "auto", value_parser = terms::average,
+    /// How many of those who draw are to reply, on average; or `auto`: the best for --optimise, by exact computation; or
+    /// `robust`: the best for it in the worst case of half as many hosts or twice as many, a tenth of all messages lost or none
+    #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
           allow_hyphen_values = true)]
     c: Average,
 
-    /// What --c auto makes small: the expected rounds (t) or the expected replies (n)
-    #[arg(long, value_enum, default_value_t = Aim::T)]
+    /// What --c auto makes small: the expected rounds (t), the expected replies (n), or a weighted sum of both, as in t:1,n:0.1
+    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
+          allow_hyphen_values = true)]
     optimise: Aim,
+
+    /// Of --algorithm history: how many rounds a host remembers, from 1 to 4. More than one matter where hosts come and go
+    #[arg(long, value_name = "ROUNDS", default_value = "1", value_parser = values::whole(1..=4_u8))]
+    depth: u8,
 
     /// What the centre takes the number of hosts to be: --max-guess at first, and after each round with too few replies
     /// its power 0.7 (aggressive), half of it (conservative), or its power A over B (alpha:A,beta:B). Or N hosts (known:N)
@@ -127,15 +133,6 @@ enum Way {
     Bolot,
 }
 
-/// What is to be small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Aim {
-    /// Rounds
-    T,
-    /// Replies
-    N,
-}
-
 const AFTER_HELP: &str = "\
 Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
 setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
@@ -177,7 +174,7 @@ impl CouncilCommand {
         let knowledge = self.drawing.knowledge();
         let rules = Config {
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
-            algorithm: self.drawing.algorithm.protocols(),
+            algorithm: self.drawing.algorithm.protocols(self.drawing.depth),
             knowledge,
             search: Search::Guarded,
             coin: Coin::Private,
@@ -187,22 +184,18 @@ impl CouncilCommand {
         };
         self.require_a_high_guess()?;
         // Before it is computed with.
-        rules
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-        let goal = match self.drawing.optimise {
-            Aim::T => Goal::ROUNDS,
-            Aim::N => Goal::MESSAGES,
+        rules.check().map_err(|error| misfit(&error))?;
+        let choice = match self.drawing.c {
+            Average::Best | Average::Fixed(_) => Choice::Best,
+            Average::Robust => Choice::Robust,
         };
-        let mut rules = with_best_c(rules, goal);
+        let mut rules = with_c(rules, choice, self.drawing.optimise.goal());
         if let Average::Fixed(c) = self.drawing.c {
             for chamber in &mut rules.chambers {
                 chamber.c.splice(..chamber.c.len().min(1), [c]); // top-ups go by what is best for them
             }
         }
-        rules
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        rules.check().map_err(|error| misfit(&error))?;
         Ok(rules)
     }
 
@@ -345,6 +338,29 @@ impl CouncilCommand {
     }
 }
 
+/// What cannot work, by the option that said it.
+fn misfit(error: &ConfigError) -> Failure {
+    let field = match error {
+        ConfigError::Zero { field }
+        | ConfigError::Below { field, .. }
+        | ConfigError::OutOfRange { field, .. } => *field,
+        _ => "", // there may be more kinds one day
+    };
+    let option = match field {
+        "alpha" | "beta" | "number of hosts" => "--estimate: ",
+        "first estimate" => "--max-guess: ",
+        "seats" | "number of classes" => "--seats: ",
+        "depth of history" => "--depth: ",
+        "c" | "list of c" => "--c: ",
+        "keep" => "--keep: ",
+        "round" => "--round: ",
+        "beat" => "--beat: ",
+        "lease" => "--lease: ",
+        _ => "",
+    };
+    Failure::Usage(format!("{option}{error}"))
+}
+
 async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
     tokio::select! {
         stopped = agent.stop() => stopped.map_err(|error| Failure::Failed(error.to_string())),
@@ -423,13 +439,13 @@ impl Keeping {
 }
 
 impl Way {
-    fn protocols(self) -> Algorithm {
+    fn protocols(self, depth: u8) -> Algorithm {
         match self {
             Self::Naive => Algorithm::Naive,
             Self::Basic => Algorithm::Basic,
             Self::SkipReset => Algorithm::SkipReset,
             Self::Choice => Algorithm::CHOICE,
-            Self::History => Algorithm::HISTORY,
+            Self::History => Algorithm::History { depth },
             Self::Merit => Algorithm::Merit,
             Self::Bolot => Algorithm::Bolot,
         }
