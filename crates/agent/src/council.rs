@@ -5,7 +5,7 @@
 
 use hustings_protocol::council::{
     Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Message, Pick,
-    Refill, Reset, Search, Seats,
+    Refill, Reset, Round, Search, Seats,
 };
 use hustings_protocol::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -252,6 +252,9 @@ pub struct CentreStatus {
     pub changes: u64,
     /// Another centre, which began later: this one has stopped.
     pub gives_way_to: Option<Peer>,
+    /// With public coins: the rounds of this session, for whoever wants to check them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub record: Vec<Round>,
 }
 
 /// The council of one class of hosts.
@@ -456,6 +459,7 @@ mod tests {
             draws: hustings_protocol::council::Draws(1),
             number: 9,
             merit: Merit(0),
+            former: Duration::ZERO,
         });
         assert_eq!(Terms::of(&reply, &config()), None);
     }

@@ -38,7 +38,7 @@ mod host;
 mod message;
 mod seats;
 
-pub use audit::{Cause, Dispute, Round, audit};
+pub use audit::{Cause, Dispute, Round, Voice, audit, departure};
 pub use candidacy::{Candidacy, Memory};
 pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};

@@ -1,5 +1,6 @@
 //! `hustings council`: the centre of a group's council, until it is told to stop.
 
+mod audit;
 mod terms;
 
 use std::io::Write;
@@ -10,7 +11,7 @@ use hustings_agent::council::{CentreStatus, ChamberStatus};
 use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{
-    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
+    Algorithm, Chamber, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
 };
 use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;
@@ -36,6 +37,9 @@ pub(crate) struct CouncilCommand {
 
     #[command(flatten)]
     keeping: Keeping,
+
+    #[command(flatten)]
+    auditing: audit::Auditing,
 
     #[command(flatten)]
     options: AgentOptions,
@@ -153,6 +157,11 @@ It prints a line for each change of the council: to text who is seated, to JSON 
 {\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
 \"late\", \"peak_replies\", \"changes\", \"gives_way_to\"}; times are nanoseconds on this host's boot clock.
 
+With --public-coin the hosts' coins follow from that text, which you publish before, and the
+JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
+line, the names of the hosts and the options of the centre checks it with --check and --hosts:
+exit code 0 if the first election of that session went as it had to, else 1.
+
 On TERM or INT the centre lets go of all seats and exits with code 0.
 
 Examples:
@@ -164,6 +173,9 @@ impl CouncilCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.log.begin();
         let rules = self.rules()?;
+        if let Some(checked) = self.auditing.check(&rules) {
+            return checked;
+        }
         let config = self.config(rules)?;
         runtime()?.block_on(self.preside(&config))
     }
@@ -177,7 +189,7 @@ impl CouncilCommand {
             algorithm: self.drawing.algorithm.protocols(self.drawing.depth),
             knowledge,
             search: Search::Guarded,
-            coin: Coin::Private,
+            coin: self.auditing.coin(),
             centre: None,
             round,
             lease: Some(self.keeping.lease(round)),

@@ -13,6 +13,9 @@ use super::{
 use crate::scatter::scatter;
 use crate::{Candidate, Duration, Instant, Io, MemberId, Outcome};
 
+/// No longer than this does a centre wait for seats of an earlier session to run out, whatever hosts say.
+const LONGEST_FORMER: Duration = Duration::from_secs(3600);
+
 /// The centre.
 #[derive(Debug, Clone)]
 pub struct Centre {
@@ -73,6 +76,7 @@ struct Answer {
     host: Candidate,
     draws: super::Draws,
     number: u32,
+    former: Duration,
 }
 
 impl Centre {
@@ -274,6 +278,7 @@ impl House {
                 host: Candidate { merit, id: from },
                 draws: reply.draws,
                 number: reply.number,
+                former: reply.former,
             });
         }
     }
@@ -291,6 +296,11 @@ impl House {
         let Some((wanted, c)) = self.wanted(io) else {
             return self.settle(io); // the configuration has changed, and these are enough
         };
+        if let Some(rounds) = self.former_rounds(io) {
+            // A centre before this one has given seats for longer than this one has waited.
+            self.phase = Phase::Resting(rounds);
+            return;
+        }
         let by_merit = io.config().algorithm == Algorithm::Merit;
         // A reply that came twice is one; the best first, where that matters.
         self.replies.sort_unstable_by_key(|it| it.host.id);
@@ -324,6 +334,17 @@ impl House {
             Next::Elected(draw) => self.appoint(draw, wanted, (session, beat), io),
             Next::Rest => self.rest(io),
         }
+    }
+
+    /// How many rounds the seats of an earlier session may last yet, by what hosts say. None: they are over.
+    fn former_rounds(&self, io: &impl Io<Council>) -> Option<u64> {
+        io.config().lease?;
+        let longest = self.replies.iter().map(|it| it.former).max()?;
+        let rounds = longest
+            .min(LONGEST_FORMER)
+            .0
+            .div_ceil(io.config().round.0.max(1));
+        (rounds > 0).then_some(rounds)
     }
 
     fn on_beat_due(

@@ -285,7 +285,8 @@ impl Election {
                 Next::Ask(self.call_all(config.algorithm))
             }
             Knowledge::Told(_) | Knowledge::Polled => {
-                if is_tired && !goes_back {
+                // A threshold's number is a guess from few replies.
+                if config.algorithm == Algorithm::Merit || is_tired && !goes_back {
                     self.size /= 2.0;
                 }
                 if self.size < f64::from(wanted.least) {

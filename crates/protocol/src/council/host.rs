@@ -29,6 +29,10 @@ pub struct Host {
     next_beat: u32,
     /// When it last heard its centre.
     heard_at: Instant,
+    /// Until when seats may be held that its centre's last word let stand.
+    seats_until: Instant,
+    /// The same of sessions before.
+    former_until: Instant,
     class: u16,
     /// Bolot's, for this session.
     key: u16,
@@ -51,6 +55,8 @@ impl Host {
             replied: 0,
             next_beat: 0,
             heard_at: Instant::START,
+            seats_until: Instant::START,
+            former_until: Instant::START,
             class,
             key: 0,
             phase: Phase::Unseated,
@@ -117,9 +123,13 @@ impl Host {
     #[inline]
     fn keep_in_touch(&mut self, io: &mut impl Io<Council>) {
         let silence = io.now() - std::mem::replace(&mut self.heard_at, io.now());
-        if io.config().lease.is_some_and(|it| silence > it.lasts) {
+        let Some(lease) = io.config().lease else {
+            return;
+        };
+        if silence > lease.lasts {
             self.candidacy.forget_step();
         }
+        self.seats_until = io.now() + lease.lasts;
     }
 
     /// Whether a message is of the present session: a new one begins with its first message.
@@ -133,6 +143,7 @@ impl Host {
             self.rise(io);
             *self = Self {
                 session,
+                former_until: self.former_until.max(self.seats_until),
                 ..Self::new(self.class)
             };
             if io.config().algorithm == Algorithm::Bolot {
@@ -232,6 +243,7 @@ impl Host {
                 draws,
                 number,
                 merit: io.me().merit,
+                former: self.former_until - io.now(),
             };
             io.unicast(session.centre, Message::Reply(reply));
         }

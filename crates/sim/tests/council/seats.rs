@@ -3,7 +3,7 @@
 use hustings_protocol::council::{
     Config, Council, Draws, Held, Holder, Knowledge, Message, Reply, Seats,
 };
-use hustings_protocol::{MemberId, Merit};
+use hustings_protocol::{Duration, MemberId, Merit};
 use hustings_sim::{Boot, Delay, Detection, Network, Seeds, Setup, Silent, Verb, Who, World};
 
 use crate::{ROUND, at};
@@ -43,6 +43,7 @@ impl Stage {
                 draws: Draws(1),
                 number: 20,
                 merit: Merit(0),
+                former: Duration::ZERO,
             });
             self.world.hand(host, 0, reply);
         }

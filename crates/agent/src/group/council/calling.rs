@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::council::{
-    Centre, Change, Config, Content, Council, Feedback, Message, Saved, Size,
+    self, Centre, Change, Coin, Config, Content, Council, Feedback, Message, Reply, Saved, Size,
+    Voice,
 };
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use tokio::sync::watch;
@@ -18,6 +19,9 @@ use crate::peers::Peers;
 
 /// So many replies that came after their round was over are no accident.
 const MANY_LATE: u64 = 8;
+
+/// So many rounds are written down for those who want to check them: more than a first election ever takes.
+const MOST_RECORDED: usize = 256;
 
 /// What it does about other centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +58,8 @@ pub(in crate::group) struct Calling {
     changes: u64,
     /// How often all were called and too few came.
     scarce: u64,
+    /// With public coins: the first rounds of this session.
+    record: Vec<council::Round>,
     told: watch::Sender<CentreStatus>,
 }
 
@@ -92,6 +98,7 @@ impl Calling {
             peak: 0,
             changes: 0,
             scarce: 0,
+            record: Vec::new(),
             told: watch::Sender::new(CentreStatus {
                 group: group.to_owned(),
                 centre: name.to_owned(),
@@ -104,6 +111,7 @@ impl Calling {
                 peak_replies: 0,
                 changes: 0,
                 gives_way_to: None,
+                record: Vec::new(),
             }),
         };
         let nobody = Peers::default();
@@ -164,6 +172,7 @@ impl Calling {
         self.driver = driver(self.me, (config, self.manners), life);
         self.since.clear();
         self.rounds.clear();
+        self.record.clear();
         if self.is_started && self.listens_until.is_none() {
             self.driver.start(now);
         }
@@ -175,6 +184,7 @@ impl Calling {
             self.replies += 1;
             match self.rounds.get_mut(&reply.class) {
                 Some(round) if round.number == reply.round => {
+                    note_reply(&mut self.record, from, &reply);
                     round.replies += 1;
                     self.peak = self.peak.max(round.replies);
                 }
@@ -212,6 +222,13 @@ impl Calling {
 
     fn note_feedback(&mut self, now: Instant, feedback: &Feedback) {
         self.feedbacks += 1;
+        let is_public = self.driver.config().coin != Coin::Private;
+        if is_public && self.record.len() < MOST_RECORDED {
+            self.record.push(council::Round {
+                feedback: *feedback,
+                replies: Vec::new(),
+            });
+        }
         let config = self.driver.config();
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
         let content = Content::decode(feedback.word, config.algorithm, continues);
@@ -382,7 +399,25 @@ impl Calling {
             peak_replies: self.peak,
             changes: self.changes,
             gives_way_to: self.gives_way_to.clone(),
+            record: self.record.clone(),
         }
+    }
+}
+
+/// Writes down a reply to a round that is written down.
+fn note_reply(record: &mut [council::Round], from: MemberId, reply: &Reply) {
+    let is_it = |it: &&mut council::Round| {
+        (it.feedback.class, it.feedback.round) == (reply.class, reply.round)
+    };
+    let Some(round) = record.iter_mut().rev().find(is_it) else {
+        return;
+    };
+    if round.replies.iter().all(|it| it.host != from) {
+        round.replies.push(Voice {
+            host: from,
+            draws: reply.draws,
+            number: reply.number,
+        });
     }
 }
 

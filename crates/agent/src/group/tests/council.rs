@@ -433,6 +433,90 @@ fn a_centre_that_yields_ends_no_other() {
     assert_eq!(believers(&field), seats);
 }
 
+/// Of two centres, one after the other, the first gave seats for longer than the second waits; and one that holds such a seat
+/// hears neither.
+#[test]
+fn a_centre_waits_for_seats_that_another_gave_for_longer() {
+    for seed in 0..10 {
+        let mut field = Field::empty();
+        field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut long = rules();
+        let lease = long.lease.as_mut().expect("it has one");
+        (lease.beat, lease.lasts) = (ROUND * 5, ROUND * 60);
+        let first = CouncilPart::Centre(Box::new(long));
+        field.admit_member(member("first", first), None, &[], 0);
+        for number in 0..30 {
+            let host = member(&format!("host-{number}"), CouncilPart::HOST);
+            field.admit_member(host, None, &[], 0);
+        }
+        while believers(&field).len() < 4 {
+            field.run(ROUND);
+        }
+        // The first is gone, and two who are seated are cut off.
+        field.sides[0] = 1;
+        let seats = believers(&field);
+        let cut = (1..31).filter(|index| seats.contains(&field.members[*index].member));
+        for index in cut.take(2).collect::<Vec<_>>() {
+            field.sides[index] = 2;
+        }
+        let second = CouncilPart::Centre(Box::new(rules()));
+        field.admit_member(member("second", second), None, &[], 0);
+        let mut was_filled = false;
+        for _ in 0..200 {
+            field.run(ROUND);
+            let held = believers(&field);
+            assert!(held.len() <= 8, "seed {seed}: {held:?}");
+            let second = centre_status(&field, 31);
+            was_filled |= second.is_filled();
+            let of_first = held.len() > second.seats().count() && second.is_filled();
+            assert!(
+                !of_first,
+                "seed {seed}: seats of two sessions at once: {held:?}"
+            );
+        }
+        assert!(was_filled, "seed {seed}");
+    }
+}
+
+/// A frame that was recorded is repeated in the same life: the heartbeat in which a seat stood.
+#[test]
+fn a_heartbeat_that_is_repeated_renews_no_lease() {
+    let mut host = seated_host();
+    let watched = host.watch_seat().expect("a host");
+    let standing = |beat| {
+        Message::Standing(Standing {
+            session: 7,
+            class: 0,
+            beat,
+            places: 1 << 3,
+        })
+    };
+    assert_eq!(Said::now(2).to(&mut host, &standing(1)), 1, "it confirms");
+    assert_eq!(
+        Said::now(2).to(&mut host, &standing(1)),
+        0,
+        "the same frame"
+    );
+    assert_eq!(Said::now(3).to(&mut host, &standing(1)), 0, "the same beat");
+    let due = host.due();
+    assert_eq!(
+        Said::now(4).to(&mut host, &standing(0)),
+        0,
+        "an earlier one"
+    );
+    assert_eq!(host.due(), due);
+    // A seat that was taken away is not given back by the beat before.
+    let gone = Message::Standing(Standing {
+        session: 7,
+        class: 0,
+        beat: 3,
+        places: 0,
+    });
+    Said::now(5).to(&mut host, &gone);
+    assert_eq!(Said::now(6).to(&mut host, &standing(2)), 0);
+    assert_eq!(watched.borrow().seat, None);
+}
+
 /// The number in the first call that a centre makes from `now` on.
 fn first_call(centre: &mut Group, mut now: Instant) -> u32 {
     let mut out = Outbox::new();

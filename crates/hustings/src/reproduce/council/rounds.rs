@@ -188,9 +188,10 @@ pub(super) fn c4(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
         "[4..8], c = 5.6: replies, times those of Skip-Reset",
         between(1.8, 2.0, twice),
     );
+    // Two draws a round, in 1.1 rounds instead of nearly 1.4: 2 x 1.1/1.4 = 1.6, to one digit.
     evidence.corrected(
-        "[4..8], c = 5.6: replies, times those of Skip-Reset",
-        between(1.45, 1.65, twice),
+        "[4..8], c = 5.6: replies, times those of Skip-Reset, to one digit",
+        between(1.55, 1.65, twice),
     );
     evidence.ours(
         "[4..8], c = 5.6: mean rounds",
@@ -328,8 +329,8 @@ pub(super) fn c6(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
 const RANGES: [Seats; 4] = [ONE, UP_TO_EIGHT, FOUR_TO_EIGHT, EIGHT_TO_SIXTEEN];
 
 pub(super) fn c7(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
-    /// Near the best: so many times as much, of rounds and of messages.
-    const NEAR: [f64; 2] = [1.08, 1.12];
+    /// Near the best: a tenth more.
+    const NEAR: f64 = 1.1;
     let mut evidence = Evidence::default();
     let (mut for_rounds, mut for_messages) = (Vec::new(), Vec::new());
     // Of one seat alone both rules say 1, the seat.
@@ -343,7 +344,7 @@ pub(super) fn c7(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
         let first = format!("{}, n = 10,000, first rule", shown(seats));
         for hold in [Evidence::stated, Evidence::corrected] {
             let what = format!("{first}: T over the least");
-            hold(&mut evidence, what, between(1.0, NEAR[0], rounds));
+            hold(&mut evidence, what, between(1.0, NEAR, rounds));
         }
         let election = of(TEN_THOUSAND).with_c(rule);
         evidence.ours(
@@ -359,9 +360,9 @@ pub(super) fn c7(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
                 "{}, n = {members}, second rule: N over the least",
                 shown(seats)
             );
-            evidence.stated(what.clone(), between(1.0, NEAR[1], thumb(members)));
+            evidence.stated(what.clone(), between(1.0, NEAR, thumb(members)));
             if members == 100 && seats != UP_TO_EIGHT {
-                evidence.corrected(what, between(1.0, NEAR[1], thumb(members)));
+                evidence.corrected(what, between(1.0, NEAR, thumb(members)));
             }
         }
         for_rounds.push(rounds);
