@@ -4,8 +4,8 @@
 //! fleet need not be touched when somebody wants another council of it.
 
 use hustings_protocol::council::{
-    Algorithm, Chamber, Coin, Config, Knowledge, Lease, MOST_SEATS, Message, Pick, Refill, Reset,
-    Seats,
+    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Message, Pick,
+    Refill, Reset, Round, Search, Seats,
 };
 use hustings_protocol::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,10 @@ pub enum CouncilPart {
         /// The name of the only member that it heeds as a centre; none: whoever calls, the latest of them.
         centre: Option<String>,
     },
-    /// It calls the hosts, and holds no seat itself.
+    /// It calls the hosts, and holds no seat itself. A centre that began earlier gives way to it.
     Centre(Box<Config>),
+    /// The same, but it gives way to any other, and says nothing before it has listened for a lease.
+    YieldingCentre(Box<Config>),
 }
 
 impl CouncilPart {
@@ -46,7 +48,7 @@ impl CouncilPart {
                 let centre = centre.map_or_else(String::new, |it| format!(", centre {it}"));
                 format!("host of a council, class {class}{centre}")
             }
-            Self::Centre(config) => {
+            Self::Centre(config) | Self::YieldingCentre(config) => {
                 let seats = config.chambers.iter().map(|chamber| {
                     let Seats { least, most } = chamber.seats;
                     let c = chamber.c.first().map_or(0.0, |c| *c);
@@ -73,6 +75,8 @@ pub struct Terms {
     c: f64,
     coin: Option<u64>,
     lasts_ns: Option<u64>,
+    /// By what a host goes down that has missed calls: the first estimate, alpha and beta.
+    steps: Option<(u32, f64, f64)>,
 }
 
 impl Terms {
@@ -92,6 +96,7 @@ impl Terms {
             c: chamber.c(seated.into()),
             coin,
             lasts_ns: config.lease.map(|lease| lease.lasts.0),
+            steps: config.steps().map(|it| (it.first, it.alpha, it.beta)),
         })
     }
 
@@ -114,7 +119,11 @@ impl Terms {
         let config = Config {
             chambers: vec![chamber; usize::from(class) + 1],
             algorithm: algorithm(self.algorithm)?,
-            knowledge: Knowledge::Polled,
+            knowledge: match self.steps {
+                None => Knowledge::Polled,
+                Some((first, alpha, beta)) => Knowledge::Estimated(Estimate { alpha, beta, first }),
+            },
+            search: Search::Guarded,
             coin: self
                 .coin
                 .map_or(Coin::Private, |seed| Coin::Public { seed }),
@@ -243,6 +252,9 @@ pub struct CentreStatus {
     pub changes: u64,
     /// Another centre, which began later: this one has stopped.
     pub gives_way_to: Option<Peer>,
+    /// With public coins: the rounds of this session, for whoever wants to check them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub record: Vec<Round>,
 }
 
 /// The council of one class of hosts.
@@ -269,6 +281,8 @@ pub struct Seated {
     pub since: Instant,
     /// When it was last heard, or seated.
     pub heard: Instant,
+    /// Whether it has ever said that it holds the seat.
+    pub confirmed: bool,
     /// How long the centre counts on it yet unless it is heard; none: for ever.
     pub lease: Option<Duration>,
 }
@@ -284,6 +298,11 @@ impl CentreStatus {
     /// Who is seated, of all classes.
     pub fn seats(&self) -> impl Iterator<Item = &Seated> {
         self.chambers.iter().flat_map(|chamber| &chamber.seats)
+    }
+
+    /// Whether all who are seated have said that they know.
+    pub fn is_confirmed(&self) -> bool {
+        self.seats().all(|it| it.confirmed)
     }
 
     /// Whether every class has its council.
@@ -331,6 +350,8 @@ mod tests {
             assert_eq!(chamber.c[seated].to_bits(), own.c[seated].to_bits());
             assert_eq!((chamber.seats, chamber.keep), (own.seats, own.keep));
             assert_eq!(heard.lease.unwrap().lasts, config().lease.unwrap().lasts);
+            assert_eq!(heard.steps(), config().steps());
+            assert!(heard.steps().is_some());
         }
     }
 
@@ -394,6 +415,14 @@ mod tests {
                 lasts_ns: Some(0),
                 ..good
             },
+            Terms {
+                steps: Some((8, 0.7, 1.0)),
+                ..good
+            },
+            Terms {
+                steps: Some((100, f64::NAN, 1.0)),
+                ..good
+            },
         ] {
             assert_eq!(bad.config(&message), None, "{bad:?}");
         }
@@ -428,7 +457,9 @@ mod tests {
             class: 0,
             round: 1,
             draws: hustings_protocol::council::Draws(1),
+            number: 9,
             merit: Merit(0),
+            former: Duration::ZERO,
         });
         assert_eq!(Terms::of(&reply, &config()), None);
     }

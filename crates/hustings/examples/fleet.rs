@@ -22,10 +22,11 @@ use std::time::{Duration, Instant};
 
 use hustings::agent::seal::Key;
 use hustings::protocol::council as protocol;
-use hustings::theory::council::estimate::by_pseudocode;
 use hustings::theory::council::optimum::Goal;
 use hustings::theory::council::top_up::recover;
-use hustings::theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats};
+use hustings::theory::council::{
+    Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats, by_evidence,
+};
 use hustings::{Council, Group, Joining};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -159,8 +160,8 @@ fn rules() -> protocol::Config {
 
 async fn measure(hosts: u64, address: IpAddr, loss: f64, killer: &mut Killer<'_>) -> Outcome<()> {
     let theory = in_theory(hosts, loss);
-    // The centre never learns n for certain, and takes less after any undershoot.
-    let expected = by_pseudocode(&theory).ok_or("an election with resets")?;
+    // The centre goes by the replies of all draws together.
+    let expected = by_evidence(&theory).ok_or("one draw a round")?;
     elect(address, expected).await?;
     keep(address, &theory, killer).await
 }

@@ -6,7 +6,7 @@ use hustings_agent::{Agent, CentreStatus, CouncilPart, Ended, Handle, Peer, Star
 use hustings_protocol::Duration;
 use hustings_protocol::council::{Algorithm, Config, Knowledge, Pick, Reset, Seats};
 use hustings_theory::council as theory;
-use hustings_theory::council::optimum::{Goal, best_c};
+use hustings_theory::council::optimum::{Goal, best_c, robust_c, uncertain};
 use tokio::sync::watch;
 
 use crate::group::Joining;
@@ -137,9 +137,23 @@ impl Council {
     }
 }
 
+/// How `c` is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// The best if all is as it is taken to be.
+    Best,
+    /// The best in the worst of several cases: half as many hosts or twice as many, a tenth of all messages lost or none.
+    Robust,
+}
+
 /// The same rules with the `c` that is best for `goal`, by exact computation: for a whole council, and for each number of
 /// seats that may be left of one.
-pub fn with_best_c(mut rules: Config, goal: Goal) -> Config {
+pub fn with_best_c(rules: Config, goal: Goal) -> Config {
+    with_c(rules, Choice::Best, goal)
+}
+
+/// The same, by a choice.
+pub fn with_c(mut rules: Config, choice: Choice, goal: Goal) -> Config {
     let Some(algorithm) = in_theory(rules.algorithm) else {
         return rules; // thresholds and masks have no such choice
     };
@@ -150,20 +164,25 @@ pub fn with_best_c(mut rules: Config, goal: Goal) -> Config {
     };
     for chamber in &mut rules.chambers {
         let wanted = (0..chamber.keep).map_while(|seated| chamber.wanted(seated));
-        let best = wanted.map(|wanted| {
+        let chosen = wanted.map(|wanted| {
             let seats = theory::Seats {
                 least: u64::from(wanted.least),
                 most: u64::from(wanted.most),
             };
             let members = u64::from(members).max(seats.most + 1);
-            best_c(&theory::Election::new(seats, members, algorithm, 1.0), goal).c
+            let election = theory::Election::new(seats, members, algorithm, 1.0);
+            match choice {
+                Choice::Best => best_c(&election, goal).c,
+                Choice::Robust => robust_c(&uncertain(&election), goal).c,
+            }
         });
-        chamber.c = best.collect();
+        chamber.c = chosen.collect();
     }
     rules
 }
 
-fn in_theory(algorithm: Algorithm) -> Option<theory::Algorithm> {
+/// The algorithm as theory has it; none for thresholds and masks, of which it has no recurrence.
+pub fn in_theory(algorithm: Algorithm) -> Option<theory::Algorithm> {
     Some(match algorithm {
         Algorithm::Naive => theory::Algorithm::Naive,
         Algorithm::Basic => theory::Algorithm::Basic,
@@ -186,7 +205,7 @@ fn in_theory(algorithm: Algorithm) -> Option<theory::Algorithm> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Council, with_best_c};
+    use super::{Choice, Council, with_best_c, with_c};
     use hustings_protocol::Duration;
     use hustings_protocol::council::{Algorithm, Config, Seats};
     use hustings_theory::council::optimum::Goal;
@@ -213,6 +232,16 @@ mod tests {
                 assert_eq!(rules.check(), Ok(()), "{algorithm:?} {least}..{most}");
                 assert_eq!(rules.chambers[0].c.len(), rules.chambers[0].keep as usize);
             }
+        }
+    }
+
+    #[test]
+    fn a_robust_c_fits_and_is_another() {
+        for (least, most) in [(1, 1), (1, 8), (4, 8)] {
+            let rules = Config::field(Seats::new(least, most), 100_000, Duration::from_millis(250));
+            let robust = with_c(rules.clone(), Choice::Robust, Goal::ROUNDS);
+            assert_eq!(robust.check(), Ok(()), "{least}..{most}");
+            assert_ne!(robust, with_best_c(rules, Goal::ROUNDS), "{least}..{most}");
         }
     }
 

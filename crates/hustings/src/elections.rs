@@ -22,7 +22,7 @@ use crate::measure::Metric;
 use crate::options::{Common, Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use crate::trial::{Churn, Course, Observer};
-pub(crate) use council::{Engine, Poll};
+pub(crate) use council::Poll;
 pub(crate) use probabilistic::Probabilistic;
 pub(crate) use wagner::Wagner;
 

@@ -25,7 +25,7 @@ pub(crate) use churn::Churn;
 use churn::Going;
 pub(crate) use draws::Draws;
 pub(crate) use rounds::Rounds;
-pub(crate) use tallies::Tallies;
+pub(crate) use tallies::{Stays, Tallies};
 
 /// How many mean delays pass between two looks at a run.
 const DELAYS_BETWEEN_LOOKS: u64 = 4;

@@ -33,16 +33,18 @@ mod config;
 mod content;
 mod election;
 mod estimate;
+mod evidence;
 mod host;
 mod message;
 mod seats;
 
-pub use audit::{Cause, Dispute, Round, audit};
+pub use audit::{Cause, Dispute, Round, Voice, audit, departure};
 pub use candidacy::{Candidacy, Memory};
 pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};
 pub use config::{
     Algorithm, Chamber, Config, Knowledge, Lease, MOST_DEPTH, MOST_SEATS, Pick, Refill, Reset,
+    Search,
 };
 pub use content::Content;
 pub use estimate::Estimate;

@@ -120,6 +120,8 @@ pub struct Stay {
     pub churn: Option<Churn>,
     /// Whether and when the centre crashes, to be up again at once.
     pub centre_restarts: Option<Instant>,
+    /// Whether, when and for how long the centre and the hosts do not hear each other.
+    pub centre_cut_off: Option<(Instant, Duration)>,
 }
 
 /// What it took to keep it.
@@ -157,6 +159,11 @@ pub fn keep(stay: &Stay, seeds: Seeds, scratch: Scratch<Council>) -> (Upkeep, Sc
         let (who, keep_state) = (Who::one(CENTRE), true);
         world.schedule(at, Verb::Kill(who.clone()));
         world.schedule(at, Verb::Restart { who, keep_state });
+    }
+    if let Some((at, lasts)) = stay.centre_cut_off {
+        let hosts = Who::Members((CENTRE + 1..world.len()).collect());
+        world.schedule(at, Verb::Cut(vec![Who::one(CENTRE), hosts]));
+        world.schedule(at + lasts, Verb::Heal);
     }
     world.start(CENTRE);
     world.run_until(end);

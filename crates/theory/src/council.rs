@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | [`Election::cost`] | (1) to (11) | expected rounds and messages, and how often the first round is enough |
 //! | [`estimate`] | (17) to (20) | the same if nobody knows how many hosts there are |
+//! | [`by_evidence`] | | the same with the search of the field (ours) |
 //! | [`optimum`] | | the best `c`, for rounds, for messages or for a sum of both; for several cases at once |
 //! | [`top_up`] | | filling the empty seats of a council, or starting over |
 //! | [`limit`] | | elections among very many hosts |
@@ -30,6 +31,7 @@
 mod choice;
 mod draw;
 pub mod estimate;
+mod evidence;
 mod history;
 pub mod limit;
 pub mod optimum;
@@ -39,6 +41,7 @@ pub mod top_up;
 
 use draw::{Descend, Rules};
 pub use estimate::Estimate;
+pub use evidence::by_evidence;
 
 /// `[L..U]`: how many representatives there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,7 @@ use crate::frame::{Body, Sender};
 use crate::identity::{Life, calendar, member_id};
 use crate::leadership::Peer;
 use crate::seal::Rejected;
-use calling::Calling;
+use calling::{Calling, Manners};
 
 /// By how much the calendars of a centre and its hosts may differ. Hosts that keep the time at all are far nearer to each
 /// other.
@@ -48,6 +48,8 @@ pub(super) struct Hosting {
     heeds: Option<MemberId>,
     /// Whose word it heard last, and took for its centre's.
     centre: Option<MemberId>,
+    /// By which terms it goes, of which class, where so many are seated: made into a configuration when they change.
+    terms: Option<(Terms, (u16, u16))>,
     told: watch::Sender<HostStatus>,
 }
 
@@ -66,8 +68,24 @@ impl Part {
                 Self::Host(Box::new(Hosting::new((group, *class), heeds, me, rng)))
             }
             CouncilPart::Centre(config) => {
-                let calling = Calling::new((group, member), me, (**config).clone(), life, now);
-                Self::Centre(Box::new(calling))
+                let rules = ((**config).clone(), Manners::Insists);
+                Self::Centre(Box::new(Calling::new(
+                    (group, member),
+                    me,
+                    rules,
+                    life,
+                    now,
+                )))
+            }
+            CouncilPart::YieldingCentre(config) => {
+                let rules = ((**config).clone(), Manners::Yields);
+                Self::Centre(Box::new(Calling::new(
+                    (group, member),
+                    me,
+                    rules,
+                    life,
+                    now,
+                )))
             }
         }
     }
@@ -119,6 +137,7 @@ impl Hosting {
             driver: Driver::new(me, host, none_yet, rng, None),
             heeds,
             centre: None,
+            terms: None,
             told: watch::Sender::new(HostStatus {
                 group: group.to_owned(),
                 class,
@@ -130,6 +149,23 @@ impl Hosting {
 
     fn class(&self) -> u16 {
         self.told.borrow().class
+    }
+
+    /// Goes by the terms of a centre's `message` from now on. Whether they make sense.
+    fn go_by(&mut self, terms: &[u8], message: &Message) -> bool {
+        let (Ok(terms), Some(addressed)) = (postcard::from_bytes(terms), addressed(message)) else {
+            return false;
+        };
+        if self.terms == Some((terms, addressed)) {
+            return true;
+        }
+        let Some(mut config) = terms.config(message) else {
+            return false;
+        };
+        config.centre = self.heeds;
+        self.driver.set_config(config);
+        self.terms = Some((terms, addressed));
+        true
     }
 
     fn seat(&self) -> Option<u8> {
@@ -207,6 +243,9 @@ impl Group {
     }
 
     pub(super) fn pass_council(&mut self, now: Instant, out: &mut Outbox) {
+        if let Part::Centre(centre) = &mut self.council {
+            centre.start_if_due(now);
+        }
         if let Some(driver) = self.council.driver_mut() {
             driver.pass(now);
         }
@@ -286,26 +325,27 @@ impl Group {
             Part::Centre(_) => self.meet_centre(now, sender, &message),
             Part::Host(host) if host.class() != class => {} // for others
             Part::Host(host) => {
-                let terms = postcard::from_bytes::<Terms>(terms).ok();
-                let Some(mut config) = terms.and_then(|it| it.config(&message)) else {
-                    self.counters.council_senseless += 1;
-                    if self.counters.council_senseless.is_power_of_two() {
-                        tracing::warn!(
-                            "group `{}`: what the centre `{}` says makes no sense here: is it of another release?",
-                            self.config.name,
-                            sender.name
-                        );
-                    }
-                    return;
-                };
                 // A lease that ran out while this process did not run is over before anything is heard.
                 host.driver.pass(now);
-                config.centre = host.heeds;
-                host.driver.set_config(config);
-                host.centre = host.heeds.or(Some(sender.id));
-                host.driver.hear(now, sender.id, message);
+                if host.go_by(terms, &message) {
+                    host.centre = host.heeds.or(Some(sender.id));
+                    host.driver.hear(now, sender.id, message);
+                } else {
+                    self.note_nonsense(sender);
+                }
                 self.act_in_council(now, out);
             }
+        }
+    }
+
+    fn note_nonsense(&mut self, sender: &Sender<'_>) {
+        self.counters.council_senseless += 1;
+        if self.counters.council_senseless.is_power_of_two() {
+            tracing::warn!(
+                "group `{}`: what the centre `{}` says makes no sense here: is it of another release?",
+                self.config.name,
+                sender.name
+            );
         }
     }
 
@@ -346,7 +386,11 @@ impl Group {
                 return;
             }
         }
+        let is_confirmed = centre.note_confirmed();
         self.act_in_council(now, out);
+        if is_confirmed {
+            self.publish_council(now);
+        }
     }
 }
 

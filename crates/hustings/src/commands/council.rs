@@ -1,18 +1,19 @@
 //! `hustings council`: the centre of a group's council, until it is told to stop.
 
+mod audit;
 mod terms;
 
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use hustings::council::with_best_c;
+use hustings::council::{Choice, with_c};
 use hustings_agent::council::{CentreStatus, ChamberStatus};
 use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
+use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{
-    Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Seats,
+    Algorithm, Chamber, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
 };
 use hustings_protocol::{Duration, Merit};
-use hustings_theory::council::optimum::Goal;
 use tokio::sync::watch;
 
 use super::agent::client::Printed;
@@ -20,7 +21,7 @@ use super::agent::{self, Signals, log, runtime};
 use crate::failure::Failure;
 use crate::options::agent::AgentOptions;
 use crate::options::values;
-use terms::{Average, Guess};
+use terms::{Aim, Average, Guess};
 
 /// Keep a few hosts of a group seated, out of any number: call them, and fill the seats of those who are lost
 #[derive(Debug, Args)]
@@ -36,6 +37,9 @@ pub(crate) struct CouncilCommand {
 
     #[command(flatten)]
     keeping: Keeping,
+
+    #[command(flatten)]
+    auditing: audit::Auditing,
 
     #[command(flatten)]
     options: AgentOptions,
@@ -56,14 +60,20 @@ struct Drawing {
     #[arg(long, value_enum, default_value_t = Way::SkipReset)]
     algorithm: Way,
 
-    /// How many of those who draw are to reply, on average; or `auto`: the best for --optimise, by exact computation
-    #[arg(long, value_name = "auto|X", default_value = "auto", value_parser = terms::average,
+    /// How many of those who draw are to reply, on average; or `auto`: the best for --optimise, by exact computation; or
+    /// `robust`: the best for it in the worst case of half as many hosts or twice as many, a tenth of all messages lost or none
+    #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
           allow_hyphen_values = true)]
     c: Average,
 
-    /// What --c auto makes small: the expected rounds (t) or the expected replies (n)
-    #[arg(long, value_enum, default_value_t = Aim::T)]
+    /// What --c auto makes small: the expected rounds (t), the expected replies (n), or a weighted sum of both, as in t:1,n:0.1
+    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
+          allow_hyphen_values = true)]
     optimise: Aim,
+
+    /// Of --algorithm history: how many rounds a host remembers, from 1 to 4. More than one matter where hosts come and go
+    #[arg(long, value_name = "ROUNDS", default_value = "1", value_parser = values::whole(1..=4_u8))]
+    depth: u8,
 
     /// What the centre takes the number of hosts to be: --max-guess at first, and after each round with too few replies
     /// its power 0.7 (aggressive), half of it (conservative), or its power A over B (alpha:A,beta:B). Or N hosts (known:N)
@@ -87,18 +97,19 @@ struct Drawing {
 struct Keeping {
     /// After how long without a word from its holder a seat is filled again; and after how long without a word from the
     /// centre its holder gives it up. Default: 15 rounds
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait, conflicts_with = "once")]
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
     lease: Option<Duration>,
 
     /// How often the centre says that the seats stand. Default: a third of --lease
-    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait, conflicts_with = "once")]
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
     beat: Option<Duration>,
 
     /// Recruit others when fewer than so many are left, of each class. Default: L + 1, or U if that is less
-    #[arg(long, value_name = "N", value_parser = values::whole(1..=MOST_SEATS), conflicts_with = "once")]
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=MOST_SEATS))]
     keep: Option<u32>,
 
-    /// Elect a council once, print it, let go of it, and end
+    /// Elect a council once, print it when all who are seated have said that they know, let go of it, and end. It listens for
+    /// --lease first, and refuses if another centre stands
     #[arg(long)]
     once: bool,
 
@@ -126,15 +137,6 @@ enum Way {
     Bolot,
 }
 
-/// What is to be small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Aim {
-    /// Rounds
-    T,
-    /// Replies
-    N,
-}
-
 const AFTER_HELP: &str = "\
 Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
 setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
@@ -152,8 +154,13 @@ later, and the other ends with exit code 1.
 
 It prints a line for each change of the council: to text who is seated, to JSON one object,
 {\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\": [{\"place\", \"member\":
-{\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
+{\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
 \"late\", \"peak_replies\", \"changes\", \"gives_way_to\"}; times are nanoseconds on this host's boot clock.
+
+With --public-coin the hosts' coins follow from that text, which you publish before, and the
+JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
+line, the names of the hosts and the options of the centre checks it with --check and --hosts:
+exit code 0 if the first election of that session went as it had to, else 1.
 
 On TERM or INT the centre lets go of all seats and exits with code 0.
 
@@ -166,6 +173,9 @@ impl CouncilCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.log.begin();
         let rules = self.rules()?;
+        if let Some(checked) = self.auditing.check(&rules) {
+            return checked;
+        }
         let config = self.config(rules)?;
         runtime()?.block_on(self.preside(&config))
     }
@@ -176,31 +186,28 @@ impl CouncilCommand {
         let knowledge = self.drawing.knowledge();
         let rules = Config {
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
-            algorithm: self.drawing.algorithm.protocols(),
+            algorithm: self.drawing.algorithm.protocols(self.drawing.depth),
             knowledge,
-            coin: Coin::Private,
+            search: Search::Guarded,
+            coin: self.auditing.coin(),
             centre: None,
             round,
-            lease: self.keeping.lease(round),
+            lease: Some(self.keeping.lease(round)),
         };
         self.require_a_high_guess()?;
         // Before it is computed with.
-        rules
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-        let goal = match self.drawing.optimise {
-            Aim::T => Goal::ROUNDS,
-            Aim::N => Goal::MESSAGES,
+        rules.check().map_err(|error| misfit(&error))?;
+        let choice = match self.drawing.c {
+            Average::Best | Average::Fixed(_) => Choice::Best,
+            Average::Robust => Choice::Robust,
         };
-        let mut rules = with_best_c(rules, goal);
+        let mut rules = with_c(rules, choice, self.drawing.optimise.goal());
         if let Average::Fixed(c) = self.drawing.c {
             for chamber in &mut rules.chambers {
                 chamber.c.splice(..chamber.c.len().min(1), [c]); // top-ups go by what is best for them
             }
         }
-        rules
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        rules.check().map_err(|error| misfit(&error))?;
         Ok(rules)
     }
 
@@ -252,7 +259,10 @@ impl CouncilCommand {
             protocol: ProtocolConfig::NoElection,
             target: None,
             authority: hustings_agent::config::AuthorityConfig::Nobody,
-            council: CouncilPart::Centre(Box::new(rules)),
+            council: match self.keeping.once {
+                true => CouncilPart::YieldingCentre(Box::new(rules)),
+                false => CouncilPart::Centre(Box::new(rules)),
+            },
             trace: None,
             ..group.clone()
         };
@@ -292,16 +302,22 @@ impl CouncilCommand {
         if self.keeping.once {
             return self.elect_once(council).await;
         }
+        let mut printed = 0;
         while council.changed().await.is_ok() {
             let status = council.borrow_and_update().clone();
             heed_other(&status)?;
-            self.print(&status)?;
+            // That somebody has confirmed its seat is no change of the council.
+            if std::mem::replace(&mut printed, status.changes) != status.changes {
+                self.print(&status)?;
+            }
         }
         std::future::pending().await // the agent has ended, and says why
     }
 
     async fn elect_once(&self, council: &mut watch::Receiver<CentreStatus>) -> Result<(), Failure> {
-        let is_over = |it: &CentreStatus| it.is_filled() || it.gives_way_to.is_some();
+        let is_over = |it: &CentreStatus| {
+            it.is_filled() && it.is_settled && it.is_confirmed() || it.gives_way_to.is_some()
+        };
         let elected = council.wait_for(is_over);
         let status = match tokio::time::timeout(self.keeping.within.into(), elected).await {
             Ok(Ok(status)) => status.clone(),
@@ -313,8 +329,13 @@ impl CouncilCommand {
                 )));
             }
         };
-        heed_other(&status)?;
-        self.print(&status)
+        match &status.gives_way_to {
+            Some(other) => Err(Failure::Failed(format!(
+                "a centre, `{}`, stands for group `{}`: ask that one who is seated, or stop it",
+                other.name, status.group
+            ))),
+            None => self.print(&status),
+        }
     }
 
     fn print(&self, status: &CentreStatus) -> Result<(), Failure> {
@@ -327,6 +348,29 @@ impl CouncilCommand {
         let printed = writeln!(out, "{line}").and_then(|()| out.flush());
         printed.map_err(|error| Failure::output(&error))
     }
+}
+
+/// What cannot work, by the option that said it.
+fn misfit(error: &ConfigError) -> Failure {
+    let field = match error {
+        ConfigError::Zero { field }
+        | ConfigError::Below { field, .. }
+        | ConfigError::OutOfRange { field, .. } => *field,
+        _ => "", // there may be more kinds one day
+    };
+    let option = match field {
+        "alpha" | "beta" | "number of hosts" => "--estimate: ",
+        "first estimate" => "--max-guess: ",
+        "seats" | "number of classes" => "--seats: ",
+        "depth of history" => "--depth: ",
+        "c" | "list of c" => "--c: ",
+        "keep" => "--keep: ",
+        "round" => "--round: ",
+        "beat" => "--beat: ",
+        "lease" => "--lease: ",
+        _ => "",
+    };
+    Failure::Usage(format!("{option}{error}"))
 }
 
 async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
@@ -396,26 +440,24 @@ impl Drawing {
 }
 
 impl Keeping {
-    fn lease(&self, round: Duration) -> Option<Lease> {
+    fn lease(&self, round: Duration) -> Lease {
         let lasts = self.lease.unwrap_or(round * 15);
-        let beat = self.beat.unwrap_or(Duration(lasts.0 / 3));
-        let lease = Lease {
-            beat,
+        Lease {
+            beat: self.beat.unwrap_or(Duration(lasts.0 / 3)),
             lasts,
             refill: Refill::TopUp,
-        };
-        (!self.once).then_some(lease)
+        }
     }
 }
 
 impl Way {
-    fn protocols(self) -> Algorithm {
+    fn protocols(self, depth: u8) -> Algorithm {
         match self {
             Self::Naive => Algorithm::Naive,
             Self::Basic => Algorithm::Basic,
             Self::SkipReset => Algorithm::SkipReset,
             Self::Choice => Algorithm::CHOICE,
-            Self::History => Algorithm::HISTORY,
+            Self::History => Algorithm::History { depth },
             Self::Merit => Algorithm::Merit,
             Self::Bolot => Algorithm::Bolot,
         }

@@ -8,13 +8,13 @@ use hustings_protocol::{Duration, Instant};
 use hustings_sim::Scenario;
 use hustings_sim::wagner::Rehearsal;
 
-use crate::elections::{Choice, Election, Engine, PROTOCOLS, Poll, Probabilistic, Task, Wagner};
+use crate::elections::{Choice, Election, PROTOCOLS, Poll, Probabilistic, Task, Wagner};
 use crate::failure::{Failure, say};
 use crate::interruption::Interruption;
 use crate::measure::{Experiment, Measurement, measure};
 use crate::options::{Common, ExperimentOptions, values};
 use crate::report::Report;
-use crate::trial::{Course, Draws, Memory, Rounds, Tallies, Trial};
+use crate::trial::{Course, Draws, Memory, Rounds, Stays, Tallies, Trial};
 
 /// Hold an election many times in the simulator, and tell what it costs
 #[derive(Debug, Args)]
@@ -131,6 +131,13 @@ Of council and bolot:
                   the first round gave a council
   peak_replies    the most replies sent in one round: a storm, if they are many
 Hosts are drawn by their number, with the same law, unless --engine says per-host.
+With --churn, of the time that the council is kept: messages, feedbacks and
+peak_replies as above, and
+  others          heartbeats and their answers, seats, farewells
+  changes         how often the council changed
+  short           the part of the time in which it was too small
+  most_seats      the most seats that the centre told of
+  most_seated     the most hosts that took themselves for seated at one time
 
 Of Wagner's ring; honest members are those that --cheat does not name:
   stages          choices of a subset of the active members
@@ -221,16 +228,9 @@ impl Task<SimOptions> for Simulate {
     fn run_poll(self, poll: &Poll, common: &Common, own: &SimOptions) -> Result<(), Failure> {
         own.require_no_script(poll.name())?;
         let conditions = poll.conditions(common.conditions());
-        let hosts = match (poll.engine, &own.trace) {
-            (Engine::Aggregate, Some(_)) => {
-                return Err(Failure::Usage(
-                    "--trace needs hosts, which --engine aggregate has not: choose --engine per-host".to_owned(),
-                ));
-            }
-            (Engine::Aggregate, None) | (Engine::Auto, None) => None,
-            (Engine::PerHost, _) | (Engine::Auto, Some(_)) => {
-                Some(poll.by_hosts(conditions.mean_delay())?)
-            }
+        let hosts = match poll.is_by_hosts(own.trace.is_some())? {
+            true => Some(poll.by_hosts(conditions.mean_delay())?),
+            false => None,
         };
         let seed = common.experiment.seed;
         let tallies = Tallies {
@@ -240,6 +240,13 @@ impl Task<SimOptions> for Simulate {
             seed,
             interruption: Interruption::watch()?,
         };
+        let is_kept = poll.is_kept();
+        if is_kept && own.trace.is_some() {
+            return Err(Failure::Usage(
+                "--trace is of one election, not of a council that is kept (--churn): leave one out"
+                    .to_owned(),
+            ));
+        }
         if let (Some(path), Some(trial)) = (&own.trace, &tallies.hosts) {
             tallies.record(path, trial)?;
         }
@@ -252,7 +259,11 @@ impl Task<SimOptions> for Simulate {
                 .with("seed", seed),
             findings: measurement.findings(seed),
         };
-        conduct(&tallies, &common.experiment, report)
+        let stay = tallies.hosts.as_ref().and_then(|it| poll.kept(it));
+        match stay {
+            None => conduct(&tallies, &common.experiment, report),
+            Some(stay) => conduct(&Stays { stay, tallies }, &common.experiment, report),
+        }
     }
 
     fn run_draw(self, draw: &Wagner, common: &Common, own: &SimOptions) -> Result<(), Failure> {

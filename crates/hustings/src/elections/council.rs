@@ -2,21 +2,25 @@
 
 mod bolot;
 mod hosts;
+mod keeping;
 mod paper;
 mod terms;
 
 use clap::{Args, ValueEnum};
+use hustings::council::in_theory;
+use hustings_protocol::council as protocol;
 use hustings_sim::Seeds;
 use hustings_sim::council_tally::{self, Run};
-use hustings_theory::council::optimum::best_c;
+use hustings_theory::council::optimum::{best_c, robust_c, uncertain};
 use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
 
 use super::ClosedForm;
 use crate::failure::Failure;
-use crate::options::{Conditions, name_of, values};
+use crate::options::{Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use bolot::Bolot;
 pub(super) use bolot::Options as BolotOptions;
+use keeping::{KeepOptions, Keeping};
 use terms::{Aim, Average, Guess};
 
 /// The options of `council`.
@@ -38,9 +42,15 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Algorithm::SkipReset)]
     algorithm: Algorithm,
 
+    /// Of --algorithm history, host by host: how many rounds a host remembers, from 1 to 4. More than one matter only where
+    /// hosts come and go
+    #[arg(long, value_name = "ROUNDS", default_value = "1", value_parser = values::whole(1..=4_u8))]
+    depth: u8,
+
     /// How many of those who draw are to reply, on average: each does with probability c/n. Or `auto`: the best for
-    /// --optimise, by exact computation
-    #[arg(long, value_name = "auto|X", default_value = "auto", value_parser = terms::average,
+    /// --optimise, by exact computation. Or `robust`: the best for it in the worst case of half as many hosts or twice as
+    /// many, a tenth of all messages lost or none
+    #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
           allow_hyphen_values = true)]
     c: Average,
 
@@ -63,8 +73,24 @@ pub(crate) struct Options {
           value_parser = values::whole(2..=1_000_000_000_u64))]
     max_guess: u64,
 
+    /// How an --estimate falls
+    #[arg(long, value_enum, default_value_t = Search::Printed)]
+    search: Search,
+
     #[command(flatten)]
     replies: ReplyOptions,
+
+    #[command(flatten)]
+    keeping: KeepOptions,
+}
+
+/// How an estimate falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Search {
+    /// As in the paper: after each round with too few replies
+    Printed,
+    /// As agents do: by the replies to all draws together, and hosts that have missed calls go down by themselves; host by host
+    Guarded,
 }
 
 /// What befalls replies, and when an election is given up.
@@ -89,7 +115,7 @@ pub(super) struct ReplyOptions {
 /// Who is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Engine {
-    /// As aggregate; as per-host with --trace
+    /// As aggregate; as per-host with --trace, --churn, --search guarded and --algorithm merit
     Auto,
     /// Nobody: how many hosts draw, reply and are heard is drawn, with the same law. 10^9 hosts take microseconds
     Aggregate,
@@ -136,16 +162,19 @@ enum Algorithm {
     Choice,
     /// As skip-reset, but after too few replies those draw again who drew before: slightly fewer rounds and messages
     History,
+    /// The best hosts, by thresholds on their merit, which is random here; host by host
+    Merit,
 }
 
 impl Algorithm {
-    fn in_theory(self) -> theory::Algorithm {
+    fn protocols(self, depth: u8) -> protocol::Algorithm {
         match self {
-            Self::Naive => theory::Algorithm::Naive,
-            Self::Basic => theory::Algorithm::Basic,
-            Self::SkipReset => theory::Algorithm::SkipReset,
-            Self::Choice => theory::Algorithm::CHOICE,
-            Self::History => theory::Algorithm::History,
+            Self::Naive => protocol::Algorithm::Naive,
+            Self::Basic => protocol::Algorithm::Basic,
+            Self::SkipReset => protocol::Algorithm::SkipReset,
+            Self::Choice => protocol::Algorithm::CHOICE,
+            Self::History => protocol::Algorithm::History { depth },
+            Self::Merit => protocol::Algorithm::Merit,
         }
     }
 }
@@ -163,13 +192,20 @@ impl Options {
             )));
         }
         self.require_few_seats(loss)?;
+        let drawn = self.algorithm.protocols(self.depth);
+        // Merit has no recurrence; its samples are drawn as by skip-reset.
+        let in_theory = in_theory(drawn).unwrap_or(theory::Algorithm::SkipReset);
         let election = theory::Election {
             loss,
             knowledge: self.knowledge()?,
-            ..theory::Election::new(seats, self.members, self.algorithm.in_theory(), 1.0)
+            ..theory::Election::new(seats, self.members, in_theory, 1.0)
         };
         let election = match self.c {
             Average::Best => best_c_of(&election, self.optimise),
+            Average::Robust => {
+                let cases = uncertain(&election);
+                election.with_c(robust_c(&cases, self.optimise.goal()).c)
+            }
             Average::Fixed(c) => election.with_c(c),
         };
         if election.c >= election.limit_of_c() {
@@ -185,10 +221,12 @@ impl Options {
         let council = Council {
             election,
             algorithm: self.algorithm,
+            drawn,
             chosen: self.c,
             aim: self.optimise,
             guess: self.estimate,
             max_guess: self.max_guess,
+            search: self.search,
         };
         council.require_an_end()?;
         Ok(Poll {
@@ -196,6 +234,7 @@ impl Options {
             loss,
             most_rounds: self.replies.max_rounds,
             engine: self.replies.engine,
+            keeping: self.keeping.settle(),
         })
     }
 
@@ -204,7 +243,7 @@ impl Options {
         let most = match self.algorithm {
             _ if loss.reply == 0.0 => return Ok(()),
             Algorithm::Choice | Algorithm::History => 32,
-            Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset => 100,
+            Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset | Algorithm::Merit => 100,
         };
         if self.seats.most > most {
             return Err(Failure::Usage(format!(
@@ -243,10 +282,13 @@ fn best_c_of(election: &theory::Election, aim: Aim) -> theory::Election {
 struct Council {
     election: theory::Election,
     algorithm: Algorithm,
+    /// The same, as hosts know it.
+    drawn: protocol::Algorithm,
     chosen: Average,
     aim: Aim,
     guess: Guess,
     max_guess: u64,
+    search: Search,
 }
 
 impl Council {
@@ -270,8 +312,12 @@ impl Council {
             seats, members, c, ..
         } = self.election;
         let chosen = match self.chosen {
-            Average::Best => Some(self.aim.to_string()),
+            Average::Best | Average::Robust => Some(self.aim.to_string()),
             Average::Fixed(_) => None,
+        };
+        let depth = match self.drawn {
+            protocol::Algorithm::History { depth } => Some(depth),
+            _ => None,
         };
         let max_guess = match self.election.knowledge {
             Knowledge::Estimated(_) => Some(self.max_guess),
@@ -281,10 +327,13 @@ impl Council {
             .with("members", members)
             .with("seats", terms::show_seats(seats))
             .with("algorithm", name_of(&self.algorithm))
+            .with("depth", depth)
             .with("c", c)
             .with("optimised", chosen)
+            .with("robust", self.chosen == Average::Robust)
             .with("estimate", self.guess.to_string())
             .with("max_guess", max_guess)
+            .with("search", name_of(&self.search))
     }
 
     fn sentence(&self) -> String {
@@ -297,12 +346,17 @@ impl Council {
         } = self.election;
         let knowledge = match knowledge {
             Knowledge::Estimated(_) => {
-                format!("estimate {} from {}", self.guess, self.max_guess)
+                let guarded = match self.search {
+                    Search::Printed => "",
+                    Search::Guarded => ", guarded",
+                };
+                format!("estimate {} from {}{guarded}", self.guess, self.max_guess)
             }
             Knowledge::Known | Knowledge::Taken(_) => "number known".to_owned(),
         };
         let c = match self.chosen {
             Average::Best => format!("c {c:.4} (best for {})", self.aim),
+            Average::Robust => format!("c {c:.4} (robust for {})", self.aim),
             Average::Fixed(c) => format!("c {c}"),
         };
         format!(
@@ -319,7 +373,8 @@ pub(crate) struct Poll {
     kind: Kind,
     loss: Loss,
     most_rounds: u64,
-    pub(crate) engine: Engine,
+    engine: Engine,
+    keeping: Option<Keeping>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -349,6 +404,10 @@ impl Poll {
             Kind::Council(council) => council.parameters(),
             Kind::Bolot(bolot) => bolot.parameters(),
         };
+        let own = match &self.keeping {
+            Some(keeping) => keeping.parameters(own),
+            None => own,
+        };
         own.with("reply_loss", self.loss.reply)
             .with("max_rounds", self.most_rounds)
             .with("engine", name_of(&self.engine))
@@ -356,9 +415,43 @@ impl Poll {
 
     /// What is worth saying of it.
     pub(crate) fn sentence(&self) -> String {
-        match self.kind {
+        let sentence = match self.kind {
             Kind::Council(council) => council.sentence(),
             Kind::Bolot(bolot) => bolot.sentence(),
+        };
+        match &self.keeping {
+            Some(keeping) => format!("{sentence}, {}", keeping.sentence()),
+            None => sentence,
+        }
+    }
+
+    /// Why every host has to be simulated, if so.
+    fn needs_hosts(&self) -> Option<&'static str> {
+        let council = match self.kind {
+            Kind::Council(council) => council,
+            Kind::Bolot(_) => return None,
+        };
+        let is_guarded = council.search == Search::Guarded;
+        match council.election.knowledge {
+            _ if self.keeping.is_some() => Some("--churn"),
+            _ if council.algorithm == Algorithm::Merit => Some("--algorithm merit"),
+            Knowledge::Estimated(_) if is_guarded => Some("--search guarded"),
+            Knowledge::Estimated(_) | Knowledge::Known | Knowledge::Taken(_) => None,
+        }
+    }
+
+    /// Whether it is simulated host by host.
+    ///
+    /// # Errors
+    /// If it must be, and is not to be.
+    pub(crate) fn is_by_hosts(&self, is_traced: bool) -> Result<bool, Failure> {
+        let reason = self.needs_hosts().or(is_traced.then_some("--trace"));
+        match (self.engine, reason) {
+            (Engine::Aggregate, Some(reason)) => Err(Failure::Usage(format!(
+                "{reason} needs hosts, which --engine aggregate has not: choose --engine per-host"
+            ))),
+            (Engine::Aggregate | Engine::Auto, None) => Ok(false),
+            (Engine::PerHost, _) | (Engine::Auto, Some(_)) => Ok(true),
         }
     }
 
@@ -368,7 +461,10 @@ impl Poll {
     /// If there is no closed form under these conditions.
     pub(crate) fn closed_form(&self) -> Result<ClosedForm, Failure> {
         match self.kind {
-            Kind::Council(council) => Ok(paper::council(&council.election)),
+            _ if self.keeping.is_some() => {
+                Err(no_closed_form("of a council that is kept (--churn)"))
+            }
+            Kind::Council(council) => paper::council(&council),
             Kind::Bolot(bolot) => bolot.closed_form(self.loss),
         }
     }

@@ -1,5 +1,9 @@
 //! What every council needs, as it is written on the command line: how many seats, and how many replies a draw is to have.
 
+use std::fmt;
+
+use hustings_theory::council::optimum::Goal;
+
 /// L and U of `L..U`, or of one number for both. At most `most`.
 pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
     let usage = || format!("write L..U, as in 4..8, with 1 <= L <= U <= {most_seats}");
@@ -23,17 +27,71 @@ pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
 pub(crate) enum Average {
     /// As many as are best.
     Best,
+    /// As many as are best in the worst of several cases.
+    Robust,
     /// So many.
     Fixed(f64),
 }
 
-/// `auto`, or a number above 0 and up to `most`; else `usage`.
+/// `auto`, `robust`, or a number above 0 and up to `most`; else `usage`.
 pub(crate) fn average(text: &str, most: f64, usage: &str) -> Result<Average, String> {
     match text.parse::<f64>() {
         _ if text == "auto" => Ok(Average::Best),
+        _ if text == "robust" => Ok(Average::Robust),
         Ok(c) if c > 0.0 && c <= most => Ok(Average::Fixed(c)),
         Ok(_) | Err(_) => Err(usage.to_owned()),
     }
+}
+
+/// What the best `c` makes small.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Aim {
+    Rounds,
+    Messages,
+    Both(Goal),
+}
+
+impl Aim {
+    pub(crate) fn goal(self) -> Goal {
+        match self {
+            Self::Rounds => Goal::ROUNDS,
+            Self::Messages => Goal::MESSAGES,
+            Self::Both(goal) => goal,
+        }
+    }
+}
+
+pub(crate) fn aim(text: &str) -> Result<Aim, String> {
+    match text {
+        "t" => Ok(Aim::Rounds),
+        "n" => Ok(Aim::Messages),
+        _ => pair(text, ["t", "n"])
+            .filter(|weights| weights.iter().all(|it| *it >= 0.0) && weights.iter().sum::<f64>() > 0.0)
+            .map(|[rounds, messages]| Aim::Both(Goal { rounds, messages }))
+            .ok_or_else(|| {
+                "choose t, n, or weights of both that are not below 0, and not both 0, as in t:1,n:0.1".to_owned()
+            }),
+    }
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rounds => f.write_str("t"),
+            Self::Messages => f.write_str("n"),
+            Self::Both(Goal { rounds, messages }) => write!(f, "t:{rounds},n:{messages}"),
+        }
+    }
+}
+
+/// `a:1,b:2`, in this order.
+pub(crate) fn pair(text: &str, names: [&str; 2]) -> Option<[f64; 2]> {
+    let (first, second) = text.split_once(',')?;
+    let value = |part: &str, name: &str| -> Option<f64> {
+        let value = part.strip_prefix(name)?.strip_prefix(':')?;
+        value.parse().ok().filter(|it: &f64| it.is_finite())
+    };
+    Some([value(first, names[0])?, value(second, names[1])?])
 }
 
 #[cfg(test)]
@@ -55,6 +113,7 @@ mod tests {
     fn averages_are_above_nothing() {
         let read = |text| average(text, 65.0, "no");
         assert_eq!(read("auto"), Ok(Average::Best));
+        assert_eq!(read("robust"), Ok(Average::Robust));
         assert_eq!(read("6.2"), Ok(Average::Fixed(6.2)));
         for bad in ["", "0", "-1", "NaN", "inf", "66", "six"] {
             assert!(read(bad).is_err(), "{bad}");

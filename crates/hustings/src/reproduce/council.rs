@@ -89,9 +89,8 @@ const CLAIMS: &[Claim] = &[
         id: "C7",
         source: "V",
         says: "Basic: c = L + 2(U-L)/3 is near the best for T, and U - (U-L)(U+1)/(L+U+n+1) approximates the best for N",
-        reading: "Near the best: at most 8 % more rounds, or 12 % more messages. The second is near for [4..8] and [8..16] at \
-                  n = 100; for large n it is U, which costs [4..8] two thirds more messages than need be, and for [1..8] it \
-                  is near there only.",
+        reading: "Near the best: at most a tenth more. The first is. The second is not for large n, where it is U, which costs [4..8] two \
+                  thirds more messages than need be.",
         method: Method::Theory,
         on_record: HoldsWithCorrection,
         evaluate: |effort| rounds::c7(&Stage::honest(effort)),

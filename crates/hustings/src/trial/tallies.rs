@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hustings_protocol::council::Council;
-use hustings_sim::council::{self, Trial, elect_traced};
+use hustings_sim::council::{self, Stay, Trial, Upkeep, elect_traced, keep};
 use hustings_sim::council_tally::Run;
 use hustings_sim::statistics::Kind;
 use hustings_sim::{Scratch, Seeds, Silent};
@@ -24,6 +24,45 @@ pub(crate) struct Tallies {
     pub(crate) seed: u64,
     /// Whether the user wants to stop.
     pub(crate) interruption: Interruption,
+}
+
+/// Runs in which a council is kept while hosts come and go.
+pub(crate) struct Stays {
+    pub(crate) stay: Stay,
+    pub(crate) tallies: Tallies,
+}
+
+impl Account for Upkeep {
+    fn caveat(&self) -> Option<&'static str> {
+        (self.most_seats == 0).then_some("never had a council")
+    }
+}
+
+impl Experiment for Stays {
+    type Account = Upkeep;
+
+    fn metrics(&self) -> Vec<Metric<Upkeep>> {
+        vec![
+            Metric::number("messages", |run: &Upkeep| run.messages as f64),
+            Metric::number("feedbacks", |run: &Upkeep| run.feedbacks as f64),
+            Metric::number("peak_replies", |run: &Upkeep| run.peak_replies as f64),
+            Metric::number("others", |run: &Upkeep| run.others as f64),
+            Metric::number("changes", |run: &Upkeep| run.changes as f64),
+            Metric::number("short", |run: &Upkeep| run.short),
+            Metric::number("most_seats", |run: &Upkeep| f64::from(run.most_seats)),
+            Metric::number("most_seated", |run: &Upkeep| f64::from(run.most_seated)),
+        ]
+    }
+
+    fn run(&self, number: u64) -> Option<Upkeep> {
+        if self.tallies.interruption.is_raised() {
+            return None;
+        }
+        let seeds = Seeds::new(self.tallies.seed, number);
+        let (run, scratch) = keep(&self.stay, seeds, self.tallies.memory.take());
+        self.tallies.memory.give_back(scratch);
+        Some(run)
+    }
 }
 
 impl Account for Run {

@@ -1,6 +1,7 @@
 //! `hustings council`: a centre, and agents as hosts.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -68,22 +69,88 @@ fn hosts_are_seated_and_those_who_die_replaced_and_their_leader_stays() {
 }
 
 #[test]
-fn a_centre_says_that_too_few_are_there_and_gives_way_to_a_later_one() {
+fn a_centre_says_that_too_few_are_there_and_gives_way_to_a_later_one_but_not_to_one_that_calls_once()
+ {
     let group = process::group("few-hosts");
     let host = format!("--group {group} --protocol none --bind 127.0.0.1:0 --http off");
     let _host = Program::member(&format!("{host} --name only"));
     let council = format!("council --group {group} --bind 127.0.0.1:0 --max-guess 20 --round 20ms");
     let mut first = Program::start(&format!("{council} --name first --seats 2..3"));
     first.until_said_containing("1 hosts are there, and 2 seats are to be filled at least");
-    let elected = hustings(&format!(
-        "{council} --name second --seats 1 --once --log off"
-    ));
-    let line = format!("council of {group}: 1 seats of 1..1: only\n");
-    assert_eq!(elected.text(), line);
+    let once = format!("{council} --seats 1 --once --log off");
+    let refused = hustings(&format!("{once} --name guest"));
+    let said = format!("a centre, `first`, stands for group `{group}`");
+    assert_eq!(refused.code, Some(1), "{}", refused.printed);
+    assert!(refused.said.contains(&said), "{}", refused.said);
+    let mut second = Program::start(&format!("{council} --name second --seats 1"));
     let (code, said) = first.ended_saying();
     assert_eq!(code, Some(1));
     assert!(
         said.contains("another centre, `second`, was started later"),
         "{said}"
     );
+    assert_eq!(second.stop(), Some(0));
+    let line = format!("council of {group}: 1 seats of 1..1: only\n");
+    assert_eq!(hustings(&format!("{once} --name guest")).text(), line);
+}
+
+#[test]
+fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
+    let group = process::group("public-coin");
+    let names: Vec<String> = (0..12).map(|number| format!("host-{number}")).collect();
+    let host = format!("--group {group} --protocol none --bind 127.0.0.1:0 --http off");
+    let _hosts: Vec<Program> = names
+        .iter()
+        .map(|name| Program::member(&format!("{host} --name {name}")))
+        .collect();
+    let rules = "--seats 2..3 --max-guess 40 --round 100ms --public-coin lottery-2026-11-17";
+    let centre = format!("council --group {group} --bind 127.0.0.1:0 --log off {rules}");
+    let line = hustings(&format!("{centre} --once --format json")).json();
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let [record, hosts] = ["record", "hosts"].map(|name| home.join(format!("{group}-{name}")));
+    std::fs::write(&hosts, names.join("\n")).expect("written");
+    let check = |line: &Value, rules: &str| {
+        std::fs::write(&record, line.to_string()).expect("written");
+        let (record, hosts) = (record.display(), hosts.display());
+        hustings(&format!("council {rules} --check {record} --hosts {hosts}"))
+    };
+    let honest = check(&line, rules).text();
+    assert!(honest.starts_with("drawn as it had to be: "), "{honest}");
+
+    // Another host is put in the place of one that replied.
+    let mut favour = line.clone();
+    let rounds = favour["record"].as_array_mut().expect("rounds");
+    let last = rounds.last_mut().expect("one or more");
+    let replied: Vec<u64> = last["replies"]
+        .as_array()
+        .expect("replies")
+        .iter()
+        .map(id_of)
+        .collect();
+    let other = names
+        .iter()
+        .map(|name| hustings_agent::identity::member_id(name).0);
+    let other = other
+        .into_iter()
+        .find(|id| !replied.contains(id))
+        .expect("most did not");
+    last["replies"][0]["host"] = other.into();
+    let caught = check(&favour, rules);
+    assert_eq!(caught.code, Some(1), "{}", caught.printed);
+    assert!(
+        caught.said.contains("its coins say otherwise"),
+        "{}",
+        caught.said
+    );
+
+    // And the same record is no proof of another text, nor of other options.
+    let text = rules.replace("2026-11-17", "2026-11-18");
+    let options = rules.replace("--max-guess 40", "--max-guess 50");
+    for rules in [text, options] {
+        assert_eq!(check(&line, &rules).code, Some(1), "{rules}");
+    }
+}
+
+fn id_of(reply: &Value) -> u64 {
+    reply["host"].as_u64().expect("a number")
 }

@@ -3,19 +3,33 @@
 //! Whoever has kept the feedback messages of a session, which all can hear, and the centre's list of who replied can tell who had
 //! to reply in each round: a centre that lets somebody in who drew a no, or has left out somebody time after time, is found out.
 
+use serde::{Deserialize, Serialize};
+
 use super::call::Call;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
+use super::election::{Count, Election, Next};
 use super::{Coin, Config, Feedback};
 use crate::{Candidate, MemberId};
 
 /// One round as the centre tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// What it said.
     pub feedback: Feedback,
-    /// Who replied, and with what draws.
-    pub replies: Vec<(MemberId, Draws)>,
+    /// Who replied.
+    pub replies: Vec<Voice>,
+}
+
+/// A reply that the centre has heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Voice {
+    /// Whose.
+    pub host: MemberId,
+    /// With what draws.
+    pub draws: Draws,
+    /// By which number it says that it drew.
+    pub number: u32,
 }
 
 /// Whose part in an election is not what its coins say.
@@ -57,8 +71,8 @@ pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<V
     for Round { feedback, replies } in rounds {
         let call = Call::of(feedback, config)?;
         let toss = Toss::new(seed, feedback);
-        let mut said: Vec<(MemberId, Draws)> = replies.clone();
-        said.sort_unstable_by_key(|(host, _)| *host);
+        let mut said = replies.clone();
+        said.sort_unstable_by_key(|it| it.host);
         let mut dispute = |host, cause| {
             disputes.push(Dispute {
                 round: feedback.round,
@@ -68,18 +82,50 @@ pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<V
         };
         for (candidacy, host) in candidacies.iter_mut().zip(hosts) {
             let due = draws_due(candidacy, *host, (feedback, &call, toss), config);
-            let place = said.binary_search_by_key(&host.id, |(id, _)| *id);
+            let place = said.binary_search_by_key(&host.id, |it| it.host);
             match place {
-                Ok(place) if said.remove(place).1 != due => dispute(host.id, Cause::Favoured),
+                Ok(place) if said.remove(place).draws != due => dispute(host.id, Cause::Favoured),
                 Err(_) if due.any() => dispute(host.id, Cause::Missing),
                 Ok(_) | Err(_) => {}
             }
         }
         // Replies of those who are no hosts.
-        said.iter()
-            .for_each(|(host, _)| dispute(*host, Cause::Favoured));
+        said.iter().for_each(|it| dispute(it.host, Cause::Favoured));
     }
     Some(disputes)
+}
+
+/// Whether the first election of a session went as the rules say: what a centre says follows from the replies that it tells of. The
+/// first round of which it does not; none if all do. Seats by merit and masks cannot be told so.
+pub fn departure(config: &Config, rounds: &[Round]) -> Option<u32> {
+    let chamber = config.chamber(rounds.first()?.feedback.class)?;
+    let (wanted, c) = (chamber.wanted(0)?, chamber.c(0));
+    let mut election = Election::new(config.knowledge);
+    let mut ask = election.open(config, (wanted, c), 0);
+    for Round { feedback, replies } in rounds {
+        let is_said = feedback.word == ask.content.encode(config.algorithm)
+            && (feedback.base, feedback.seated, feedback.floor) == (ask.base, 0, ask.floor);
+        if !is_said {
+            return Some(feedback.round);
+        }
+        let most = election.most_drawn_by(config).max(c);
+        let of = |draw: u8| replies.iter().filter(move |it| it.draws.has(draw));
+        let numbers = |draw| of(draw).map(|it| f64::from(it.number).clamp(c, most)).sum();
+        let count = Count {
+            yes: [0, 1].map(|draw| of(draw).count() as u32),
+            numbers: [numbers(0), numbers(1)],
+            best_first: &[],
+            round: feedback.round,
+            wanted,
+            enough: wanted.least,
+            c,
+        };
+        match election.count(count, config) {
+            Next::Ask(next) => ask = next,
+            Next::Elected(_) | Next::Rest => return None, // what follows is another election
+        }
+    }
+    None
 }
 
 /// What a host draws.
@@ -90,6 +136,7 @@ fn draws_due(
     config: &Config,
 ) -> Draws {
     let rounds = (feedback.round, feedback.base);
+    let number = call.number(candidacy, feedback.round, config.steps());
     if !call.admits(host, feedback.floor, 0) {
         candidacy.sit_out(feedback.round);
         return Draws(0);
@@ -98,7 +145,9 @@ fn draws_due(
         return Draws(0);
     }
     let draws = config.algorithm.draws();
-    let draws = Draws::new(draws, call.chance, |draw| toss.number(host.id, draw));
+    let draws = Draws::new(draws, call.chance(number), |draw| {
+        toss.number(host.id, draw)
+    });
     candidacy.draw(config.algorithm, draws);
     draws
 }

@@ -1,15 +1,19 @@
 //! A feedback as a host understands it: whether it makes sense, whom it calls, and with what probability they reply.
 
+use super::candidacy::Candidacy;
 use super::coin::Chance;
 use super::content::Mask;
-use super::{Algorithm, Config, Content, Feedback};
+use super::{Algorithm, Config, Content, Estimate, Feedback, Seats};
 use crate::Candidate;
 
 /// A feedback that makes sense.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Call {
     pub(super) content: Content,
-    pub(super) chance: Chance,
+    pub(super) wanted: Seats,
+    c: f64,
+    /// Whether all draw, of whatever merit.
+    is_to_all: bool,
     /// Bolot's.
     mask: Option<Mask>,
 }
@@ -25,26 +29,49 @@ impl Call {
         let algorithm = config.algorithm;
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
         let content = Content::decode(feedback.word, algorithm, continues)?;
-        if algorithm == Algorithm::Bolot {
-            return Some(Self {
-                content,
-                chance: Chance::CERTAIN,
-                mask: Some(Mask::from_count(content.count)?),
-            });
-        }
-        if !content.reset && content.count <= wanted.most {
+        let mask = match algorithm {
+            Algorithm::Bolot => Some(Mask::from_count(content.count)?),
+            Algorithm::Naive
+            | Algorithm::Basic
+            | Algorithm::SkipReset
+            | Algorithm::Choice(_, _)
+            | Algorithm::History { .. }
+            | Algorithm::Merit => None,
+        };
+        if mask.is_none() && !content.reset && content.count <= wanted.most {
             return None; // the election would be over
         }
-        let chance = if content.count < wanted.least {
-            Chance::CERTAIN
-        } else {
-            Chance::new(chamber.c(u32::from(feedback.seated)), content.count)
-        };
         Some(Self {
             content,
-            chance,
-            mask: None,
+            wanted,
+            c: chamber.c(u32::from(feedback.seated)),
+            is_to_all: feedback.base == 0 && feedback.floor.is_none(),
+            mask,
         })
+    }
+
+    /// By which number a host draws that goes down by itself, by these steps. It has not yet taken in this feedback.
+    #[inline]
+    pub(super) fn number(
+        &self,
+        candidacy: &mut Candidacy,
+        round: u32,
+        steps: Option<Estimate>,
+    ) -> u32 {
+        let count = self.content.count;
+        match steps.filter(|_| self.is_to_all) {
+            Some(steps) => candidacy.step((round, count), steps, self.wanted),
+            None => count,
+        }
+    }
+
+    /// The probability of a reply by who draws by this number.
+    #[inline]
+    pub(super) fn chance(&self, number: u32) -> Chance {
+        match self.mask.is_some() || number < self.wanted.least {
+            true => Chance::CERTAIN,
+            false => Chance::new(self.c, number),
+        }
     }
 
     /// Whether it is meant for this host.

@@ -5,7 +5,7 @@
 //! sits out until a reset: else of `n` hosts that missed the draw with `c/n` all would draw in the next, with `c/k`.
 
 use super::coin::Draws;
-use super::{Algorithm, Content, MOST_DEPTH};
+use super::{Algorithm, Content, Estimate, MOST_DEPTH, Seats};
 
 /// The paper's state of a host, packed. Which bits mean what depends on the algorithm:
 ///
@@ -74,6 +74,8 @@ pub struct Candidacy {
     heard: u32,
     /// After which rounds those were active that [`Memory`] tells of, the latest first.
     bases: [u32; MOST_DEPTH],
+    /// By which number it drew when all did. None: it knows nothing of how many there are.
+    step: Option<u32>,
 }
 
 impl Candidacy {
@@ -86,6 +88,29 @@ impl Candidacy {
     /// The paper's part of it.
     pub fn memory(&self) -> Memory {
         self.memory
+    }
+
+    /// By which number it draws where all do, if the centre says `count` in `round`, which is new. Who has heard every call
+    /// goes down with the centre; who has missed one stays where it was, who has missed more goes back up: the centre has come down
+    /// without its replies.
+    pub(super) fn step(
+        &mut self,
+        (round, count): (u32, u32),
+        steps: Estimate,
+        wanted: Seats,
+    ) -> u32 {
+        let missed = round.saturating_sub(self.heard.saturating_add(1));
+        let lowest = match (self.step, missed) {
+            (None, _) => steps.first,
+            (Some(step), 0) => steps.step_down(step, wanted),
+            (Some(step), 1..) => steps.step_up(step, missed - 1, wanted),
+        };
+        *self.step.insert(count.max(lowest))
+    }
+
+    /// It was out of touch, so that it knows nothing of how many there are.
+    pub(super) fn forget_step(&mut self) {
+        self.step = None;
     }
 
     /// Takes in the feedback of `round`, which is new. Whether this host draws; if so, [`Candidacy::draw`] must follow.
@@ -156,6 +181,7 @@ impl Candidacy {
     pub(super) fn sit_out(&mut self, round: u32) {
         *self = Self {
             heard: round,
+            step: self.step,
             ..Self::default()
         };
     }
@@ -165,7 +191,38 @@ impl Candidacy {
 mod tests {
     use super::{Candidacy, Memory};
     use crate::council::coin::Draws;
-    use crate::council::{Algorithm, Content};
+    use crate::council::{Algorithm, Content, Estimate, Seats};
+
+    #[test]
+    fn who_has_missed_calls_goes_down_by_itself() {
+        let steps = Estimate::aggressive(100_000);
+        let mut host = Candidacy::default();
+        let mut number = |rounds| {
+            let number = host.step(rounds, steps, Seats::new(4, 8));
+            host.sit_out(rounds.0);
+            number
+        };
+        for (rounds, by) in [
+            ((1, 100_000), 100_000),
+            ((2, 3_162), 3_162),
+            ((4, 52), 3_162), // the third was missed
+            ((5, 16), 282),
+            ((6, 0), 52),
+            ((7, 0), 16),
+            ((8, 0), 0),
+            ((9, 100_000), 100_000),
+            ((10, 3_162), 3_162),
+            ((13, 0), 99_987), // two were missed
+            ((14, 0), 3_162),
+            ((15, 40_000), 40_000),
+        ] {
+            assert_eq!(number(rounds), by, "{rounds:?}");
+        }
+        host.forget_step();
+        assert_eq!(host.step((16, 0), steps, Seats::new(4, 8)), 100_000);
+        let mut late = Candidacy::default();
+        assert_eq!(late.step((77, 0), steps, Seats::new(4, 8)), 100_000);
+    }
 
     /// A feedback of `round` that has those draw who were active after `base`, and what the host draws if it does.
     fn hear(host: &mut Candidacy, algorithm: Algorithm, rounds: (u32, u32), draws: u8) -> bool {

@@ -13,6 +13,9 @@ use super::{
 use crate::scatter::scatter;
 use crate::{Candidate, Duration, Instant, Io, MemberId, Outcome};
 
+/// No longer than this does a centre wait for seats of an earlier session to run out, whatever hosts say.
+const LONGEST_FORMER: Duration = Duration::from_secs(3600);
+
 /// The centre.
 #[derive(Debug, Clone)]
 pub struct Centre {
@@ -39,6 +42,8 @@ pub struct Holder {
     pub place: u8,
     /// When it was last heard, or seated.
     pub heard: Instant,
+    /// Whether it has ever said that it holds the seat.
+    pub is_confirmed: bool,
 }
 
 /// The centre's part in one chamber.
@@ -70,6 +75,8 @@ enum Phase {
 struct Answer {
     host: Candidate,
     draws: super::Draws,
+    number: u32,
+    former: Duration,
 }
 
 impl Centre {
@@ -104,6 +111,7 @@ impl Centre {
                 member: seat.member,
                 place: seat.place,
                 heard: seat.heard,
+                is_confirmed: seat.is_confirmed,
             };
             seats.map(holder).collect::<Vec<_>>()
         };
@@ -269,6 +277,8 @@ impl House {
             self.replies.push(Answer {
                 host: Candidate { merit, id: from },
                 draws: reply.draws,
+                number: reply.number,
+                former: reply.former,
             });
         }
     }
@@ -286,6 +296,11 @@ impl House {
         let Some((wanted, c)) = self.wanted(io) else {
             return self.settle(io); // the configuration has changed, and these are enough
         };
+        if let Some(rounds) = self.former_rounds(io) {
+            // A centre before this one has given seats for longer than this one has waited.
+            self.phase = Phase::Resting(rounds);
+            return;
+        }
         let by_merit = io.config().algorithm == Algorithm::Merit;
         // A reply that came twice is one; the best first, where that matters.
         self.replies.sort_unstable_by_key(|it| it.host.id);
@@ -299,11 +314,19 @@ impl House {
             let yes = self.replies.iter().filter(|it| it.draws.has(draw));
             yes.count() as u32
         };
+        let most = self.election.most_drawn_by(io.config());
+        let numbers = |draw| {
+            let yes = self.replies.iter().filter(|it| it.draws.has(draw));
+            yes.map(|it| f64::from(it.number).clamp(c, most.max(c)))
+                .sum()
+        };
         let count = Count {
             yes: [yes(0), yes(1)],
+            numbers: [numbers(0), numbers(1)],
             best_first: &best_first,
             round: self.round,
             wanted,
+            enough: self.missing(io).max(1),
             c,
         };
         match self.election.count(count, io.config()) {
@@ -311,6 +334,17 @@ impl House {
             Next::Elected(draw) => self.appoint(draw, wanted, (session, beat), io),
             Next::Rest => self.rest(io),
         }
+    }
+
+    /// How many rounds the seats of an earlier session may last yet, by what hosts say. None: they are over.
+    fn former_rounds(&self, io: &impl Io<Council>) -> Option<u64> {
+        io.config().lease?;
+        let longest = self.replies.iter().map(|it| it.former).max()?;
+        let rounds = longest
+            .min(LONGEST_FORMER)
+            .0
+            .div_ceil(io.config().round.0.max(1));
+        (rounds > 0).then_some(rounds)
     }
 
     fn on_beat_due(
@@ -340,6 +374,12 @@ impl House {
         Some((chamber.wanted(seated)?, chamber.c(seated)))
     }
 
+    /// How many must be seated for a council.
+    fn missing(&self, io: &impl Io<Council>) -> u32 {
+        let chamber = io.config().chamber(self.class);
+        chamber.map_or(0, |it| it.seats.least.saturating_sub(self.bench.len()))
+    }
+
     fn seat(&self, seated: &Seated, session: u64, beat: u32) -> Message {
         Message::Seat(Seat {
             session,
@@ -356,7 +396,7 @@ impl House {
 impl House {
     /// Begins an election, if as many places are free as are wanted at least.
     fn open(&mut self, session: u64, io: &mut impl Io<Council>) {
-        let Some((wanted, _)) = self.wanted(io) else {
+        let Some((wanted, c)) = self.wanted(io) else {
             return self.settle(io);
         };
         if self.bench.free(wanted.most, io.now()) < wanted.least {
@@ -372,7 +412,7 @@ impl House {
             | Algorithm::History { .. }
             | Algorithm::Merit => 0,
         };
-        let ask = self.election.open(io.config(), wanted, key);
+        let ask = self.election.open(io.config(), (wanted, c), key);
         self.ask(ask, session, io);
     }
 
@@ -416,6 +456,10 @@ impl House {
             }
         }
         self.settle(io);
+        // Seats may have fallen empty during the election, and their places not be free yet.
+        if self.missing(io) > 0 && io.config().lease.is_some() {
+            self.phase = Phase::Resting(0);
+        }
     }
 
     /// The council stands.

@@ -1,9 +1,10 @@
 //! What hosts draw with: coins of their own, or coins that anybody can look up afterwards.
 //!
-//! A public coin is a hash of the seed, which all were told with the configuration, the session, the class, the round, the
-//! draw and the host's identity. So whoever has heard the feedback messages can tell who had to reply ([`audit`](super::audit)), and a
-//! centre that favours somebody is found out. It cannot choose the seed, nor a round's number; that it may still skip numbers
-//! of sessions shows. The hash mixes well, and is no cryptography: identities must not be for their owners to choose.
+//! A public coin is a hash of the seed, which all were told beforehand, the class, the round, the draw and the host's identity. So
+//! whoever has the centre's record can tell who had to reply ([`audit`](super::audit)), and a centre that favours somebody is found
+//! out. It can choose neither the seed nor a round's number, and a session that it begins anew has the same coins: one
+//! seed is one draw. The hash mixes well, and is no cryptography: identities must not be for their owners to choose after the
+//! seed is known.
 
 use super::Feedback;
 use crate::MemberId;
@@ -86,9 +87,7 @@ pub(super) struct Toss(u64);
 impl Toss {
     pub(super) fn new(seed: u64, feedback: &Feedback) -> Self {
         let round = u64::from(feedback.class) << 32 | u64::from(feedback.round);
-        Self(scatter(
-            scatter(seed ^ scatter(feedback.session)) ^ scatter(round),
-        ))
+        Self(scatter(scatter(seed) ^ scatter(round)))
     }
 
     /// 64 bits for a host's draw.

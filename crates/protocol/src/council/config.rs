@@ -23,6 +23,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// What the centre knows of the number of hosts, in each class.
     pub knowledge: Knowledge,
+    /// How that number is searched for.
+    pub search: Search,
     /// What hosts draw with.
     pub coin: Coin,
     /// How long the centre waits for replies: more than a round trip. Later ones are not counted.
@@ -93,6 +95,18 @@ pub enum Knowledge {
     Polled,
     /// Nothing, and it must not ask all: it begins with a high number, and takes less after each undershoot.
     Estimated(Estimate),
+}
+
+/// How the number of hosts is searched for where nobody knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// As in Fig. 16: less after each undershoot, whatever was heard before, and everybody draws as the centre says.
+    Printed,
+    /// Such that there is no storm: the centre goes by the replies of all draws together, never down by more than a step of
+    /// the [`Estimate`], and begins anew if nobody replies. A host that has missed calls goes down step by step itself, from
+    /// where it was; from the first estimate if it has not heard the centre for a lease. Not for algorithms that have
+    /// all reply after an undershoot, which are storms by themselves.
+    Guarded,
 }
 
 /// How a council is kept.
@@ -210,6 +224,7 @@ impl Config {
             chambers: vec![Chamber::new(seats)],
             algorithm,
             knowledge,
+            search: Search::Printed,
             coin: Coin::Private,
             round,
             lease: None,
@@ -220,6 +235,7 @@ impl Config {
     pub fn field(seats: Seats, hosts: u32, round: Duration) -> Self {
         let knowledge = Knowledge::Estimated(Estimate::aggressive(hosts));
         Self {
+            search: Search::Guarded,
             lease: Some(Lease {
                 beat: round * 5,
                 lasts: round * 15,
@@ -257,6 +273,34 @@ impl Config {
             Some(lease) => lease.check(self.round),
             None => Ok(()),
         }
+    }
+
+    /// The steps that a host goes down by itself, where it is to. None: it draws as the centre says.
+    pub fn steps(&self) -> Option<Estimate> {
+        let is_to = match (self.search, self.algorithm) {
+            (Search::Printed, _) => false,
+            (Search::Guarded, Algorithm::Basic | Algorithm::Choice(_, Reset::Polled)) => false,
+            (Search::Guarded, Algorithm::Bolot) => false, // its numbers are masks
+            (
+                Search::Guarded,
+                Algorithm::Naive
+                | Algorithm::SkipReset
+                | Algorithm::Choice(_, Reset::Skipped)
+                | Algorithm::History { .. }
+                | Algorithm::Merit,
+            ) => true,
+        };
+        let steps = match self.knowledge {
+            Knowledge::Polled => None,
+            Knowledge::Told(hosts) => Some(Estimate::conservative(hosts)),
+            Knowledge::Estimated(estimate) => Some(estimate),
+        };
+        let fits = |it: &Estimate| {
+            self.chambers
+                .iter()
+                .all(|chamber| it.is_above(chamber.seats))
+        };
+        steps.filter(|it| is_to && fits(it))
     }
 
     /// The council of a class.

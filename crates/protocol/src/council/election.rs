@@ -2,11 +2,12 @@
 
 use super::climb::{Climb, Found};
 use super::content::Mask;
+use super::evidence::Evidence;
 use super::seats::Verdict;
-use super::{Algorithm, Config, Content, Knowledge, Pick, Reset, Seats};
+use super::{Algorithm, Config, Content, Knowledge, Pick, Reset, Search, Seats};
 use crate::Candidate;
 
-/// So many polls of all in a row that find too few hosts are followed by a rest.
+/// So many polls of all that find too few hosts, without an overshoot in between, are followed by a rest.
 const POLLS: u32 = 4;
 /// After so many undershoots in a row from the same number the centre no longer believes it: hosts have gone.
 const PATIENCE: u32 = 16;
@@ -16,11 +17,8 @@ const PATIENCE: u32 = 16;
 pub(super) struct Election {
     /// `N`. Nothing: all are to reply.
     size: f64,
-    /// The greatest `N` of this election at which a draw of all left enough.
-    safe: f64,
-    /// Whether `N` is what an election before has left. Then an undershoot that follows an overshoot is no reason to take
-    /// less; in the first election it is, as in Fig. 16.
-    is_learnt: bool,
+    /// What the replies of this election and the one before tell of the number of hosts.
+    evidence: Evidence,
     /// Who was called last.
     called: Called,
     /// Whether there was an overshoot.
@@ -77,12 +75,17 @@ pub(super) enum Next {
 pub(super) struct Count<'a> {
     /// By draw.
     pub(super) yes: [u32; 2],
+    /// By draw, the numbers by which they drew in sum, `c` for those who had to reply: who has missed calls draws by a greater
+    /// one than the centre's, and stands for more.
+    pub(super) numbers: [f64; 2],
     /// Who, if merit counts: the best first.
     pub(super) best_first: &'a [Candidate],
     /// In which round.
     pub(super) round: u32,
     /// How many are wanted.
     pub(super) wanted: Seats,
+    /// With so many there would be a council, if there are no more hosts.
+    pub(super) enough: u32,
     pub(super) c: f64,
 }
 
@@ -90,8 +93,7 @@ impl Election {
     pub(super) fn new(knowledge: Knowledge) -> Self {
         Self {
             size: first_size(knowledge),
-            safe: 0.0,
-            is_learnt: false,
+            evidence: Evidence::default(),
             called: Called::All,
             overshot: false,
             undershoots: 0,
@@ -107,24 +109,33 @@ impl Election {
         self.size = f64::from(members);
     }
 
-    /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that was
-    /// found by having all reply: since then many may have come.
-    pub(super) fn open(&mut self, config: &Config, wanted: Seats, key: u16) -> Ask {
-        let size = self.climb.foot().unwrap_or(self.size.max(self.safe));
+    /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that is so
+    /// small that all would reply: since then many may have come.
+    pub(super) fn open(&mut self, config: &Config, (wanted, c): (Seats, f64), key: u16) -> Ask {
+        let evidence = self.evidence.faded(c);
+        let left = match config.search {
+            Search::Printed => None,
+            Search::Guarded => evidence.hosts(),
+        };
+        let size = left.or(self.climb.foot()).unwrap_or(self.size);
         let is_safe = size > f64::from(wanted.most);
-        *self = Self {
-            size: match config.knowledge {
-                Knowledge::Estimated(_) if !is_safe => first_size(config.knowledge),
-                Knowledge::Told(_) | Knowledge::Polled | Knowledge::Estimated(_) => size,
+        *self = match config.knowledge {
+            Knowledge::Estimated(_) if !is_safe => Self::new(config.knowledge),
+            Knowledge::Told(_) => Self::new(config.knowledge).with_size(self.size),
+            Knowledge::Polled | Knowledge::Estimated(_) => Self {
+                evidence,
+                ..Self::new(config.knowledge).with_size(size)
             },
-            is_learnt: is_safe && self.safe > 0.0,
-            mask: Mask {
-                key,
-                bits: Mask::WHOLE,
-            },
-            ..Self::new(Knowledge::Polled)
+        };
+        self.mask = Mask {
+            key,
+            bits: Mask::WHOLE,
         };
         self.call_all(config.algorithm)
+    }
+
+    fn with_size(self, size: f64) -> Self {
+        Self { size, ..self }
     }
 
     /// After a rest, much may have changed: too high a number is the safe one.
@@ -145,13 +156,28 @@ impl Election {
         }
         let taken = take(config.algorithm, count.yes, count.wanted);
         let number = count.yes[usize::from(taken)];
-        if self.called == Called::All && number >= count.wanted.least {
-            self.safe = self.safe.max(self.size);
-        }
+        self.weigh(&count, config.algorithm);
         match count.wanted.verdict(number) {
             Verdict::Council => Next::Elected(taken),
             Verdict::Overshoot => Next::Ask(self.overshoot(number, taken, count, config)),
-            Verdict::Undershoot => self.undershoot(number, count.wanted, config),
+            Verdict::Undershoot => self.undershoot(number, &count, config),
+        }
+    }
+
+    /// No host draws by a greater number, whatever it says.
+    pub(super) fn most_drawn_by(&self, config: &Config) -> f64 {
+        self.size.max(first_size(config.knowledge))
+    }
+
+    /// What a draw of all tells of their number, whichever of two draws is taken.
+    fn weigh(&mut self, count: &Count<'_>, algorithm: Algorithm) {
+        let by = match self.called {
+            Called::Active => return,
+            Called::Poll => count.c,
+            Called::All => self.size.max(count.c),
+        };
+        for numbers in &count.numbers[..usize::from(algorithm.draws())] {
+            self.evidence.add(*numbers / by, count.c / by);
         }
     }
 
@@ -197,6 +223,9 @@ impl Election {
         let counted = self.size.max(f64::from(number));
         match (config.knowledge, config.algorithm) {
             (Knowledge::Told(_), _) => self.size,
+            (Knowledge::Estimated(_), Algorithm::Naive) if config.search == Search::Guarded => {
+                self.evidence.hosts().map_or(counted, f64::round)
+            }
             // Everyone draws anew, so it takes the best guess.
             (Knowledge::Estimated(_), Algorithm::Naive) if self.called == Called::All => {
                 self.size * f64::from(number) / c
@@ -206,12 +235,21 @@ impl Election {
     }
 
     /// Fewer than `L`.
-    fn undershoot(&mut self, number: u32, wanted: Seats, config: &Config) -> Next {
+    fn undershoot(&mut self, number: u32, count: &Count<'_>, config: &Config) -> Next {
+        let wanted = count.wanted;
         self.undershoots += 1;
         if self.called == Called::Poll {
+            if number >= count.enough {
+                return Next::Elected(0); // all that there are, and they have said yes to every draw
+            }
             self.polls += 1;
             if self.polls >= POLLS {
                 return Next::Rest;
+            }
+            if let (0, Search::Guarded, Knowledge::Estimated(_)) =
+                (number, config.search, config.knowledge)
+            {
+                return Next::Ask(self.search_anew(config));
             }
         }
         let is_tired = self.undershoots.is_multiple_of(PATIENCE);
@@ -239,15 +277,16 @@ impl Election {
         match config.knowledge {
             Knowledge::Told(_) | Knowledge::Polled if polls => Next::Ask(self.poll(number)),
             Knowledge::Estimated(_) if polls && self.overshot => Next::Ask(self.poll(number)),
-            Knowledge::Estimated(_) if self.is_learnt && self.overshot => {
-                Next::Ask(self.call_all(config.algorithm))
-            }
             Knowledge::Estimated(estimate) => {
-                self.size = estimate.next(self.size, wanted).unwrap_or(0.0);
+                self.size = match config.search {
+                    Search::Printed => estimate.next(self.size, wanted).unwrap_or(0.0),
+                    Search::Guarded => self.evidence.next(estimate, self.size, wanted),
+                };
                 Next::Ask(self.call_all(config.algorithm))
             }
             Knowledge::Told(_) | Knowledge::Polled => {
-                if is_tired && !goes_back {
+                // A threshold's number is a guess from few replies.
+                if config.algorithm == Algorithm::Merit || is_tired && !goes_back {
                     self.size /= 2.0;
                 }
                 if self.size < f64::from(wanted.least) {
@@ -256,6 +295,13 @@ impl Election {
                 Next::Ask(self.call_all(config.algorithm))
             }
         }
+    }
+
+    /// All were to reply, and nobody did: the centre may be cut off, and there may be very many.
+    fn search_anew(&mut self, config: &Config) -> Ask {
+        self.size = first_size(config.knowledge);
+        self.evidence = Evidence::default();
+        self.call_all(config.algorithm)
     }
 
     fn count_by_merit(&mut self, count: Count<'_>, config: &Config) -> Next {
@@ -276,7 +322,7 @@ impl Election {
                 self.size = if size <= c { 0.0 } else { size };
                 Next::Ask(self.call_all(config.algorithm))
             }
-            Found::TooFew => self.undershoot(best_first.len() as u32, wanted, config),
+            Found::TooFew => self.undershoot(best_first.len() as u32, &count, config),
         }
     }
 
@@ -360,214 +406,4 @@ fn take(algorithm: Algorithm, yes: [u32; 2], wanted: Seats) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Count, Election, Next, PATIENCE, POLLS};
-    use crate::Duration;
-    use crate::council::{Algorithm, Config, Estimate, Knowledge, Seats};
-
-    const SEATS: Seats = Seats::new(4, 8);
-
-    /// An election, and the number of its last round.
-    struct Centre {
-        config: Config,
-        election: Election,
-        round: u32,
-    }
-
-    impl Centre {
-        fn new(algorithm: Algorithm, knowledge: Knowledge) -> Self {
-            Self {
-                config: Config::once(SEATS, algorithm, knowledge, Duration::from_secs(1)),
-                election: Election::new(knowledge),
-                round: 0,
-            }
-        }
-
-        /// The first feedback of an election.
-        fn open(&mut self) -> String {
-            let ask = self.election.open(&self.config, SEATS, 0);
-            self.round += 1;
-            self.show(Next::Ask(ask))
-        }
-
-        /// What follows when so many say yes in the first draw, and in the second.
-        fn hear(&mut self, first: u32, second: u32) -> String {
-            let count = Count {
-                yes: [first, second],
-                best_first: &[],
-                round: self.round,
-                wanted: SEATS,
-                c: 6.0,
-            };
-            let next = self.election.count(count, &self.config);
-            self.round += 1;
-            self.show(next)
-        }
-
-        fn show(&self, next: Next) -> String {
-            match next {
-                Next::Ask(ask) if ask.content.reset && ask.base == 0 => {
-                    format!("all {}", ask.content.count)
-                }
-                Next::Ask(ask) if ask.content.reset => {
-                    format!("back to {} {}", ask.base, ask.content.count)
-                }
-                Next::Ask(ask) => format!("on {} by {}", ask.content.count, ask.content.taken),
-                Next::Elected(draw) => format!("elected by {draw}"),
-                Next::Rest => "rest".to_owned(),
-            }
-        }
-    }
-
-    /// Feedbacks and counts in turn: what was said after each count of the first draw.
-    #[track_caller]
-    fn course(algorithm: Algorithm, knowledge: Knowledge, steps: &[(u32, &str)]) {
-        let mut centre = Centre::new(algorithm, knowledge);
-        let mut said = centre.open();
-        for (count, expected) in steps {
-            assert_eq!(said, *expected, "{algorithm:?}, before {count}");
-            said = centre.hear(*count, 0);
-        }
-        assert_eq!(said, "elected by 0", "{algorithm:?}");
-    }
-
-    #[test]
-    fn each_algorithm_goes_on_as_its_figure_says() {
-        let told = Knowledge::Told(500);
-        course(
-            Algorithm::Naive,
-            told,
-            &[(9, "all 500"), (3, "all 500"), (5, "all 500")],
-        );
-        course(
-            Algorithm::Basic,
-            Knowledge::Polled,
-            &[
-                (500, "all 0"),
-                (9, "on 500 by 0"),
-                (2, "on 9 by 0"),
-                (499, "all 2"),
-                (8, "on 499 by 0"),
-            ],
-        );
-        course(
-            Algorithm::SkipReset,
-            Knowledge::Polled,
-            &[
-                (500, "all 0"),
-                (9, "on 500 by 0"),
-                (2, "on 9 by 0"),
-                (4, "all 500"),
-            ],
-        );
-        course(
-            Algorithm::HISTORY,
-            told,
-            &[
-                (2, "all 500"),
-                (20, "all 500"),
-                (12, "on 20 by 0"),
-                (3, "on 12 by 0"),
-                (1, "back to 3 12"),
-                (9, "back to 3 12"),
-                (0, "on 9 by 0"),
-                (4, "back to 6 9"),
-            ],
-        );
-        course(
-            Algorithm::SkipReset,
-            Knowledge::Estimated(Estimate::conservative(1_000)),
-            &[
-                (0, "all 1000"),
-                (20, "all 500"),
-                (3, "on 20 by 0"),
-                (6, "all 250"),
-            ],
-        );
-        course(
-            Algorithm::SkipReset,
-            Knowledge::Estimated(Estimate::conservative(30)),
-            &[(0, "all 30"), (0, "all 15"), (6, "all 0")],
-        );
-    }
-
-    #[test]
-    fn of_two_draws_the_better_is_taken() {
-        for (first, second, next) in [
-            (5, 9, "elected by 0"),
-            (3, 4, "elected by 1"),
-            (4, 8, "elected by 1"),
-            (8, 4, "elected by 0"),
-            (12, 9, "on 9 by 1"),
-            (9, 12, "on 9 by 0"),
-            (3, 9, "on 9 by 1"),
-            (9, 3, "on 9 by 0"),
-            (3, 0, "all 500"),
-        ] {
-            let mut centre = Centre::new(Algorithm::CHOICE, Knowledge::Told(500));
-            centre.open();
-            assert_eq!(centre.hear(first, second), next, "{first} {second}");
-        }
-    }
-
-    #[test]
-    fn where_draw_after_draw_finds_too_few_it_goes_back_further_and_at_last_takes_less() {
-        let mut centre = Centre::new(Algorithm::History { depth: 2 }, Knowledge::Told(500));
-        centre.open();
-        assert_eq!(centre.hear(30, 0), "on 30 by 0");
-        assert_eq!(centre.hear(15, 0), "on 15 by 0");
-        for undershoots in 1..=3 * PATIENCE {
-            let next = match undershoots / PATIENCE {
-                0 => "back to 2 15",
-                1 => "back to 1 30",
-                2 => "all 500",
-                _ => "all 250",
-            };
-            assert_eq!(centre.hear(0, 0), next, "{undershoots}");
-        }
-    }
-
-    #[test]
-    fn where_there_are_too_few_hosts_it_rests_and_begins_with_the_highest_estimate() {
-        let estimated = Knowledge::Estimated(Estimate::conservative(30));
-        let mut centre = Centre::new(Algorithm::SkipReset, estimated);
-        centre.open();
-        assert_eq!(centre.hear(0, 0), "all 15");
-        for _ in 0..POLLS {
-            assert_eq!(centre.hear(2, 0), "all 0");
-        }
-        assert_eq!(centre.hear(2, 0), "rest");
-        centre.election.forget(estimated);
-        assert_eq!(centre.open(), "all 30");
-    }
-
-    #[test]
-    fn a_later_election_goes_by_the_greatest_number_that_was_good_enough() {
-        let estimated = Knowledge::Estimated(Estimate::conservative(1_000));
-        let mut centre = Centre::new(Algorithm::SkipReset, estimated);
-        assert_eq!(centre.open(), "all 1000");
-        assert_eq!(centre.hear(1, 0), "all 500");
-        assert_eq!(centre.hear(9, 0), "on 9 by 0");
-        assert_eq!(centre.hear(1, 0), "all 250", "as in Fig. 16");
-        assert_eq!(centre.hear(8, 0), "elected by 0");
-        assert_eq!(centre.open(), "all 500");
-        assert_eq!(centre.hear(9, 0), "on 9 by 0");
-        assert_eq!(
-            centre.hear(1, 0),
-            "all 500",
-            "an overshoot has shown that it is not too much"
-        );
-        assert_eq!(centre.hear(3, 0), "all 500");
-    }
-
-    #[test]
-    fn a_number_found_by_having_all_reply_is_not_gone_by_again() {
-        let estimated = Knowledge::Estimated(Estimate::conservative(30));
-        let mut centre = Centre::new(Algorithm::SkipReset, estimated);
-        centre.open();
-        assert_eq!(centre.hear(0, 0), "all 15");
-        assert_eq!(centre.hear(0, 0), "all 0");
-        assert_eq!(centre.hear(6, 0), "elected by 0");
-        assert_eq!(centre.open(), "all 30");
-    }
-}
+mod tests;

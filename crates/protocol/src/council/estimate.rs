@@ -3,6 +3,9 @@
 use super::Seats;
 use crate::config::ConfigError;
 
+/// More steps than this from the first estimate to the seats are no search.
+const MOST_STEPS: usize = 1_000;
+
 /// Equation (17): `f(n) = n^alpha / beta`, as long as that is above `U`; then all reply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -40,6 +43,28 @@ impl Estimate {
         (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
     }
 
+    /// The same in whole hosts, as it is told to them; 0: all reply.
+    pub(super) fn step_down(&self, estimate: u32, seats: Seats) -> u32 {
+        let next = self.next(f64::from(estimate), seats);
+        next.map_or(0, |it| it.round() as u32)
+    }
+
+    /// From which estimate, or a lower one, `steps` steps lead to this one: the first if there are so many.
+    pub(super) fn step_up(&self, estimate: u32, steps: u32, seats: Seats) -> u32 {
+        let mut now = f64::from(estimate.max(seats.most));
+        let first = f64::from(self.first);
+        for _ in 0..steps {
+            if now >= first || steps > Self::MANY {
+                return self.first;
+            }
+            now = (now * self.beta).powf(1.0 / self.alpha);
+        }
+        now.round().min(first) as u32
+    }
+
+    /// Who has missed so many calls begins with the first estimate.
+    const MANY: u32 = 64;
+
     /// Whether it can work: estimates must fall.
     pub(super) fn check(&self, seats: Seats) -> Result<(), ConfigError> {
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
@@ -55,7 +80,23 @@ impl Estimate {
         if self.first <= seats.most {
             return out_of_range("first estimate", "more than the most seats");
         }
+        // With an estimate of one more than the seats, or less, nearly all reply: powers come nearer and nearer to 1.
+        let next = |now: &f64| self.next(*now, seats);
+        let is_high = |now: &f64| *now > f64::from(seats.most) + 1.0;
+        let falling = std::iter::successors(Some(f64::from(self.first)), next);
+        let steps = falling.take_while(is_high).take(MOST_STEPS + 1).count();
+        if steps > MOST_STEPS {
+            return out_of_range(
+                "beta",
+                "greater, or a smaller alpha, so that estimates fall within 1000 rounds",
+            );
+        }
         Ok(())
+    }
+
+    /// Whether there is anything to go down by: at first, not all reply.
+    pub(super) fn is_above(&self, seats: Seats) -> bool {
+        self.first > seats.most
     }
 }
 
@@ -85,6 +126,24 @@ mod tests {
     }
 
     #[test]
+    fn steps_up_lead_back_to_the_first() {
+        let seats = Seats::new(1, 8);
+        let estimate = Estimate::aggressive(100_000);
+        assert_eq!(estimate.step_down(3_162, seats), 282);
+        assert_eq!(estimate.step_down(16, seats), 0);
+        assert_eq!(estimate.step_up(282, 0, seats), 282);
+        assert_eq!(estimate.step_up(282, 1, seats), 3_165);
+        assert_eq!(estimate.step_up(282, 2, seats), 100_000);
+        assert_eq!(estimate.step_up(0, 1, seats), 20);
+        for steps in [5, 65, u32::MAX] {
+            assert_eq!(estimate.step_up(0, steps, seats), 100_000);
+        }
+        let (alpha, beta, first) = (1.0, 1.0 + 1e-12, 1_000);
+        let slow = Estimate { alpha, beta, first };
+        assert_eq!(slow.step_up(9, u32::MAX, seats), 1_000);
+    }
+
+    #[test]
     fn what_does_not_fall_is_refused() {
         let seats = Seats::new(1, 8);
         let check = |alpha, beta, first| Estimate { alpha, beta, first }.check(seats).is_ok();
@@ -98,6 +157,8 @@ mod tests {
             (0.5, f64::NAN, 9),
             (0.5, f64::INFINITY, 9),
             (1.0, 2.0, 8),
+            (1.0, 1.0 + 1e-9, 9_999),
+            (1.0 - 1e-9, 1.0, 9_999),
         ] {
             assert!(!check(alpha, beta, first), "{alpha} {beta} {first}");
         }

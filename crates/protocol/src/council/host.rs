@@ -8,7 +8,7 @@ use super::coin::{Draws, Toss};
 use super::{
     Algorithm, Change, Coin, Council, Feedback, Held, Message, Reply, Seat, Standing, Timer,
 };
-use crate::{Io, MemberId, Outcome};
+use crate::{Instant, Io, MemberId, Outcome};
 
 /// A centre's session: a later one ends all that was before. Of two centres at once the one with the greater number is
 /// listened to, so there should be one.
@@ -27,6 +27,12 @@ pub struct Host {
     replied: u32,
     /// The heartbeats before this number are old.
     next_beat: u32,
+    /// When it last heard its centre.
+    heard_at: Instant,
+    /// Until when seats may be held that its centre's last word let stand.
+    seats_until: Instant,
+    /// The same of sessions before.
+    former_until: Instant,
     class: u16,
     /// Bolot's, for this session.
     key: u16,
@@ -48,6 +54,9 @@ impl Host {
             candidacy: Candidacy::default(),
             replied: 0,
             next_beat: 0,
+            heard_at: Instant::START,
+            seats_until: Instant::START,
+            former_until: Instant::START,
             class,
             key: 0,
             phase: Phase::Unseated,
@@ -92,19 +101,35 @@ impl Host {
         if class != self.class || !self.is_current(session, from, io) {
             return;
         }
+        let is_new = match message {
+            Message::Feedback(it) => it.round > self.candidacy.heard(),
+            Message::Standing(it) => it.beat >= self.next_beat,
+            Message::Seat(it) => it.beat.saturating_add(1) >= self.next_beat,
+            Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => false,
+        };
+        if !is_new {
+            return;
+        }
+        self.keep_in_touch(io);
         match message {
-            Message::Feedback(feedback) if feedback.round > self.candidacy.heard() => {
-                self.on_feedback(&feedback, io);
-            }
-            Message::Standing(standing) if standing.beat >= self.next_beat => {
-                self.on_standing(standing, io);
-            }
-            Message::Seat(seat) if seat.beat.saturating_add(1) >= self.next_beat => {
-                self.on_seat(seat, io);
-            }
-            Message::Feedback(_) | Message::Standing(_) | Message::Seat(_) => {} // old
+            Message::Feedback(feedback) => self.on_feedback(&feedback, io),
+            Message::Standing(standing) => self.on_standing(standing, io),
+            Message::Seat(seat) => self.on_seat(seat, io),
             Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => {} // not for hosts
         }
+    }
+
+    /// The centre was heard. If it was not for a lease, it may have come to believe that few are there.
+    #[inline]
+    fn keep_in_touch(&mut self, io: &mut impl Io<Council>) {
+        let silence = io.now() - std::mem::replace(&mut self.heard_at, io.now());
+        let Some(lease) = io.config().lease else {
+            return;
+        };
+        if silence > lease.lasts {
+            self.candidacy.forget_step();
+        }
+        self.seats_until = io.now() + lease.lasts;
     }
 
     /// Whether a message is of the present session: a new one begins with its first message.
@@ -118,6 +143,7 @@ impl Host {
             self.rise(io);
             *self = Self {
                 session,
+                former_until: self.former_until.max(self.seats_until),
                 ..Self::new(self.class)
             };
             if io.config().algorithm == Algorithm::Bolot {
@@ -132,6 +158,8 @@ impl Host {
         let Some(call) = Call::of(feedback, io.config()) else {
             return;
         };
+        let steps = io.config().steps();
+        let number = call.number(&mut self.candidacy, feedback.round, steps);
         match self.phase {
             Phase::Seated(_) if feedback.seated > 0 => {
                 return self.candidacy.sit_out(feedback.round);
@@ -146,16 +174,15 @@ impl Host {
         let rounds = (feedback.round, feedback.base);
         if self.candidacy.recall(algorithm, rounds, call.content) {
             let (coin, me) = (io.config().coin, io.me().id);
+            let (draws, chance) = (algorithm.draws(), call.chance(number));
             let draws = match coin {
-                Coin::Private => {
-                    Draws::new(algorithm.draws(), call.chance, |_| io.rng().next_u64())
-                }
+                Coin::Private => Draws::new(draws, chance, |_| io.rng().next_u64()),
                 Coin::Public { seed } => {
                     let toss = Toss::new(seed, feedback);
-                    Draws::new(algorithm.draws(), call.chance, |draw| toss.number(me, draw))
+                    Draws::new(draws, chance, |draw| toss.number(me, draw))
                 }
             };
-            self.draw(draws, feedback, io);
+            self.draw((draws, number), feedback, io);
         }
     }
 
@@ -200,7 +227,12 @@ impl Host {
 impl Host {
     /// Takes part in a draw.
     #[inline]
-    fn draw(&mut self, draws: Draws, feedback: &Feedback, io: &mut impl Io<Council>) {
+    fn draw(
+        &mut self,
+        (draws, number): (Draws, u32),
+        feedback: &Feedback,
+        io: &mut impl Io<Council>,
+    ) {
         self.candidacy.draw(io.config().algorithm, draws);
         if let (true, Some(session)) = (draws.any(), self.session) {
             self.replied = feedback.round;
@@ -209,7 +241,9 @@ impl Host {
                 class: self.class,
                 round: feedback.round,
                 draws,
+                number,
                 merit: io.me().merit,
+                former: self.former_until - io.now(),
             };
             io.unicast(session.centre, Message::Reply(reply));
         }

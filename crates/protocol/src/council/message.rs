@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::coin::Draws;
-use crate::{Candidate, MemberId, Merit};
+use crate::{Candidate, Duration, MemberId, Merit};
 
 /// What the centre and the hosts say to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,8 +55,12 @@ pub struct Reply {
     pub round: u32,
     /// Which of its coins said yes.
     pub draws: Draws,
+    /// By which number it drew: the centre's, or a greater one if it has missed calls.
+    pub number: u32,
     /// How good the host is.
     pub merit: Merit,
+    /// How long seats may last yet that an earlier session gave, as far as this host knows.
+    pub former: Duration,
 }
 
 /// A seat that is given.

@@ -2,7 +2,7 @@
 
 use hustings_protocol::council::{
     Algorithm, Cause, Coin, Config, Council, Dispute, Draws, Knowledge, Message, Round, Seats,
-    audit,
+    Voice, audit, departure,
 };
 use hustings_protocol::{Candidate, Instant, MemberId};
 use hustings_sim::council::{Trial, elect_traced};
@@ -32,7 +32,11 @@ impl Trace<Council> for Records {
                 ..
             } => {
                 let round = self.0.last_mut().expect("a reply follows a feedback");
-                round.replies.push((MemberId(u64::from(from)), reply.draws));
+                round.replies.push(Voice {
+                    host: MemberId(u64::from(from)),
+                    draws: reply.draws,
+                    number: reply.number,
+                });
             }
             _ => {}
         }
@@ -83,6 +87,8 @@ fn exactly_those_replied_who_had_to() {
             longest = longest.max(rounds.len());
             let disputes = audit(&trial.config, &rounds, &hosts());
             assert_eq!(disputes, Some(vec![]), "{algorithm:?}, seed {seed}");
+            let departure = departure(&trial.config, &rounds);
+            assert_eq!(departure, None, "{algorithm:?}, seed {seed}");
         }
     }
     assert!(longest >= 4, "no election was long enough to show anything");
@@ -96,13 +102,17 @@ fn a_favourite_and_a_host_left_out_are_found() {
         let last = rounds.iter_mut().rfind(|it| !it.replies.is_empty());
         let last = last.expect("somebody replied");
         let round = last.feedback.round;
-        let left_out = last.replies.remove(0).0;
+        let left_out = last.replies.remove(0).host;
         let favourite = hosts()
             .iter()
             .map(|it| it.id)
-            .find(|id| *id != left_out && last.replies.iter().all(|(it, _)| it != id))
+            .find(|id| *id != left_out && last.replies.iter().all(|it| it.host != *id))
             .expect("most did not reply");
-        last.replies.push((favourite, Draws(1)));
+        last.replies.push(Voice {
+            host: favourite,
+            draws: Draws(1),
+            number: 500,
+        });
         let mut expected = vec![(favourite, Cause::Favoured), (left_out, Cause::Missing)];
         expected.sort_unstable_by_key(|(host, _)| *host);
         let expected: Vec<Dispute> = expected
@@ -112,6 +122,43 @@ fn a_favourite_and_a_host_left_out_are_found() {
         let disputes = audit(&trial.config, &rounds, &hosts()).expect("these are rounds");
         assert_eq!(disputes, expected, "{algorithm:?}");
     }
+}
+
+/// All replied as they had to, but the centre went on as it liked: it called all again until the one that it wanted replied.
+#[test]
+fn a_centre_that_does_not_go_by_its_rules_is_found() {
+    let mut found = 0;
+    for seed in 0..20 {
+        let mut trial = seeded(Algorithm::SkipReset, seed);
+        let rounds = rounds(&trial, 0);
+        assert_eq!(departure(&trial.config, &rounds), None);
+        trial.config.knowledge = Knowledge::Told(499);
+        assert_eq!(departure(&trial.config, &rounds), Some(1));
+        let mut rounds = rounds;
+        trial.config.knowledge = Knowledge::Told(500);
+        for round in &mut rounds {
+            if round.feedback.base != 0 {
+                round.feedback.base = 0;
+                round.feedback.word = 500 << 1 | 1;
+                let number = round.feedback.round;
+                assert_eq!(departure(&trial.config, &rounds), Some(number));
+                found += 1;
+                break;
+            }
+        }
+    }
+    assert!(found > 5, "{found}");
+}
+
+/// Whoever begins anew draws the same: or it could do so until it likes what it gets.
+#[test]
+fn another_session_has_the_same_coins() {
+    let trial = public(Algorithm::SkipReset);
+    let mut again = rounds(&trial, 0);
+    for round in &mut again {
+        round.feedback.session += 1;
+    }
+    assert_eq!(audit(&trial.config, &again, &hosts()), Some(vec![]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A council that is kept while hosts come and go.
 
 use hustings_protocol::Duration;
-use hustings_protocol::council::{Config, Estimate, Knowledge, Refill, Seats};
+use hustings_protocol::council::{Config, Estimate, Knowledge, Refill, Search, Seats};
 use hustings_sim::council::{Churn, Stay, Trial, Upkeep, keep};
 use hustings_sim::{Scratch, Seeds};
 
@@ -31,6 +31,7 @@ fn stay(refill: Refill) -> Stay {
             gone_for: Duration::from_secs(60),
         }),
         centre_restarts: None,
+        centre_cut_off: None,
     }
 }
 
@@ -75,10 +76,58 @@ fn a_centre_that_restarts_provokes_no_storm_and_seats_nobody_beside_the_old_coun
     stay.trial.hosts = 2_000;
     for (seed, upkeep) in (0..).zip(runs(&stay)) {
         assert!(upkeep.most_seated <= SEATS.most, "seed {seed}: {upkeep:?}");
-        // Of 2,000. After an overshoot and an undershoot Fig. 16 takes the third estimate, 91, and then 146 reply on average.
-        assert!(upkeep.peak_replies < 200, "seed {seed}: {upkeep:?}");
+        // Of 2,000. The second estimate is 631, by which 21 reply on average, with a standard deviation of 5; a third is not
+        // taken before somebody has replied.
+        assert!(upkeep.peak_replies < 60, "seed {seed}: {upkeep:?}");
         assert!(upkeep.short < 0.1, "seed {seed}: {upkeep:?}");
     }
+}
+
+/// The centre comes down to a poll of all, for want of replies, and the network heals in any round of that.
+#[test]
+fn a_centre_that_was_cut_off_provokes_no_storm_when_it_is_heard_again() {
+    let peaks = |search| {
+        let mut stay = stay(Refill::TopUp);
+        stay.trial.hosts = 1_000;
+        (stay.trial.reply_loss, stay.trial.multicast_loss) = (0.0, 0.0);
+        stay.trial.config.search = search;
+        stay.churn = None;
+        stay.lasts = Duration::from_secs(150);
+        let peak = |cut: u64| {
+            stay.centre_cut_off = Some((at(50), Duration::from_secs(cut)));
+            let (upkeep, _) = keep(&stay, Seeds::new(31, cut), Scratch::default());
+            assert!(
+                upkeep.most_seated <= SEATS.most,
+                "cut for {cut}: {upkeep:?}"
+            );
+            assert!(upkeep.short < 0.9, "cut for {cut}: {upkeep:?}");
+            upkeep.peak_replies
+        };
+        (30..70).map(peak).max().expect("there are some")
+    };
+    // As after a restart: by the second estimate, 631, about 11 of 1,000 reply.
+    let guarded = peaks(Search::Guarded);
+    assert!(guarded < 40, "{guarded}");
+    // As in the paper, a poll of all is answered by all.
+    assert_eq!(peaks(Search::Printed), 1_000);
+}
+
+/// Just as many hosts as there must be seats: one is lost, and comes back. More are to be kept, and there are none.
+#[test]
+fn the_last_host_is_seated_though_more_are_to_be_kept() {
+    let mut stay = stay(Refill::TopUp);
+    stay.trial.hosts = SEATS.least;
+    (stay.trial.reply_loss, stay.trial.multicast_loss) = (0.0, 0.0);
+    stay.lasts = Duration::from_secs(20_000);
+    stay.churn = Some(Churn {
+        crash_every: Duration::from_secs(4_000),
+        gone_for: Duration::from_secs(1),
+    });
+    let (upkeep, _) = keep(&stay, Seeds::new(32, 0), Scratch::default());
+    // About twenty are lost. The loss shows after a lease, 15 s, the place is free after another, and a search with its
+    // rest takes 30 s at most.
+    assert!(upkeep.changes > 20, "{upkeep:?}");
+    assert!(upkeep.short < 0.08, "{upkeep:?}");
 }
 
 #[test]

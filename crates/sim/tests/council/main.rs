@@ -4,6 +4,7 @@ mod audit;
 mod beyond;
 mod keeping;
 mod laws;
+mod seats;
 mod table;
 mod theory;
 

@@ -1,8 +1,8 @@
 //! Rounds, replies, and how often one round is enough: measured, and as theory has them exactly.
 
-use hustings_protocol::council::{Algorithm, Estimate, Knowledge, Pick, Reset, Seats};
+use hustings_protocol::council::{Algorithm, Estimate, Knowledge, Pick, Reset, Search, Seats};
 use hustings_theory::council::estimate::by_pseudocode;
-use hustings_theory::council::{self as theory, Cost, Election, Loss};
+use hustings_theory::council::{self as theory, Cost, Election, Loss, by_evidence};
 
 use crate::{assert_mean, measure, trial};
 
@@ -156,6 +156,44 @@ fn c10_estimates_cost_what_theory_says() {
             };
             let what = format!("{algorithm:?}, {estimate:?}, loss {reply}");
             compare(&what, &measure(&trial, 6, RUNS), cost);
+        }
+    }
+}
+
+#[test]
+fn the_search_of_the_field_costs_what_theory_says_and_less_than_that_of_the_paper() {
+    let estimates = [
+        (Estimate::conservative(65_536), 1.0, 2.0, 65_536.0),
+        (Estimate::aggressive(100_000), 0.7, 1.0, 1e5),
+    ];
+    for (estimate, alpha, beta, first) in estimates {
+        for (algorithm, reply, seats, c) in [
+            (Algorithm::SkipReset, 0.0, FOUR_TO_EIGHT, 6.1),
+            (Algorithm::SkipReset, 0.2, FOUR_TO_EIGHT, 6.1),
+            (Algorithm::SkipReset, 0.0, ONE, 1.1),
+            (Algorithm::HISTORY, 0.0, ONE_TO_EIGHT, 5.6),
+        ] {
+            let mut trial = trial(700, seats, algorithm, Knowledge::Estimated(estimate), c);
+            trial.config.search = Search::Guarded;
+            trial.reply_loss = reply;
+            let election = Election {
+                knowledge: theory::Knowledge::Estimated(theory::Estimate { alpha, beta, first }),
+                loss: Loss {
+                    reply,
+                    multicast: 0.0,
+                },
+                ..election(700, seats, algorithm, c)
+            };
+            let cost = by_evidence(&election).expect("one draw a round");
+            let what = format!("{algorithm:?} {seats:?}, {estimate:?}, loss {reply}");
+            let means = measure(&trial, 7, RUNS / 2);
+            assert_mean(&format!("{what}: rounds"), &means.rounds, cost.rounds);
+            assert_mean(&format!("{what}: messages"), &means.messages, cost.messages);
+            let printed = by_pseudocode(&election).expect("an estimate with resets");
+            assert!(
+                cost.messages < printed.messages,
+                "{what}: {cost:?} {printed:?}"
+            );
         }
     }
 }

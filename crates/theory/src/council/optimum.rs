@@ -3,7 +3,7 @@
 //! Rounds and messages are smooth functions of `c` that fall and then rise. A coarse search finds where, a fine one how far:
 //! some thirty elections are computed, each in some dozens of microseconds, or, where replies are lost, in a millisecond.
 
-use super::{Cost, Election, Knowledge, Seats};
+use super::{Cost, Election, Knowledge, Loss, Seats};
 
 /// How many values the coarse search tries.
 const TRIED: usize = 16;
@@ -108,6 +108,25 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> Robust {
     };
     let c = least(from, to, worst);
     Robust { c, worst: worst(c) }
+}
+
+/// The cases of a centre that takes its hosts for `members`, where there may be half as many or twice, and a tenth of all
+/// messages lost or none: for [`robust_c`].
+#[must_use]
+pub fn uncertain(election: &Election) -> Vec<Election> {
+    let members = election.members;
+    let cases = [members / 2, members, members * 2].into_iter();
+    let cases = cases.flat_map(|there| [0.0, 0.1].map(|loss| (there, loss)));
+    let case = |(there, loss): (u64, f64)| Election {
+        members: there.max(election.seats.most + 1),
+        knowledge: Knowledge::Taken(members as f64),
+        loss: Loss {
+            reply: loss,
+            multicast: loss,
+        },
+        ..*election
+    };
+    cases.map(case).collect()
 }
 
 /// Where the best `c` lies.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::council::{
-    Centre, Change, Config, Content, Council, Feedback, Message, Saved, Size,
+    self, Centre, Change, Coin, Config, Content, Council, Feedback, Message, Reply, Saved, Size,
+    Voice,
 };
-use hustings_protocol::{Candidate, Instant, MemberId};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use tokio::sync::watch;
 
 use super::super::chance;
@@ -19,6 +20,19 @@ use crate::peers::Peers;
 /// So many replies that came after their round was over are no accident.
 const MANY_LATE: u64 = 8;
 
+/// So many rounds are written down for those who want to check them: more than a first election ever takes.
+const MOST_RECORDED: usize = 256;
+
+/// What it does about other centres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::group) enum Manners {
+    /// Those that began earlier are to stop.
+    Insists,
+    /// It is to stop if there is any. To know, it listens before it says anything: for so long that seats of one that is gone
+    /// have run out.
+    Yields,
+}
+
 /// A member that calls others into a council.
 pub(in crate::group) struct Calling {
     driver: Driver<Council>,
@@ -26,6 +40,11 @@ pub(in crate::group) struct Calling {
     group: String,
     name: String,
     is_started: bool,
+    manners: Manners,
+    /// Until when it listens.
+    listens_until: Option<Instant>,
+    /// How many of those who are seated have said so.
+    confirmed: usize,
     gives_way_to: Option<Peer>,
     /// Since when each holds its seat, by class.
     since: BTreeMap<(u16, MemberId), Instant>,
@@ -39,6 +58,8 @@ pub(in crate::group) struct Calling {
     changes: u64,
     /// How often all were called and too few came.
     scarce: u64,
+    /// With public coins: the first rounds of this session.
+    record: Vec<council::Round>,
     told: watch::Sender<CentreStatus>,
 }
 
@@ -54,17 +75,20 @@ impl Calling {
     pub(super) fn new(
         (group, name): (&str, &str),
         me: Candidate,
-        config: Config,
+        (config, manners): (Config, Manners),
         life: Life,
         now: Instant,
     ) -> Self {
-        let driver = driver(me, config, life);
+        let driver = driver(me, (config, manners), life);
         let calling = Self {
             driver,
             me,
             group: group.to_owned(),
             name: name.to_owned(),
             is_started: false,
+            manners,
+            listens_until: None,
+            confirmed: 0,
             gives_way_to: None,
             since: BTreeMap::new(),
             rounds: BTreeMap::new(),
@@ -74,6 +98,7 @@ impl Calling {
             peak: 0,
             changes: 0,
             scarce: 0,
+            record: Vec::new(),
             told: watch::Sender::new(CentreStatus {
                 group: group.to_owned(),
                 centre: name.to_owned(),
@@ -86,6 +111,7 @@ impl Calling {
                 peak_replies: 0,
                 changes: 0,
                 gives_way_to: None,
+                record: Vec::new(),
             }),
         };
         let nobody = Peers::default();
@@ -118,23 +144,36 @@ impl Calling {
             return;
         }
         self.is_started = true;
-        if let Some(lease) = self.driver.config().lease {
+        let config = self.driver.config();
+        let lease = config.lease.map(|it| it.lasts + config.round);
+        if let Some(lease) = lease {
             tracing::info!(
-                "group `{}`: calling in {}, when seats that a centre before this one gave have run out",
+                "group `{}`: calling in {lease}, when seats that a centre before this one gave have run out",
                 self.group,
-                lease.lasts + self.driver.config().round
             );
         }
-        self.driver.start(now);
+        match self.manners {
+            Manners::Insists => self.driver.start(now),
+            Manners::Yields => self.listens_until = Some(now + lease.unwrap_or(Duration::ZERO)),
+        }
+    }
+
+    /// Begins when it has listened for long enough, and heard no other.
+    pub(super) fn start_if_due(&mut self, now: Instant) {
+        let is_over = self.listens_until.take_if(|at| *at <= now).is_some();
+        if is_over && self.gives_way_to.is_none() {
+            self.driver.start(now);
+        }
     }
 
     /// Begins a later session. Whom it has seated hears that it holds no seat any more.
     pub(super) fn begin_anew(&mut self, life: Life, now: Instant) {
         let config = self.driver.config().clone();
-        self.driver = driver(self.me, config, life);
+        self.driver = driver(self.me, (config, self.manners), life);
         self.since.clear();
         self.rounds.clear();
-        if self.is_started {
+        self.record.clear();
+        if self.is_started && self.listens_until.is_none() {
             self.driver.start(now);
         }
     }
@@ -145,6 +184,7 @@ impl Calling {
             self.replies += 1;
             match self.rounds.get_mut(&reply.class) {
                 Some(round) if round.number == reply.round => {
+                    note_reply(&mut self.record, from, &reply);
                     round.replies += 1;
                     self.peak = self.peak.max(round.replies);
                 }
@@ -182,6 +222,13 @@ impl Calling {
 
     fn note_feedback(&mut self, now: Instant, feedback: &Feedback) {
         self.feedbacks += 1;
+        let is_public = self.driver.config().coin != Coin::Private;
+        if is_public && self.record.len() < MOST_RECORDED {
+            self.record.push(council::Round {
+                feedback: *feedback,
+                replies: Vec::new(),
+            });
+        }
         let config = self.driver.config();
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
         let content = Content::decode(feedback.word, config.algorithm, continues);
@@ -204,7 +251,8 @@ impl Calling {
 
     /// When it has something to look at.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.rounds.values().filter_map(|it| it.polled_until).min()
+        let polls = self.rounds.values().filter_map(|it| it.polled_until);
+        polls.chain(self.listens_until).min()
     }
 
     /// Whether all were called, and too few came.
@@ -221,13 +269,17 @@ impl Calling {
             };
             let seated = self.since.keys().filter(|(it, _)| *it == class).count() as u64;
             let (hosts, least) = (seated + replies, u64::from(chamber.seats.least));
-            if hosts >= least {
+            let keep = u64::from(chamber.keep);
+            if hosts >= keep {
                 self.scarce = 0;
                 continue;
             }
             self.scarce += 1;
             if self.scarce.is_power_of_two() {
                 let hint = match hosts {
+                    _ if hosts >= least => format!(
+                        "{hosts} hosts are there, and none to spare where {keep} seats are to be kept: if another is lost, too few are left"
+                    ),
                     0 => "nobody answers: do agents run, with this group and key, and does the network carry multicasts?".to_owned(),
                     _ => format!("{hosts} hosts are there, and {least} seats are to be filled at least"),
                 };
@@ -238,6 +290,14 @@ impl Calling {
                 tracing::warn!("group `{group}`{of_class}: {hint}. Going on");
             }
         }
+    }
+
+    /// Whether another one has said that it holds its seat.
+    pub(super) fn note_confirmed(&mut self) -> bool {
+        let centre = self.driver.protocol().as_centre();
+        let holders = centre.into_iter().flat_map(Centre::holders);
+        let confirmed = holders.filter(|it| it.is_confirmed).count();
+        std::mem::replace(&mut self.confirmed, confirmed) < confirmed
     }
 
     /// The council has changed.
@@ -274,9 +334,15 @@ impl Calling {
             return false;
         }
         let is_later = (session, other.id) > (self.session(), self.me.id);
-        if is_later {
+        let gives_way = is_later || self.manners == Manners::Yields;
+        if gives_way {
+            let when = if is_later {
+                "began later, and hosts heed that one"
+            } else {
+                "stands"
+            };
             tracing::error!(
-                "group `{group}`: another centre, `{}`, began later, and hosts heed that one: this one stops; a group has one centre",
+                "group `{group}`: another centre, `{}`, {when}: this one stops; a group has one centre",
                 other.name
             );
             self.gives_way_to = Some(other);
@@ -287,7 +353,7 @@ impl Calling {
                 other.name
             );
         }
-        is_later
+        gives_way
     }
 
     fn session(&self) -> u64 {
@@ -311,6 +377,7 @@ impl Calling {
                 member: describe(it.member),
                 since: *self.since.get(&(class, it.member)).unwrap_or(&now),
                 heard: it.heard,
+                confirmed: it.is_confirmed,
                 lease: lasts.map(|lasts| (it.heard + lasts) - now),
             });
             ChamberStatus {
@@ -332,15 +399,36 @@ impl Calling {
             peak_replies: self.peak,
             changes: self.changes,
             gives_way_to: self.gives_way_to.clone(),
+            record: self.record.clone(),
         }
     }
 }
 
+/// Writes down a reply to a round that is written down.
+fn note_reply(record: &mut [council::Round], from: MemberId, reply: &Reply) {
+    let is_it = |it: &&mut council::Round| {
+        (it.feedback.class, it.feedback.round) == (reply.class, reply.round)
+    };
+    let Some(round) = record.iter_mut().rev().find(is_it) else {
+        return;
+    };
+    if round.replies.iter().all(|it| it.host != from) {
+        round.replies.push(Voice {
+            host: from,
+            draws: reply.draws,
+            number: reply.number,
+        });
+    }
+}
+
 /// A centre whose session has the number of its life. What was before it nobody here remembers, so there may be seats that
-/// another session has given.
-fn driver(me: Candidate, config: Config, life: Life) -> Driver<Council> {
-    let before = Saved { session: 0 };
+/// another session has given: unless it has listened until they were over.
+fn driver(me: Candidate, (config, manners): (Config, Manners), life: Life) -> Driver<Council> {
+    let before = match manners {
+        Manners::Insists => Some(Saved { session: 0 }),
+        Manners::Yields => None,
+    };
     let rng = chance(Life(life.0 ^ COUNCILS_OWN), me.id);
-    let centre = Council::centre(life.0, Some(before));
+    let centre = Council::centre(life.0, before);
     Driver::new(me, centre, config, rng, None)
 }

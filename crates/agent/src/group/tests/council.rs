@@ -1,7 +1,11 @@
 //! Councils: what a centre seems to say, and what may come of it.
 
+use std::collections::BTreeSet;
+
 use hustings_protocol::Instant;
-use hustings_protocol::council::{Config, Feedback, Message, Seat, Seats, Standing};
+use hustings_protocol::council::{
+    Config, Content, Feedback, Message, Search, Seat, Seats, Standing,
+};
 use hustings_protocol::{Duration, Merit};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -10,7 +14,7 @@ use super::{Field, address};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
-use crate::council::{CouncilPart, CouncilStatus, Terms};
+use crate::council::{CentreStatus, CouncilPart, CouncilStatus, Terms};
 use crate::driver::encode;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox};
@@ -22,6 +26,14 @@ const NOW: Instant = Instant(1_000_000_000);
 
 fn rules() -> Config {
     Config::field(Seats::new(4, 8), 1_000, ROUND)
+}
+
+/// By which a host does as it is told, so that a poll is answered that nothing led up to.
+fn plain_rules() -> Config {
+    Config {
+        search: Search::Printed,
+        ..rules()
+    }
 }
 
 fn member(name: &str, council: CouncilPart) -> Group {
@@ -107,7 +119,7 @@ impl Said {
 
     /// How many frames `host` sends when it hears it.
     fn to(&self, host: &mut Group, message: &Message) -> usize {
-        let terms = Terms::of(message, &rules()).expect("a centre's");
+        let terms = Terms::of(message, &plain_rules()).expect("a centre's");
         self.with(host, &encode(&terms), &encode(message))
     }
 
@@ -137,6 +149,16 @@ fn a_call_is_answered_once_however_often_it_comes() {
     assert_eq!(said.to(&mut host, &poll(7, 1)), 0, "the same frame");
     assert_eq!(Said::now(6).to(&mut host, &poll(7, 1)), 0, "the same call");
     assert_eq!(Said::now(7).to(&mut host, &poll(7, 2)), 1);
+}
+
+/// Whoever has the key could ask everybody, and so could a centre that was cut off from all.
+#[test]
+fn a_poll_that_nothing_led_up_to_is_answered_as_if_there_were_as_many_as_can_be() {
+    let terms = Terms::of(&poll(7, 6), &rules()).expect("a centre's");
+    let answers = |_| Said::now(0).with(&mut host(), &encode(&terms), &encode(&poll(7, 6)));
+    let answers: usize = (0..100).map(answers).sum();
+    // With c = 6.7 of 1,000.
+    assert!(answers < 10, "{answers} of 100");
 }
 
 #[test]
@@ -341,4 +363,199 @@ fn a_centre_and_its_hosts_in_a_network_that_loses_a_fifth_fill_the_seats() {
         assert!(believers(&field) <= 8);
     }
     assert!(believers(&field) >= 3, "{}", believers(&field));
+}
+
+fn centre_status(field: &Field, member: usize) -> CentreStatus {
+    match field.members[member].council_status(field.now) {
+        Some(CouncilStatus::Centre(centre)) => centre,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn believers(field: &Field) -> BTreeSet<String> {
+    let held = |it: &Group| it.watch_seat().is_some_and(|it| it.borrow().seat.is_some());
+    let holders = field.members.iter().filter(|it| held(it));
+    holders.map(|it| it.member.clone()).collect()
+}
+
+/// What `--once` prints is true when it is printed, and over a lease later though its last word be lost.
+#[test]
+fn seats_given_once_are_confirmed_and_end_with_their_lease() {
+    for seed in 0..10 {
+        let mut field = Field::empty();
+        field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        field.lost_percent = 20;
+        for number in 0..30 {
+            let host = member(&format!("host-{number}"), CouncilPart::HOST);
+            field.admit_member(host, None, &[], 0);
+        }
+        let guest = CouncilPart::YieldingCentre(Box::new(rules()));
+        field.admit_member(member("guest", guest), None, &[], 0);
+        let told = loop {
+            field.run(Duration(ROUND.0 / 10));
+            let told = centre_status(&field, 30);
+            if told.is_filled() && told.is_settled && told.is_confirmed() {
+                break told;
+            }
+            assert!(field.now < NOW + ROUND * 1_000, "no council, seed {seed}");
+        };
+        let seats: BTreeSet<String> = told.seats().map(|it| it.member.name.clone()).collect();
+        assert_eq!(believers(&field), seats, "seed {seed}");
+        // It ends, and nobody hears that.
+        field.sides[30] = 1;
+        let lasts = rules().lease.expect("it has one").lasts;
+        field.run(lasts + ROUND);
+        assert_eq!(believers(&field), BTreeSet::new(), "seed {seed}");
+    }
+}
+
+/// It hears a centre that stands, and says nothing at all.
+#[test]
+fn a_centre_that_yields_ends_no_other() {
+    let mut field = Field::empty();
+    let standing = CouncilPart::Centre(Box::new(rules()));
+    field.admit_member(member("standing", standing), None, &[], 0);
+    for number in 0..10 {
+        let host = member(&format!("host-{number}"), CouncilPart::HOST);
+        field.admit_member(host, None, &[], 0);
+    }
+    field.run(ROUND * 100);
+    let seats = believers(&field);
+    assert!(seats.len() >= 4, "{seats:?}");
+    let guest = CouncilPart::YieldingCentre(Box::new(rules()));
+    field.admit_member(member("guest", guest), None, &[], 0);
+    field.run(ROUND * 100);
+    let other = centre_status(&field, 11)
+        .gives_way_to
+        .expect("it gives way");
+    assert_eq!(other.name, "standing");
+    assert_eq!(centre_status(&field, 0).gives_way_to, None);
+    assert_eq!(believers(&field), seats);
+}
+
+/// Of two centres, one after the other, the first gave seats for longer than the second waits; and one that holds such a seat
+/// hears neither.
+#[test]
+fn a_centre_waits_for_seats_that_another_gave_for_longer() {
+    for seed in 0..10 {
+        let mut field = Field::empty();
+        field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut long = rules();
+        let lease = long.lease.as_mut().expect("it has one");
+        (lease.beat, lease.lasts) = (ROUND * 5, ROUND * 60);
+        let first = CouncilPart::Centre(Box::new(long));
+        field.admit_member(member("first", first), None, &[], 0);
+        for number in 0..30 {
+            let host = member(&format!("host-{number}"), CouncilPart::HOST);
+            field.admit_member(host, None, &[], 0);
+        }
+        while believers(&field).len() < 4 {
+            field.run(ROUND);
+        }
+        // The first is gone, and two who are seated are cut off.
+        field.sides[0] = 1;
+        let seats = believers(&field);
+        let cut = (1..31).filter(|index| seats.contains(&field.members[*index].member));
+        for index in cut.take(2).collect::<Vec<_>>() {
+            field.sides[index] = 2;
+        }
+        let second = CouncilPart::Centre(Box::new(rules()));
+        field.admit_member(member("second", second), None, &[], 0);
+        let mut was_filled = false;
+        for _ in 0..200 {
+            field.run(ROUND);
+            let held = believers(&field);
+            assert!(held.len() <= 8, "seed {seed}: {held:?}");
+            let second = centre_status(&field, 31);
+            was_filled |= second.is_filled();
+            let of_first = held.len() > second.seats().count() && second.is_filled();
+            assert!(
+                !of_first,
+                "seed {seed}: seats of two sessions at once: {held:?}"
+            );
+        }
+        assert!(was_filled, "seed {seed}");
+    }
+}
+
+/// A frame that was recorded is repeated in the same life: the heartbeat in which a seat stood.
+#[test]
+fn a_heartbeat_that_is_repeated_renews_no_lease() {
+    let mut host = seated_host();
+    let watched = host.watch_seat().expect("a host");
+    let standing = |beat| {
+        Message::Standing(Standing {
+            session: 7,
+            class: 0,
+            beat,
+            places: 1 << 3,
+        })
+    };
+    assert_eq!(Said::now(2).to(&mut host, &standing(1)), 1, "it confirms");
+    assert_eq!(
+        Said::now(2).to(&mut host, &standing(1)),
+        0,
+        "the same frame"
+    );
+    assert_eq!(Said::now(3).to(&mut host, &standing(1)), 0, "the same beat");
+    let due = host.due();
+    assert_eq!(
+        Said::now(4).to(&mut host, &standing(0)),
+        0,
+        "an earlier one"
+    );
+    assert_eq!(host.due(), due);
+    // A seat that was taken away is not given back by the beat before.
+    let gone = Message::Standing(Standing {
+        session: 7,
+        class: 0,
+        beat: 3,
+        places: 0,
+    });
+    Said::now(5).to(&mut host, &gone);
+    assert_eq!(Said::now(6).to(&mut host, &standing(2)), 0);
+    assert_eq!(watched.borrow().seat, None);
+}
+
+/// The number in the first call that a centre makes from `now` on.
+fn first_call(centre: &mut Group, mut now: Instant) -> u32 {
+    let mut out = Outbox::new();
+    for _ in 0..1_000 {
+        now = centre.due().expect("it waits for something").max(now);
+        centre.pass(now, &mut out);
+        for (_, _, mut frame) in out.drain(..) {
+            let content = centre.keyring().open(&mut frame).expect("its own");
+            let frame = Frame::decode(content).expect("its own");
+            let Body::FromCentre { message, .. } = frame.body else {
+                continue;
+            };
+            if let Ok(Message::Feedback(call)) = postcard::from_bytes(message) {
+                assert_eq!((call.round, call.base), (1, 0), "the first of a session");
+                let content = Content::decode(call.word, rules().algorithm, false);
+                return content.expect("a reset").count;
+            }
+        }
+    }
+    panic!("it never calls");
+}
+
+/// However well it knew its fleet before.
+#[test]
+fn a_centre_that_begins_anew_begins_with_the_highest_estimate() {
+    let mut field = Field::empty();
+    let centre = || member("centre", CouncilPart::Centre(Box::new(rules())));
+    field.admit_member(centre(), None, &[], 0);
+    for number in 0..40 {
+        let host = member(&format!("host-{number}"), CouncilPart::HOST);
+        field.admit_member(host, None, &[], 0);
+    }
+    field.run(ROUND * 300);
+    assert!(centre_status(&field, 0).is_filled(), "no council");
+    let now = field.now;
+    let running = &mut field.members[0];
+    running.call_anew(now, &mut Outbox::new());
+    assert_eq!(first_call(running, now), 1_000);
+    let mut restarted = centre();
+    restarted.start(now, &mut Outbox::new());
+    assert_eq!(first_call(&mut restarted, now), 1_000);
 }

@@ -3,7 +3,7 @@
 use hustings_protocol::council::{MOST_SEATS, Seats};
 
 use crate::options;
-pub(super) use crate::options::seats::Average;
+pub(super) use crate::options::seats::{Aim, Average, aim};
 
 /// `L..U`, or one number for both.
 pub(super) fn seats(text: &str) -> Result<Seats, String> {
@@ -12,7 +12,7 @@ pub(super) fn seats(text: &str) -> Result<Seats, String> {
 }
 
 pub(super) fn average(text: &str) -> Result<Average, String> {
-    let usage = "choose auto, or a number above 0 and below U + 1";
+    let usage = "choose auto, robust, or a number above 0 and below U + 1";
     options::seats::average(text, f64::from(MOST_SEATS) + 1.0, usage)
 }
 

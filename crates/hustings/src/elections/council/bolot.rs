@@ -33,6 +33,7 @@ impl Options {
             }),
             most_rounds: self.replies.max_rounds,
             engine: self.replies.engine,
+            keeping: None,
         })
     }
 }

@@ -1,13 +1,14 @@
 //! The same election host by host: by the state machines of the protocol, with messages.
 
+use hustings::council::with_best_c;
 use hustings_protocol::Duration;
 use hustings_protocol::council::{
-    Algorithm, Chamber, Config, Estimate, Knowledge, MOST_SEATS, Pick, Reset, Seats,
+    self as protocol, Algorithm, Config, Estimate, Knowledge, MOST_SEATS, Seats,
 };
-use hustings_sim::council::Trial;
+use hustings_sim::council::{Stay, Trial};
 use hustings_theory::council as theory;
 
-use super::{Kind, Poll};
+use super::{Council, Kind, Poll, Search};
 use crate::failure::Failure;
 
 /// More would take minutes a round, and gigabytes.
@@ -23,10 +24,7 @@ impl Poll {
     pub(crate) fn by_hosts(&self, delay: Duration) -> Result<Trial, Failure> {
         let round = delay * DELAYS_IN_A_ROUND;
         let (members, config) = match self.kind {
-            Kind::Council(council) => {
-                let election = &council.election;
-                (election.members, of_council(election, round)?)
-            }
+            Kind::Council(council) => (council.election.members, of_council(&council, round)?),
             Kind::Bolot(bolot) => (bolot.members, of_masks(round)),
         };
         let hosts = u32::try_from(members).ok().filter(|it| *it <= MOST_HOSTS);
@@ -44,13 +42,27 @@ impl Poll {
     }
 }
 
+impl Poll {
+    /// Whether the council is kept after its election.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.keeping.is_some()
+    }
+
+    /// The same for a council that is kept. None: it is not.
+    pub(crate) fn kept(&self, trial: &Trial) -> Option<Stay> {
+        let keeping = self.keeping?;
+        Some(keeping.stay(trial.clone()))
+    }
+}
+
 fn refused(reason: &str) -> Failure {
     Failure::Usage(format!(
         "--engine per-host cannot hold this election: {reason}: choose otherwise, or --engine aggregate"
     ))
 }
 
-fn of_council(election: &theory::Election, round: Duration) -> Result<Config, Failure> {
+fn of_council(council: &Council, round: Duration) -> Result<Config, Failure> {
+    let election = &council.election;
     let narrow = |number: u64| {
         let narrowed = u32::try_from(number);
         narrowed.map_err(|_| refused(&format!("{number} is too great")))
@@ -68,14 +80,17 @@ fn of_council(election: &theory::Election, round: Duration) -> Result<Config, Fa
             Knowledge::Told(narrow(election.members)?)
         }
     };
-    let algorithm = algorithm(election.algorithm);
-    Ok(Config {
-        chambers: vec![Chamber {
-            c: vec![election.c],
-            ..Chamber::new(seats)
-        }],
-        ..Config::once(seats, algorithm, knowledge, round)
-    })
+    let config = Config {
+        search: match council.search {
+            Search::Printed => protocol::Search::Printed,
+            Search::Guarded => protocol::Search::Guarded,
+        },
+        ..Config::once(seats, council.drawn, knowledge, round)
+    };
+    // Top-ups go by what is best for them.
+    let mut config = with_best_c(config, council.aim.goal());
+    config.chambers[0].c.splice(..1, [election.c]);
+    Ok(config)
 }
 
 /// Whoever replies first, as many as there can be seats.
@@ -83,24 +98,4 @@ fn of_masks(round: Duration) -> Config {
     let seats = Seats::new(1, MOST_SEATS);
     // No poll is left out.
     Config::once(seats, Algorithm::Bolot, Knowledge::Told(1), round)
-}
-
-fn algorithm(algorithm: theory::Algorithm) -> Algorithm {
-    match algorithm {
-        theory::Algorithm::Naive => Algorithm::Naive,
-        theory::Algorithm::Basic => Algorithm::Basic,
-        theory::Algorithm::SkipReset => Algorithm::SkipReset,
-        theory::Algorithm::Choice(pick, reset) => {
-            let pick = match pick {
-                theory::Pick::SmallestOvershoot => Pick::SmallestOvershoot,
-                theory::Pick::First => Pick::First,
-            };
-            let reset = match reset {
-                theory::Reset::Polled => Reset::Polled,
-                theory::Reset::Skipped => Reset::Skipped,
-            };
-            Algorithm::Choice(pick, reset)
-        }
-        theory::Algorithm::History => Algorithm::HISTORY,
-    }
 }

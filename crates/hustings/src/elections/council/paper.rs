@@ -1,12 +1,26 @@
 //! A council election on paper.
 
 use hustings_theory::council::estimate::by_pseudocode;
-use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, printed};
+use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, by_evidence, printed};
 
+use super::{Council, Search};
 use crate::elections::{ClosedForm, named};
+use crate::failure::Failure;
+use crate::options::no_closed_form;
 
 /// What it costs, and beside it what the paper prints where that is wrong.
-pub(super) fn council(election: &Election) -> ClosedForm {
+///
+/// # Errors
+/// If there is no closed form.
+pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
+    if council.algorithm == super::Algorithm::Merit {
+        return Err(no_closed_form("of seats by merit"));
+    }
+    let election = &council.election;
+    let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));
+    if council.search == Search::Guarded && is_estimated {
+        return guarded(election);
+    }
     let cost = election.cost();
     let mut values = named([
         ("rounds", cost.rounds),
@@ -50,7 +64,27 @@ pub(super) fn council(election: &Election) -> ClosedForm {
             }
         }
     }
-    ClosedForm { values, missing }
+    Ok(ClosedForm { values, missing })
+}
+
+/// With the search that agents do.
+fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
+    if election.loss.multicast > 0.0 {
+        return Err(no_closed_form(
+            "of --search guarded where multicasts are lost",
+        ));
+    }
+    let cost = by_evidence(election)
+        .ok_or_else(|| no_closed_form("of --search guarded with this --algorithm"))?;
+    Ok(ClosedForm {
+        values: named([
+            ("rounds", cost.rounds),
+            ("messages", cost.messages),
+            ("success_first_round", cost.success_first_round),
+            ("c", election.c),
+        ]),
+        missing: Vec::new(),
+    })
 }
 
 /// Whether the pseudocode, with every estimate that can follow, takes theory minutes: where replies are lost, and what follows

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use hustings_theory::council::optimum::Goal;
 use hustings_theory::council::{Estimate, Seats};
 
 use crate::failure::Failure;
 use crate::options;
-pub(super) use crate::options::seats::Average;
+use crate::options::seats::pair;
+pub(super) use crate::options::seats::{Aim, Average, aim};
 
 /// What theory computes in a moment, for any algorithm.
 const MOST_SEATS: u32 = 1_000;
@@ -26,49 +26,8 @@ pub(super) fn show_seats(seats: Seats) -> String {
 }
 
 pub(super) fn average(text: &str) -> Result<Average, String> {
-    let usage = "choose auto, or a number above 0, up to 1000000";
+    let usage = "choose auto, robust, or a number above 0, up to 1000000";
     options::seats::average(text, 1e6, usage)
-}
-
-/// What the best `c` makes small.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Aim {
-    Rounds,
-    Messages,
-    Both(Goal),
-}
-
-impl Aim {
-    pub(super) fn goal(self) -> Goal {
-        match self {
-            Self::Rounds => Goal::ROUNDS,
-            Self::Messages => Goal::MESSAGES,
-            Self::Both(goal) => goal,
-        }
-    }
-}
-
-pub(super) fn aim(text: &str) -> Result<Aim, String> {
-    match text {
-        "t" => Ok(Aim::Rounds),
-        "n" => Ok(Aim::Messages),
-        _ => pair(text, ["t", "n"])
-            .filter(|weights| weights.iter().all(|it| *it >= 0.0) && weights.iter().sum::<f64>() > 0.0)
-            .map(|[rounds, messages]| Aim::Both(Goal { rounds, messages }))
-            .ok_or_else(|| {
-                "choose t, n, or weights of both that are not below 0, and not both 0, as in t:1,n:0.1".to_owned()
-            }),
-    }
-}
-
-impl fmt::Display for Aim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rounds => f.write_str("t"),
-            Self::Messages => f.write_str("n"),
-            Self::Both(Goal { rounds, messages }) => write!(f, "t:{rounds},n:{messages}"),
-        }
-    }
 }
 
 /// What the centre takes the number of hosts to be.
@@ -140,16 +99,6 @@ pub(super) fn require_progress(estimate: Estimate, seats: Seats) -> Result<(), F
          smaller alpha or a greater beta",
         estimate.alpha, estimate.beta, estimate.first, seats.most
     )))
-}
-
-/// `a:1,b:2`, in this order.
-fn pair(text: &str, names: [&str; 2]) -> Option<[f64; 2]> {
-    let (first, second) = text.split_once(',')?;
-    let value = |part: &str, name: &str| -> Option<f64> {
-        let value = part.strip_prefix(name)?.strip_prefix(':')?;
-        value.parse().ok().filter(|it: &f64| it.is_finite())
-    };
-    Some([value(first, names[0])?, value(second, names[1])?])
 }
 
 #[cfg(test)]

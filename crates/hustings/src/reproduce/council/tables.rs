@@ -177,6 +177,7 @@ fn kept(stage: &Stage<'_>, refill: Refill) -> Result<Kept, ExperimentError> {
             gone_for: Duration::from_secs(60),
         }),
         centre_restarts: None,
+        centre_cut_off: None,
     };
     let own = stage.effort.reseeded(seed_of(&format!("{refill:?}")));
     let runs = own.choose(20, 200);

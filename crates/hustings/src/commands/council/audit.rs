@@ -1,0 +1,141 @@
+//! Whether a council was drawn as it should have been: coins that follow from a text, and a record of what was said.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hustings_agent::council::CentreStatus;
+use hustings_agent::identity::member_id;
+use hustings_protocol::council::{
+    Algorithm, Cause, Coin, Config, Dispute, Round, audit, departure,
+};
+use hustings_protocol::{Candidate, MemberId, Merit};
+
+use crate::failure::{Failure, say};
+
+/// A draw that others can check.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Proof")]
+pub(super) struct Auditing {
+    /// Let the hosts' coins follow from this text, the round and their names, so that anybody can check the draw. Publish it
+    /// before: best one that nobody could choose, such as tomorrow's lottery numbers. One text is one draw
+    #[arg(long, value_name = "TEXT")]
+    public_coin: Option<String>,
+
+    /// Call nobody: check a line that a centre with the same options printed with --format json
+    #[arg(long, value_name = "FILE", requires_all = ["public_coin", "hosts"])]
+    check: Option<PathBuf>,
+
+    /// Of --check: the names of all hosts that were up, one a line
+    #[arg(long, value_name = "FILE", requires = "check")]
+    hosts: Option<PathBuf>,
+}
+
+impl Auditing {
+    pub(super) fn coin(&self) -> Coin {
+        match &self.public_coin {
+            // As names become identities: by a hash of all of it.
+            Some(text) => Coin::Public {
+                seed: member_id(text).0,
+            },
+            None => Coin::Private,
+        }
+    }
+
+    /// None: there is nothing to check.
+    pub(super) fn check(&self, rules: &Config) -> Option<Result<(), Failure>> {
+        let (record, hosts) = (self.check.as_ref()?, self.hosts.as_ref()?);
+        Some(check(rules, record, hosts))
+    }
+}
+
+fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
+    match rules.algorithm {
+        Algorithm::Merit | Algorithm::Bolot => {
+            return Err(Failure::Usage(
+                "--check is for draws: seats by --algorithm merit and bolot are none".to_owned(),
+            ));
+        }
+        Algorithm::Naive
+        | Algorithm::Basic
+        | Algorithm::SkipReset
+        | Algorithm::Choice(_, _)
+        | Algorithm::History { .. } => {}
+    }
+    let line = read(record)?;
+    let line = line.lines().last().unwrap_or_default();
+    let status: CentreStatus = serde_json::from_str(line).map_err(|error| {
+        Failure::Failed(format!(
+            "{}: not a line of a centre: {error}",
+            record.display()
+        ))
+    })?;
+    let names = read(hosts)?;
+    let names: BTreeMap<MemberId, &str> = names
+        .lines()
+        .filter(|it| !it.is_empty())
+        .map(|name| (member_id(name), name))
+        .collect();
+    let candidates: Vec<Candidate> = names
+        .keys()
+        .map(|id| Candidate {
+            merit: Merit(0),
+            id: *id,
+        })
+        .collect();
+    let mut faults = Vec::new();
+    for class in 0..rules.chambers.len() as u16 {
+        let rounds = first_election(&status, class);
+        if rounds.is_empty() {
+            return Err(Failure::Failed(format!(
+                "{}: no record of a draw: had the centre a --public-coin?",
+                record.display()
+            )));
+        }
+        if let Some(round) = departure(rules, &rounds) {
+            faults.push(format!(
+                "round {round} of class {class} is not what follows from the replies before it, by these options"
+            ));
+        }
+        let disputes = audit(rules, &rounds, &candidates).ok_or_else(|| {
+            Failure::Failed(format!("{}: not the rounds of a draw", record.display()))
+        })?;
+        for Dispute { round, host, cause } in disputes {
+            let name = names.get(&host).copied();
+            let name = name.map_or_else(
+                || format!("{:016x}, which is no host,", host.0),
+                str::to_owned,
+            );
+            match cause {
+                Cause::Favoured => faults.push(format!(
+                    "round {round}: {name} is said to have replied, and its coins say otherwise"
+                )),
+                // A message that was lost does that too, so that it proves nothing.
+                Cause::Missing => say(&format!(
+                    "note: round {round}: {name} had to reply, and did not"
+                )),
+            }
+        }
+    }
+    match faults.is_empty() {
+        true => {
+            println!("drawn as it had to be: {} rounds", status.record.len());
+            Ok(())
+        }
+        false => Err(Failure::Failed(faults.join("\n"))),
+    }
+}
+
+/// The rounds of a class before anybody was seated.
+fn first_election(status: &CentreStatus, class: u16) -> Vec<Round> {
+    let of_class = status.record.iter().filter(|it| it.feedback.class == class);
+    of_class
+        .take_while(|it| it.feedback.seated == 0)
+        .cloned()
+        .collect()
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+}

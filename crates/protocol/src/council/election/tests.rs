@@ -1,0 +1,273 @@
+//! An election, count by count.
+
+use super::{Count, Election, Next, PATIENCE, POLLS};
+use crate::Duration;
+use crate::council::{Algorithm, Config, Estimate, Knowledge, Search, Seats};
+
+const SEATS: Seats = Seats::new(4, 8);
+const C: f64 = 6.0;
+
+/// An election, and the number of its last round.
+struct Centre {
+    config: Config,
+    election: Election,
+    round: u32,
+    enough: u32,
+}
+
+impl Centre {
+    fn new(algorithm: Algorithm, knowledge: Knowledge) -> Self {
+        Self {
+            config: Config::once(SEATS, algorithm, knowledge, Duration::from_secs(1)),
+            election: Election::new(knowledge),
+            round: 0,
+            enough: SEATS.least,
+        }
+    }
+
+    /// As in the field.
+    fn guarded(first: Estimate) -> Self {
+        let mut centre = Self::new(Algorithm::SkipReset, Knowledge::Estimated(first));
+        centre.config.search = Search::Guarded;
+        centre
+    }
+
+    /// The first feedback of an election.
+    fn open(&mut self) -> String {
+        let ask = self.election.open(&self.config, (SEATS, C), 0);
+        self.round += 1;
+        self.show(Next::Ask(ask))
+    }
+
+    /// What follows when so many say yes in the first draw, and in the second.
+    fn hear(&mut self, first: u32, second: u32) -> String {
+        // All have heard every call.
+        let by = self.election.size.max(C);
+        let count = Count {
+            yes: [first, second],
+            numbers: [first, second].map(|it| f64::from(it) * by),
+            best_first: &[],
+            round: self.round,
+            wanted: SEATS,
+            enough: self.enough,
+            c: C,
+        };
+        let next = self.election.count(count, &self.config);
+        self.round += 1;
+        self.show(next)
+    }
+
+    fn show(&self, next: Next) -> String {
+        match next {
+            Next::Ask(ask) if ask.content.reset && ask.base == 0 => {
+                format!("all {}", ask.content.count)
+            }
+            Next::Ask(ask) if ask.content.reset => {
+                format!("back to {} {}", ask.base, ask.content.count)
+            }
+            Next::Ask(ask) => format!("on {} by {}", ask.content.count, ask.content.taken),
+            Next::Elected(draw) => format!("elected by {draw}"),
+            Next::Rest => "rest".to_owned(),
+        }
+    }
+}
+
+/// Feedbacks and counts in turn: what was said after each count of the first draw.
+#[track_caller]
+fn course(algorithm: Algorithm, knowledge: Knowledge, steps: &[(u32, &str)]) {
+    let mut centre = Centre::new(algorithm, knowledge);
+    let mut said = centre.open();
+    for (count, expected) in steps {
+        assert_eq!(said, *expected, "{algorithm:?}, before {count}");
+        said = centre.hear(*count, 0);
+    }
+    assert_eq!(said, "elected by 0", "{algorithm:?}");
+}
+
+#[test]
+fn each_algorithm_goes_on_as_its_figure_says() {
+    let told = Knowledge::Told(500);
+    course(
+        Algorithm::Naive,
+        told,
+        &[(9, "all 500"), (3, "all 500"), (5, "all 500")],
+    );
+    course(
+        Algorithm::Basic,
+        Knowledge::Polled,
+        &[
+            (500, "all 0"),
+            (9, "on 500 by 0"),
+            (2, "on 9 by 0"),
+            (499, "all 2"),
+            (8, "on 499 by 0"),
+        ],
+    );
+    course(
+        Algorithm::SkipReset,
+        Knowledge::Polled,
+        &[
+            (500, "all 0"),
+            (9, "on 500 by 0"),
+            (2, "on 9 by 0"),
+            (4, "all 500"),
+        ],
+    );
+    course(
+        Algorithm::HISTORY,
+        told,
+        &[
+            (2, "all 500"),
+            (20, "all 500"),
+            (12, "on 20 by 0"),
+            (3, "on 12 by 0"),
+            (1, "back to 3 12"),
+            (9, "back to 3 12"),
+            (0, "on 9 by 0"),
+            (4, "back to 6 9"),
+        ],
+    );
+    course(
+        Algorithm::SkipReset,
+        Knowledge::Estimated(Estimate::conservative(1_000)),
+        &[
+            (0, "all 1000"),
+            (20, "all 500"),
+            (3, "on 20 by 0"),
+            (6, "all 250"),
+        ],
+    );
+    course(
+        Algorithm::SkipReset,
+        Knowledge::Estimated(Estimate::conservative(30)),
+        &[(0, "all 30"), (0, "all 15"), (6, "all 0")],
+    );
+}
+
+#[test]
+fn of_two_draws_the_better_is_taken() {
+    for (first, second, next) in [
+        (5, 9, "elected by 0"),
+        (3, 4, "elected by 1"),
+        (4, 8, "elected by 1"),
+        (8, 4, "elected by 0"),
+        (12, 9, "on 9 by 1"),
+        (9, 12, "on 9 by 0"),
+        (3, 9, "on 9 by 1"),
+        (9, 3, "on 9 by 0"),
+        (3, 0, "all 500"),
+    ] {
+        let mut centre = Centre::new(Algorithm::CHOICE, Knowledge::Told(500));
+        centre.open();
+        assert_eq!(centre.hear(first, second), next, "{first} {second}");
+    }
+}
+
+#[test]
+fn where_draw_after_draw_finds_too_few_it_goes_back_further_and_at_last_takes_less() {
+    let mut centre = Centre::new(Algorithm::History { depth: 2 }, Knowledge::Told(500));
+    centre.open();
+    assert_eq!(centre.hear(30, 0), "on 30 by 0");
+    assert_eq!(centre.hear(15, 0), "on 15 by 0");
+    for undershoots in 1..=3 * PATIENCE {
+        let next = match undershoots / PATIENCE {
+            0 => "back to 2 15",
+            1 => "back to 1 30",
+            2 => "all 500",
+            _ => "all 250",
+        };
+        assert_eq!(centre.hear(0, 0), next, "{undershoots}");
+    }
+}
+
+#[test]
+fn where_there_are_too_few_hosts_it_rests_and_begins_with_the_highest_estimate() {
+    let estimated = Knowledge::Estimated(Estimate::conservative(30));
+    let mut centre = Centre::new(Algorithm::SkipReset, estimated);
+    centre.open();
+    assert_eq!(centre.hear(0, 0), "all 15");
+    for _ in 0..POLLS {
+        assert_eq!(centre.hear(2, 0), "all 0");
+    }
+    assert_eq!(centre.hear(2, 0), "rest");
+    centre.election.forget(estimated);
+    assert_eq!(centre.open(), "all 30");
+}
+
+#[test]
+fn with_guard_a_later_election_goes_by_the_number_that_the_replies_told() {
+    let mut centre = Centre::guarded(Estimate::conservative(1_000));
+    assert_eq!(centre.open(), "all 1000");
+    assert_eq!(centre.hear(0, 0), "all 500");
+    assert_eq!(centre.hear(9, 0), "on 9 by 0");
+    // 9 replies where there were 6/1000 and 6/500 of all.
+    assert_eq!(centre.hear(1, 0), "all 500");
+    assert_eq!(centre.hear(12, 0), "on 12 by 0");
+    // 21, where there were 6/1000 and 12/500.
+    assert_eq!(centre.hear(6, 0), "elected by 0");
+    assert_eq!(centre.open(), "all 700");
+    // As much again as told of the 700, and nobody: half as many.
+    assert_eq!(centre.hear(0, 0), "all 350");
+}
+
+#[test]
+fn with_guard_an_undershoot_after_an_overshoot_is_no_reason_to_take_less() {
+    let next = |search| {
+        let mut centre = Centre::guarded(Estimate::aggressive(100_000));
+        centre.config.search = search;
+        centre.open();
+        assert_eq!(centre.hear(0, 0), "all 3162");
+        assert_eq!(centre.hear(10, 0), "on 10 by 0");
+        centre.hear(3, 0)
+    };
+    assert_eq!(next(Search::Printed), "all 282");
+    assert_eq!(next(Search::Guarded), "all 5108");
+}
+
+#[test]
+fn with_guard_a_few_replies_tell_more_than_none() {
+    let mut centre = Centre::guarded(Estimate::aggressive(100_000));
+    centre.open();
+    assert_eq!(centre.hear(0, 0), "all 3162");
+    assert_eq!(centre.hear(3, 0), "all 1533");
+    assert_eq!(centre.hear(0, 0), "all 511");
+    // Never less than one step of the estimate, however few reply.
+    let mut centre = Centre::guarded(Estimate::conservative(1_000));
+    centre.open();
+    assert_eq!(centre.hear(1, 0), "all 500");
+}
+
+#[test]
+fn with_guard_a_centre_that_nobody_answers_polls_once_and_begins_with_the_highest_estimate() {
+    let mut centre = Centre::guarded(Estimate::conservative(30));
+    centre.open();
+    for poll in 1..=POLLS {
+        assert_eq!(centre.hear(0, 0), "all 15");
+        assert_eq!(centre.hear(0, 0), "all 0");
+        let after = if poll < POLLS { "all 30" } else { "rest" };
+        assert_eq!(centre.hear(0, 0), after);
+    }
+}
+
+#[test]
+fn where_there_are_no_more_hosts_it_takes_those_that_make_a_council() {
+    for (found, then) in [(2, "elected by 0"), (1, "all 0")] {
+        let mut centre = Centre::guarded(Estimate::conservative(30));
+        centre.enough = 2;
+        centre.open();
+        assert_eq!(centre.hear(0, 0), "all 15");
+        assert_eq!(centre.hear(0, 0), "all 0");
+        assert_eq!(centre.hear(found, 0), then);
+    }
+}
+
+#[test]
+fn a_number_found_by_having_all_reply_is_not_gone_by_again() {
+    let estimated = Knowledge::Estimated(Estimate::conservative(30));
+    let mut centre = Centre::new(Algorithm::SkipReset, estimated);
+    centre.open();
+    assert_eq!(centre.hear(0, 0), "all 15");
+    assert_eq!(centre.hear(0, 0), "all 0");
+    assert_eq!(centre.hear(6, 0), "elected by 0");
+    assert_eq!(centre.open(), "all 30");
+}

@@ -1,0 +1,149 @@
+//! A centre that goes by all replies (ours): what an election costs with the search that is used in the field.
+//!
+//! After any draws of all, with probabilities `c/N` each, the likeliest number of hosts is all replies over the sum of all `c/N`. The
+//! centre takes that, never less than the estimate's next; while nobody has replied, just the estimate's next; where
+//! that is no more than `U` all reply; and if then nobody does it begins anew.
+
+use std::collections::BTreeMap;
+
+use super::draw::{Descend, Opening, Rules};
+use super::{Algorithm, Cost, Election, Estimate, Knowledge};
+use super::{history, plain};
+
+/// Less likely courses are followed no further: they are taken to go on as if the centre knew the number.
+const RARE: f64 = 1e-7;
+
+/// Exact up to one in a million where no multicast is lost. Where some are, hosts that have missed a call draw by a greater
+/// number in the next, which is left out here.
+///
+/// Nothing for algorithms other than [`Algorithm::SkipReset`] and [`Algorithm::History`].
+///
+/// # Panics
+/// If this is no election, or none with an estimate.
+#[must_use]
+pub fn by_evidence(election: &Election) -> Option<Cost> {
+    election.check();
+    let Knowledge::Estimated(estimate) = election.knowledge else {
+        panic!("{:?} is no estimate", election.knowledge)
+    };
+    let rules = Rules::of(election);
+    match election.algorithm {
+        Algorithm::SkipReset => Some(follow(&mut plain::Plain::new(rules), election, estimate)),
+        Algorithm::History => Some(follow(
+            &mut history::History::new(rules),
+            election,
+            estimate,
+        )),
+        Algorithm::Naive | Algorithm::Basic | Algorithm::Choice(_, _) => None,
+    }
+}
+
+/// What the centre knows when all draw: fractions by their bits, so that states can be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct State {
+    /// 0: all reply.
+    size: u64,
+    replies: u64,
+    shares: u64,
+}
+
+/// A round by one size, and how often it comes to an undershoot, by the replies to it.
+struct Step {
+    rounds: f64,
+    messages: f64,
+    elected: f64,
+    undershoots: Vec<(u64, f64)>,
+}
+
+fn follow(machine: &mut impl Descend, election: &Election, estimate: Estimate) -> Cost {
+    let known = Election {
+        knowledge: Knowledge::Known,
+        ..*election
+    };
+    let known = known.cost();
+    let rules = Rules::of(election);
+    let begin = State {
+        size: estimate.first as u64,
+        replies: 0,
+        shares: 0f64.to_bits(),
+    };
+    let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
+    let mut waiting = BTreeMap::from([(begin, 1.0)]);
+    let (mut rounds, mut messages) = (0.0, 0.0);
+    while !waiting.is_empty() {
+        for (state, weight) in std::mem::take(&mut waiting) {
+            if weight < RARE {
+                rounds += weight * known.rounds;
+                messages += weight * known.messages;
+                continue;
+            }
+            let chance = chance_by(state.size, election);
+            let step = steps.entry(state.size).or_insert_with(|| {
+                let opening = machine.opening(election.members, chance);
+                step_of(&opening, &rules, election.members, chance)
+            });
+            rounds += weight * step.rounds;
+            messages += weight * step.messages;
+            for (count, part) in &step.undershoots {
+                let is_silent = *count == 0 && state.size == 0;
+                let next = match is_silent {
+                    true => begin,
+                    false => next(state, (*count, chance), election, estimate),
+                };
+                *waiting.entry(next).or_default() += weight * part;
+            }
+        }
+    }
+    Cost {
+        rounds,
+        messages,
+        success_first_round: steps.get(&begin.size).map_or(0.0, |it| it.elected),
+    }
+}
+
+fn chance_by(size: u64, election: &Election) -> f64 {
+    match size {
+        0 => 1.0,
+        1.. => (election.c / size as f64).min(1.0),
+    }
+}
+
+fn step_of(opening: &Opening, rules: &Rules, members: u64, chance: f64) -> Step {
+    let whole = opening.whole();
+    let heard = rules.heard_of(members, chance).into_iter();
+    let mut undershoots: Vec<(u64, f64)> = heard
+        .filter(|(count, _)| *count < rules.seats.least)
+        .collect();
+    let later = opening.overshoots.iter();
+    undershoots.extend(later.map(|it| (it.count, it.probability * it.after.undershoot)));
+    Step {
+        rounds: whole.rounds,
+        messages: whole.messages,
+        elected: opening.elected,
+        undershoots,
+    }
+}
+
+/// After an undershoot, or an overshoot and an undershoot.
+fn next(
+    state: State,
+    (count, chance): (u64, f64),
+    election: &Election,
+    estimate: Estimate,
+) -> State {
+    let seats = election.seats;
+    let replies = state.replies + count;
+    let shares = f64::from_bits(state.shares) + chance;
+    let told = (replies as f64 / shares).round();
+    let lowest = estimate.next(state.size as f64, seats);
+    let size = told.max(lowest.map_or(0.0, f64::round));
+    State {
+        size: if size > seats.most as f64 {
+            size as u64
+        } else {
+            0
+        },
+        replies,
+        shares: shares.to_bits(),
+    }
+}
