@@ -11,7 +11,8 @@ use hustings_protocol::wagner::{Message, Wagner};
 
 use super::{Verification, Weight};
 use crate::draw::bytes::Bytes;
-use crate::draw::said::{Statement, Verdict};
+use crate::draw::presence;
+use crate::draw::said::{Conclusion, Statement, Verdict};
 use crate::draw::transcript::{Chain, Entry};
 use table::{Table, conclusions, leader};
 
@@ -28,6 +29,10 @@ async fn with_lie(place: u32, lie: impl FnOnce(&mut Vec<Entry>)) -> Verification
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     lie(&mut entries);
+    let sitting = entries.iter().find_map(|it| match it {
+        Entry::Gathered(seated) => presence::sitting(&table.ring, table.ring.digest(), seated),
+        _ => None,
+    });
     let mut chain = Chain::new();
     let mut told = String::new();
     for mut entry in entries {
@@ -35,8 +40,14 @@ async fn with_lie(place: u32, lie: impl FnOnce(&mut Vec<Entry>)) -> Verification
             && own.place == place
         {
             let secret = &table.secrets[place as usize];
-            let digest = table.ring.digest();
-            *own = Statement::sign(secret, digest, place, chain.state(), own.verdict);
+            let sitting = sitting.unwrap();
+            let (entry, head) = chain.state();
+            let conclusion = Conclusion {
+                entry,
+                head,
+                ..own.content.clone()
+            };
+            *own = Statement::sign(secret, &sitting, conclusion);
         }
         chain.take(&entry);
         told += &(serde_json::to_string(&entry).unwrap() + "\n");
@@ -127,7 +138,7 @@ async fn whom_all_have_signed_is_elected_whatever_else_somebody_signed_before() 
         let at = entries.iter().position(own).unwrap();
         let mut other = entries[at].clone();
         if let Entry::Statement(statement) = &mut other {
-            statement.verdict = Verdict::Elected {
+            statement.content.verdict = Verdict::Elected {
                 leader: 1,
                 messages: 1,
             };
@@ -141,10 +152,20 @@ async fn whom_all_have_signed_is_elected_whatever_else_somebody_signed_before() 
 #[tokio::test]
 async fn nobody_states_what_another_noticed_nor_who_is_elected_elsewhere() {
     let table = Table::lay(4, "").await;
-    let (secret, digest) = (&table.secrets[3], table.ring.digest());
+    let (secret, sitting) = (&table.secrets[3], Bytes([5; 32]));
     let counts = |verdict| {
-        let statement = Statement::sign(secret, digest, 3, (1, Bytes([0; 32])), verdict);
-        statement.is_signed(&table.ring, digest)
+        let conclusion = Conclusion {
+            place: 3,
+            entry: 1,
+            head: Bytes([0; 32]),
+            verdict,
+        };
+        let statement = Statement::sign(secret, &sitting, conclusion);
+        assert!(
+            !statement.counts(&table.ring, Bytes([6; 32])),
+            "another sitting"
+        );
+        statement.counts(&table.ring, sitting)
     };
     let fault = |place| {
         let side = Side::Left;
