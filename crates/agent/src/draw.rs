@@ -19,6 +19,9 @@ mod ring;
 mod said;
 mod seat;
 mod sitting;
+#[cfg(test)]
+#[path = "../tests/draw/table.rs"]
+mod table;
 mod tally;
 mod transcript;
 pub mod verify;

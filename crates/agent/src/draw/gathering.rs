@@ -7,7 +7,7 @@
 
 use hustings_protocol::wagner::fault::Side;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::account::Account;
 use super::bytes::Digest;
@@ -28,6 +28,12 @@ impl Links {
             Side::Left => &self.left,
             Side::Right => &self.right,
         }
+    }
+
+    /// Waits until neighbours have heard the last words. Whoever has not heard by then will not.
+    pub(super) async fn finish(self) {
+        let last_words = async { tokio::join!(self.left.finish(), self.right.finish()) };
+        let _ = timeout(LAST_WORDS_WITHIN, last_words).await;
     }
 }
 

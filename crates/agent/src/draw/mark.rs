@@ -37,7 +37,8 @@ pub(super) fn sync_name(path: &Path) -> io::Result<()> {
     File::open(parent(path))?.sync_all()
 }
 
-fn parent(path: &Path) -> &Path {
+/// The directory of a file.
+pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

@@ -75,7 +75,7 @@ pub enum NoDraw {
         mark: PathBuf,
     },
     /// The draw left no mark, so it has not begun.
-    #[error("cannot leave the mark {} of this draw: {error}: nothing was drawn", mark.display())]
+    #[error("cannot leave the mark {} of this draw: {error}: the others have been told of a fault", mark.display())]
     NoMark {
         /// Which file.
         mark: PathBuf,
@@ -150,9 +150,7 @@ impl Part {
                 ours: ours.into(),
             });
         }
-        if self.transcript.exists() {
-            return Err(NoTranscript::Exists(self.transcript.clone()).into());
-        }
+        Transcript::check(&self.transcript)?;
         let mark = mark::path(&self.marks, &self.ring);
         match mark.exists() {
             true => Err(self.drawn(mark)),
@@ -244,8 +242,12 @@ impl Part {
         };
         let seat = Seat::new(player, &ends.ring, place, System);
         let transcript = Transcript::create(&self.transcript)?;
-        self.leave_mark(gathered.sitting)?;
+        let marked = self.leave_mark(gathered.sitting);
         let sitting = Sitting::new(ends, gathered, seat, transcript, doors.herald());
+        if let Err(error) = marked {
+            sitting.leave().await;
+            return Err(error);
+        }
         let held = sitting.hold(account, stop).await;
         held.map_err(|failure| match failure {
             Failure::Chance => NoDraw::NoRandomness,
@@ -263,7 +265,7 @@ impl Part {
     }
 
     /// What a disk that refused means, once the draw is over.
-    fn disk_failed(self, error: io::Error, account: &watch::Sender<Account>) -> NoDraw {
+    pub(super) fn disk_failed(self, error: io::Error, account: &watch::Sender<Account>) -> NoDraw {
         let Account { leader, seen, .. } = account.borrow().clone();
         match seen {
             Some(seen) => NoDraw::LateDisk {

@@ -1,5 +1,8 @@
 //! A draw under way: between the links, the protocol and the transcript of one member.
 
+#[cfg(test)]
+mod tests;
+
 use std::future::Future;
 use std::io;
 use std::time::Duration as StdDuration;
@@ -8,13 +11,13 @@ use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::{Instant, Outcome};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::account::{Account, Evidence, State};
 use super::bytes::Digest;
 use super::doors::Herald;
 use super::gathering::{Gathered, Links};
-use super::link::{Broken, Ends, LAST_WORDS_WITHIN};
+use super::link::{Broken, Ends};
 use super::presence::Presence;
 use super::ring;
 use super::said::{Conclusion, Frame, Said, Statement, Verdict, Way, Words};
@@ -114,11 +117,14 @@ impl<P: Player> Sitting<P> {
             self.give_up();
         }
         account.send_modify(|it| self.conclude(it));
-        let Links { left, right } = self.links;
-        let last_words = async { tokio::join!(left.finish(), right.finish()) };
-        // Whoever has not heard by then will not.
-        let _ = timeout(LAST_WORDS_WITHIN, last_words).await;
+        self.links.finish().await;
         held.map(|()| account.borrow().clone())
+    }
+
+    /// Gives up before anything was drawn.
+    pub(super) async fn leave(mut self) {
+        self.give_up();
+        self.links.finish().await;
     }
 
     async fn draw(

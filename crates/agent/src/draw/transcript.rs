@@ -142,6 +142,22 @@ pub enum NoTranscript {
 }
 
 impl Transcript {
+    /// Whether one can be begun at `path`, as far as can be told without doing so.
+    pub(super) fn check(path: &Path) -> Result<(), NoTranscript> {
+        if path.exists() {
+            return Err(NoTranscript::Exists(path.to_owned()));
+        }
+        let parent = mark::parent(path);
+        let metadata = parent.metadata().and_then(|it| match it.is_dir() {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        });
+        metadata.map_err(|error| NoTranscript::Write {
+            path: path.to_owned(),
+            error,
+        })
+    }
+
     /// Begins a new file.
     pub(super) fn create(path: &Path) -> Result<Self, NoTranscript> {
         let mut options = OpenOptions::new();
@@ -176,6 +192,13 @@ impl Transcript {
     /// How many entries there are, and their hash.
     pub(super) fn state(&self) -> (u64, Digest) {
         self.chain.state()
+    }
+
+    /// From now on there is no room on the disk.
+    #[cfg(test)]
+    pub(super) fn fill_disk(&mut self) {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        self.file = BufWriter::new(full);
     }
 
     /// Makes it last.

@@ -68,6 +68,18 @@ async fn nobody_draws_twice_under_one_number() {
 }
 
 #[tokio::test]
+async fn a_transcript_that_has_no_place_is_refused_before_anybody_waits() {
+    let table = Table::lay(4, "").await;
+    let mut part = table.part(0);
+    part.transcript = table.home.join("nowhere/m0.jsonl");
+    let refused = part.check();
+    assert!(
+        matches!(refused, Err(NoDraw::Transcript(NoTranscript::Write { .. }))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
 async fn who_withdraws_ends_the_draw_for_all() {
     let mut table = Table::lay(5, "").await;
     let part = table.part(0);
