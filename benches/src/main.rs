@@ -4,12 +4,14 @@
 //! [`world`], through the simulator. `hustings-benches` runs them in turns and prints the ratio of
 //! their CPU times per delivered message, set-up included. `hustings-benches one ...` does one side
 //! alone, for an instruction counter or a memory reading. `hustings-benches elect ...` holds one
-//! election by announcement, and `hustings-benches draw ...` a probabilistic one; these have no
-//! skeleton beside them: their memory and their time are told.
+//! election by announcement, `hustings-benches draw ...` a probabilistic one, and `hustings-benches
+//! ring ...` draws on Wagner's ring, with their tables; these have no skeleton beside them: their memory
+//! and their time are told.
 
 mod calendar;
 mod drawn;
 mod election;
+mod rings;
 mod skeleton;
 mod workload;
 mod world;
@@ -71,6 +73,23 @@ enum Command {
         /// The seed of the run
         seed: u64,
     },
+    /// Holds draws on Wagner's ring; prints how many have a leader, and the CPU time (in ns)
+    Ring {
+        /// How many members, 4 or more
+        #[arg(value_parser = clap::value_parser!(u32).range(4..))]
+        members: u32,
+        /// How many draws
+        draws: u32,
+        /// The seed of the first run
+        seed: u64,
+    },
+    /// Computes the exact tables of such draws; prints the stages of the largest ring, and the CPU time
+    /// (in ns)
+    RingTables {
+        /// The members of the largest ring
+        #[arg(value_parser = clap::value_parser!(u32).range(2..))]
+        most: u32,
+    },
     /// Lists the workloads
     List,
 }
@@ -96,6 +115,20 @@ fn main() -> ExitCode {
                 nanos,
             } = taken;
             println!("{messages} {} {nanos} {rounds}", peak_kilobytes());
+            ExitCode::SUCCESS
+        }
+        Some(Command::Ring {
+            members,
+            draws,
+            seed,
+        }) => {
+            let (nanos, elected) = rings::hold(members, draws, seed);
+            println!("{elected} {nanos}");
+            ExitCode::SUCCESS
+        }
+        Some(Command::RingTables { most }) => {
+            let (nanos, stages) = rings::tables(most as usize);
+            println!("{stages} {nanos}");
             ExitCode::SUCCESS
         }
         Some(Command::List) => {

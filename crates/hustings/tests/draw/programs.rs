@@ -86,8 +86,8 @@ impl Type {
             assert_eq!(code, Some(1), "{cheat}: {found}");
             let of_delta = |it: &&Value| it["weight"] == "proven" && it["who"] == json!(["delta"]);
             let conduct = |it: &Value| it.to_string().contains("did not keep to the protocol");
-            let proven = findings(&found).filter(of_delta);
-            assert!(proven.cloned().any(|it| conduct(&it)), "{cheat}: {found}");
+            let mut proven = findings(&found).filter(of_delta);
+            assert!(proven.any(conduct), "{cheat}: {found}");
         } else {
             cheater.kill().unwrap();
             cheater.wait().unwrap();
