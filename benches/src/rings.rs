@@ -18,7 +18,7 @@ pub(crate) fn hold(members: u32, draws: u32, seed: u64) -> (f64, u32) {
     let trial = Trial {
         members,
         config: Config::field(Duration::from_secs(60)),
-        cheaters: None,
+        cheaters: Vec::new(),
         hop: HOP,
         loss: 0.0,
         most_rounds: MOST_ROUNDS,

@@ -162,7 +162,10 @@ impl<'r> Signed<'r> {
         let (name, neighbour) = (name(self.ring, place), name(self.ring, silent));
         let link = holder.and_then(|it| it.broken(side));
         let link = link.map_or_else(String::new, |why| format!(" (of the link it says: {why})"));
-        let came = waited.map_or_else(String::new, |it| format!(" after message {it}"));
+        let came = waited.map_or_else(String::new, |it| match it {
+            1 => " after 1 message".to_owned(),
+            several => format!(" after {several} messages"),
+        });
         let what = match sent {
             // What it had to say has come: it waited itself.
             Some(sent) if waited.is_some_and(|waited| sent <= waited) => return None,
