@@ -234,9 +234,13 @@ impl Part {
                 return Err(NoDraw::TooLate { by });
             }
             None => {
+                let missing = gathering.missing();
                 return Err(NoDraw::NotGathered {
                     waited: self.wait,
-                    missing: gathering.missing().join(" and "),
+                    missing: match missing.is_empty() {
+                        true => "somebody who is no neighbour of this member".to_owned(),
+                        false => missing.join(" and "),
+                    },
                 });
             }
         };

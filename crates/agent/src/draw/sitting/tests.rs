@@ -178,6 +178,28 @@ async fn who_is_elected_is_without_a_fault_and_what_was_reported_after_is_told()
     assert_eq!(account.reports.len(), 1, "{account:?}");
 }
 
+/// Everybody waits for everybody, as after a break in the network: of whom there is a transcript is no worse than the others.
+#[tokio::test]
+async fn silence_of_which_all_complain_is_nobodys_that_is_known() {
+    let (table, [(mut m0, _), ..]) = all_sit().await;
+    m0.begin().ok().unwrap();
+    for place in 1..4 {
+        let fault = Verdict::Fault(Fault {
+            place,
+            round: 1,
+            cause: Cause::Silence { side: None },
+        });
+        let statement = signs(&table, place, &m0, fault);
+        m0.on_statement(Side::Left, &statement).ok().unwrap();
+    }
+    m0.on_silence().ok().unwrap();
+    m0.close().ok().unwrap();
+    let found = table.verify([0]);
+    assert_eq!(found.findings.len(), 1, "{found:?}");
+    assert_eq!(found.findings[0].weight, Weight::Open, "{found:?}");
+    assert!(found.findings[0].who.is_empty(), "{found:?}");
+}
+
 #[tokio::test]
 async fn a_disk_that_fails_is_a_fault_that_all_learn_at_once() {
     let mut table = Table::lay(4, PATIENT).await;

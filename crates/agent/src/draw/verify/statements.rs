@@ -72,7 +72,7 @@ impl<'r> Signed<'r> {
             .map(|place| name(self.ring, place))
             .collect();
         let what = format!(
-            "{} heard nothing for too long, though all that was sent to them, by the word of those who did, had arrived by then: somebody farther on was late",
+            "{} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show",
             who.join(" and ")
         );
         (!who.is_empty()).then(|| Finding {
