@@ -5,13 +5,14 @@
 //! their CPU times per delivered message, set-up included. `hustings-benches one ...` does one side
 //! alone, for an instruction counter or a memory reading. `hustings-benches elect ...` holds one
 //! election by announcement, `hustings-benches draw ...` a probabilistic one, and `hustings-benches
-//! figure` those of a whole figure; these have no skeleton beside them: their memory and their time are
-//! told.
+//! figure` those of a whole figure, `hustings-benches ring ...` draws on Wagner's ring, with their tables;
+//! these have no skeleton beside them: their memory and their time are told.
 
 mod calendar;
 mod drawn;
 mod election;
 mod figure;
+mod rings;
 mod skeleton;
 mod workload;
 mod world;
@@ -82,6 +83,23 @@ enum Command {
         #[arg(default_value_t = 1_000)]
         runs: u64,
     },
+    /// Holds draws on Wagner's ring; prints how many have a leader, and the CPU time (in ns)
+    Ring {
+        /// How many members, 4 or more
+        #[arg(value_parser = clap::value_parser!(u32).range(4..))]
+        members: u32,
+        /// How many draws
+        draws: u32,
+        /// The seed of the first run
+        seed: u64,
+    },
+    /// Computes the exact tables of such draws; prints the stages of the largest ring, and the CPU time
+    /// (in ns)
+    RingTables {
+        /// The members of the largest ring
+        #[arg(value_parser = clap::value_parser!(u32).range(2..))]
+        most: u32,
+    },
     /// Lists the workloads
     List,
 }
@@ -117,6 +135,20 @@ fn main() -> ExitCode {
         Some(Command::Figure { runs }) => {
             let figure::Taken { points, nanos } = figure::simulate(runs);
             println!("{points} {nanos}");
+            ExitCode::SUCCESS
+        }
+        Some(Command::Ring {
+            members,
+            draws,
+            seed,
+        }) => {
+            let (nanos, elected) = rings::hold(members, draws, seed);
+            println!("{elected} {nanos}");
+            ExitCode::SUCCESS
+        }
+        Some(Command::RingTables { most }) => {
+            let (nanos, stages) = rings::tables(most as usize);
+            println!("{stages} {nanos}");
             ExitCode::SUCCESS
         }
         Some(Command::List) => {

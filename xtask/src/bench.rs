@@ -3,7 +3,8 @@
 //! CPU time per message as a ratio (times alone say little on a busy machine), instructions per message
 //! (which no neighbour can disturb), and memory at a million members: of a ring, of an election by
 //! announcement, whose time must besides grow like N, and of a probabilistic one, also where a second round
-//! is needed. Where all take part in that, time must grow like the messages that they send.
+//! is needed. Where all take part in that, time must grow like the messages that they send. And CPU seconds of
+//! draws on Wagner's ring and of their exact tables.
 
 use crate::packages::{self, NeededBy};
 use crate::{Result, shell};
@@ -54,6 +55,14 @@ const MOST_MEGABYTES_DRAWN: f64 = 200.0;
 const FEWER_DRAWN: u32 = 1_000;
 const MORE_DRAWN: u32 = 4_000;
 
+/// Draws on Wagner's ring, and the CPU seconds that all of them may take.
+const RING: u32 = 64;
+const RING_DRAWS: u32 = 10_000;
+const MOST_SECONDS_DRAWS: f64 = 10.0;
+/// The largest ring of the exact tables, and the CPU seconds that all of these may take.
+const RING_TABLES: u32 = 1_000;
+const MOST_SECONDS_TABLES: f64 = 5.0;
+
 pub(crate) fn run() -> Result<()> {
     packages::provide(NeededBy::Bench)?;
     let build = ["build", "--release", "--package", "hustings-benches"];
@@ -82,6 +91,7 @@ pub(crate) fn run() -> Result<()> {
     exceeded.extend(announcing()?);
     exceeded.extend(drawing()?);
     exceeded.extend(figure()?);
+    exceeded.extend(rings()?);
     if !exceeded.is_empty() {
         return Err(format!("over the limit: {}", exceeded.join(", ")).into());
     }
@@ -186,6 +196,36 @@ fn figure() -> Result<Vec<String>> {
         .then(|| format!("{seconds:.1} s for Figure 5"))
         .into_iter()
         .collect())
+}
+
+/// Prints what draws on Wagner's ring and their tables take; returns what is over the limit.
+fn rings() -> Result<Vec<String>> {
+    let taken = |arguments: &[u32]| -> Result<(f64, f64)> {
+        let mut command = Command::new(program());
+        command.arg(match arguments {
+            [_] => "ring-tables",
+            _ => "ring",
+        });
+        command.args(arguments.iter().map(u32::to_string));
+        let [first, nanos] = numbers(&mut command)?;
+        Ok((first.parse()?, nanos.parse::<f64>()? / 1e9))
+    };
+    let (elected, seconds) = taken(&[RING, RING_DRAWS, 1])?;
+    println!(
+        "\n{RING_DRAWS} draws on Wagner's ring of {RING}, {elected} with a leader: {seconds:.2} s CPU (at most {MOST_SECONDS_DRAWS})"
+    );
+    let (_, tables) = taken(&[RING_TABLES])?;
+    println!(
+        "Exact tables of rings of up to {RING_TABLES}, both comparisons, with and without a limit on equal stages: {tables:.2} s CPU (at most {MOST_SECONDS_TABLES})"
+    );
+    let mut exceeded = Vec::new();
+    if seconds > MOST_SECONDS_DRAWS {
+        exceeded.push(format!("{seconds:.2} s for draws on Wagner's ring"));
+    }
+    if tables > MOST_SECONDS_TABLES {
+        exceeded.push(format!("{tables:.2} s for its tables"));
+    }
+    Ok(exceeded)
 }
 
 fn nanos_per_member(members: u32) -> Result<f64> {

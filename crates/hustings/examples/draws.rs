@@ -92,6 +92,7 @@ async fn draw(members: u32, number: u32, home: &Path) -> Result<Vec<Account>, Bo
             member,
             secret,
             transcript: transcript.clone(),
+            marks: home.join("drawn").join(place.to_string()),
             wait: Duration::from_secs(60),
         };
         drawing.spawn(take_part(part, listener, transcript));

@@ -1,4 +1,4 @@
-//! Draws on Wagner's ring, among honest members and a segment of neighbours that cheats together.
+//! Draws on Wagner's ring, among honest members and segments of neighbours that cheat together.
 
 mod cheat;
 mod rehearsal;
@@ -21,8 +21,8 @@ pub struct Trial {
     pub members: u32,
     /// How the honest ones go about it.
     pub config: Config,
-    /// Who cheats, and how.
-    pub cheaters: Option<Segment>,
+    /// Who cheats, and how. Those of different segments know nothing of each other.
+    pub cheaters: Vec<Segment>,
     /// What every message takes.
     pub hop: Duration,
     /// The probability with which a message is lost, which is a fault.
@@ -183,7 +183,7 @@ fn take_stock<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
             .min(),
         leader_is_cheater: leader.is_some_and(|MemberId(id)| {
             let holds = |segment: &Segment| segment.holds(id as u32, trial.members);
-            trial.cheaters.as_ref().is_some_and(holds)
+            trial.cheaters.iter().any(holds)
         }),
         delay: last.unwrap_or(world.now()) - Instant::START,
     }

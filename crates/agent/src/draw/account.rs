@@ -25,12 +25,17 @@ pub struct Account {
     pub state: State,
     /// Who is elected, once all members have signed it.
     pub leader: Option<String>,
-    /// What is wrong.
+    /// Whom this member has signed to be elected, whatever the others did.
+    pub seen: Option<String>,
+    /// What is wrong. Nothing is, once somebody is elected: what is reported after that is among the reports.
     pub fault: Option<Evidence>,
-    /// What others have signed that they noticed themselves.
+    /// What others have signed that they noticed themselves; and, where somebody is elected, a fault that this member was told of
+    /// nevertheless.
     pub reports: Vec<Evidence>,
     /// Those of whom this member has no signature under what it has seen itself, once that is missing for good.
     pub unconfirmed_by: Vec<String>,
+    /// Those of whom there is no sign, while this member waits for them, and why, as far as it can tell.
+    pub missing: Vec<String>,
     /// How many Basic rounds there were.
     pub basic_rounds: u32,
     /// How many messages of the protocol this member has sent.
@@ -57,7 +62,8 @@ pub enum State {
     Elected,
     /// This member knows of a fault: there is no result.
     Fault,
-    /// This member has seen somebody elected, and not all others have signed that: there is no result.
+    /// This member has seen somebody elected, and has not the signatures of all others under that. There is no result yet:
+    /// but whoever has the signatures that are missing can show them later, and then there is.
     Unconfirmed,
 }
 

@@ -1,30 +1,20 @@
 //! How the members of a ring find each other: nobody begins before all are there.
 //!
-//! Each connects to its right neighbour and waits for its left one. Who has both says so to both, and says again each time it
-//! has heard that from both: after k times from one side there are k members on that side. Somebody who is not there yet,
-//! or goes and comes back, is waited for: nothing has been drawn.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+//! Each connects to its right neighbour and waits for its left one. Who has both signs so and says it to both sides, and passes
+//! on what it hears from either side to the other, step by step: after k steps from one side there are k members on that side,
+//! and they hold the links between them. Somebody who is not there yet, or goes and comes back, is waited for: nothing has
+//! been drawn. Who loses one link gives up the other, so that the word goes round and all begin anew with new links.
 
 use hustings_protocol::wagner::fault::Side;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::link::{Broken, Ends, Link};
+use super::account::Account;
+use super::bytes::Digest;
+use super::doors::{AGAIN_AFTER, Doors};
+use super::link::{Broken, Ends, LAST_WORDS_WITHIN, Link};
+use super::presence::{Presence, Seating, sitting};
 use super::said::Frame;
-
-/// So long a connection may take to become a link.
-const LINKED_WITHIN: Duration = Duration::from_secs(5);
-
-/// Before the next attempt to reach a neighbour.
-const AGAIN_AFTER: Duration = Duration::from_millis(200);
-
-/// So many connections may be about to become links: more are refused.
-const MOST_CALLERS: usize = 64;
 
 /// Both links of a member.
 pub(super) struct Links {
@@ -39,67 +29,116 @@ impl Links {
             Side::Right => &self.right,
         }
     }
+
+    /// Waits until neighbours have heard the last words. Whoever has not heard by then will not.
+    pub(super) async fn finish(self) {
+        let last_words = async { tokio::join!(self.left.finish(), self.right.finish()) };
+        let _ = timeout(LAST_WORDS_WITHIN, last_words).await;
+    }
+}
+
+/// All are there.
+pub(super) struct Gathered {
+    pub(super) links: Links,
+    /// Every member's word that it is, by place.
+    pub(super) seated: Vec<Presence>,
+    /// What tells this sitting from all others.
+    pub(super) sitting: Digest,
+}
+
+/// The draw has begun without this member.
+pub(super) struct TooLate {
+    /// By whose word.
+    pub(super) by: Side,
 }
 
 /// A gathering under way.
-pub(super) struct Gathering {
+pub(super) struct Gathering<'a> {
     ends: Ends,
+    account: &'a watch::Sender<Account>,
     slots: [Slot; 2],
-    /// How often this member has said that it is there.
-    said: u32,
-    refused: Arc<AtomicU64>,
+    /// This member's own word, while it has both links.
+    own: Option<Presence>,
+    /// How often it has said who is there, over these links.
+    said: usize,
 }
 
 /// One side.
 #[derive(Default)]
 struct Slot {
     link: Option<Link>,
-    heard: u32,
+    /// Who is there, from the neighbour on.
+    heard: Vec<Presence>,
     /// Why there is no link yet.
     trouble: Option<Broken>,
 }
 
-impl Gathering {
-    pub(super) fn new(ends: Ends, refused: Arc<AtomicU64>) -> Self {
-        Self {
+impl<'a> Gathering<'a> {
+    pub(super) fn new(ends: Ends, account: &'a watch::Sender<Account>) -> Self {
+        let mut gathering = Self {
             ends,
+            account,
             slots: Default::default(),
+            own: None,
             said: 0,
-            refused,
-        }
+        };
+        gathering.tell_account();
+        gathering
     }
 
     /// Waits until all members are there.
-    pub(super) async fn gather(&mut self, listener: TcpListener) -> Option<Links> {
-        let (found, mut candidates) = mpsc::channel(1);
-        let callers = accept(listener, self.ends.clone(), found.clone());
-        let _callers = Aborted(tokio::spawn(callers));
-        let mut calls = self.call(Duration::ZERO, &found);
-        while !self.is_complete() {
+    pub(super) async fn gather(&mut self, doors: &mut Doors) -> Result<Gathered, TooLate> {
+        let mut is_called = true;
+        loop {
+            let waves = self.ends.waves();
             let [left, right] = &mut self.slots;
-            tokio::select! {
-                Some((side, link)) = candidates.recv() => self.seat(side, link),
-                frame = hear(&mut left.link), if left.heard < self.ends.waves() => self.on_frame(Side::Left, frame),
-                frame = hear(&mut right.link), if right.heard < self.ends.waves() => {
-                    self.on_frame(Side::Right, frame);
-                    if self.slots[1].link.is_none() {
-                        // Two that hold one key throw each other out: not as fast as they can.
-                        calls = self.call(AGAIN_AFTER, &found);
-                    }
+            let (from, frame) = tokio::select! {
+                (side, link) = doors.next() => {
+                    is_called &= !(side == Side::Right && link.is_ok());
+                    self.seat(side, link);
+                    (side, None)
                 }
+                frame = hear(&mut left.link), if left.heard.len() < waves => (Side::Left, Some(frame)),
+                frame = hear(&mut right.link), if right.heard.len() < waves => (Side::Right, Some(frame)),
+            };
+            match frame {
+                Some(Ok(Frame::Begun)) => return Err(TooLate { by: from }),
+                Some(Ok(Frame::Here(presence))) if self.fits(from, &presence) => {
+                    self.slot_mut(from).heard.push(presence);
+                }
+                Some(Ok(_)) => self.lose(from, Broken::Nonsense),
+                Some(Err(why)) => self.lose(from, why),
+                None => {}
             }
             self.tell();
+            if let Some(gathered) = self.complete() {
+                return Ok(gathered);
+            }
+            if self.slots[1].link.is_none() && !is_called {
+                // Two that hold one key throw each other out: not as fast as they can.
+                doors.call(AGAIN_AFTER);
+                is_called = true;
+            }
+            self.tell_account();
         }
-        drop(calls);
-        let [left, right] = &mut self.slots;
-        Some(Links {
-            left: left.link.take()?,
-            right: right.link.take()?,
-        })
+    }
+
+    /// The others learn that the draw has begun without them, too: those who are linked, and those who call within a while.
+    pub(super) async fn pass_on_begun(self, doors: &mut Doors) {
+        let links = self.slots.into_iter().filter_map(|it| it.link);
+        let mut told = tokio::task::JoinSet::new();
+        for link in links {
+            link.say(Frame::Begun);
+            told.spawn(link.finish());
+        }
+        tokio::select! {
+            () = doors.tell_begun() => {}
+            () = sleep(LAST_WORDS_WITHIN) => {}
+        }
     }
 
     /// Who is missing, as far as this member can tell, and why.
-    pub(super) fn missing(&self) -> String {
+    pub(super) fn missing(&self) -> Vec<String> {
         let missing = |side| {
             let slot = self.slot(side);
             let why = slot.trouble.as_ref();
@@ -107,41 +146,82 @@ impl Gathering {
             let name = &self.ends.neighbour(side).name;
             slot.link.is_none().then(|| format!("{name}{why}"))
         };
-        let missing: Vec<String> = [Side::Left, Side::Right]
-            .into_iter()
-            .filter_map(missing)
-            .collect();
-        match missing.is_empty() {
-            true => "somebody who is no neighbour of this member".to_owned(),
-            false => missing.join(" and "),
+        let neighbours: Vec<String> = Side::BOTH.into_iter().filter_map(missing).collect();
+        if !neighbours.is_empty() {
+            return neighbours;
+        }
+        // A neighbour speaks when it has both of its own, so whoever is not heard of, or the one beyond, is missing.
+        let [left, right] = self.slots.each_ref().map(|it| it.heard.len() as u32);
+        let (members, me) = (self.ends.ring.len(), self.ends.place);
+        let unheard = (right + 1..members.saturating_sub(left))
+            .map(|steps| self.ends.ring.member((me + steps) % members).name.clone());
+        let unheard: Vec<String> = unheard.collect();
+        match unheard.is_empty() {
+            true => Vec::new(), // all are there: the last of them are about to say so
+            false => vec![format!("somebody among {}", unheard.join(", "))],
         }
     }
 
-    fn is_complete(&self) -> bool {
-        let waves = self.ends.waves();
-        self.slots.iter().all(|it| it.heard >= waves)
+    fn tell_account(&mut self) {
+        let missing = self.missing();
+        self.account.send_if_modified(|it| {
+            let is_new = it.missing != missing;
+            it.missing = missing;
+            is_new
+        });
     }
 
-    /// Calls the right neighbour, after a while, until it answers as it should.
-    fn call(&self, after: Duration, found: &mpsc::Sender<Found>) -> Aborted {
-        let (ends, found) = (self.ends.clone(), found.clone());
-        Aborted(tokio::spawn(async move {
-            let address = ends.neighbour(Side::Right).address.clone();
-            sleep(after).await;
-            loop {
-                let link = timeout(LINKED_WITHIN, async {
-                    let stream = TcpStream::connect(&address).await;
-                    let stream = stream.map_err(|error| Broken::Connection(error.to_string()))?;
-                    Link::open(stream, Side::Right, &ends).await
-                });
-                let link = link.await.unwrap_or(Err(Broken::Late));
-                let is_link = link.is_ok();
-                if found.send((Side::Right, link)).await.is_err() || is_link {
-                    return;
-                }
-                sleep(AGAIN_AFTER).await;
-            }
-        }))
+    /// Whether what comes from `side` is the next member's word there, of links that fit to those heard of before.
+    fn fits(&self, side: Side, presence: &Presence) -> bool {
+        let Slot {
+            link: Some(link),
+            heard,
+            ..
+        } = self.slot(side)
+        else {
+            return false;
+        };
+        let ring = &self.ends.ring;
+        let before = heard.last().map_or(self.ends.place, |it| it.place);
+        let place = ring.neighbour(before, side);
+        let (inward, outward) = match side {
+            Side::Left => (presence.right, heard.last().map(|it| it.left)),
+            Side::Right => (presence.left, heard.last().map(|it| it.right)),
+        };
+        presence.place == place
+            && inward == outward.unwrap_or(link.session)
+            && presence.is_by(&ring.member(place).key, &self.ends.digest)
+    }
+
+    /// All that is needed for a draw, once all are there by everybody's own word.
+    fn complete(&mut self) -> Option<Gathered> {
+        let waves = self.ends.waves();
+        if self.slots.iter().any(|it| it.heard.len() < waves) {
+            return None;
+        }
+        let ring = &self.ends.ring;
+        let mut seated = vec![None; ring.members.len()];
+        for presence in self.slots.iter().flat_map(|it| &it.heard) {
+            seated[presence.place as usize] = Some(presence.clone());
+        }
+        seated[self.ends.place as usize] = self.own.clone();
+        let seated: Option<Vec<Presence>> = seated.into_iter().collect();
+        let gathered = seated.and_then(|seated| {
+            let sitting = sitting(ring, self.ends.digest, &seated)?;
+            Some((seated, sitting))
+        });
+        let Some((seated, sitting)) = gathered else {
+            // What came by the left and what came by the right does not meet: somebody has said two things.
+            self.lose(Side::Left, Broken::Nonsense);
+            return None;
+        };
+        let [left, right] = &mut self.slots;
+        let (left, right) = left.link.take().zip(right.link.take())?;
+        Some(Gathered {
+            links: Links { left, right },
+            seated,
+            sitting,
+        })
     }
 
     /// A connection has become a link, or has not. A later link of the same neighbour takes the place of an earlier one,
@@ -150,8 +230,10 @@ impl Gathering {
         let name = self.ends.neighbour(side).name.clone();
         match link {
             Ok(link) => {
+                if self.slot(side).link.is_some() {
+                    self.lose(side, Broken::Closed);
+                }
                 tracing::info!("{name} is there");
-                (1..=self.said).for_each(|wave| link.say(Frame::Ready(wave)));
                 *self.slot_mut(side) = Slot {
                     link: Some(link),
                     ..Slot::default()
@@ -159,7 +241,7 @@ impl Gathering {
             }
             Err(why) => {
                 if side == Side::Left {
-                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    self.account.send_modify(|it| it.refused += 1);
                     tracing::warn!("a connection was refused: {why}");
                 }
                 let slot = self.slot_mut(side);
@@ -171,37 +253,45 @@ impl Gathering {
         }
     }
 
-    fn on_frame(&mut self, side: Side, frame: Result<Frame, Broken>) {
-        let slot = self.slot_mut(side);
-        match frame {
-            Ok(Frame::Ready(wave)) if wave == slot.heard + 1 => slot.heard = wave,
-            Ok(Frame::Ready(_) | Frame::Said(_) | Frame::Statement(_)) => {
-                self.lose(side, Broken::Nonsense);
-            }
-            Err(why) => self.lose(side, why),
-        }
-    }
-
+    /// A link is lost. The other is given up: whoever is beyond it has heard of the one that is lost.
     fn lose(&mut self, side: Side, why: Broken) {
         tracing::info!("{} is gone: {why}", self.ends.neighbour(side).name);
         *self.slot_mut(side) = Slot {
             trouble: Some(why),
             ..Slot::default()
         };
+        // It may have heard of the link that is lost, or be the last to have.
+        if self.own.take().is_some() {
+            *self.slot_mut(side.opposite()) = Slot::default();
+        }
+        self.said = 0;
     }
 
-    /// Says how many are there, if it is more than before.
+    /// Says who is there, if it is more than before.
     fn tell(&mut self) {
         let [left, right] = &self.slots;
         let (Some(to_left), Some(to_right)) = (&left.link, &right.link) else {
             return;
         };
-        let most = self.ends.waves().min(left.heard.min(right.heard) + 1);
-        for wave in self.said + 1..=most {
-            to_left.say(Frame::Ready(wave));
-            to_right.say(Frame::Ready(wave));
+        let own = self.own.get_or_insert_with(|| {
+            let seating = Seating {
+                place: self.ends.place,
+                left: to_left.session,
+                right: to_right.session,
+            };
+            Presence::sign(&self.ends.secret, &self.ends.digest, seating)
+        });
+        let most = left.heard.len().min(right.heard.len()) + 1;
+        for wave in self.said..most.min(self.ends.waves()) {
+            // First its own, then what came from the other side.
+            let [from_left, from_right] = [left, right].map(|it| match wave {
+                0 => own.clone(),
+                _ => it.heard[wave - 1].clone(),
+            });
+            to_left.say(Frame::Here(from_right));
+            to_right.say(Frame::Here(from_left));
+            self.said = wave + 1;
         }
-        self.said = self.said.max(most);
     }
 
     fn slot(&self, side: Side) -> &Slot {
@@ -220,39 +310,9 @@ impl Gathering {
 }
 
 impl Ends {
-    /// How often all say that they are there, until everybody knows it of all.
-    fn waves(&self) -> u32 {
-        self.ring.len() / 2
-    }
-}
-
-type Found = (Side, Result<Link, Broken>);
-
-/// Takes calls, and makes links of those that are the left neighbour's.
-async fn accept(listener: TcpListener, ends: Ends, found: mpsc::Sender<Found>) {
-    let mut callers = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            Some(_) = callers.join_next() => continue,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok(_) if callers.len() >= MOST_CALLERS => {} // dropped
-            Ok((stream, from)) => {
-                let (ends, found) = (ends.clone(), found.clone());
-                callers.spawn(async move {
-                    let link = timeout(LINKED_WITHIN, Link::open(stream, Side::Left, &ends)).await;
-                    let link = link.unwrap_or(Err(Broken::Late));
-                    if let Err(why) = &link {
-                        tracing::debug!("from {from}: {why}");
-                    }
-                    // If nobody wants it any more the draw has begun.
-                    let _ = found.send((Side::Left, link)).await;
-                });
-            }
-            // The system has no descriptors to give, for instance.
-            Err(_) => sleep(AGAIN_AFTER).await,
-        }
+    /// How often all say who is there, until everybody knows it of all.
+    fn waves(&self) -> usize {
+        self.ring.members.len() / 2
     }
 }
 
@@ -261,14 +321,5 @@ async fn hear(link: &mut Option<Link>) -> Result<Frame, Broken> {
     match link {
         Some(link) => link.hear().await,
         None => std::future::pending().await,
-    }
-}
-
-/// A task that ends when this is dropped.
-struct Aborted(JoinHandle<()>);
-
-impl Drop for Aborted {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -40,6 +40,9 @@ const MOST_UNREAD: usize = 64;
 /// A neighbour whose host is gone is missed after so long, while nobody says anything.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
+/// How long neighbours may take to hear the last words.
+pub(super) const LAST_WORDS_WITHIN: Duration = Duration::from_secs(2);
+
 /// What both ends say first. Whatever else begins a connection is something else.
 #[derive(Serialize, Deserialize)]
 struct Hello {
@@ -49,7 +52,7 @@ struct Hello {
     to: String,
 }
 
-const GREETING: Bytes<16> = Bytes(*b"hustings draw 1\n");
+const GREETING: Bytes<16> = Bytes(*b"hustings draw 2\n");
 
 /// Why a connection is not a link, or not any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +87,8 @@ pub(super) enum Broken {
     Nonsense,
     #[error("a message with a wrong signature or number")]
     Signature,
+    #[error("more statements than anybody has to pass on")]
+    TooMuch,
 }
 
 fn short(digest: &Digest) -> String {
@@ -147,7 +152,7 @@ impl Link {
         let link = Self::serve(stream, noise, session, ends.ring.len());
         match connects {
             // The other end knows only by what comes next that the first message was not an old one.
-            true => link.say(Frame::Ready(0)),
+            true => link.say(Frame::Linked),
             false => return link.confirmed().await,
         }
         Ok(link)
@@ -155,8 +160,8 @@ impl Link {
 
     async fn confirmed(mut self) -> Result<Self, Broken> {
         match self.hear().await? {
-            Frame::Ready(0) => Ok(self),
-            Frame::Ready(_) | Frame::Said(_) | Frame::Statement(_) => Err(Broken::Nonsense),
+            Frame::Linked => Ok(self),
+            _ => Err(Broken::Nonsense),
         }
     }
 

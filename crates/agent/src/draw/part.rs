@@ -1,10 +1,10 @@
 //! A member's part in a draw: what it needs for it, and why there may be none.
 
 use std::future::Future;
+use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
 use hustings_protocol::Duration;
@@ -14,10 +14,12 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::account::{Account, State};
-use super::bytes::Bytes;
-use super::gathering::Gathering;
+use super::bytes::{Bytes, Digest};
+use super::doors::Doors;
+use super::gathering::{Gathering, TooLate};
 use super::keys::Secret;
 use super::link::Ends;
+use super::mark;
 use super::ring::Ring;
 use super::seat::{Player, Seat, System};
 use super::sitting::{Failure, Sitting};
@@ -34,6 +36,8 @@ pub struct Part {
     pub secret: Secret,
     /// Where its transcript goes.
     pub transcript: PathBuf,
+    /// The directory where the draws that this key has taken part in leave their marks: the same for all of its draws.
+    pub marks: PathBuf,
     /// How long to wait for the others to be there.
     pub wait: Duration,
 }
@@ -60,9 +64,49 @@ pub enum NoDraw {
         /// The key that it should have there.
         ours: Bytes<32>,
     },
+    /// It has taken part in this draw.
+    #[error(
+        "{name} has taken part in this draw, as {} says: a draw that is held again until somebody likes the result is none; agree with the others on a new number and say why", mark.display()
+    )]
+    Drawn {
+        /// The member.
+        name: String,
+        /// The mark of that draw.
+        mark: PathBuf,
+    },
+    /// The draw left no mark, so it has not begun.
+    #[error("cannot leave the mark {} of this draw: {error}: the others have been told of a fault", mark.display())]
+    NoMark {
+        /// Which file.
+        mark: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// There is no transcript.
     #[error(transparent)]
     Transcript(#[from] NoTranscript),
+    /// The disk refused when this member had signed a result.
+    #[error(
+        "cannot write the transcript {}: {error}: but this member has signed that {leader} is elected, {}", transcript.display(), after_all(*.is_certain)
+    )]
+    LateDisk {
+        /// Which file.
+        transcript: PathBuf,
+        /// What the system says.
+        error: io::Error,
+        /// Whom this member has signed to be elected.
+        leader: String,
+        /// Whether it has seen that all others have, too.
+        is_certain: bool,
+    },
+    /// The others have begun.
+    #[error(
+        "{by} says that the draw has begun without this member, who lost its link just before: nothing was drawn here, and the others will find a fault; agree with them on a new number"
+    )]
+    TooLate {
+        /// Which neighbour says so.
+        by: String,
+    },
     /// Somebody did not come.
     #[error("the draw has not begun: within {waited} there was no sign of {missing}")]
     NotGathered {
@@ -75,8 +119,15 @@ pub enum NoDraw {
     #[error("stopped before the draw began: nothing was drawn")]
     Stopped,
     /// There is no chance to be had.
-    #[error("the operating system has no randomness to give: the draw is left without a word")]
+    #[error("the operating system has no randomness to give: the others have been told of a fault")]
     NoRandomness,
+}
+
+fn after_all(is_certain: bool) -> &'static str {
+    match is_certain {
+        true => "and so have all others: that stands, and their transcripts show it",
+        false => "so that may stand: ask the others, whose transcripts show whether all have",
+    }
 }
 
 impl Part {
@@ -99,10 +150,17 @@ impl Part {
                 ours: ours.into(),
             });
         }
-        match self.transcript.exists() {
-            true => Err(NoTranscript::Exists(self.transcript.clone()).into()),
+        Transcript::check(&self.transcript)?;
+        let mark = mark::path(&self.marks, &self.ring);
+        match mark.exists() {
+            true => Err(self.drawn(mark)),
             false => Ok(place),
         }
+    }
+
+    fn drawn(&self, mark: PathBuf) -> NoDraw {
+        let name = self.member.clone();
+        NoDraw::Drawn { name, mark }
     }
 
     /// The account of a member that waits for others, to be told how it goes on.
@@ -114,9 +172,11 @@ impl Part {
             member: self.member.clone(),
             state: State::Gathering,
             leader: None,
+            seen: None,
             fault: None,
             reports: Vec::new(),
             unconfirmed_by: Vec::new(),
+            missing: Vec::new(),
             basic_rounds: 0,
             messages_sent: 0,
             bytes_sent: 0,
@@ -153,34 +213,75 @@ impl Part {
         let place = self.check()?;
         let digest = self.ring.digest();
         let ends = Ends {
-            ring: Arc::new(self.ring),
+            ring: Arc::new(self.ring.clone()),
             digest,
             place,
-            secret: self.secret,
+            secret: self.secret.clone(),
         };
         let mut stop = pin!(stop);
-        let refused = Arc::new(AtomicU64::new(0));
-        let mut gathering = Gathering::new(ends.clone(), Arc::clone(&refused));
-        let links = tokio::select! {
-            links = gathering.gather(listener) => links,
+        let mut doors = Doors::open(listener, ends.clone());
+        let mut gathering = Gathering::new(ends.clone(), account);
+        let gathered = tokio::select! {
+            gathered = gathering.gather(&mut doors) => Some(gathered),
             () = sleep(StdDuration::from_nanos(self.wait.0)) => None,
             () = &mut stop => return Err(NoDraw::Stopped),
         };
-        let links = links.ok_or_else(|| NoDraw::NotGathered {
-            waited: self.wait,
-            missing: gathering.missing(),
-        })?;
+        let gathered = match gathered {
+            Some(Ok(gathered)) => gathered,
+            Some(Err(TooLate { by })) => {
+                gathering.pass_on_begun(&mut doors).await;
+                let by = ends.neighbour(by).name.clone();
+                return Err(NoDraw::TooLate { by });
+            }
+            None => {
+                let missing = gathering.missing();
+                return Err(NoDraw::NotGathered {
+                    waited: self.wait,
+                    missing: match missing.is_empty() {
+                        true => "somebody who is no neighbour of this member".to_owned(),
+                        false => missing.join(" and "),
+                    },
+                });
+            }
+        };
         let seat = Seat::new(player, &ends.ring, place, System);
         let transcript = Transcript::create(&self.transcript)?;
-        let sitting = Sitting::new(ends, links, seat, transcript);
-        account.send_modify(|it| it.refused = refused.load(Ordering::Relaxed));
+        let marked = self.leave_mark(gathered.sitting);
+        let sitting = Sitting::new(ends, gathered, seat, transcript, doors.herald());
+        if let Err(error) = marked {
+            sitting.leave().await;
+            return Err(error);
+        }
         let held = sitting.hold(account, stop).await;
         held.map_err(|failure| match failure {
             Failure::Chance => NoDraw::NoRandomness,
-            Failure::Disk(error) => NoDraw::Transcript(NoTranscript::Write {
+            Failure::Disk(error) => self.disk_failed(error, account),
+        })
+    }
+
+    fn leave_mark(&self, sitting: Digest) -> Result<(), NoDraw> {
+        let mark = mark::path(&self.marks, &self.ring);
+        let left = mark::leave(&mark, sitting, &self.transcript);
+        left.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => self.drawn(mark),
+            _ => NoDraw::NoMark { mark, error },
+        })
+    }
+
+    /// What a disk that refused means, once the draw is over.
+    pub(super) fn disk_failed(self, error: io::Error, account: &watch::Sender<Account>) -> NoDraw {
+        let Account { leader, seen, .. } = account.borrow().clone();
+        match seen {
+            Some(seen) => NoDraw::LateDisk {
+                transcript: self.transcript,
+                error,
+                is_certain: leader.is_some(),
+                leader: seen,
+            },
+            None => NoDraw::Transcript(NoTranscript::Write {
                 path: self.transcript,
                 error,
             }),
-        })
+        }
     }
 }

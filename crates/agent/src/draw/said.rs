@@ -1,8 +1,11 @@
 //! What members say to each other, signed, so that nobody can deny it afterwards.
 //!
-//! A signature covers the draw (by the ring's digest), the link (by its session, to which both ends gave chance), who said it
+//! A signature covers the sitting (its id comes of all links of the ring, to each of which both ends gave chance), who said it
 //! to whom, which message on the link it is, and the head of the speaker's transcript: the hash of all that it has done so
-//! far. So a member that has said anything has said what its transcript up to then is, and can show no other.
+//! far. So a member that has said anything has said what its transcript up to then is, and can show no other; and what it
+//! said in one sitting says nothing in another.
+
+use std::ops::Deref;
 
 use hustings_protocol::wagner;
 use hustings_protocol::wagner::fault::Fault;
@@ -10,24 +13,76 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::{Bytes, Digest};
 use super::keys::{PublicKey, Secret};
+use super::presence::Presence;
 use super::ring::Ring;
 use crate::driver::encode;
 
 /// What goes over a link, sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Frame {
-    /// So many members on the other side of the speaker, itself included, are there.
-    Ready(u32),
+    /// The link is up.
+    Linked,
+    /// So many steps away as there were such frames before, the speaker included, this member is there.
+    Here(Presence),
+    /// The speaker knows that the draw has begun without this link: whoever hears it is not part of it.
+    Begun,
     /// A message of the protocol.
     Said(Said),
     /// What some member, not necessarily the speaker, has come to.
     Statement(Statement),
+    /// The speaker was told more than it could keep: all that agrees with what it has come to, once more.
+    Again,
+}
+
+/// Something that somebody has put its name to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signed<T> {
+    /// What.
+    pub content: T,
+    /// Its signature.
+    pub signature: Bytes<64>,
+}
+
+/// What members sign. A signature under one kind, or in one context, is none under another.
+pub trait Matter: Serialize {
+    /// What tells this kind from others.
+    const KIND: &'static str;
+    /// What it is said in, and not said with it.
+    type Context: Serialize;
+}
+
+impl<T: Matter> Signed<T> {
+    pub(super) fn sign(secret: &Secret, context: &T::Context, content: T) -> Self {
+        let signature = secret.sign(&signed(context, &content));
+        Self { content, signature }
+    }
+
+    /// Whether the holder of `key` signed it, in `context`.
+    pub(super) fn is_by(&self, key: &PublicKey, context: &T::Context) -> bool {
+        key.has_signed(&signed(context, &self.content), &self.signature)
+    }
+}
+
+fn signed<T: Matter>(context: &T::Context, content: &T) -> Vec<u8> {
+    encode(&(T::KIND, context, content))
+}
+
+impl<T> Deref for Signed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.content
+    }
 }
 
 /// A message of the protocol, as its speaker signed it.
+pub type Said = Signed<Words>;
+
+/// A message of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
+pub struct Words {
     /// Which message on its link it is in its direction, from 1 on.
     pub number: u64,
     /// Which entry of the speaker's transcript it is, from 0 on.
@@ -36,55 +91,28 @@ pub struct Said {
     pub head: Digest,
     /// What was said.
     pub message: wagner::Message,
-    /// The speaker's.
-    pub signature: Bytes<64>,
 }
 
-/// One direction of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
-    pub(super) ring: Digest,
-    pub(super) session: Digest,
+/// One direction of a link, in one sitting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Way {
+    pub(super) sitting: Digest,
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
-impl Said {
-    pub(super) fn sign(
-        secret: &Secret,
-        way: &Way,
-        (number, entry, head): (u64, u64, Digest),
-        message: wagner::Message,
-    ) -> Self {
-        let mut said = Self {
-            number,
-            entry,
-            head,
-            message,
-            signature: Bytes([0; 64]),
-        };
-        said.signature = secret.sign(&said.signed(way));
-        said
-    }
-
-    /// Whether the holder of `key` said it on `way`.
-    pub(super) fn is_signed(&self, key: &PublicKey, way: &Way) -> bool {
-        key.has_signed(&self.signed(way), &self.signature)
-    }
-
-    fn signed(&self, way: &Way) -> Vec<u8> {
-        encode(&(
-            "hustings draw: said 1",
-            (way.ring, way.session, way.from, way.to),
-            (self.number, self.entry, self.head, self.message),
-        ))
-    }
+impl Matter for Words {
+    const KIND: &'static str = "hustings draw: said 2";
+    type Context = Way;
 }
 
 /// What a member has come to, signed by it: with it, it has signed its transcript.
+pub type Statement = Signed<Conclusion>;
+
+/// What a member has come to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Statement {
+pub struct Conclusion {
     /// Whose it is.
     pub place: u32,
     /// How many entries its transcript has before this.
@@ -93,8 +121,6 @@ pub struct Statement {
     pub head: Digest,
     /// What it has come to.
     pub verdict: Verdict,
-    /// Its signature.
-    pub signature: Bytes<64>,
 }
 
 /// What a member has come to.
@@ -112,88 +138,71 @@ pub enum Verdict {
     Fault(Fault),
 }
 
-impl Statement {
-    pub(super) fn sign(
-        secret: &Secret,
-        ring: Digest,
-        place: u32,
-        (entry, head): (u64, Digest),
-        verdict: Verdict,
-    ) -> Self {
-        let mut statement = Self {
-            place,
-            entry,
-            head,
-            verdict,
-            signature: Bytes([0; 64]),
-        };
-        statement.signature = secret.sign(&statement.signed(ring));
-        statement
-    }
+impl Matter for Conclusion {
+    const KIND: &'static str = "hustings draw: statement 2";
+    /// The sitting.
+    type Context = Digest;
+}
 
-    /// Whether the member that it names signed it, for the draw on `ring`, whose digest is given, and says what a member can
-    /// say: of a leader that is on the ring, or of a fault that it noticed itself.
-    pub(super) fn is_signed(&self, ring: &Ring, digest: Digest) -> bool {
+impl Statement {
+    /// Whether the member that it names signed it in `sitting`, and says what a member can say: of a leader that is on the
+    /// ring, or of a fault that it noticed itself.
+    pub(super) fn counts(&self, ring: &Ring, sitting: Digest) -> bool {
         let makes_sense = match self.verdict {
             Verdict::Elected { leader, .. } => leader < ring.len(),
             Verdict::Fault(fault) => fault.place == self.place,
         };
         let member = ring.members.get(self.place as usize);
-        makes_sense
-            && member.is_some_and(|it| it.key.has_signed(&self.signed(digest), &self.signature))
-    }
-
-    fn signed(&self, ring: Digest) -> Vec<u8> {
-        encode(&(
-            "hustings draw: statement 1",
-            (ring, self.place, self.entry, self.head, self.verdict),
-        ))
+        makes_sense && member.is_some_and(|it| self.is_by(&it.key, &sitting))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Said, Way};
+    use super::{Said, Way, Words};
     use crate::draw::bytes::Bytes;
     use crate::draw::keys::Secret;
     use hustings_protocol::wagner::Message;
     use hustings_protocol::wagner::flips::Flip;
 
     #[test]
-    fn a_signature_is_for_one_draw_one_link_one_direction_and_one_history() {
+    fn a_signature_is_for_one_sitting_one_direction_and_one_history() {
         let secret = Secret::generate().unwrap();
         let key = secret.public();
         let way = Way {
-            ring: Bytes([1; 32]),
-            session: Bytes([2; 32]),
+            sitting: Bytes([1; 32]),
             from: 3,
             to: 4,
         };
-        let heads = Message::Flip(Flip::Heads);
-        let said = Said::sign(&secret, &way, (5, 6, Bytes([7; 32])), heads);
-        assert!(said.is_signed(&key, &way));
-        let ways: [fn(&mut Way); 4] = [
-            |it| it.ring.0[0] ^= 1,
-            |it| it.session.0[0] ^= 1,
+        let words = Words {
+            number: 5,
+            entry: 6,
+            head: Bytes([7; 32]),
+            message: Message::Flip(Flip::Heads),
+        };
+        let said = Said::sign(&secret, &way, words);
+        assert!(said.is_by(&key, &way));
+        let ways: [fn(&mut Way); 3] = [
+            |it| it.sitting.0[0] ^= 1,
             |it| std::mem::swap(&mut it.from, &mut it.to),
             |it| it.to += 1,
         ];
         for change in ways {
             let mut other = way;
             change(&mut other);
-            assert!(!said.is_signed(&key, &other), "{other:?}");
+            assert!(!said.is_by(&key, &other), "{other:?}");
         }
         let changes: [fn(&mut Said); 5] = [
-            |it| it.number += 1,
-            |it| it.entry += 1,
-            |it| it.head.0[0] ^= 1,
-            |it| it.message = Message::Fault,
+            |it| it.content.number += 1,
+            |it| it.content.entry += 1,
+            |it| it.content.head.0[0] ^= 1,
+            |it| it.content.message = Message::Fault,
             |it| it.signature.0[0] ^= 1,
         ];
         for change in changes {
             let mut other = said.clone();
             change(&mut other);
-            assert!(!other.is_signed(&key, &way), "{other:?}");
+            assert!(!other.is_by(&key, &way), "{other:?}");
         }
     }
 }

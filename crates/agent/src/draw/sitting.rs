@@ -1,30 +1,32 @@
 //! A draw under way: between the links, the protocol and the transcript of one member.
 
+#[cfg(test)]
+mod tests;
+
 use std::future::Future;
 use std::io;
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::wagner::fault::{Cause, Side};
+use hustings_protocol::wagner::Message;
+use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::{Instant, Outcome};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::account::{Account, Evidence, State};
-use super::gathering::Links;
+use super::bytes::Digest;
+use super::doors::Herald;
+use super::gathering::{Gathered, Links};
 use super::link::{Broken, Ends};
+use super::presence::Presence;
 use super::ring;
-use super::said::{Frame, Said, Statement, Verdict, Way};
+use super::said::{Conclusion, Frame, Said, Statement, Verdict, Way, Words};
 use super::seat::{Effect, NoChance, Player, Seat, System};
+use super::tally::Tally;
 use super::transcript::{Entry, Header, Transcript, VERSION};
 use crate::clock;
 
-/// How long neighbours may take to hear the last words.
-const LAST_WORDS_WITHIN: StdDuration = StdDuration::from_secs(2);
-
-/// An honest member needs two statements: whom it saw elected, and a fault that it was told of later.
-const MOST_STATEMENTS: usize = 2;
-
-/// What ends a draw without a word.
+/// What ends a draw for want of what it needs.
 pub(super) enum Failure {
     Chance,
     Disk(io::Error),
@@ -46,12 +48,16 @@ impl From<io::Error> for Failure {
 pub(super) struct Sitting<P> {
     ends: Ends,
     links: Links,
+    /// Every member's word that it is there.
+    seated: Vec<Presence>,
+    /// What tells this sitting from all others.
+    sitting: Digest,
     left: Traffic,
     right: Traffic,
     seat: Seat<P, System>,
     transcript: Transcript,
-    /// What each member has signed, by place.
-    statements: Vec<Vec<Statement>>,
+    herald: Herald,
+    tally: Tally,
     /// What this member has come to, last.
     verdict: Option<Verdict>,
     /// The last time that somebody's statement was new, once this member has come to something.
@@ -63,27 +69,39 @@ pub(super) struct Sitting<P> {
 struct Traffic {
     sent: u64,
     heard: u64,
+    /// How many statements came.
+    statements: usize,
     /// The entry of the neighbour's transcript that was heard of last.
     entry: Option<u64>,
+    has_asked_again: bool,
     broken: bool,
 }
 
 impl<P: Player> Sitting<P> {
     pub(super) fn new(
         ends: Ends,
-        links: Links,
+        gathered: Gathered,
         seat: Seat<P, System>,
         transcript: Transcript,
+        herald: Herald,
     ) -> Self {
-        let statements = vec![Vec::new(); ends.ring.members.len()];
+        let tally = Tally::new(ends.place, ends.ring.members.len());
+        let Gathered {
+            links,
+            seated,
+            sitting,
+        } = gathered;
         Self {
             ends,
             links,
+            seated,
+            sitting,
             left: Traffic::default(),
             right: Traffic::default(),
             seat,
             transcript,
-            statements,
+            herald,
+            tally,
             verdict: None,
             news: clock::now(),
         }
@@ -92,10 +110,33 @@ impl<P: Player> Sitting<P> {
     pub(super) async fn hold(
         mut self,
         account: &watch::Sender<Account>,
-        mut stop: impl Future<Output = ()> + Unpin,
+        stop: impl Future<Output = ()> + Unpin,
     ) -> Result<Account, Failure> {
+        let held = self.draw(account, stop).await;
+        if held.is_err() {
+            self.give_up();
+        }
+        account.send_modify(|it| self.conclude(it));
+        self.links.finish().await;
+        held.map(|()| account.borrow().clone())
+    }
+
+    /// Gives up before anything was drawn.
+    pub(super) async fn leave(mut self) {
+        self.give_up();
+        self.links.finish().await;
+    }
+
+    async fn draw(
+        &mut self,
+        account: &watch::Sender<Account>,
+        mut stop: impl Future<Output = ()> + Unpin,
+    ) -> Result<(), Failure> {
+        account.send_modify(|it| {
+            it.state = State::Drawing;
+            it.missing.clear();
+        });
         self.begin()?;
-        account.send_modify(|it| it.state = State::Drawing);
         while !self.is_done() {
             let due = self.due();
             tokio::select! {
@@ -116,13 +157,7 @@ impl<P: Player> Sitting<P> {
                 account.send_if_modified(|it| self.tell(it));
             }
         }
-        self.close()?;
-        account.send_modify(|it| self.conclude(it));
-        let Links { left, right } = self.links;
-        let last_words = async { tokio::join!(left.finish(), right.finish()) };
-        // Whoever has not heard by then will not.
-        let _ = timeout(LAST_WORDS_WITHIN, last_words).await;
-        Ok(account.borrow().clone())
+        self.close()
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
@@ -135,10 +170,8 @@ impl<P: Player> Sitting<P> {
             member: ring.member(self.ends.place).name.clone(),
         };
         self.transcript.add(&Entry::Transcript(header))?;
-        for side in Side::BOTH {
-            let session = self.links.to(side).session;
-            self.transcript.add(&Entry::Opened { side, session })?;
-        }
+        let seated = std::mem::take(&mut self.seated);
+        self.transcript.add(&Entry::Gathered(seated))?;
         self.transcript.add(&Entry::Began)?;
         // A disk that is full is full before anything is said.
         self.transcript.sync()?;
@@ -149,15 +182,13 @@ impl<P: Player> Sitting<P> {
     fn on_frame(&mut self, side: Side, frame: Result<Frame, Broken>) -> Result<(), Failure> {
         match frame {
             Ok(Frame::Said(said)) => self.on_said(side, said),
-            Ok(Frame::Statement(statement)) => self.on_statement(Some(side), &statement),
-            Ok(Frame::Ready(_)) => {
-                self.lose(side, &Broken::Nonsense);
+            Ok(Frame::Statement(statement)) => self.on_statement(side, &statement),
+            Ok(Frame::Again) => {
+                self.on_again(side);
                 Ok(())
             }
-            Err(why) => {
-                self.lose(side, &why);
-                Ok(())
-            }
+            Ok(Frame::Linked | Frame::Here(_) | Frame::Begun) => self.lose(side, &Broken::Nonsense),
+            Err(why) => self.lose(side, &why),
         }
     }
 
@@ -166,9 +197,8 @@ impl<P: Player> Sitting<P> {
         let heard = self.side(side);
         let is_next =
             said.number == heard.heard + 1 && heard.entry.is_none_or(|it| it < said.entry);
-        if !is_next || !said.is_signed(key, &self.way_from(side)) {
-            self.lose(side, &Broken::Signature);
-            return Ok(());
+        if !is_next || !said.is_by(key, &self.way_from(side)) {
+            return self.lose(side, &Broken::Signature);
         }
         let heard = self.side_mut(side);
         heard.heard = said.number;
@@ -180,19 +210,28 @@ impl<P: Player> Sitting<P> {
     }
 
     /// What somebody has come to is kept and passed on, once.
-    fn on_statement(&mut self, from: Option<Side>, statement: &Statement) -> Result<(), Failure> {
-        if !statement.is_signed(&self.ends.ring, self.ends.digest) {
-            if let Some(side) = from {
-                self.lose(side, &Broken::Signature);
-            }
+    fn on_statement(&mut self, from: Side, statement: &Statement) -> Result<(), Failure> {
+        let most = self.tally.most_from_one_side();
+        let heard = self.side_mut(from);
+        heard.statements += 1;
+        if heard.statements > most {
+            return self.lose(from, &Broken::TooMuch);
+        }
+        if self.tally.knows(statement.place, statement.verdict) {
             return Ok(());
         }
-        let known = &mut self.statements[statement.place as usize];
-        if known.contains(statement) || known.len() == MOST_STATEMENTS {
+        match statement.counts(&self.ends.ring, self.sitting) {
+            true => self.take(statement, Some(from)),
+            false => self.lose(from, &Broken::Signature),
+        }
+    }
+
+    fn take(&mut self, statement: &Statement, from: Option<Side>) -> Result<(), Failure> {
+        if !self.tally.wants(statement) {
             return Ok(());
         }
-        known.push(statement.clone());
         self.transcript.add(&Entry::Statement(statement.clone()))?;
+        self.tally.keep(statement);
         self.news = clock::now();
         for side in Side::BOTH {
             if from != Some(side) {
@@ -201,6 +240,16 @@ impl<P: Player> Sitting<P> {
             }
         }
         Ok(())
+    }
+
+    /// A neighbour had to drop statements before it could know which of them count.
+    fn on_again(&mut self, side: Side) {
+        if !std::mem::replace(&mut self.side_mut(side).has_asked_again, true) {
+            for statement in self.tally.agreeing() {
+                let frame = Frame::Statement(statement.clone());
+                self.links.to(side).say(frame);
+            }
+        }
     }
 
     fn on_silence(&mut self) -> Result<(), Failure> {
@@ -223,12 +272,8 @@ impl<P: Player> Sitting<P> {
                     self.transcript.add(&Entry::Drew { word, salt })?;
                 }
                 Effect::Say { side, message } => {
-                    let (entry, head) = self.transcript.add(&Entry::Sent { side, message })?;
-                    let sent = self.side_mut(side);
-                    sent.sent += 1;
-                    let place = (sent.sent, entry, head);
-                    let said = Said::sign(&self.ends.secret, &self.way_to(side), place, message);
-                    self.links.to(side).say(Frame::Said(said));
+                    let place = self.transcript.add(&Entry::Sent { side, message })?;
+                    self.say(side, message, place);
                 }
                 Effect::Report(outcome) => verdict = self.weigh(outcome).or(verdict),
             }
@@ -237,6 +282,20 @@ impl<P: Player> Sitting<P> {
             Some(verdict) => self.state(verdict),
             None => Ok(()),
         }
+    }
+
+    /// Says and signs what stands in the transcript at an entry, with the hash up to it.
+    fn say(&mut self, side: Side, message: Message, (entry, head): (u64, Digest)) {
+        let sent = self.side_mut(side);
+        sent.sent += 1;
+        let words = Words {
+            number: sent.sent,
+            entry,
+            head,
+            message,
+        };
+        let said = Said::sign(&self.ends.secret, &self.way_to(side), words);
+        self.links.to(side).say(Frame::Said(said));
     }
 
     /// What an outcome comes to.
@@ -262,7 +321,13 @@ impl<P: Player> Sitting<P> {
         self.transcript.sync()?;
         self.verdict = Some(verdict);
         let statement = self.sign(verdict);
-        self.on_statement(None, &statement)
+        self.take(&statement, None)?;
+        if self.tally.has_dropped && matches!(verdict, Verdict::Elected { .. }) {
+            for side in Side::BOTH {
+                self.links.to(side).say(Frame::Again);
+            }
+        }
+        Ok(())
     }
 
     /// Signs the whole transcript, with all that came after this member had come to something.
@@ -275,22 +340,47 @@ impl<P: Player> Sitting<P> {
     }
 
     fn sign(&self, verdict: Verdict) -> Statement {
-        let Ends {
-            secret,
-            digest,
-            place,
-            ..
-        } = &self.ends;
-        Statement::sign(secret, *digest, *place, self.transcript.state(), verdict)
+        let (entry, head) = self.transcript.state();
+        let conclusion = Conclusion {
+            place: self.ends.place,
+            entry,
+            head,
+            verdict,
+        };
+        Statement::sign(&self.ends.secret, &self.sitting, conclusion)
     }
 
-    fn lose(&mut self, side: Side, why: &Broken) {
+    /// Something that a draw cannot do without failed here. Unless this member has signed what it came to, it is a fault: the
+    /// others need not wait for it. There is no transcript that shows it.
+    fn give_up(&mut self) {
+        if self.tally.own().is_some() {
+            return;
+        }
+        let fault = Fault {
+            place: self.ends.place,
+            round: (self.left.sent / u64::from(self.ends.ring.len())) as u32 + 1,
+            cause: Cause::Withdrawn,
+        };
+        for side in Side::BOTH {
+            self.say(side, Message::Fault, self.transcript.state());
+            let statement = self.sign(Verdict::Fault(fault));
+            self.links.to(side).say(Frame::Statement(statement));
+        }
+    }
+
+    fn lose(&mut self, side: Side, why: &Broken) -> Result<(), Failure> {
         let name = &self.ends.neighbour(side).name;
         match self.verdict {
             None => tracing::warn!("the link to {name} is broken: {why}"),
             Some(_) => tracing::debug!("the link to {name} has ended: {why}"),
         }
         self.side_mut(side).broken = true;
+        if side == Side::Right && self.verdict.is_none() {
+            self.herald.call_right();
+        }
+        let why = why.to_string();
+        self.transcript.add(&Entry::Broken { side, why })?;
+        Ok(())
     }
 
     /// Whether there is nothing left to wait for.
@@ -298,10 +388,9 @@ impl<P: Player> Sitting<P> {
         let Some(verdict) = self.verdict else {
             return false;
         };
-        let all_have_spoken = || self.statements.iter().all(|it| !it.is_empty());
-        self.certified().is_some()
+        self.tally.certified().is_some()
             || self.left.broken && self.right.broken
-            || matches!(verdict, Verdict::Fault(_)) && all_have_spoken()
+            || matches!(verdict, Verdict::Fault(_)) && self.tally.all_have_spoken()
     }
 
     /// When silence has lasted too long.
@@ -310,18 +399,6 @@ impl<P: Player> Sitting<P> {
             None => self.seat.due(),
             Some(_) => Some(self.news + self.ends.ring.respond_within()),
         }
-    }
-
-    /// The place of who is elected, if all members have signed it. A fault that somebody reports after that changes nothing:
-    /// all have seen the same.
-    fn certified(&self) -> Option<u32> {
-        let own = self.statements[self.ends.place as usize].first()?.verdict;
-        let Verdict::Elected { leader, .. } = own else {
-            return None;
-        };
-        let mut all = self.statements.iter();
-        all.all(|it| it.iter().any(|one| one.verdict == own))
-            .then_some(leader)
     }
 
     /// Brings the account up to date. Tells whether that changed anything but numbers.
@@ -341,20 +418,22 @@ impl<P: Player> Sitting<P> {
     fn conclude(&self, account: &mut Account) {
         self.tell(account);
         let name = |place| self.ends.ring.member(place).name.clone();
-        match (self.certified(), self.verdict) {
+        if let Some(Verdict::Elected { leader, .. }) = self.tally.own() {
+            account.seen = Some(name(leader));
+        }
+        account.reports = self.reports().collect();
+        match (self.tally.certified(), self.verdict) {
             (Some(leader), _) => {
                 account.state = State::Elected;
                 account.leader = Some(name(leader));
+                account.reports.extend(account.fault.take());
             }
-            (None, Some(own @ Verdict::Elected { .. })) => {
+            (None, Some(Verdict::Elected { .. })) => {
                 account.state = State::Unconfirmed;
-                let lacks = |it: &&Vec<Statement>| it.iter().all(|one| one.verdict != own);
-                let missing = (0..).zip(&self.statements).filter(|(_, it)| lacks(it));
-                account.unconfirmed_by = missing.map(|(place, _)| name(place)).collect();
+                account.unconfirmed_by = self.tally.lacking().map(name).collect();
             }
             (None, Some(Verdict::Fault(_)) | None) => {}
         }
-        account.reports = self.reports().collect();
         let members = u64::from(self.ends.ring.len());
         account.basic_rounds = match self.verdict {
             Some(Verdict::Elected { messages, .. }) => (messages / members) as u32,
@@ -367,9 +446,7 @@ impl<P: Player> Sitting<P> {
 
     /// What others have signed that they noticed themselves.
     fn reports(&self) -> impl Iterator<Item = Evidence> {
-        let others = self.statements.iter().flatten();
-        let others = others.filter(|it| it.place != self.ends.place);
-        others.filter_map(|it| match it.verdict {
+        self.tally.of_others().filter_map(|it| match it.verdict {
             Verdict::Fault(fault) if !matches!(fault.cause, Cause::Told { .. }) => {
                 Some(Evidence::new(&self.ends.ring, fault))
             }
@@ -378,15 +455,9 @@ impl<P: Player> Sitting<P> {
     }
 
     fn way_to(&self, side: Side) -> Way {
-        let Ends {
-            ring,
-            digest,
-            place,
-            ..
-        } = &self.ends;
+        let Ends { ring, place, .. } = &self.ends;
         Way {
-            ring: *digest,
-            session: self.links.to(side).session,
+            sitting: self.sitting,
             from: *place,
             to: ring.neighbour(*place, side),
         }

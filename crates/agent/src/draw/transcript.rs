@@ -14,11 +14,13 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
 use super::bytes::{Bytes, Digest};
+use super::mark;
+use super::presence::Presence;
 use super::said::{Said, Statement};
 use crate::driver::encode;
 
 /// The layout that this program writes.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// One thing that a member did or that happened to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,13 +28,8 @@ pub(super) const VERSION: u32 = 1;
 pub enum Entry {
     /// The first: what this is a transcript of.
     Transcript(Header),
-    /// A link was opened, before the draw began.
-    Opened {
-        /// To which side.
-        side: Side,
-        /// What tells this link from all others, before and after.
-        session: Digest,
-    },
+    /// The second: all members were there, by everybody's word, in the order of their places. It tells the sitting.
+    Gathered(Vec<Presence>),
     /// The draw began.
     Began,
     /// The member drew chance from the operating system.
@@ -55,6 +52,13 @@ pub enum Entry {
         side: Side,
         /// What, with its signature.
         said: Said,
+    },
+    /// The link to a neighbour is no more.
+    Broken {
+        /// On which side.
+        side: Side,
+        /// As far as this member can tell.
+        why: String,
     },
     /// For as long as an answer may take there was none.
     Silence,
@@ -138,17 +142,35 @@ pub enum NoTranscript {
 }
 
 impl Transcript {
+    /// Whether one can be begun at `path`, as far as can be told without doing so.
+    pub(super) fn check(path: &Path) -> Result<(), NoTranscript> {
+        if path.exists() {
+            return Err(NoTranscript::Exists(path.to_owned()));
+        }
+        let parent = mark::parent(path);
+        let metadata = parent.metadata().and_then(|it| match it.is_dir() {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        });
+        metadata.map_err(|error| NoTranscript::Write {
+            path: path.to_owned(),
+            error,
+        })
+    }
+
     /// Begins a new file.
     pub(super) fn create(path: &Path) -> Result<Self, NoTranscript> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
-        let file = options.open(path).map_err(|error| match error.kind() {
+        let refuse = |error: io::Error| match error.kind() {
             io::ErrorKind::AlreadyExists => NoTranscript::Exists(path.to_owned()),
             _ => NoTranscript::Write {
                 path: path.to_owned(),
                 error,
             },
-        })?;
+        };
+        let file = options.open(path).map_err(refuse)?;
+        mark::sync_name(path).map_err(refuse)?;
         Ok(Self {
             chain: Chain::new(),
             file: BufWriter::new(file),
@@ -156,17 +178,27 @@ impl Transcript {
     }
 
     /// Adds an entry. Returns its number and the hash up to and with it.
+    ///
+    /// The hash goes on where the disk does not: there are last words to be signed.
     pub(super) fn add(&mut self, entry: &Entry) -> io::Result<(u64, Digest)> {
         // Plain data: nothing in it that JSON cannot say.
         let mut line = serde_json::to_vec(entry).unwrap_or_default();
         line.push(b'\n');
+        let hashed = self.chain.take(entry);
         self.file.write_all(&line)?;
-        Ok(self.chain.take(entry))
+        Ok(hashed)
     }
 
     /// How many entries there are, and their hash.
     pub(super) fn state(&self) -> (u64, Digest) {
         self.chain.state()
+    }
+
+    /// From now on there is no room on the disk.
+    #[cfg(test)]
+    pub(super) fn fill_disk(&mut self) {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        self.file = BufWriter::new(full);
     }
 
     /// Makes it last.

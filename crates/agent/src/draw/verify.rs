@@ -4,11 +4,13 @@
 //! it: an honest member, given the same chance and the same messages, says the same (`conduct`). And it is held against those
 //! of its neighbours (`links`): what a neighbour heard has the speaker's signature, and under it the hash of all that the
 //! speaker had done by then, so that a transcript made up afterwards does not fit. Of members that hand in none it shows what
-//! went into them and what came out.
+//! went into them and what came out. What was signed in one sitting is held against nothing of another. And what members have come
+//! to (`statements`) tells of what no signature proves: silence, a veto, a result that is open.
 
 mod conduct;
 mod links;
 mod reading;
+mod statements;
 #[cfg(test)]
 mod tests;
 
@@ -16,10 +18,12 @@ use serde::Serialize;
 
 use super::account::in_words;
 use super::bytes::Digest;
+use super::presence::Presence;
 use super::ring::Ring;
-use super::said::{Statement, Verdict};
+use super::said::Verdict;
 use reading::Reading;
 pub use reading::Unusable;
+use statements::Signed;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,6 +53,8 @@ pub struct Heard {
     pub source: String,
     /// Whose it is.
     pub member: String,
+    /// What tells its sitting from all others, of the same draw too.
+    pub sitting: Digest,
     /// How many entries it has.
     pub entries: usize,
     /// What its holder came to, in words.
@@ -67,7 +73,7 @@ pub struct Refused {
 /// Something that nobody does who keeps to the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Whose doing it is: one of these.
+    /// Whose doing it is: one of these; nobody's that is known if there are none.
     pub who: Vec<String>,
     /// How well that is known.
     pub weight: Weight,
@@ -85,6 +91,8 @@ pub enum Weight {
     Unanswered,
     /// One of them, or the link between them.
     Either,
+    /// It happened, and nothing shows whose doing it was, if it was anybody's.
+    Open,
 }
 
 impl Verification {
@@ -107,10 +115,10 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
         missing: Vec::new(),
         findings: Vec::new(),
     };
-    let mut readings: Vec<Option<Reading>> = vec![None; ring.members.len()];
+    let mut sittings: Vec<Sitting> = Vec::new();
     for (source, content) in transcripts {
         match Reading::read(content, ring, digest) {
-            Ok(reading) => found.take(ring, source, reading, &mut readings),
+            Ok(reading) => found.take(ring, source, reading, &mut sittings),
             Err(why) => found.unusable.push(Refused {
                 source: source.clone(),
                 why: why.to_string(),
@@ -118,49 +126,121 @@ pub fn verify(ring: &Ring, transcripts: &[(String, Vec<u8>)]) -> Verification {
         }
     }
     let name = |place: u32| ring.member(place).name.clone();
-    let absent = (0..).zip(&readings).filter(|(_, it)| it.is_none());
-    found.missing = absent.map(|(place, _)| name(place)).collect();
-    for reading in readings.iter().flatten() {
-        if let Err(breach) = conduct::check(ring, reading) {
-            let Reading { place, .. } = *reading;
-            found.findings.push(Finding::proven(name(place), breach));
-        }
+    let is_absent = |place: &u32| {
+        let mut all = sittings.iter();
+        all.all(|it| it.readings[*place as usize].is_none())
+    };
+    found.missing = (0..ring.len()).filter(is_absent).map(name).collect();
+    let signed: Vec<Signed<'_>> = sittings
+        .iter()
+        .map(|it| Signed::new(ring, &it.readings))
+        .collect();
+    // What was said in one sitting says nothing about another.
+    for (sitting, signed) in sittings.iter().zip(&signed) {
+        found.findings.extend(sitting.check(ring, signed));
     }
-    match links::attempts(ring, &readings) {
-        one if one.is_empty() => {
-            found.findings.extend(links::check(ring, &readings));
-            found.leader = leader(ring, &readings).map(name);
-        }
-        // What was said in one attempt says nothing about another.
-        several => found.findings.extend(several),
-    }
+    found.findings.extend(drawn_twice(ring, &signed));
+    found.findings.extend(two_faced(ring, &sittings));
+    let mut leaders: Vec<u32> = signed.iter().filter_map(Signed::leader).collect();
+    leaders.dedup();
+    found.leader = match leaders[..] {
+        [leader] => Some(name(leader)),
+        _ => None, // of two sittings: all took part in both
+    };
     found
+}
+
+/// A sitting of the draw of which there are transcripts.
+struct Sitting {
+    id: Digest,
+    /// By place.
+    readings: Vec<Option<Reading>>,
+}
+
+impl Sitting {
+    /// All that is wrong.
+    fn check(&self, ring: &Ring, signed: &Signed<'_>) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for reading in self.readings.iter().flatten() {
+            if let Err(breach) = conduct::check(ring, reading) {
+                let name = ring.member(reading.place).name.clone();
+                found.push(Finding::proven(name, breach));
+            }
+        }
+        found.extend(links::check(ring, &self.readings));
+        found.extend(signed.check());
+        if found.is_empty() {
+            found.extend(signed.silence_of_somebody());
+        }
+        found
+    }
+}
+
+/// Members that came to something in two sittings of one draw.
+fn drawn_twice(ring: &Ring, sittings: &[Signed<'_>]) -> Vec<Finding> {
+    let twice = |place: &u32| {
+        let all = sittings.iter();
+        all.filter(|it| it.is_signed_by(*place)).count() > 1
+    };
+    let places = (0..ring.len()).filter(twice);
+    places
+        .map(|place| {
+            let what = "took part in two sittings of this draw, which is held once".to_owned();
+            Finding::proven(ring.member(place).name.clone(), what)
+        })
+        .collect()
+}
+
+/// Members that told some of one link, and others of another, beside the same: honest ones give up both.
+fn two_faced(ring: &Ring, sittings: &[Sitting]) -> Vec<Finding> {
+    let seated: Vec<&[Presence]> = sittings
+        .iter()
+        .filter_map(|it| it.readings.iter().flatten().next())
+        .map(Reading::seated)
+        .collect();
+    let places = (0..ring.len()).filter(|place| {
+        let at = *place as usize;
+        seated.iter().enumerate().any(|(number, one)| {
+            let mut others = seated[..number].iter();
+            others
+                .any(|other| (one[at].left == other[at].left) != (one[at].right == other[at].right))
+        })
+    });
+    places
+        .map(|place| {
+            let what = "told some members of one link of its own, and others of another, so that they sat in two sittings".to_owned();
+            Finding::proven(ring.member(place).name.clone(), what)
+        })
+        .collect()
 }
 
 impl Verification {
     /// Takes in a transcript that counts.
-    fn take(
-        &mut self,
-        ring: &Ring,
-        source: &str,
-        reading: Reading,
-        readings: &mut [Option<Reading>],
-    ) {
+    fn take(&mut self, ring: &Ring, source: &str, reading: Reading, sittings: &mut Vec<Sitting>) {
         let member = ring.member(reading.place).name.clone();
         self.transcripts.push(Heard {
             source: source.to_owned(),
             member: member.clone(),
+            sitting: reading.sitting,
             entries: reading.entries.len(),
             verdict: verdict_in_words(ring, reading.verdict),
         });
-        let slot = &mut readings[reading.place as usize];
+        let at = sittings.iter().position(|it| it.id == reading.sitting);
+        let at = at.unwrap_or_else(|| {
+            sittings.push(Sitting {
+                id: reading.sitting,
+                readings: vec![None; ring.members.len()],
+            });
+            sittings.len() - 1
+        });
+        let slot = &mut sittings[at].readings[reading.place as usize];
         match slot {
             None => *slot = Some(reading),
             // Whoever was given a transcript can cut it where its holder had signed once: the longer one counts.
             Some(other) if reading.entries.starts_with(&other.entries) => *slot = Some(reading),
             Some(other) if other.entries.starts_with(&reading.entries) => {}
             Some(_) => {
-                let what = "handed in two transcripts of one draw, both signed".to_owned();
+                let what = "handed in two transcripts of one sitting, both signed".to_owned();
                 self.findings.push(Finding::proven(member, what));
             }
         }
@@ -182,25 +262,4 @@ fn verdict_in_words(ring: &Ring, verdict: Verdict) -> String {
         Verdict::Elected { leader, .. } => format!("saw {} elected", ring.member(leader).name),
         Verdict::Fault(fault) => in_words(ring, fault),
     }
-}
-
-/// Who is elected, if there are signatures of all members under the same.
-fn leader(ring: &Ring, readings: &[Option<Reading>]) -> Option<u32> {
-    let statements: Vec<&Statement> = readings
-        .iter()
-        .flatten()
-        .flat_map(Reading::statements)
-        .collect();
-    let is_signed_by_all = |verdict| {
-        let has_signed = |place| {
-            let mut signed = statements.iter();
-            signed.any(|it| it.place == place && it.verdict == verdict)
-        };
-        (0..ring.len()).all(has_signed)
-    };
-    // Somebody may have signed another one as well, which undoes nothing.
-    statements.iter().find_map(|it| match it.verdict {
-        Verdict::Elected { leader, .. } if is_signed_by_all(it.verdict) => Some(leader),
-        Verdict::Elected { .. } | Verdict::Fault(_) => None,
-    })
 }

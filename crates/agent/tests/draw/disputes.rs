@@ -33,7 +33,9 @@ async fn transcripts_that_were_cut_or_edited_do_not_count() {
         .iter()
         .position(|it| it.contains("statement"))
         .unwrap();
-    for cut in 1..signed {
+    let why = refused(&table, lines[0]);
+    assert!(why.contains("does not go on to say who was there"), "{why}");
+    for cut in 2..signed {
         let why = refused(&table, &lines[..cut].join("\n"));
         assert!(why.contains("m0 has not signed it"), "{cut}: {why}");
     }
@@ -92,12 +94,14 @@ async fn a_ring_file_with_another_key_does_not_fit() {
     assert!(why.contains("the signature of m"), "{why}");
 }
 
-#[tokio::test]
-async fn transcripts_of_two_attempts_do_not_fit_together() {
+/// A draw that all held twice, against the rule, and the transcripts of the first time.
+async fn drawn_twice() -> (Table, Vec<Vec<u8>>) {
     let mut table = drawn().await;
-    let first = fs::read(table.transcript(0)).unwrap();
+    let first = (0..4).map(|place| fs::read(table.transcript(place)).unwrap());
+    let first = first.collect();
     for place in 0..4 {
         fs::remove_file(table.transcript(place)).unwrap();
+        fs::remove_dir_all(table.part(place).marks).unwrap();
         let address = &table.ring.members[place].address;
         table.listeners[place] = Some(tokio::net::TcpListener::bind(address).await.unwrap());
     }
@@ -105,15 +109,52 @@ async fn transcripts_of_two_attempts_do_not_fit_together() {
         .map(|place| table.seat(place, Wagner::new()))
         .collect();
     leader(&conclusions(seats).await);
-    fs::write(table.transcript(0), first).unwrap();
-    let found = table.verify(0..4);
-    // Nobody is said to have cheated: all were honest, twice.
-    let either = |it: &hustings_agent::draw::verify::Finding| {
-        it.weight == Weight::Either && it.who.contains(&"m0".to_owned())
-    };
-    assert_eq!(found.findings.len(), 2, "{found:?}");
-    assert!(found.findings.iter().all(either), "{found:?}");
-    assert_eq!(found.leader, None, "of which attempt?");
+    (table, first)
+}
+
+#[tokio::test]
+async fn what_was_said_in_one_sitting_is_held_against_nothing_of_another() {
+    let (table, first) = drawn_twice().await;
+    let second: Vec<_> = (0..4)
+        .map(|place| fs::read(table.transcript(place)).unwrap())
+        .collect();
+    let twice = |it: &hustings_agent::draw::verify::Finding| it.what.contains("two sittings");
+    // Of neighbours, and of members between whom somebody is missing.
+    for places in [&[1, 2, 3][..], &[2], &[2, 3], &[1, 3]] {
+        let mut read = vec![("first".to_owned(), first[0].clone())];
+        read.extend(
+            places
+                .iter()
+                .map(|it| (format!("m{it}"), second[*it].clone())),
+        );
+        let found = verify(&table.ring, &read);
+        // That they drew twice is all that can be said of them.
+        assert_eq!(found.findings.len(), 4, "{found:?}");
+        assert!(found.findings.iter().all(twice), "{found:?}");
+        assert_ne!(found.transcripts[0].sitting, found.transcripts[1].sitting);
+    }
+    // Where the two came to the same it is so; where not, nobody is elected.
+    let name = |read: &[u8]| verify(&table.ring, &[("x".to_owned(), read.to_vec())]).leader;
+    let (one, other) = (name(&first[0]), name(&second[2]));
+    assert!(one.is_some() && other.is_some());
+    let both = [
+        ("first".to_owned(), first[0].clone()),
+        ("second".to_owned(), second[2].clone()),
+    ];
+    let expected = one.filter(|_| name(&first[0]) == other);
+    assert_eq!(verify(&table.ring, &both).leader, expected);
+}
+
+#[tokio::test]
+async fn words_of_another_sitting_do_not_count_in_this() {
+    let (table, first) = drawn_twice().await;
+    let first = String::from_utf8(first[0].clone()).unwrap();
+    let second = fs::read_to_string(table.transcript(0)).unwrap();
+    let mut passed_off: Vec<&str> = first.lines().collect();
+    // Who was there the second time, and what was said the first.
+    passed_off[1] = second.lines().nth(1).unwrap();
+    let why = refused(&table, &passed_off.join("\n"));
+    assert!(why.contains("the signature of m"), "{why}");
 }
 
 /// Anybody who was given a transcript can cut it. Where its holder had signed once by then, it counts.

@@ -57,6 +57,26 @@ async fn nobody_draws_twice_under_one_number() {
         matches!(again, Err(NoDraw::Transcript(NoTranscript::Exists(_)))),
         "{again:?}"
     );
+    // Nor if the transcript is put away, or lost, or the ring file changed in anything else.
+    let mut elsewhere = table.part(2);
+    elsewhere.transcript = table.home.join("another.jsonl");
+    elsewhere.ring.members[1].address = "another:1".to_owned();
+    let again = elsewhere.check();
+    assert!(matches!(again, Err(NoDraw::Drawn { .. })), "{again:?}");
+    elsewhere.ring.number += 1;
+    assert!(elsewhere.check().is_ok(), "a new number is a new draw");
+}
+
+#[tokio::test]
+async fn a_transcript_that_has_no_place_is_refused_before_anybody_waits() {
+    let table = Table::lay(4, "").await;
+    let mut part = table.part(0);
+    part.transcript = table.home.join("nowhere/m0.jsonl");
+    let refused = part.check();
+    assert!(
+        matches!(refused, Err(NoDraw::Transcript(NoTranscript::Write { .. }))),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -81,8 +101,13 @@ async fn who_withdraws_ends_the_draw_for_all() {
         assert_eq!(account.state, State::Fault, "{account:?}");
     }
     let found = table.verify(0..5);
-    assert_eq!(found.findings, [], "it did what it may");
     assert!(!found.is_clean() && found.leader.is_none());
     let withdrawn = &found.transcripts[0].verdict;
     assert!(withdrawn.contains("stopped before"), "{withdrawn}");
+    // It did what it may, and everybody's transcript has that, signed by it.
+    for found in [found, table.verify([2])] {
+        assert_eq!(found.findings.len(), 1, "{found:?}");
+        assert_eq!(found.findings[0].who, ["m0"], "{found:?}");
+        assert!(found.findings[0].what.contains("withdrew"), "{found:?}");
+    }
 }

@@ -105,6 +105,11 @@ async fn who_is_missing_is_named() {
     let drawn = part.draw(listener, &account, std::future::pending()).await;
     let said = drawn.unwrap_err().to_string();
     assert!(said.contains("no sign of m3 and m1"), "{said}");
+    let missing = account.borrow().missing.join(", ");
+    assert!(
+        missing.contains("m3") && missing.contains("m1"),
+        "{missing}"
+    );
     assert!(!table.transcript(0).exists(), "nothing was drawn");
 }
 

@@ -55,6 +55,7 @@ impl Table {
             member: format!("m{place}"),
             secret: self.secrets[place].clone(),
             transcript: self.transcript(place),
+            marks: self.home.join(format!("m{place}.drawn")),
             wait: Duration::from_secs(120),
         }
     }

@@ -26,7 +26,7 @@ impl Cheater {
         let setting = Setting {
             honest,
             members,
-            cheaters: Some(segment.clone()),
+            cheaters: vec![segment.clone()],
         };
         Self {
             place,

@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         member: member.clone(),
         secret: Secret::read(Path::new(key))?,
         transcript: transcript.into(),
+        marks: format!("{key}.drawn").into(),
         wait: Duration::from_secs(60),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

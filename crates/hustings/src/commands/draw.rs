@@ -43,7 +43,8 @@ struct SeatOptions {
     #[arg(long, value_name = "NAME", required = true)]
     member: Option<String>,
 
-    /// That member's secret key, from `hustings draw keygen`
+    /// That member's secret key, from `hustings draw keygen`. Beside it, in FILE.drawn, each draw leaves a mark: none is
+    /// held twice
     #[arg(long, value_name = "FILE", required = true)]
     key: Option<PathBuf>,
 
@@ -99,9 +100,13 @@ Every member runs this with the same ring file:
 
 It begins when all are there. The leader counts when all members have signed the same:
 exit code 0. On a fault there is no leader, and this prints what was noticed: exit code 1.
-Nobody draws again under the same number; to agree on a new one is for people.
+Where signatures are missing the draw is open, exit code 1: whoever has them can show them
+later, and then that leader counts. Hold no other draw before those who have not signed
+have handed in their transcripts, or all have declared this one void.
 
-Keep the transcript: `hustings draw verify` makes of several what can be said of a fault.";
+Nobody draws again under the same number: a mark in the directory KEY.drawn says that
+this member has. To agree on a new one is for people. Keep the transcript:
+`hustings draw verify` makes of several what can be said of a fault.";
 
 impl Draw {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -141,11 +146,14 @@ impl SeatOptions {
             let name = format!("{}-{}-{}.jsonl", ring.draw, ring.number, member);
             PathBuf::from(name.replace(' ', "-"))
         });
+        let mut marks = key.clone().into_os_string();
+        marks.push(".drawn");
         let part = Part {
             ring,
             member: member.clone(),
             secret,
             transcript,
+            marks: marks.into(),
             wait: self.wait,
         };
         let place = part.check().map_err(|error| refusal(&error))?;
@@ -221,7 +229,10 @@ fn in_words(account: &Account) -> String {
         (None, Some(fault)) => text += &format!("a fault, and no leader\n  {}\n", fault.text),
         (None, None) => {
             let missing = account.unconfirmed_by.join(", ");
-            text += &format!("no leader: what this member saw is not signed by {missing}\n");
+            let seen = account.seen.as_deref().unwrap_or("somebody");
+            text += &format!(
+                "open: this member saw {seen} elected, and has no signature under that of {missing}\n"
+            );
         }
     }
     for report in &account.reports {
@@ -236,6 +247,10 @@ fn in_words(account: &Account) -> String {
     );
     if account.leader.is_none() {
         text += "What to do: collect the transcripts, and see what `hustings draw verify` makes of them.\n";
+    }
+    if account.state == State::Unconfirmed {
+        text += "Signatures of all members count whenever they are shown: hold no other draw before those\n\
+                 who have not signed have handed in their transcripts, or all have declared this one void.\n";
     }
     text
 }

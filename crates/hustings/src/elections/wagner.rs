@@ -64,9 +64,11 @@ pub(crate) struct Options {
     /// br: from some message on they are silent. fm: they say that there is a fault.
     /// nf: as im, and they keep fault messages to themselves. sp: they pretend to be one more.
     /// sm: they flip as their neighbours do, so that the draw never ends.
-    /// df-best, sm-best: the same two by the best flips there are, on rings of up to 10 members
+    /// df-best, sm-best: the same two by the best flips there are, on rings of up to 10 members.
+    ///
+    /// More than once: several that know nothing of each other
     #[arg(long, value_name = "TYPE@FROM..TO", value_parser = cheaters)]
-    cheat: Option<Cheaters>,
+    cheat: Vec<Cheaters>,
 
     /// End a draw after so many rounds, if it does not end by itself
     #[arg(long, value_name = "R", default_value = "1000", allow_negative_numbers = true,
@@ -227,15 +229,7 @@ impl Cheaters {
 impl Options {
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Wagner, Failure> {
         let members = self.members;
-        // Whatever they do.
-        let fits = |it: &Cheaters| it.cheating_by(Cheat::DeterministicFlip).fits(members);
-        if let Some(cheaters) = self.cheat.filter(|it| !fits(it)) {
-            return Err(Failure::Usage(format!(
-                "--cheat {} does not fit --members {members}: members are 0 to {}, and two of them or more must be honest",
-                cheaters.show(),
-                members - 1
-            )));
-        }
+        self.check_cheaters()?;
         let usual = conditions.mean_delay() * u64::from(4 * members);
         Ok(Wagner {
             members,
@@ -247,9 +241,38 @@ impl Options {
                 Some(ResponseLimit(limit)) => limit,
                 None => Some(usual),
             },
-            cheaters: self.cheat,
+            cheaters: self.cheat.clone(),
             most_rounds: self.max_rounds,
         })
+    }
+
+    /// Whether they are on the ring, each in one place, and leave two others.
+    fn check_cheaters(&self) -> Result<(), Failure> {
+        let members = self.members;
+        // Whatever they do.
+        let segment = |it: &Cheaters| it.cheating_by(Cheat::DeterministicFlip);
+        if let Some(cheaters) = self.cheat.iter().find(|it| !segment(it).fits(members)) {
+            return Err(Failure::Usage(format!(
+                "--cheat {} does not fit --members {members}: members are 0 to {}, and two of them or more must be honest",
+                cheaters.show(),
+                members - 1
+            )));
+        }
+        let segments = |place: u32| {
+            let all = self.cheat.iter().map(segment);
+            all.filter(|it| it.holds(place, members)).count()
+        };
+        if let Some(place) = (0..members).find(|place| segments(*place) > 1) {
+            return Err(Failure::Usage(format!(
+                "--cheat names member {place} twice: each cheats in one way"
+            )));
+        }
+        match (0..members).filter(|place| segments(*place) == 0).count() {
+            0 | 1 => Err(Failure::Usage(
+                "--cheat leaves fewer than two members honest".to_owned(),
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn limit(&self) -> Limit {
@@ -262,7 +285,7 @@ impl Options {
 }
 
 /// A draw on Wagner's ring, all its options settled.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wagner {
     members: u32,
     compare: Compare,
@@ -270,7 +293,7 @@ pub(crate) struct Wagner {
     selection: Selection,
     limit: Limit,
     response: Option<Duration>,
-    cheaters: Option<Cheaters>,
+    cheaters: Vec<Cheaters>,
     most_rounds: u32,
 }
 
@@ -287,8 +310,13 @@ impl Wagner {
             .with("selection", name_of(&self.selection))
             .with("stall_limit", self.limit.0.map(NonZeroU32::get))
             .with("response_limit", self.response.map(|it| it.to_string()))
-            .with("cheat", self.cheaters.map(Cheaters::show))
+            .with("cheat", self.show_cheaters())
             .with("max_rounds", self.most_rounds)
+    }
+
+    fn show_cheaters(&self) -> Option<String> {
+        let shown: Vec<String> = self.cheaters.iter().map(|it| it.show()).collect();
+        (!shown.is_empty()).then(|| shown.join(" and "))
     }
 
     /// What is worth saying of it.
@@ -305,8 +333,7 @@ impl Wagner {
             Selection::Proportional => format!("compare {}", name_of(&self.compare)),
             Selection::Parity => "selection by parity".to_owned(),
         };
-        let cheaters = self.cheaters.map(Cheaters::show);
-        let cheat = cheaters.map(|it| format!(", cheat {it}"));
+        let cheat = self.show_cheaters().map(|it| format!(", cheat {it}"));
         format!(
             "{} members, {choice}, flips {ring}, {limit}{}",
             self.members,
@@ -345,8 +372,9 @@ impl Wagner {
             stall_limit: self.limit.0,
             respond_within: self.response,
         };
-        let segment = |it: Cheaters| it.segment(self.members, &config);
-        let cheaters = self.cheaters.map(segment).transpose()?;
+        let segments = self.cheaters.iter();
+        let segments = segments.map(|it| it.segment(self.members, &config));
+        let cheaters = segments.collect::<Result<_, Failure>>()?;
         Ok(Trial {
             members: self.members,
             config,

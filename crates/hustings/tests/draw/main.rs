@@ -6,5 +6,6 @@
 mod cheater;
 mod cheaters;
 mod processes;
+mod programs;
 #[path = "../../../agent/tests/draw/table.rs"]
 mod table;

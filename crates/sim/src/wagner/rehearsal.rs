@@ -30,7 +30,7 @@ impl Rehearsal {
     pub fn of(trial: &Trial) -> Option<Self> {
         let config = trial.config;
         let is_patient = config.respond_within.is_none_or(|limit| limit > trial.hop);
-        let is_dull = trial.cheaters.is_none()
+        let is_dull = trial.cheaters.is_empty()
             && trial.loss == 0.0
             && is_patient
             && trial.members >= config.ring.fewest();

@@ -21,8 +21,8 @@ pub struct Setting {
     pub honest: Config,
     /// How many members there are.
     pub members: u32,
-    /// Who cheats, and how.
-    pub cheaters: Option<Segment>,
+    /// Who cheats, and how. Nobody is in two segments.
+    pub cheaters: Vec<Segment>,
 }
 
 /// A place on the ring.
@@ -70,18 +70,17 @@ impl Seat {
     /// # Panics
     /// If the cheaters are not on the ring, or leave fewer than two others.
     pub fn of(id: MemberId, setting: &Setting) -> Self {
-        let Some(segment) = &setting.cheaters else {
+        let place = id.0 as u32;
+        let mut segments = setting.cheaters.iter();
+        let Some(segment) = segments.find(|it| it.holds(place, setting.members)) else {
             return Self::Honest(Wagner::new());
         };
-        let place = id.0 as u32;
         if place == segment.from {
             Self::Mind(Box::new(Plot::new(segment.clone(), setting)))
         } else if place == segment.to {
             Self::Mouth(segment.from)
-        } else if segment.holds(place, setting.members) {
-            Self::Between
         } else {
-            Self::Honest(Wagner::new())
+            Self::Between
         }
     }
 

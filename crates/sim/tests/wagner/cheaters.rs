@@ -78,13 +78,37 @@ fn every_honest_member_learns_of_a_fault() {
                 let cheat = cheat.clone();
                 let segment = Segment { cheat, from, to };
                 let trial = Trial {
-                    cheaters: Some(segment.clone()),
+                    cheaters: vec![segment.clone()],
                     ..with_ring(super::trial(members), ring)
                 };
                 for run in runs(&trial, 100) {
                     assert_eq!(run.informed, run.honest, "{segment:?} {ring:?}: {run:?}");
                     assert_eq!(run.leader, None);
                 }
+            }
+        }
+    }
+}
+
+/// Segments that know nothing of each other. Side by side they may happen to undo each other's lies; with honest members between
+/// them, not before these have noticed.
+#[test]
+fn cheaters_in_several_places_are_noticed_too() {
+    let segment = |cheat: &Cheat, from, to| Segment {
+        cheat: cheat.clone(),
+        from,
+        to,
+    };
+    for one in NOTICED {
+        for other in NOTICED {
+            let trial = Trial {
+                cheaters: vec![segment(&one, 1, 2), segment(&other, 6, 6)],
+                ..super::trial(10)
+            };
+            for run in runs(&trial, 20) {
+                assert_eq!(run.honest, 7);
+                assert!(run.informed > 0, "{one:?} {other:?}: {run:?}");
+                assert_eq!(run.leader, None);
             }
         }
     }

@@ -25,7 +25,7 @@ fn trial(members: u32) -> Trial {
         members,
         // Cheaters tell each other what they hear before they answer, which takes them longer.
         config: Config::field(HOP * u64::from(4 * members)),
-        cheaters: None,
+        cheaters: Vec::new(),
         hop: HOP,
         loss: 0.0,
         most_rounds: 500,
@@ -40,7 +40,7 @@ fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
         to: cheaters - 1,
     };
     Trial {
-        cheaters: Some(segment),
+        cheaters: vec![segment],
         ..trial(members)
     }
 }

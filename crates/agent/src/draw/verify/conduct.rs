@@ -59,7 +59,7 @@ impl Replay<'_> {
     fn take(&mut self, entry: &Entry) -> Result<(), String> {
         let now = Instant::START;
         match entry {
-            Entry::Transcript(_) | Entry::Opened { .. } => Ok(()),
+            Entry::Transcript(_) | Entry::Gathered(_) | Entry::Broken { .. } => Ok(()),
             Entry::Began => {
                 self.settle()?;
                 let done = self.seat.begin(now);

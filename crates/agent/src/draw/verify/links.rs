@@ -5,42 +5,22 @@ use hustings_protocol::wagner::fault::{Cause, Side};
 
 use super::super::account::show;
 use super::super::ring::Ring;
-use super::super::said::{Statement, Verdict};
+use super::super::said::Verdict;
 use super::super::transcript::Entry;
 use super::reading::Reading;
 use super::{Finding, Weight};
 
-/// Neighbours whose transcripts are not of one link, so that these are of several attempts.
-pub(super) fn attempts(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for left in readings.iter().flatten() {
-        let right = ring.neighbour(left.place, Side::Right);
-        let right = readings[right as usize].as_ref();
-        if let Some(right) = right.filter(|it| it.session(Side::Left) != left.session(Side::Right))
-        {
-            let [name, other] = [left, right].map(|it| name(ring, it.place));
-            let what = format!(
-                "the transcripts of {name} and {other} are not of one link: one of them is of another attempt"
-            );
-            found.push(either(ring, left, right, what));
-        }
-    }
-    found
-}
-
-/// All that does not fit, in transcripts of one attempt.
+/// All that does not fit, in transcripts of one sitting.
 pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
     let at = |place: u32| readings[place as usize].as_ref();
     let mut found = Vec::new();
     for sender in readings.iter().flatten() {
-        found.extend(check_statements(ring, sender, readings));
         for side in Side::BOTH {
             if let Some(receiver) = at(ring.neighbour(sender.place, side)) {
                 found.extend(check_link(ring, sender, side, receiver));
             }
         }
     }
-    found.extend(equivocations(ring, readings));
     // Somebody noticed something itself: then fault messages have a reason, wherever they came by.
     let is_explained = readings.iter().flatten().any(has_noticed);
     for left in readings.iter().flatten() {
@@ -89,51 +69,11 @@ fn check_link(ring: &Ring, sender: &Reading, side: Side, receiver: &Reading) -> 
             return Some(Finding::proven(name, what));
         }
     }
-    let (sent, heard) = (sender.sent(side).count(), receiver.heard(from).count());
-    match receiver.verdict {
-        Verdict::Fault(fault) => match fault.cause {
-            Cause::Silence { side: silent }
-                if silent.is_none_or(|it| it == from) && sent > heard =>
-            {
-                let what = format!(
-                    "{name} says that it sent {sent} messages to {other}, who says that it waited in vain after {heard}"
-                );
-                Some(either(ring, sender, receiver, what))
-            }
-            _ => None, // what was sent after the end is not missed
-        },
-        Verdict::Elected { .. } => None,
-    }
-}
-
-/// What `holder` signed as its whole transcript, as others have it.
-fn check_statements(
-    ring: &Ring,
-    holder: &Reading,
-    readings: &[Option<Reading>],
-) -> Option<Finding> {
-    let own = |it: &&Statement| it.place == holder.place;
-    let mut signed = readings
-        .iter()
-        .flatten()
-        .flat_map(Reading::statements)
-        .filter(own);
-    let fits = |it: &Statement| {
-        let last = (it.entry as usize).checked_sub(1);
-        last.and_then(|at| holder.heads.get(at)) == Some(&it.head)
-    };
-    let misfit = signed.find(|it| !fits(it))?;
-    let entries = misfit.entry;
-    if entries > holder.entries.len() as u64 {
-        return Some(cut_off(name(ring, holder.place), holder));
-    }
-    let what =
-        format!("signed another transcript of {entries} entries than the one that it hands in");
-    Some(Finding::proven(name(ring, holder.place), what))
+    None
 }
 
 /// Its holder signed more than this. Whoever has a transcript can cut it, so that is no proof against its holder.
-fn cut_off(name: String, holder: &Reading) -> Finding {
+pub(super) fn cut_off(name: String, holder: &Reading) -> Finding {
     let entries = holder.entries.len();
     let what = format!(
         "signed more than the {entries} entries of the transcript that is handed in: it was cut off"
@@ -143,27 +83,6 @@ fn cut_off(name: String, holder: &Reading) -> Finding {
         weight: Weight::Unanswered,
         what,
     }
-}
-
-/// Members that signed two things in one place.
-fn equivocations(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
-    let signed: Vec<&Statement> = readings
-        .iter()
-        .flatten()
-        .flat_map(Reading::statements)
-        .collect();
-    let of = |place| {
-        let mut own = signed.iter().filter(move |it| it.place == place);
-        let first = own.next()?;
-        own.find(|it| it.entry == first.entry && it.verdict != first.verdict)
-    };
-    (0..ring.len())
-        .filter(|place| of(*place).is_some())
-        .map(|place| {
-            let what = "signed two results where there can be one".to_owned();
-            Finding::proven(name(ring, place), what)
-        })
-        .collect()
 }
 
 /// Neighbours that hand in no transcripts, and what the two around them have of theirs.
@@ -311,14 +230,6 @@ fn flip(message: Option<&Message>) -> Option<Message> {
     message.copied().filter(|it| matches!(it, Message::Flip(_)))
 }
 
-fn either(ring: &Ring, one: &Reading, other: &Reading, what: String) -> Finding {
-    Finding {
-        who: vec![name(ring, one.place), name(ring, other.place)],
-        weight: Weight::Either,
-        what,
-    }
-}
-
-fn name(ring: &Ring, place: u32) -> String {
+pub(super) fn name(ring: &Ring, place: u32) -> String {
     ring.member(place).name.clone()
 }

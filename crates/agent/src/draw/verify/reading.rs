@@ -1,8 +1,10 @@
 //! A transcript, read and found to be whole and its holder's own.
 
+use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::Side;
 
 use super::super::bytes::Digest;
+use super::super::presence::{self, Presence};
 use super::super::ring::Ring;
 use super::super::said::{Said, Statement, Verdict, Way};
 use super::super::transcript::{Chain, Entry, Header, VERSION};
@@ -14,8 +16,8 @@ pub(super) struct Reading {
     pub(super) entries: Vec<Entry>,
     /// The hash up to and with each entry.
     pub(super) heads: Vec<Digest>,
-    pub(super) left: Digest,
-    pub(super) right: Digest,
+    /// What tells its sitting from all others.
+    pub(super) sitting: Digest,
     /// What its holder came to, last.
     pub(super) verdict: Verdict,
 }
@@ -87,14 +89,12 @@ pub enum Unusable {
 impl Reading {
     pub(super) fn read(content: &[u8], ring: &Ring, digest: Digest) -> Result<Self, Unusable> {
         let mut reader = Reader::begin(content, ring, digest)?;
-        for at in 1..reader.entries.len() {
+        for at in 2..reader.entries.len() {
             reader.check(at)?;
         }
         let name = &ring.member(reader.place).name;
         let unsigned = || Unusable::Unsigned(name.clone());
         let verdict = reader.verdict.ok_or_else(unsigned)?;
-        let sessions = reader.left.session.zip(reader.right.session);
-        let (left, right) = sessions.ok_or_else(unsigned)?;
         if !reader.is_closed {
             return Err(unsigned());
         }
@@ -102,10 +102,17 @@ impl Reading {
             place: reader.place,
             entries: reader.entries,
             heads: reader.heads,
-            left,
-            right,
+            sitting: reader.sitting,
             verdict,
         })
+    }
+
+    /// Who was there, by everybody's word.
+    pub(super) fn seated(&self) -> &[Presence] {
+        match self.entries.get(1) {
+            Some(Entry::Gathered(seated)) => seated,
+            _ => &[], // never: it was read
+        }
     }
 
     /// The statements in it, of all members.
@@ -124,29 +131,35 @@ impl Reading {
         })
     }
 
+    /// How many flips had come from one side, or words that withhold one, when the holder complained of silence.
+    pub(super) fn flips_before_silence(&self, from: Side) -> usize {
+        let before = self.entries.iter().take_while(|it| **it != Entry::Silence);
+        let flips = before.filter(|it| {
+            matches!(it, Entry::Heard { side, said } if *side == from && said.message != Message::Fault)
+        });
+        flips.count()
+    }
+
+    /// Why the link to one side was no more, if it was.
+    pub(super) fn broken(&self, to: Side) -> Option<&str> {
+        self.entries.iter().find_map(|entry| match entry {
+            Entry::Broken { side, why } if *side == to => Some(why.as_str()),
+            _ => None,
+        })
+    }
+
     /// What was sent to one side, in order.
-    pub(super) fn sent(
-        &self,
-        to: Side,
-    ) -> impl Iterator<Item = hustings_protocol::wagner::Message> {
+    pub(super) fn sent(&self, to: Side) -> impl Iterator<Item = Message> {
         self.entries.iter().filter_map(move |entry| match entry {
             Entry::Sent { side, message } if *side == to => Some(*message),
             _ => None,
         })
     }
-
-    /// What tells the link to one side from all others.
-    pub(super) fn session(&self, side: Side) -> Digest {
-        match side {
-            Side::Left => self.left,
-            Side::Right => self.right,
-        }
-    }
 }
 
 struct Reader<'r> {
     ring: &'r Ring,
-    digest: Digest,
+    sitting: Digest,
     place: u32,
     entries: Vec<Entry>,
     heads: Vec<Digest>,
@@ -160,7 +173,6 @@ struct Reader<'r> {
 /// One side, as far as it has been read.
 #[derive(Default)]
 struct Port {
-    session: Option<Digest>,
     heard: u64,
     entry: Option<u64>,
 }
@@ -205,11 +217,26 @@ impl<'r> Reader<'r> {
             });
         }
         let place = ring.place_of(&member).ok_or(Unusable::NoMember(member))?;
+        let Some(Entry::Gathered(seated)) = entries.get(1) else {
+            return Err(misplaced(1, "it does not go on to say who was there"));
+        };
+        let sitting = presence::sitting(ring, digest, seated);
+        let sitting = sitting.ok_or_else(|| {
+            let places = ring.members.iter().zip(seated);
+            let mut forged = places.filter(|(member, it)| !it.is_by(&member.key, &digest));
+            match forged.next() {
+                Some((member, _)) => Unusable::Signature {
+                    line: 2,
+                    of: member.name.clone(),
+                },
+                None => misplaced(1, "not everybody was there, or linked to the next"),
+            }
+        })?;
         let mut chain = Chain::new();
         let heads = entries.iter().map(|entry| chain.take(entry).1).collect();
         Ok(Self {
             ring,
-            digest,
+            sitting,
             place,
             entries,
             heads,
@@ -226,17 +253,13 @@ impl<'r> Reader<'r> {
             Entry::Transcript(_) => {
                 return Err(misplaced(at, "a transcript begins a second time"));
             }
-            Entry::Opened { side, session } => {
-                let port = self.port(side);
-                if port.session.replace(session).is_some() {
-                    return Err(misplaced(at, "a link is opened a second time"));
-                }
-            }
+            Entry::Gathered(_) => return Err(misplaced(at, "all gather a second time")),
             Entry::Heard { side, said } => self.check_said(at, side, &said)?,
             Entry::Statement(statement) => return self.check_statement(at, &statement),
             Entry::Began
             | Entry::Drew { .. }
             | Entry::Sent { .. }
+            | Entry::Broken { .. }
             | Entry::Silence
             | Entry::Withdrew => {}
         }
@@ -245,28 +268,17 @@ impl<'r> Reader<'r> {
     }
 
     fn check_said(&mut self, at: usize, side: Side, said: &Said) -> Result<(), Unusable> {
-        let (digest, to) = (self.digest, self.place);
+        let (sitting, to) = (self.sitting, self.place);
         let from = self.ring.neighbour(to, side);
         let speaker = self.ring.member(from);
         let port = self.port(side);
-        let Some(session) = port.session else {
-            return Err(misplaced(
-                at,
-                "something is heard on a link that is not open",
-            ));
-        };
         if said.number != port.heard + 1 || port.entry.is_some_and(|it| it >= said.entry) {
             return Err(misplaced(at, "a message is missing, or heard twice"));
         }
         port.heard = said.number;
         port.entry = Some(said.entry);
-        let way = Way {
-            ring: digest,
-            session,
-            from,
-            to,
-        };
-        match said.is_signed(&speaker.key, &way) {
+        let way = Way { sitting, from, to };
+        match said.is_by(&speaker.key, &way) {
             true => Ok(()),
             false => Err(Unusable::Signature {
                 line: at + 1,
@@ -276,7 +288,7 @@ impl<'r> Reader<'r> {
     }
 
     fn check_statement(&mut self, at: usize, statement: &Statement) -> Result<(), Unusable> {
-        if !statement.is_signed(self.ring, self.digest) {
+        if !statement.counts(self.ring, self.sitting) {
             let member = self.ring.members.get(statement.place as usize);
             return Err(Unusable::Signature {
                 line: at + 1,

@@ -1,33 +1,41 @@
 //! Transcripts that were made up afterwards, with the right keys.
 
-#[path = "../../../tests/draw/table.rs"]
-mod table;
-
 use std::fs;
 
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::flips::Flip;
 use hustings_protocol::wagner::{Message, Wagner};
 
-use super::{Verification, Weight};
+use super::reading::Reading;
+use super::{Sitting, Verification, Weight, two_faced};
 use crate::draw::bytes::Bytes;
-use crate::draw::said::{Statement, Verdict};
+use crate::draw::presence;
+use crate::draw::said::{Conclusion, Statement, Verdict};
+use crate::draw::table::{Table, conclusions, leader};
 use crate::draw::transcript::{Chain, Entry};
-use table::{Table, conclusions, leader};
 
-/// What becomes of a draw of four if the member at `place` tells it as `lie` does, and signs that.
-async fn with_lie(place: u32, lie: impl FnOnce(&mut Vec<Entry>)) -> Verification {
+/// An honest draw of four.
+async fn drawn() -> Table {
     let mut table = Table::lay(4, "").await;
     let seats: Vec<_> = (0..4)
         .map(|place| table.seat(place, Wagner::new()))
         .collect();
     leader(&conclusions(seats).await);
+    table
+}
+
+/// The member at `place` tells it as `lie` does, and signs that.
+fn tell(table: &Table, place: u32, lie: impl FnOnce(&mut Vec<Entry>)) {
     let text = fs::read_to_string(table.transcript(place as usize)).unwrap();
     let mut entries: Vec<Entry> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     lie(&mut entries);
+    let sitting = entries.iter().find_map(|it| match it {
+        Entry::Gathered(seated) => presence::sitting(&table.ring, table.ring.digest(), seated),
+        _ => None,
+    });
     let mut chain = Chain::new();
     let mut told = String::new();
     for mut entry in entries {
@@ -35,14 +43,30 @@ async fn with_lie(place: u32, lie: impl FnOnce(&mut Vec<Entry>)) -> Verification
             && own.place == place
         {
             let secret = &table.secrets[place as usize];
-            let digest = table.ring.digest();
-            *own = Statement::sign(secret, digest, place, chain.state(), own.verdict);
+            let (entry, head) = chain.state();
+            let conclusion = Conclusion {
+                entry,
+                head,
+                ..own.content.clone()
+            };
+            *own = Statement::sign(secret, &sitting.unwrap(), conclusion);
         }
         chain.take(&entry);
         told += &(serde_json::to_string(&entry).unwrap() + "\n");
     }
     fs::write(table.transcript(place as usize), told).unwrap();
+}
+
+/// What becomes of a draw of four if the member at `place` tells it as `lie` does, and signs that.
+async fn with_lie(place: u32, lie: impl FnOnce(&mut Vec<Entry>)) -> Verification {
+    let table = drawn().await;
+    tell(&table, place, lie);
     table.verify(0..4)
+}
+
+/// As if what `places` signed had not reached the holder.
+fn lose_statements(entries: &mut Vec<Entry>, places: &[u32]) {
+    entries.retain(|it| !matches!(it, Entry::Statement(it) if places.contains(&it.place)));
 }
 
 fn turn(message: &mut Message) {
@@ -127,7 +151,7 @@ async fn whom_all_have_signed_is_elected_whatever_else_somebody_signed_before() 
         let at = entries.iter().position(own).unwrap();
         let mut other = entries[at].clone();
         if let Entry::Statement(statement) = &mut other {
-            statement.verdict = Verdict::Elected {
+            statement.content.verdict = Verdict::Elected {
                 leader: 1,
                 messages: 1,
             };
@@ -136,15 +160,114 @@ async fn whom_all_have_signed_is_elected_whatever_else_somebody_signed_before() 
     })
     .await;
     assert!(found.leader.is_some(), "{found:?}");
+    // But nobody signs two results who keeps to the protocol.
+    let several = |it: &super::Finding| it.what.contains("signed several results");
+    let several: Vec<_> = found.findings.iter().filter(|it| several(it)).collect();
+    assert_eq!(several.len(), 1, "{found:?}");
+    assert_eq!(several[0].who, ["m0"]);
+    assert_eq!(several[0].weight, Weight::Proven);
+}
+
+/// Those who pass nothing on can keep everybody from all signatures, though all have signed.
+#[tokio::test]
+async fn signatures_that_did_not_get_round_count_when_they_are_shown_together() {
+    let table = drawn().await;
+    tell(&table, 0, |it| lose_statements(it, &[2, 3]));
+    tell(&table, 2, |it| lose_statements(it, &[0, 1]));
+    for alone in [0, 2] {
+        let found = table.verify([alone]);
+        assert_eq!(found.leader, None, "{found:?}");
+        assert_eq!(found.findings.len(), 1, "{found:?}");
+        let open = &found.findings[0];
+        assert_eq!(open.weight, Weight::Unanswered);
+        assert_eq!(
+            open.who,
+            [["m2", "m3"], ["m0", "m1"]][usize::from(alone == 2)]
+        );
+        assert!(open.what.contains("The draw is open"), "{open:?}");
+    }
+    // What each of the two told is another history than it signed while it went on: but of the result they have all.
+    let found = table.verify([0, 2]);
+    assert!(found.leader.is_some(), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_result_that_one_keeps_back_is_open_until_it_is_shown() {
+    let table = drawn().await;
+    for place in 0..3 {
+        tell(&table, place, |it| lose_statements(it, &[3]));
+    }
+    let found = table.verify([0]);
+    assert_eq!(found.leader, None, "{found:?}");
+    assert_eq!(found.findings[0].who, ["m3"], "{found:?}");
+    let found = table.verify([0, 3]);
+    assert!(found.leader.is_some(), "{found:?}");
+}
+
+/// What it said on the way fits its history, but in its transcript something else stands there.
+#[tokio::test]
+async fn a_statement_that_its_own_transcript_does_not_have_is_proven() {
+    let table = drawn().await;
+    let text = fs::read_to_string(table.transcript(1)).unwrap();
+    let entries = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let entries: Vec<Entry> = entries.collect();
+    let own = |it: &Entry| matches!(it, Entry::Statement(it) if it.place == 1);
+    let at = entries.iter().position(own).unwrap();
+    // It leaves out what it said, and goes on with something else.
+    tell(&table, 1, |it| {
+        it[at] = Entry::Broken {
+            side: Side::Left,
+            why: "so it says".to_owned(),
+        };
+    });
+    let found = table.verify([0, 1]);
+    let another = |it: &super::Finding| {
+        it.weight == Weight::Proven && it.who == ["m1"] && it.what.contains("another transcript")
+    };
+    assert!(found.findings.iter().any(another), "{found:?}");
+}
+
+/// Two neighbours who conspire can say what they like of the link between them.
+#[tokio::test]
+async fn who_tells_of_two_links_beside_the_same_is_proven() {
+    let table = drawn().await;
+    let digest = table.ring.digest();
+    let read = || {
+        let content = fs::read(table.transcript(0)).unwrap();
+        Reading::read(&content, &table.ring, digest).unwrap()
+    };
+    let mut other = read();
+    if let Entry::Gathered(seated) = &mut other.entries[1] {
+        seated[2].content.right.0[0] ^= 1;
+        seated[3].content.left.0[0] ^= 1;
+    }
+    let alone = |reading| Sitting {
+        id: Bytes([0; 32]),
+        readings: vec![Some(reading)],
+    };
+    assert_eq!(two_faced(&table.ring, &[alone(read()), alone(read())]), []);
+    let found = two_faced(&table.ring, &[alone(read()), alone(other)]);
+    let who: Vec<_> = found.iter().flat_map(|it| &it.who).collect();
+    assert_eq!(who, ["m2", "m3"], "{found:?}");
 }
 
 #[tokio::test]
 async fn nobody_states_what_another_noticed_nor_who_is_elected_elsewhere() {
     let table = Table::lay(4, "").await;
-    let (secret, digest) = (&table.secrets[3], table.ring.digest());
+    let (secret, sitting) = (&table.secrets[3], Bytes([5; 32]));
     let counts = |verdict| {
-        let statement = Statement::sign(secret, digest, 3, (1, Bytes([0; 32])), verdict);
-        statement.is_signed(&table.ring, digest)
+        let conclusion = Conclusion {
+            place: 3,
+            entry: 1,
+            head: Bytes([0; 32]),
+            verdict,
+        };
+        let statement = Statement::sign(secret, &sitting, conclusion);
+        assert!(
+            !statement.counts(&table.ring, Bytes([6; 32])),
+            "another sitting"
+        );
+        statement.counts(&table.ring, sitting)
     };
     let fault = |place| {
         let side = Side::Left;

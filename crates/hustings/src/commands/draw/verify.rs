@@ -29,10 +29,16 @@ pub(super) struct Verify {
 
 const AFTER_HELP: &str = "\
 A transcript counts if every signature in it fits and its holder signed the whole. What
-is found is one of three things:
+is found is one of four things:
   proven      by signatures of the member itself
   unanswered  of members whose transcripts are missing: they could answer with them
-  either      the word of one against that of its neighbour, or the link between them
+  either      the word of one against that of its neighbour, or the link between them;
+              silence is never more than that
+  open        it happened, and nothing shows whose doing it was
+
+Signatures of all members under one leader count whenever they are shown, also if nobody
+had all of them when the draw was over. What was signed in one sitting of a draw counts
+in no other.
 
 Exit code 0: all members have signed the same leader, and nothing is wrong; otherwise 1.";
 
@@ -63,9 +69,15 @@ impl Verify {
 
 fn in_words(found: &Verification) -> String {
     let mut text = format!("draw {} for {}\n", found.number, found.draw);
+    let first = found.transcripts.first().map(|it| it.sitting);
+    let is_one = found.transcripts.iter().all(|it| Some(it.sitting) == first);
     for heard in &found.transcripts {
+        let sitting = match is_one {
+            true => String::new(),
+            false => format!(" in sitting {:.8}", heard.sitting.to_string()),
+        };
         text += &format!(
-            "  {}: {} entries, signed by {}: {}\n",
+            "  {}: {} entries, signed by {}{sitting}: {}\n",
             heard.source, heard.entries, heard.member, heard.verdict
         );
     }
@@ -81,7 +93,7 @@ fn in_words(found: &Verification) -> String {
     text += &match (&found.leader, found.findings.is_empty()) {
         (Some(leader), true) => format!("{leader} is elected: all members have signed it\n"),
         (Some(leader), false) => format!("all members have signed that {leader} is elected\n"),
-        (None, true) => "no leader, and nothing in these transcripts shows why\n".to_owned(),
+        (None, true) => "no leader: these transcripts do not show whose doing that is\n".to_owned(),
         (None, false) => "no leader\n".to_owned(),
     };
     text
@@ -92,12 +104,13 @@ fn finding_in_words(finding: &Finding) -> String {
     match weight {
         Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
         Weight::Unanswered => format!(
-            "unanswered: {}: {what}: it is theirs unless their transcripts show otherwise",
+            "unanswered: {}: {what}: their transcripts could answer it",
             who.join(", ")
         ),
         Weight::Either => format!(
             "either {}, or the link between them: {what}",
             who.join(" or ")
         ),
+        Weight::Open => format!("open: {what}"),
     }
 }

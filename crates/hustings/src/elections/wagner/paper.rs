@@ -22,7 +22,7 @@ const FEWEST_WITH_TWO_NEIGHBOURS: usize = 3;
 pub(super) fn draw(draw: &Wagner, conditions: &Conditions) -> Result<ClosedForm, Failure> {
     conditions.require_no_faults()?;
     conditions.require_constant_delay()?;
-    if draw.cheaters.is_some() {
+    if !draw.cheaters.is_empty() {
         return Err(no_closed_form("with --cheat"));
     }
     if draw.selection == Selection::Parity {

@@ -34,7 +34,7 @@ fn with_config(trial: Trial, change: fn(Config) -> Config) -> Trial {
 
 fn with_cheaters(trial: Trial, change: fn(Segment) -> Segment) -> Trial {
     Trial {
-        cheaters: trial.cheaters.map(change),
+        cheaters: trial.cheaters.into_iter().map(change).collect(),
         ..trial
     }
 }
@@ -42,7 +42,7 @@ fn with_cheaters(trial: Trial, change: fn(Segment) -> Segment) -> Trial {
 /// One member more cheats, if two are left.
 fn one_more(trial: Trial) -> Trial {
     let is_one_too_many = |it: &Segment| it.len(trial.members) + 2 >= trial.members;
-    if trial.cheaters.as_ref().is_none_or(is_one_too_many) {
+    if trial.cheaters.iter().all(is_one_too_many) {
         return trial;
     }
     with_cheaters(trial, |segment| Segment {
@@ -120,7 +120,7 @@ fn w4_falls_if_one_fewer_cheats() {
 fn w5_falls_if_the_coin_is_the_cheaters() {
     assert_falls(draws::w5, |trial| {
         let bests = |it: &Segment| matches!(it.cheat, Cheat::Best(_));
-        if trial.cheaters.as_ref().is_some_and(bests) {
+        if trial.cheaters.iter().any(bests) {
             return trial; // what they know is not for more of them
         }
         one_more(trial)
@@ -141,11 +141,11 @@ fn w7_is_not_as_we_say_if_comparisons_are_strict() {
 #[test]
 fn w8_falls_if_two_stall() {
     assert_falls(draws::w8, |trial| Trial {
-        cheaters: Some(Segment {
+        cheaters: vec![Segment {
             cheat: Cheat::StaleMate,
             from: 0,
             to: 1,
-        }),
+        }],
         ..trial
     });
 }

@@ -27,7 +27,7 @@ pub(super) fn honest(members: u32) -> Trial {
             stall_limit: None,
             respond_within: Some(HOP * u64::from(4 * members)),
         },
-        cheaters: None,
+        cheaters: Vec::new(),
         hop: HOP,
         loss: 0.0,
         most_rounds: MOST_ROUNDS,
@@ -37,11 +37,11 @@ pub(super) fn honest(members: u32) -> Trial {
 /// The same, in which the first `cheaters` cheat so.
 pub(super) fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
     Trial {
-        cheaters: Some(Segment {
+        cheaters: vec![Segment {
             cheat,
             from: 0,
             to: cheaters - 1,
-        }),
+        }],
         ..honest(members)
     }
 }

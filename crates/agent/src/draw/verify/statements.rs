@@ -1,0 +1,264 @@
+//! What members have signed that they came to: held against their transcripts, against each other, and for what it says of a
+//! fault that no signature proves.
+
+use hustings_protocol::wagner::Message;
+use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+
+use super::super::ring::Ring;
+use super::super::said::{Statement, Verdict};
+use super::super::transcript::Entry;
+use super::links::{cut_off, name};
+use super::reading::Reading;
+use super::{Finding, Weight, verdict_in_words};
+
+/// What the members of one sitting have signed, as transcripts of it have it.
+pub(super) struct Signed<'r> {
+    ring: &'r Ring,
+    readings: &'r [Option<Reading>],
+    /// By place, in the order in which they were signed.
+    by_place: Vec<Vec<&'r Statement>>,
+}
+
+impl<'r> Signed<'r> {
+    pub(super) fn new(ring: &'r Ring, readings: &'r [Option<Reading>]) -> Self {
+        let mut by_place = vec![Vec::new(); ring.members.len()];
+        for statement in readings.iter().flatten().flat_map(Reading::statements) {
+            by_place[statement.place as usize].push(statement); // it counts: so it is on the ring
+        }
+        for own in &mut by_place {
+            own.sort_by_key(|it| it.entry);
+        }
+        Self {
+            ring,
+            readings,
+            by_place,
+        }
+    }
+
+    /// Whether the member at `place` has signed anything.
+    pub(super) fn is_signed_by(&self, place: u32) -> bool {
+        !self.by_place[place as usize].is_empty()
+    }
+
+    /// Who is elected, if there are signatures of all members under the same. Somebody may have signed something else as well,
+    /// which undoes nothing.
+    pub(super) fn leader(&self) -> Option<u32> {
+        self.elected()
+            .find(|(_, verdict)| self.lacking(*verdict).next().is_none())
+            .map(|(leader, _)| leader)
+    }
+
+    /// All that is wrong, or left open.
+    pub(super) fn check(&self) -> Vec<Finding> {
+        let places = || 0..self.ring.len();
+        let holders = self.readings.iter().flatten();
+        let mut found: Vec<Finding> = holders.filter_map(|it| self.misfit(it)).collect();
+        found.extend(places().filter_map(|place| self.contradiction(place)));
+        found.extend(places().filter_map(|place| self.withdrawal(place)));
+        found.extend(places().flat_map(|place| self.silences(place)));
+        found.extend(self.stall());
+        found.extend(self.unsigned());
+        found
+    }
+
+    /// Silence of which nothing shows whose it was.
+    pub(super) fn silence_of_somebody(&self) -> Option<Finding> {
+        let complains = |place: &u32| {
+            self.fault_of(*place)
+                .is_some_and(|it| matches!(it.cause, Cause::Silence { .. }))
+        };
+        let who: Vec<String> = (0..self.ring.len())
+            .filter(complains)
+            .map(|place| name(self.ring, place))
+            .collect();
+        let what = format!(
+            "{} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show",
+            who.join(" and ")
+        );
+        (!who.is_empty()).then(|| Finding {
+            who: Vec::new(),
+            weight: Weight::Open,
+            what,
+        })
+    }
+
+    /// What `holder` signed while the draw went on, as others have it, and does not have itself.
+    fn misfit(&self, holder: &Reading) -> Option<Finding> {
+        let fits = |it: &Statement| {
+            let at = it.entry as usize;
+            let last = at.checked_sub(1).and_then(|last| holder.heads.get(last));
+            let is_there =
+                matches!(holder.entries.get(at), Some(Entry::Statement(own)) if own == it);
+            last == Some(&it.head) && is_there
+        };
+        let mut signed = self.by_place[holder.place as usize].iter();
+        let misfit = signed.find(|it| !fits(it))?;
+        let entries = misfit.entry;
+        let name = name(self.ring, holder.place);
+        if entries >= holder.entries.len() as u64 {
+            return Some(cut_off(name, holder));
+        }
+        let what =
+            format!("signed another transcript of {entries} entries than the one that it hands in");
+        Some(Finding::proven(name, what))
+    }
+
+    /// Two results by one member. An honest one may say whom it saw elected, and after that a fault that it was told of.
+    fn contradiction(&self, place: u32) -> Option<Finding> {
+        let mut said: Vec<Verdict> = Vec::new();
+        for statement in &self.by_place[place as usize] {
+            if !said.contains(&statement.verdict) {
+                said.push(statement.verdict);
+            }
+        }
+        let is_honest = match said[..] {
+            [] | [_] => true,
+            [Verdict::Elected { .. }, Verdict::Fault(_)] => {
+                let own = &self.by_place[place as usize];
+                own.first().map(|it| it.entry) != own.last().map(|it| it.entry)
+            }
+            _ => false,
+        };
+        let said: Vec<String> = said
+            .into_iter()
+            .map(|it| format!("\"{}\"", verdict_in_words(self.ring, it)))
+            .collect();
+        let what = format!(
+            "signed several results where there can be one: {}",
+            said.join(" and ")
+        );
+        (!is_honest).then(|| Finding::proven(name(self.ring, place), what))
+    }
+
+    fn withdrawal(&self, place: u32) -> Option<Finding> {
+        let fault = self.fault_of(place)?;
+        let what = "withdrew before the draw was over, by its own word: a veto".to_owned();
+        (fault.cause == Cause::Withdrawn).then(|| Finding::proven(name(self.ring, place), what))
+    }
+
+    /// For whom the member at `place` says that it waited in vain. Never a proof: only one of the two knows, and the link.
+    fn silences(&self, place: u32) -> Vec<Finding> {
+        let Some(Fault {
+            cause: Cause::Silence { side },
+            ..
+        }) = self.fault_of(place)
+        else {
+            return Vec::new();
+        };
+        let sides = Side::BOTH.into_iter();
+        sides
+            .filter(|it| side.is_none_or(|side| side == *it))
+            .filter_map(|side| self.silence(place, side))
+            .collect()
+    }
+
+    fn silence(&self, place: u32, side: Side) -> Option<Finding> {
+        let silent = self.ring.neighbour(place, side);
+        let [holder, other] = [place, silent].map(|it| self.readings[it as usize].as_ref());
+        let [waited, sent] = [
+            holder.map(|it| it.flips_before_silence(side)),
+            other.map(|it| flips(it, side.opposite())),
+        ];
+        let (name, neighbour) = (name(self.ring, place), name(self.ring, silent));
+        let link = holder.and_then(|it| it.broken(side));
+        let link = link.map_or_else(String::new, |why| format!(" (of the link it says: {why})"));
+        let came = waited.map_or_else(String::new, |it| match it {
+            1 => " after 1 message".to_owned(),
+            several => format!(" after {several} messages"),
+        });
+        let what = match sent {
+            // What it had to say has come: it waited itself.
+            Some(sent) if waited.is_some_and(|waited| sent <= waited) => return None,
+            Some(sent) => format!(
+                "{name} waited in vain for {neighbour}{came}{link}, who says that it sent {sent}: kept back, lost or late, of which transcripts do not tell"
+            ),
+            // It says the same of its other neighbour.
+            None if self.has_waited(silent, side) => return None,
+            None => format!(
+                "{name} waited in vain for {neighbour}{came}{link}, who hands in no transcript: silence, a link that failed, or a false complaint"
+            ),
+        };
+        Some(Finding {
+            who: vec![name, neighbour],
+            weight: Weight::Either,
+            what,
+        })
+    }
+
+    /// Whether the member at `place` complains itself of silence on `side`.
+    fn has_waited(&self, place: u32, on: Side) -> bool {
+        match self.fault_of(place).map(|it| it.cause) {
+            Some(Cause::Silence { side }) => side.is_none_or(|side| side == on),
+            _ => false,
+        }
+    }
+
+    /// The limit on equal stages blames nobody.
+    fn stall(&self) -> Option<Finding> {
+        let stages = (0..self.ring.len()).find_map(|place| match self.fault_of(place)?.cause {
+            Cause::Stalled { stages } => Some(stages),
+            _ => None,
+        })?;
+        let what = format!(
+            "all active members flipped alike {stages} times in a row, which ends a draw: chance, or two who conspire"
+        );
+        Some(Finding {
+            who: Vec::new(),
+            weight: Weight::Open,
+            what,
+        })
+    }
+
+    /// A result that some have signed and others may have: it is open as long as these have signed nothing else.
+    fn unsigned(&self) -> Option<Finding> {
+        if self.leader().is_some() || (0..self.ring.len()).any(|it| self.has_vetoed(it)) {
+            return None;
+        }
+        let (leader, verdict) = self.elected().next()?;
+        let leader = name(self.ring, leader);
+        let what = format!(
+            "signed by all others: that {leader} is elected. The draw is open: if they have signed it too, that counts whenever it is shown"
+        );
+        let lacking = self.lacking(verdict);
+        Some(Finding {
+            who: lacking.map(|place| name(self.ring, place)).collect(),
+            weight: Weight::Unanswered,
+            what,
+        })
+    }
+
+    /// Whether the member at `place` has signed a fault, and nobody elected before.
+    fn has_vetoed(&self, place: u32) -> bool {
+        let first = self.by_place[place as usize].first();
+        first.is_some_and(|it| matches!(it.verdict, Verdict::Fault(_)))
+    }
+
+    /// All that somebody has signed to be elected.
+    fn elected(&self) -> impl Iterator<Item = (u32, Verdict)> {
+        let all = self.by_place.iter().flatten();
+        all.filter_map(|it| match it.verdict {
+            Verdict::Elected { leader, .. } => Some((leader, it.verdict)),
+            Verdict::Fault(_) => None,
+        })
+    }
+
+    /// Those who have not signed that.
+    fn lacking(&self, verdict: Verdict) -> impl Iterator<Item = u32> {
+        let lacks = move |it: &[&Statement]| it.iter().all(|one| one.verdict != verdict);
+        let all = (0..).zip(&self.by_place);
+        all.filter(move |(_, it)| lacks(it)).map(|(place, _)| place)
+    }
+
+    fn fault_of(&self, place: u32) -> Option<Fault> {
+        let mut own = self.by_place[place as usize].iter();
+        own.find_map(|it| match it.verdict {
+            Verdict::Fault(fault) => Some(fault),
+            Verdict::Elected { .. } => None,
+        })
+    }
+}
+
+/// How many flips a member sent to one side, or words that withhold one.
+fn flips(reading: &Reading, to: Side) -> usize {
+    reading.sent(to).filter(|it| *it != Message::Fault).count()
+}
