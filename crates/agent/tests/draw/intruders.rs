@@ -106,7 +106,10 @@ async fn who_is_missing_is_named() {
     let said = drawn.unwrap_err().to_string();
     assert!(said.contains("no sign of m3 and m1"), "{said}");
     let missing = account.borrow().missing.join(", ");
-    assert!(missing.contains("m3") && missing.contains("m1"), "{missing}");
+    assert!(
+        missing.contains("m3") && missing.contains("m1"),
+        "{missing}"
+    );
     assert!(!table.transcript(0).exists(), "nothing was drawn");
 }
 
