@@ -166,15 +166,18 @@ impl<'r> Signed<'r> {
             1 => " after 1 message".to_owned(),
             several => format!(" after {several} messages"),
         });
-        let what = match sent {
+        let what = match (waited, sent) {
             // What it had to say has come: it waited itself.
-            Some(sent) if waited.is_some_and(|waited| sent <= waited) => return None,
-            Some(sent) => format!(
+            (Some(waited), Some(sent)) if sent <= waited => return None,
+            (Some(_), Some(sent)) => format!(
                 "{name} waited in vain for {neighbour}{came}{link}, who says that it sent {sent}: kept back, lost or late, of which transcripts do not tell"
             ),
             // It says the same of its other neighbour.
-            None if self.has_waited(silent, side) => return None,
-            None => format!(
+            _ if self.has_waited(silent, side) => return None,
+            (None, Some(sent)) => format!(
+                "{name}, of whom there is no transcript, says that it waited in vain for {neighbour}, who says that it sent {sent}"
+            ),
+            (_, None) => format!(
                 "{name} waited in vain for {neighbour}{came}{link}, who hands in no transcript: silence, a link that failed, or a false complaint"
             ),
         };
