@@ -230,7 +230,7 @@ impl Agent {
         let (offices, office_doors) = Offices::open(part);
         for (number, group) in config.groups.iter().enumerate() {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
-            let authority = offices.authority(number, group, &config.name);
+            let authority = offices.authority(number, group, &config.name).await;
             let authority = authority.map_err(|why| StartError::Authority {
                 group: group.name.clone(),
                 why,

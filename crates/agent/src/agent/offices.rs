@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hustings_fence::FenceGuard;
 
@@ -11,6 +12,7 @@ use hustings_protocol::tenure::{Role, Saved};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
 
 use crate::authority::occupancy::Occupancy;
 use crate::authority::quorum::{Kept, Quorum};
@@ -74,7 +76,7 @@ impl Offices {
     ///
     /// # Errors
     /// If a store cannot work as configured, or what was seen of it cannot be read.
-    pub(super) fn authority(
+    pub(super) async fn authority(
         &self,
         number: usize,
         group: &GroupConfig,
@@ -82,7 +84,7 @@ impl Offices {
     ) -> Result<Authority, String> {
         match &group.authority {
             AuthorityConfig::Nobody => Ok(Authority::Nobody),
-            AuthorityConfig::Quorum(quorum) => Ok(self.quorum(number, group, quorum, member)),
+            AuthorityConfig::Quorum(quorum) => Ok(self.quorum(number, group, quorum, member).await),
             AuthorityConfig::Store(store) => {
                 let terms = store.terms(&group.name, member);
                 let memory = remember(store.state.as_deref(), &group.name)?;
@@ -94,7 +96,7 @@ impl Offices {
         }
     }
 
-    fn quorum(
+    async fn quorum(
         &self,
         number: usize,
         group: &GroupConfig,
@@ -108,7 +110,10 @@ impl Offices {
         let is_whole = self.part == Part::Whole;
         let votes = is_whole && quorum.is_voter(member);
         let (votes, kept) = match quorum.state.as_deref().filter(|_| votes) {
-            Some(state) => self.vote(number, state, quorum.vote(&group.name, member)),
+            Some(state) => {
+                let vote = quorum.vote(&group.name, member);
+                self.vote(number, state, vote).await
+            }
             None => (None, Kept::default()),
         };
         let role = Role {
@@ -123,8 +128,8 @@ impl Offices {
     }
 
     /// A voter, with what it finds on its disk.
-    fn vote(&self, number: usize, state: &Path, vote: Vote<'_>) -> (Option<Saved>, Kept) {
-        let (lock, opened) = match VoterLock::take(state, vote) {
+    async fn vote(&self, number: usize, state: &Path, vote: Vote<'_>) -> (Option<Saved>, Kept) {
+        let (lock, opened) = match lock(state, vote).await {
             Ok(lock) => (Some(lock), VoterFile::open(state, vote)),
             Err(error @ VoterError::Runs { .. }) => (None, Err(error)),
             // No room for it, perhaps. What is there may be usable all the same.
@@ -143,9 +148,8 @@ impl Offices {
             Err(error) => {
                 let remedy = match error {
                     // These say what to do, and `voter init` would refuse.
-                    VoterError::OtherVoters { .. }
-                    | VoterError::Another { .. }
-                    | VoterError::Runs { .. } => "",
+                    VoterError::OtherVoters { .. } | VoterError::Another { .. } => "",
+                    VoterError::Runs { .. } => ", and then start this agent again",
                     _ => ". To make it one: stop this agent, and run `hustings voter init`",
                 };
                 tracing::error!(
@@ -156,6 +160,37 @@ impl Offices {
             }
         };
         (votes, Kept { disk, lock })
+    }
+}
+
+/// `hustings voter init` has a voter's place for as long as it asks the others, 5 s if it is not told otherwise.
+const INIT_TAKES: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Takes a voter's place. An agent that is started while the voter is being initialised waits for that: else it would
+/// not vote until it is started again.
+async fn lock(state: &Path, vote: Vote<'_>) -> Result<VoterLock, VoterError> {
+    let waited = async {
+        let mut is_said = false;
+        loop {
+            match VoterLock::take(state, vote) {
+                Err(VoterError::Runs { .. }) => {}
+                done => return done,
+            }
+            if !is_said {
+                tracing::info!(
+                    "group `{}`: this voter is being initialised, or its agent runs: waiting {} s at most",
+                    vote.group,
+                    INIT_TAKES.as_secs()
+                );
+                is_said = true;
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    };
+    match timeout(INIT_TAKES, waited).await {
+        Ok(done) => done,
+        Err(_) => VoterLock::take(state, vote),
     }
 }
 
@@ -244,10 +279,10 @@ fn rand_seed() -> [u8; 32] {
 mod tests {
     use std::path::Path;
 
-    use hustings_protocol::tenure::Request;
+    use hustings_protocol::tenure::{Durable, Request};
     use hustings_protocol::{Duration, Merit, announce};
 
-    use super::{Offices, Part, remember};
+    use super::{Offices, Part, VoterFile, VoterLock, remember};
     use crate::clock;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
     use crate::council::CouncilPart;
@@ -276,11 +311,34 @@ mod tests {
         };
         for (part, asks_for_it) in [(Part::Whole, true), (Part::Asks, false)] {
             let (offices, _doors) = Offices::open(part);
-            let mut authority = offices.authority(0, &group, "z").unwrap();
+            let mut authority = offices.authority(0, &group, "z").await.unwrap();
             authority.start(clock::now());
             let acts = authority.request(clock::now(), Request::Acquire);
             assert_eq!(!acts.is_empty(), asks_for_it, "{part:?}: {acts:?}");
         }
+    }
+
+    /// Whoever initialises a voter has its place for seconds, while it asks the others.
+    #[tokio::test]
+    async fn an_agent_that_is_started_while_its_voter_is_initialised_votes() {
+        let state = std::env::temp_dir().join(format!("hustings-place-{}", std::process::id()));
+        let quorum = QuorumConfig {
+            voters: ["a", "b", "c"].map(str::to_owned).into(),
+            ttl: Duration::from_secs(1),
+            state: Some(state.clone()),
+        };
+        let vote = quorum.vote("g", "a");
+        let place = VoterLock::take(&state, vote).unwrap();
+        let (offices, _doors) = Offices::open(Part::Whole);
+        let initialise = async {
+            VoterFile::reset(&state, vote, Durable::FOUNDING).unwrap();
+            drop(place);
+        };
+        // The agent has its turn first, and finds the place taken.
+        let ((_, kept), ()) = tokio::join!(biased; offices.vote(0, &state, vote), initialise);
+        assert!(kept.disk.is_some() && kept.lock.is_some());
+        drop(kept);
+        std::fs::remove_dir_all(state).unwrap();
     }
 
     #[test]

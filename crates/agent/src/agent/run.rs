@@ -493,7 +493,7 @@ mod tests {
         let (exchange, listener) = Exchange::open(&config).expect("a port is free");
         let (offices, _doors) = Offices::open(Part::Whole);
         let authority = offices.authority(0, &config.groups[0], "me");
-        let authority = authority.expect("voters need nothing");
+        let authority = authority.await.expect("voters need nothing");
         let (list, port) = (authority.id(), exchange.address().port());
         let granted = (authority, Occupancy::default());
         let group = config.groups[0].clone();

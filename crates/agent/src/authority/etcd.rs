@@ -309,7 +309,7 @@ impl Etcd {
         }
         let behind = self.see_that_it_is_not_behind(began.as_ref());
         Ok(Some(behind.err().unwrap_or_else(|| {
-            Denied::Unavailable(format!(
+            Denied::Refused(format!(
                 "{}: another began an era just now: it is tried again",
                 self.place()
             ))
@@ -323,7 +323,7 @@ impl Etcd {
         match parsed(began) {
             Some(era) if era <= self.era => Ok(()),
             Some(era) => Err(Denied::behind(&self.group, era.into())),
-            None => Err(Denied::Unavailable(format!(
+            None => Err(Denied::Refused(format!(
                 "{}: what `{}` holds is no era: write the highest era of the group there",
                 self.place(),
                 self.era_key
@@ -359,7 +359,7 @@ impl Etcd {
         line.reading = Some(after);
         match before == after {
             true => Ok(ttl),
-            false => Err(Denied::Unavailable(format!(
+            false => Err(Denied::Refused(format!(
                 "{} changed its leader during a renewal, which is tried again",
                 self.place()
             ))),

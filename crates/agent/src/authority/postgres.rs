@@ -258,7 +258,7 @@ impl Postgres {
     fn row(&self, rows: &[SimpleQueryRow]) -> Result<Row, Denied> {
         rows.last().and_then(read).ok_or_else(|| {
             let (place, group) = (self.place(), &self.group);
-            Denied::Unavailable(format!(
+            Denied::Refused(format!(
                 "{place} has no sound row of group `{group}` in hustings_tenure: see who else writes there"
             ))
         })

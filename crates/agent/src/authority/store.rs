@@ -53,6 +53,9 @@ pub enum Denied {
     /// What was to be renewed is no longer there: it ran out, or was taken away.
     #[error("the store no longer knows of this member's tenure")]
     Gone,
+    /// The store answered, and will not, or cannot now: what, where, and what to do.
+    #[error("{0}")]
+    Refused(String),
     /// The store could not be asked, or did not answer in time: what, where, and what to do.
     #[error("{0}")]
     Unavailable(String),
@@ -62,7 +65,7 @@ impl Denied {
     /// A member that was left in an earlier era gets nothing: its fence would be lower than those of `era`.
     #[cfg(any(feature = "etcd", feature = "postgres"))]
     pub(super) fn behind(group: &str, era: i64) -> Self {
-        Self::Unavailable(format!(
+        Self::Refused(format!(
             "group `{group}` is in era {era}: raise `era` of this member to it"
         ))
     }

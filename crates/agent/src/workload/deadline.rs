@@ -23,6 +23,11 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
+    /// As the agent told its guardian, which may have come up late in the tenure.
+    pub(super) fn new(until: Instant, span: Duration) -> Self {
+        Self { until, span }
+    }
+
     /// Word has come that the tenure ends at `until`.
     pub(super) fn told(before: Option<Self>, until: Instant, now: Instant) -> Self {
         let span = before.map_or(Duration::ZERO, |before| before.span);
@@ -35,6 +40,11 @@ impl Deadline {
     /// The first moment at which the tenure is over.
     pub(super) fn until(self) -> Instant {
         self.until
+    }
+
+    /// What a renewal of the tenure is worth.
+    pub(super) fn span(self) -> Duration {
+        self.span
     }
 
     /// When a command that wishes for so much grace is told to stop.

@@ -27,14 +27,22 @@ pub struct Fencing {
 pub(super) struct Tenures {
     fencing: Fencing,
     /// The one that was looked at last.
-    latest: Option<(Fence, Deadline)>,
+    latest: Option<Term>,
+}
+
+/// The tenure that a command runs under.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Term {
+    pub(super) fence: Fence,
+    /// How it ends, as it was told last.
+    pub(super) deadline: Deadline,
 }
 
 /// What has happened to the tenure of a command that runs.
 #[derive(Debug)]
 pub(super) enum Change {
     /// It ends at another time.
-    Until(Instant),
+    Until(Deadline),
     /// It is not held any more.
     Over,
     LastWords(LastWords),
@@ -56,19 +64,19 @@ impl Tenures {
         fence: Option<u64>,
         grace: Duration,
         leads: impl Fn() -> bool,
-    ) -> (Held, Occupation) {
+    ) -> (Term, Occupation) {
         loop {
             // Before the look: what is seen then is not given up until the command has ended.
             let work = self.fencing.work.begin();
             let now = clock::now();
-            if let Some((held, deadline)) = self.look(now)
-                && fence.is_none_or(|fence| fence == held.fence.0)
-                && now < deadline.stop_at(grace)
+            if let Some(term) = self.look(now)
+                && fence.is_none_or(|fence| fence == term.fence.0)
+                && now < term.deadline.stop_at(grace)
                 && leads()
             {
                 // The guardian of the next command has heard none of them.
                 self.fencing.last_words.mark_changed();
-                return (held, work);
+                return (term, work);
             }
             drop(work);
             if self.fencing.tenure.changed().await.is_err() {
@@ -97,18 +105,18 @@ impl Tenures {
             else => return pending().await,
         }
         match self.look(clock::now()) {
-            Some((held, _)) if held.fence == fence => Change::Until(held.until),
+            Some(term) if term.fence == fence => Change::Until(term.deadline),
             Some(_) | None => Change::Over,
         }
     }
 
     /// What is held, and how it ends.
-    fn look(&mut self, now: Instant) -> Option<(Held, Deadline)> {
-        let held = (*self.fencing.tenure.borrow_and_update())?;
-        let before = self.latest.filter(|(fence, _)| *fence == held.fence);
-        let deadline = Deadline::told(before.map(|(_, deadline)| deadline), held.until, now);
-        self.latest = Some((held.fence, deadline));
-        Some((held, deadline))
+    fn look(&mut self, now: Instant) -> Option<Term> {
+        let Held { fence, until } = (*self.fencing.tenure.borrow_and_update())?;
+        let before = self.latest.filter(|latest| latest.fence == fence);
+        let deadline = Deadline::told(before.map(|it| it.deadline), until, now);
+        self.latest = Some(Term { fence, deadline });
+        self.latest
     }
 }
 
@@ -117,6 +125,7 @@ mod tests {
     use std::future::Future;
 
     use super::*;
+    use crate::workload::lines::Order;
 
     const GRACE: Duration = Duration::from_secs(1);
 
@@ -209,6 +218,25 @@ mod tests {
         assert!(!may_start(&mut tenures, None).await);
     }
 
+    /// The margin before the end is a part of the whole tenure, for a guardian too that comes up late in it.
+    #[tokio::test]
+    async fn a_command_that_is_started_late_in_a_tenure_has_the_margin_of_all_of_it() {
+        let (authority, mut tenures) = member();
+        authority.send_replace(held(7, Duration::from_secs(3)));
+        assert!(may_start(&mut tenures, None).await);
+        // No renewal has come.
+        let late = held(7, Duration::from_millis(320));
+        authority.send_replace(late);
+        let (term, _work) = tenures.granted(Some(7), Duration::ZERO, || true).await;
+        let told = Order::Until(term.deadline).to_string().parse();
+        let Ok(Order::Until(deadline)) = told else {
+            panic!("{told:?}")
+        };
+        let until = late.map_or(Instant::START, |late| late.until);
+        let margin = until - deadline.kill_at();
+        assert!(margin >= Duration::from_millis(299), "{margin}");
+    }
+
     /// What nobody has seen the end of goes on for ever.
     #[tokio::test]
     async fn who_cannot_see_an_earlier_command_end_is_not_entrusted_with_last_words() {
@@ -221,12 +249,12 @@ mod tests {
             if an_earlier_one_may_live {
                 std::mem::forget(tenures.fencing.work.begin());
             }
-            let (held, _work) = tenures.granted(None, GRACE, || true).await;
+            let (term, _work) = tenures.granted(None, GRACE, || true).await;
             let expected = match an_earlier_one_may_live {
                 true => LastWords::default(),
                 false => words,
             };
-            let change = tenures.changed(held.fence).await;
+            let change = tenures.changed(term.fence).await;
             assert!(matches!(change, Change::LastWords(words) if words == expected));
         }
     }
@@ -238,7 +266,7 @@ mod tests {
         authority.send_replace(renewed);
         let change = tenures.changed(Fence(7)).await;
         let until = renewed.map(|held| held.until);
-        assert!(matches!(change, Change::Until(moment) if Some(moment) == until));
+        assert!(matches!(change, Change::Until(deadline) if Some(deadline.until()) == until));
         for other in [held(8, GRACE), None] {
             authority.send_replace(other);
             assert!(matches!(tenures.changed(Fence(7)).await, Change::Over));

@@ -21,11 +21,12 @@ use tokio::time::sleep;
 use tracing::{error, warn};
 
 use super::Workload;
+use super::fencing::Term;
 use super::lines::{Order, Report};
 use super::patience::{Patience, Step};
 use super::stages::Stage;
+use crate::authority::Occupation;
 use crate::authority::last_words::LastWords;
-use crate::authority::{Held, Occupation};
 use crate::{Leadership, clock, handover, processes};
 
 /// Timers do not count the time that the machine is suspended, the clock of tenure does: so it is read again.
@@ -60,17 +61,17 @@ impl Guard {
     pub(super) fn start(
         workload: &Workload,
         leadership: &Leadership,
-        held: Option<Held>,
+        term: Option<Term>,
         work: Option<Occupation>,
     ) -> io::Result<Self> {
         // Opened by the very process that it stands for: nobody else can have its number. Where the system has no
         // such thing, nobody will speak for this process when it is dead.
         let witness = pidfd_open(getpid(), PidfdFlags::empty()).ok();
-        let witness = witness.as_ref().filter(|_| held.is_some());
+        let witness = witness.as_ref().filter(|_| term.is_some());
         let (mut guardian, theirs) = handover::pair(io::stdin().as_fd(), witness.map(AsFd::as_fd))?;
-        if let Some(held) = held {
+        if let Some(term) = term {
             // It is there before the guardian is, so that nothing starts without an end.
-            let line = format!("{}\n", Order::Until(held.until));
+            let line = format!("{}\n", Order::Until(term.deadline));
             guardian.write_all(line.as_bytes())?;
         }
         guardian.set_nonblocking(true)?;
@@ -78,15 +79,15 @@ impl Guard {
         let reports = BufReader::new(UnixStream::from_std(guardian)?).lines();
 
         let mut patience = Patience::new(workload.grace.into());
-        if let Some(held) = held {
-            patience.on_order(&Order::Until(held.until), clock::now());
+        if let Some(term) = term {
+            patience.on_order(&Order::Until(term.deadline), clock::now());
         }
         let grace_millis = u64::try_from(workload.grace.as_millis()).unwrap_or(u64::MAX);
         let mut line = Stage::Warden.command(grace_millis, &workload.command);
         let leader = leadership.leader.as_ref().map(|leader| &leader.name);
         line.env("HUSTINGS_GROUP", &leadership.group)
             .env("HUSTINGS_LEADER", leader.unwrap_or(&leadership.member));
-        match held.map(|held| held.fence.0).or(leadership.fence) {
+        match term.map(|term| term.fence.0).or(leadership.fence) {
             Some(fence) => line.env("HUSTINGS_FENCE", fence.to_string()),
             None => line.env_remove("HUSTINGS_FENCE"),
         };

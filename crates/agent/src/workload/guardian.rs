@@ -81,7 +81,7 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
         terms,
         passed,
         called_off,
-    } = Early::listen(&mut ears.agent, clock::now());
+    } = Early::listen(&mut ears.agent);
 
     let launched = match called_off {
         Some(ending) => Err(vec![Report::Ended(ending)]),
@@ -230,7 +230,7 @@ impl Guardian {
             Ok(Order::Stop(signal)) => self.stop(signal),
             Ok(Order::Pass(signal)) if self.ending.is_none() => send(self.command, signal),
             Ok(Order::Pass(_)) => {}
-            Ok(Order::Until(until)) => self.terms.end_at(until, clock::now()),
+            Ok(Order::Until(deadline)) => self.terms.deadline = Some(deadline),
             Ok(Order::LastWords(words)) => self.terms.last_words = words,
             // Without an agent that can be understood nobody knows who leads, nor what it has taken back.
             Err(_) => {

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hustings_protocol::Instant;
+use hustings_protocol::{Duration, Instant};
 use rustix::process::Signal;
 
+use super::deadline::Deadline;
 use crate::authority::last_words::LastWords;
 use crate::obituary;
 use crate::processes::Ending;
@@ -17,8 +18,9 @@ pub(super) enum Order {
     Stop(Signal),
     /// Hand a signal to the command's first process.
     Pass(Signal),
-    /// The tenure under which the command runs ends at this moment on the boot clock, if no other word comes.
-    Until(Instant),
+    /// The tenure under which the command runs ends so, on the boot clock, if no other word comes. A command may be started
+    /// late in it: how long it is in all is told too, as that decides how long before its end the command is killed.
+    Until(Deadline),
     /// What to say when both the agent and the command are dead. The last that was given counts.
     LastWords(LastWords),
 }
@@ -42,7 +44,9 @@ impl fmt::Display for Order {
         match self {
             Self::Stop(signal) => write!(f, "stop {}", signal.as_raw()),
             Self::Pass(signal) => write!(f, "pass {}", signal.as_raw()),
-            Self::Until(moment) => write!(f, "until {}", moment.0),
+            Self::Until(deadline) => {
+                write!(f, "until {} {}", deadline.until().0, deadline.span().0)
+            }
             Self::LastWords(words) => write!(f, "words {}", obituary::to_line(words)),
         }
     }
@@ -57,12 +61,18 @@ impl FromStr for Order {
         let order = match word {
             "stop" => signal().map(Self::Stop),
             "pass" => signal().map(Self::Pass),
-            "until" => rest.parse().ok().map(|nanos| Self::Until(Instant(nanos))),
+            "until" => deadline(rest).map(Self::Until),
             "words" => obituary::from_line(rest).map(Self::LastWords),
             _ => None,
         };
         order.ok_or(Unreadable)
     }
+}
+
+fn deadline(text: &str) -> Option<Deadline> {
+    let (until, span) = text.split_once(' ')?;
+    let (until, span) = (until.parse().ok()?, span.parse().ok()?);
+    Some(Deadline::new(Instant(until), Duration(span)))
 }
 
 impl fmt::Display for Report {
@@ -111,7 +121,7 @@ mod tests {
         for order in [
             Order::Stop(Signal::TERM),
             Order::Pass(Signal::USR1),
-            Order::Until(Instant(u64::MAX)),
+            Order::Until(Deadline::new(Instant(u64::MAX), Duration(7))),
             Order::LastWords(LastWords(vec![(address, b"farewell".to_vec())])),
             Order::LastWords(LastWords::default()),
         ] {
@@ -137,7 +147,9 @@ mod tests {
             "stop 999",
             "pass TERM",
             "end 15",
-            "until -1",
+            "until -1 7",
+            "until 1",
+            "until 1 2 3",
             "words",
             "words 127.0.0.1:4101 00",
         ] {

@@ -55,7 +55,7 @@ impl Patience {
     pub(super) fn on_order(&mut self, order: &Order, now: Instant) {
         match order {
             Order::Stop(_) => self.on_stopping(now),
-            Order::Until(until) => self.deadline = Some(Deadline::told(self.deadline, *until, now)),
+            Order::Until(deadline) => self.deadline = Some(*deadline),
             Order::Pass(_) | Order::LastWords(_) => {}
         }
     }
@@ -109,6 +109,11 @@ mod tests {
         Instant::START + Duration::from_millis(millis)
     }
 
+    /// A tenure of three seconds, or what is left of it.
+    fn until(millis: u64) -> Order {
+        Order::Until(Deadline::new(at(millis), Duration::from_secs(3)))
+    }
+
     fn kill_at(millis: u64) -> Option<(Instant, Step)> {
         Some((at(millis), Step::Kill))
     }
@@ -130,26 +135,26 @@ mod tests {
     #[test]
     fn a_guardian_has_ended_when_the_tenure_does_and_renewals_put_that_off() {
         let mut patience = Patience::new(Duration::from_secs(5));
-        patience.on_order(&Order::Until(at(3_000)), at(0));
+        patience.on_order(&until(3_000), at(0));
         // It kills 300 ms before the end itself.
         assert_eq!(patience.next(), kill_at(2_850));
-        patience.on_order(&Order::Until(at(4_000)), at(1_000));
+        patience.on_order(&until(4_000), at(1_000));
         assert_eq!(patience.next(), kill_at(3_850));
         patience.on_order(&STOP, at(1_000));
         assert_eq!(patience.next(), kill_at(3_850), "no grace beyond the end");
-        patience.on_order(&Order::Until(at(9_000)), at(2_000));
+        patience.on_order(&until(9_000), at(2_000));
         assert_eq!(patience.next(), kill_at(7_000));
     }
 
     #[test]
     fn where_a_tenure_can_run_out_the_wait_for_the_killed_has_an_end() {
-        for (until, next) in [
+        for (end, next) in [
             (None, None),
-            (Some(at(3_000)), Some((at(12_900), Step::GiveUp))),
+            (Some(3_000), Some((at(12_900), Step::GiveUp))),
         ] {
             let mut patience = Patience::new(Duration::ZERO);
-            if let Some(until) = until {
-                patience.on_order(&Order::Until(until), at(0));
+            if let Some(end) = end {
+                patience.on_order(&until(end), at(0));
             }
             patience.on_killed(at(2_900));
             patience.on_order(&STOP, at(2_950));

@@ -13,12 +13,12 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::back_off::BackOff;
-use super::fencing::{Change, Tenures};
+use super::fencing::{Change, Tenures, Term};
 use super::guard::Guard;
 use super::lines::{Order, Report};
 use super::signals::Signals;
 use super::{AtEnd, Error, Fencing, Workload};
-use crate::authority::{Held, Occupation};
+use crate::authority::Occupation;
 use crate::processes::Ending;
 use crate::{Leadership, StepDown};
 
@@ -187,12 +187,12 @@ impl<R: FnMut()> Supervisor<R> {
         // A tenure that has lasted so long once need not do so again for a command that is restarted.
         let mut wait = self.workload.settle;
         loop {
-            let (held, work) = match self.wait(leadership, wait).await {
+            let (term, work) = match self.wait(leadership, wait).await {
                 ControlFlow::Continue(granted) => granted.unzip(),
                 ControlFlow::Break(code) => return Ok(code),
             };
             let started = Instant::now();
-            let (cause, ending) = self.run_once(leadership, held, work).await?;
+            let (cause, ending) = self.run_once(leadership, term, work).await?;
             let code = ending.code();
             info!(code, "the command has ended: {}", cause.in_words());
             match (cause, self.workload.at_end) {
@@ -225,7 +225,7 @@ impl<R: FnMut()> Supervisor<R> {
         &mut self,
         leadership: &Leadership,
         span: Duration,
-    ) -> ControlFlow<Option<u8>, Option<(Held, Occupation)>> {
+    ) -> ControlFlow<Option<u8>, Option<(Term, Occupation)>> {
         let grace = self.workload.grace.into();
         let latest = self.leadership.clone();
         let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
@@ -261,10 +261,10 @@ impl<R: FnMut()> Supervisor<R> {
     async fn run_once(
         &mut self,
         leadership: &Leadership,
-        held: Option<Held>,
+        term: Option<Term>,
         work: Option<Occupation>,
     ) -> Result<(Cause, Ending), Error> {
-        let guard = Guard::start(&self.workload, leadership, held, work);
+        let guard = Guard::start(&self.workload, leadership, term, work);
         let mut guard = guard.map_err(Error::Guardian)?;
         let mut cause = Cause::Itself;
         let mut started = false;
@@ -294,8 +294,8 @@ impl<R: FnMut()> Supervisor<R> {
                     cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
                     guard.order(&Order::Stop(Signal::TERM));
                 }
-                change = changed(&mut self.tenures, held) => match change {
-                    Change::Until(until) => guard.order(&Order::Until(until)),
+                change = changed(&mut self.tenures, term) => match change {
+                    Change::Until(deadline) => guard.order(&Order::Until(deadline)),
                     Change::LastWords(words) => guard.order(&Order::LastWords(words)),
                     Change::Over if runs_on => {
                         cause = Cause::Expired;
@@ -361,9 +361,9 @@ async fn tenure_over(
 }
 
 /// What happens next to the tenure that is held. Nothing does where there is none.
-async fn changed(tenures: &mut Option<Tenures>, held: Option<Held>) -> Change {
-    match (tenures, held) {
-        (Some(tenures), Some(held)) => tenures.changed(held.fence).await,
+async fn changed(tenures: &mut Option<Tenures>, term: Option<Term>) -> Change {
+    match (tenures, term) {
+        (Some(tenures), Some(term)) => tenures.changed(term.fence).await,
         (None, _) | (_, None) => pending().await,
     }
 }

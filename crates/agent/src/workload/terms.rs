@@ -20,10 +20,6 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    pub(super) fn end_at(&mut self, until: Instant, now: Instant) {
-        self.deadline = Some(Deadline::told(self.deadline, until, now));
-    }
-
     /// When a command that may take `grace` to stop is told to.
     pub(super) fn stop_at(&self, grace: Duration) -> Option<Instant> {
         self.deadline.map(|deadline| deadline.stop_at(grace))
@@ -42,13 +38,13 @@ pub(super) struct Early {
 }
 
 impl Early {
-    pub(super) fn listen(agent: &mut Inbox<impl AsFd>, now: Instant) -> Self {
+    pub(super) fn listen(agent: &mut Inbox<impl AsFd>) -> Self {
         let mut early = Self::default();
         for line in agent.arrived() {
             match line.parse() {
                 Ok(Order::Stop(signal)) => early.call_off(signal),
                 Ok(Order::Pass(signal)) => early.passed.push(signal),
-                Ok(Order::Until(until)) => early.terms.end_at(until, now),
+                Ok(Order::Until(deadline)) => early.terms.deadline = Some(deadline),
                 Ok(Order::LastWords(words)) => early.terms.last_words = words,
                 Err(_) => early.call_off(Signal::KILL),
             }
@@ -71,19 +67,17 @@ mod tests {
 
     use super::*;
 
-    const NOW: Instant = Instant(1_000_000_000);
-
     fn after(said: &str) -> Early {
         let (mut agent, guardian) = UnixStream::pair().expect("sockets can be had");
         agent.write_all(said.as_bytes()).expect("it is open");
-        Early::listen(&mut Inbox::new(guardian), NOW)
+        Early::listen(&mut Inbox::new(guardian))
     }
 
     #[test]
     fn a_command_that_is_stopped_before_it_has_started_need_not_be() {
         assert_eq!(after("").called_off, None);
         assert_eq!(after("pass 10\n").called_off, None);
-        let early = after("pass 10\nuntil 5\nstop 15\nstop 2\n");
+        let early = after("pass 10\nuntil 5 5\nstop 15\nstop 2\n");
         assert_eq!(early.called_off, Some(Ending::Killed(15)));
     }
 
@@ -91,7 +85,7 @@ mod tests {
     fn nor_one_whose_agent_has_ended() {
         let (agent, guardian) = UnixStream::pair().expect("sockets can be had");
         drop(agent);
-        let early = Early::listen(&mut Inbox::new(guardian), NOW);
+        let early = Early::listen(&mut Inbox::new(guardian));
         assert_eq!(early.called_off, Some(Ending::Killed(9)));
     }
 
@@ -105,10 +99,7 @@ mod tests {
     #[test]
     fn the_last_word_on_the_end_of_tenure_counts() {
         let until = |said| after(said).terms.deadline.map(Deadline::until);
-        assert_eq!(
-            until("until 1\nuntil 2000000000\n"),
-            Some(Instant(2_000_000_000))
-        );
+        assert_eq!(until("until 1 9\nuntil 2 9\n"), Some(Instant(2)));
         assert_eq!(until(""), None, "without a tenure there is no end");
     }
 }

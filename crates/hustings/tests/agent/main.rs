@@ -5,6 +5,7 @@ mod council;
 mod door;
 mod handover;
 mod process;
+mod quorum;
 mod settings;
 mod tenure;
 mod traces;

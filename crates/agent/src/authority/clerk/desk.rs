@@ -243,7 +243,7 @@ impl Desk {
                 self.on_told(told)
             }
             // What was not answered may have been done.
-            Denied::Gone | Denied::Unavailable(_) => {
+            Denied::Gone | Denied::Refused(_) | Denied::Unavailable(_) => {
                 self.refuse(why);
                 self.leave_over();
                 false
@@ -297,7 +297,7 @@ impl Desk {
                 self.lose(self.background_end());
                 self.pause(Duration::ZERO);
             }
-            Denied::Unavailable(_) => {
+            Denied::Refused(_) | Denied::Unavailable(_) => {
                 let soon = self.chance(Duration(self.terms.answer_within.0 / 4));
                 self.renew_at = self.now() + soon;
             }

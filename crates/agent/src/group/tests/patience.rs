@@ -281,13 +281,18 @@ impl Store for Mute {
 }
 
 #[tokio::test]
-async fn a_nominee_that_cannot_reach_its_store_leaves_the_floor_to_another() {
+async fn a_nominee_whose_store_is_silent_or_refuses_it_leaves_the_floor_to_another() {
     let held = Denied::Held {
         holder: "x".to_owned(),
         lasts: None,
     };
     let silent = Denied::Unavailable("no route".to_owned());
-    for (denied, stands_aside) in [(silent, true), (held, false)] {
+    let refused = Denied::Refused("raise `era`".to_owned());
+    for (denied, stands_aside, answered) in [
+        (silent, true, false),
+        (held, false, true),
+        (refused, true, true),
+    ] {
         let mut field = Field::empty();
         let (words, mut told) = mpsc::unbounded_channel();
         for merit in [9, 0] {
@@ -303,6 +308,8 @@ async fn a_nominee_that_cannot_reach_its_store_leaves_the_floor_to_another() {
             names_another |= !field.names(0, 1);
         }
         assert_eq!(names_another, stands_aside, "{denied:?}");
+        let is_reachable = field.members[0].tenancy.authority.is_reachable();
+        assert_eq!(is_reachable, Some(answered), "{denied:?}");
     }
 }
 
