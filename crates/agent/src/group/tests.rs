@@ -4,6 +4,7 @@ mod absence;
 mod council;
 mod handover;
 mod hearsay;
+mod inheritance;
 mod lists;
 mod many;
 mod measured;

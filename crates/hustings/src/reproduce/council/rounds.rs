@@ -161,7 +161,9 @@ pub(super) fn c4(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let one = stage.held(&at_best(ONE, TEN_THOUSAND, Algorithm::CHOICE))?;
     let wide = at_best(UP_TO_EIGHT, TEN_THOUSAND, Algorithm::CHOICE);
     let widest = stage.held(&wide)?;
-    let twice = average(&choice.messages) / average(&skip.messages);
+    // Exactly: to one digit it is near a border, and the mean of few runs falls on either side. That elections cost
+    // what theory says is shown below.
+    let twice = of(Algorithm::CHOICE).cost().messages / of(Algorithm::SkipReset).cost().messages;
     for hold in [Evidence::stated, Evidence::corrected] {
         hold(
             &mut evidence,
@@ -199,6 +201,10 @@ pub(super) fn c4(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     evidence.ours(
         "[4..8], c = 5.6: mean replies",
         mean(of(Algorithm::CHOICE).cost().messages, &choice.messages),
+    );
+    evidence.ours(
+        "[4..8], c = 5.6: mean replies of Skip-Reset",
+        mean(of(Algorithm::SkipReset).cost().messages, &skip.messages),
     );
     Ok(evidence.sum_up(format!(
         "[4..8] {} rounds with {} times the messages; [1..1] {}; [1..8] {}",
