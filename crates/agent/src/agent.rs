@@ -222,19 +222,23 @@ impl Agent {
 
     async fn come_up(config: AgentConfig, part: Part) -> Result<Self, StartError> {
         config.check()?;
+        // Before any socket: a voter may have to wait until it is initialised, by a program that has its port.
+        let (offices, office_doors) = Offices::open(part);
+        let mut authorities = Vec::new();
+        for (number, group) in config.groups.iter().enumerate() {
+            let authority = offices.authority(number, group, &config.name).await;
+            authorities.push(authority.map_err(|why| StartError::Authority {
+                group: group.name.clone(),
+                why,
+            })?);
+        }
         let (exchange, listener) = Exchange::open(&config)?;
         let address = exchange.address();
         let now = clock::now();
         let port = address.port();
         let (mut groups, mut recordings) = (Vec::new(), Vec::new());
-        let (offices, office_doors) = Offices::open(part);
-        for (number, group) in config.groups.iter().enumerate() {
+        for (group, authority) in config.groups.iter().zip(authorities) {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
-            let authority = offices.authority(number, group, &config.name).await;
-            let authority = authority.map_err(|why| StartError::Authority {
-                group: group.name.clone(),
-                why,
-            })?;
             let occupancy = offices.occupancy();
             let granted = (authority, occupancy);
             let group = Group::new(group.clone(), &config.name, port, now, recorder, granted);

@@ -110,10 +110,12 @@ pub enum Body<'a> {
         to: MemberId,
         /// For so long.
         within_ns: u64,
+        /// The number of mine: what that one gets has a higher one.
+        fence: u64,
         /// By whose grant, as with [`Body::Tenure`].
         authority: u64,
     },
-    /// I hold tenure. For people to see: nobody acts on it.
+    /// I hold tenure. For people to see: no grant follows from it.
     Holds {
         /// Its number.
         fence: u64,

@@ -55,6 +55,8 @@ impl Handover {
 pub(super) struct HoldsBack {
     pub(super) heir: MemberId,
     pub(super) until: Instant,
+    /// What was handed over: the heir's is higher.
+    pub(super) fence: Fence,
 }
 
 /// Somebody who is to be an heir, and was never heard.
@@ -204,6 +206,7 @@ impl Group {
             let hands_over = Body::HandsOver {
                 to,
                 within_ns,
+                fence: handover.fence.0,
                 authority: self.tenancy.authority.id(),
             };
             // What is multicast may come after the release, which each voter is told by itself: a voter that waits for
@@ -232,22 +235,36 @@ impl Group {
     pub(super) fn on_hands_over(
         &mut self,
         now: Instant,
-        to: MemberId,
-        within: Duration,
+        (to, within): (MemberId, Duration),
+        fence: Fence,
         out: &mut Outbox,
     ) {
+        let holder = self.tenancy.holder();
+        if holder.is_some_and(|(_, higher)| higher > fence) {
+            return; // the heir has it, or another
+        }
         let within = within.min(self.config.authority.ttl().unwrap_or(Duration::ZERO));
         let is_heir = to == self.me.id;
         let until = now + within;
-        self.tenancy.holds_back = (!is_heir).then_some(HoldsBack { heir: to, until });
+        self.tenancy.holds_back = (!is_heir).then_some(HoldsBack {
+            heir: to,
+            until,
+            fence,
+        });
         if !is_heir && self.tenancy.authority.holds(now).is_none() {
             self.ask_authority(now, Request::Withdraw, out);
         }
     }
 
     /// `holder` has tenure, or had. If it is the heir, whoever is named asks: the voters refuse, and say when it is free.
-    pub(super) fn on_inherited(&mut self, now: Instant, holder: MemberId, out: &mut Outbox) {
-        let is_heir = |it: &mut HoldsBack| it.heir == holder;
+    pub(super) fn on_inherited(
+        &mut self,
+        now: Instant,
+        holder: MemberId,
+        fence: Fence,
+        out: &mut Outbox,
+    ) {
+        let is_heir = |it: &mut HoldsBack| it.heir == holder && it.fence < fence;
         if self.tenancy.holds_back.take_if(is_heir).is_some() {
             self.on_freed(now, out);
         }

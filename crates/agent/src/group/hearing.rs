@@ -101,10 +101,12 @@ impl Group {
             Body::HandsOver {
                 to,
                 within_ns,
+                fence,
                 authority,
             } => {
                 if self.shares_authority(sender, authority) {
-                    self.on_hands_over(now, to, Duration(within_ns), out);
+                    let within = Duration(within_ns);
+                    self.on_hands_over(now, (to, within), Fence(fence), out);
                 }
             }
             Body::Holds {
@@ -116,7 +118,7 @@ impl Group {
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
                     self.yield_to_higher(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);
-                    self.on_inherited(now, sender.id, out);
+                    self.on_inherited(now, sender.id, Fence(fence), out);
                 } else {
                     self.tell_of_another_list(sender.name, Some(fence));
                     if lasts_ns > 0 {

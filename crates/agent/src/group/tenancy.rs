@@ -245,14 +245,17 @@ impl Group {
         if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
             self.tenancy.is_leaving = false;
             self.tenancy.given_up = self.tenancy.authority.holds(now).map(|held| held.fence);
-            let request = match self.tenancy.heir.take() {
+            match self.tenancy.heir.take() {
                 Some(to) => {
                     self.begin_handover(now, to, out);
-                    Request::Transfer { to }
+                    self.ask_authority(now, Request::Transfer { to }, out);
                 }
-                None => Request::Release,
-            };
-            self.ask_authority(now, request, out);
+                None => {
+                    self.ask_authority(now, Request::Release, out);
+                    // As a voter it hears no release of its own.
+                    self.tell_who_waits(|_| true, out);
+                }
+            }
         }
     }
 
@@ -287,8 +290,8 @@ impl Group {
             Err(why) => self.counters.reject(why),
         }
         self.note_inheritance(now, message);
-        if let Ok(Message::Release { .. }) = postcard::from_bytes(message) {
-            self.on_release(now, sender.id, out);
+        if let Ok(Message::Release { ballot }) = postcard::from_bytes(message) {
+            self.on_release(now, sender.id, ballot, out);
         }
     }
 

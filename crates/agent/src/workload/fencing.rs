@@ -1,9 +1,11 @@
 //! A tenure that has an end, and how its moves reach the guardian.
 
 use std::future::pending;
+use std::time::Duration as StdDuration;
 
 use hustings_protocol::{Duration, Instant};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::deadline::Deadline;
 use crate::authority::last_words::LastWords;
@@ -56,15 +58,22 @@ impl Tenures {
         }
     }
 
-    /// Waits until tenure is held, with `fence` if that is known, and leaves time for a command that may take
-    /// `grace` to stop. It is not given up before what comes with it is dropped. If its member no longer leads, by
+    /// Waits for `settle`, and until tenure is held, with `fence` if that is known, and leaves time for a command that
+    /// may take `grace` to stop. It is not given up before what comes with it is dropped. If its member no longer leads, by
     /// `leads`, it may be given up at any moment, and nothing is granted. May be dropped unfinished.
     pub(super) async fn granted(
         &mut self,
+        settle: StdDuration,
         fence: Option<u64>,
         grace: Duration,
         leads: impl Fn() -> bool,
     ) -> (Term, Occupation) {
+        if !settle.is_zero() {
+            tokio::select! {
+                () = sleep(settle) => {}
+                () = self.follow() => {}
+            }
+        }
         loop {
             // Before the look: what is seen then is not given up until the command has ended.
             let work = self.fencing.work.begin();
@@ -81,6 +90,16 @@ impl Tenures {
             drop(work);
             if self.fencing.tenure.changed().await.is_err() {
                 // Nothing will be granted. Word of who leads will end too, and the wait with it.
+                return pending().await;
+            }
+        }
+    }
+
+    /// Looks at each tenure when word of it comes, for ever: what it is worth can be told only then.
+    async fn follow(&mut self) {
+        loop {
+            self.look(clock::now());
+            if self.fencing.tenure.changed().await.is_err() {
                 return pending().await;
             }
         }
@@ -128,6 +147,7 @@ mod tests {
     use crate::workload::lines::Order;
 
     const GRACE: Duration = Duration::from_secs(1);
+    const NOW: StdDuration = StdDuration::ZERO;
 
     fn member() -> (watch::Sender<Option<Held>>, Tenures) {
         let (authority, tenure) = watch::channel(None);
@@ -152,7 +172,7 @@ mod tests {
     async fn may_start(tenures: &mut Tenures, fence: Option<u64>) -> bool {
         tokio::select! {
             biased;
-            _ = tenures.granted(fence, GRACE, || true) => true,
+            _ = tenures.granted(NOW, fence, GRACE, || true) => true,
             () = std::future::ready(()) => false,
         }
     }
@@ -174,7 +194,7 @@ mod tests {
                     !work.is_occupied()
                 });
                 both.wait();
-                let grant = std::pin::pin!(tenures.granted(None, GRACE, || *leads.borrow()));
+                let grant = std::pin::pin!(tenures.granted(NOW, None, GRACE, || *leads.borrow()));
                 let waker = std::task::Waker::noop();
                 let granted = grant.poll(&mut std::task::Context::from_waker(waker));
                 // Whatever was granted lives on until the agent has looked.
@@ -195,10 +215,30 @@ mod tests {
         };
         let is_granted = tokio::select! {
             biased;
-            _ = tenures.granted(Some(7), GRACE, leads) => true,
+            _ = tenures.granted(NOW, Some(7), GRACE, leads) => true,
             () = std::future::ready(()) => false,
         };
         assert!(!is_granted && !work.is_occupied());
+    }
+
+    /// A tenure of ten minutes is not renewed while the member settles: then a little more than a second is left, in
+    /// which a command with a grace of a second, and the margin of ten minutes, could not stop.
+    #[tokio::test]
+    async fn what_a_tenure_was_worth_is_known_though_the_member_settled_first() {
+        let (authority, mut tenures) = member();
+        authority.send_replace(held(7, Duration::from_secs(600)));
+        let settle = StdDuration::from_millis(30);
+        let granted = tenures.granted(settle, Some(7), GRACE, || true);
+        let meanwhile = async {
+            sleep(settle / 3).await;
+            authority.send_replace(held(7, Duration::from_millis(1_300)));
+            sleep(settle * 2).await;
+        };
+        let is_granted = tokio::select! {
+            _ = granted => true,
+            () = meanwhile => false,
+        };
+        assert!(!is_granted);
     }
 
     #[tokio::test]
@@ -227,7 +267,7 @@ mod tests {
         // No renewal has come.
         let late = held(7, Duration::from_millis(320));
         authority.send_replace(late);
-        let (term, _work) = tenures.granted(Some(7), Duration::ZERO, || true).await;
+        let (term, _work) = tenures.granted(NOW, Some(7), Duration::ZERO, || true).await;
         let told = Order::Until(term.deadline).to_string().parse();
         let Ok(Order::Until(deadline)) = told else {
             panic!("{told:?}")
@@ -249,7 +289,7 @@ mod tests {
             if an_earlier_one_may_live {
                 std::mem::forget(tenures.fencing.work.begin());
             }
-            let (term, _work) = tenures.granted(None, GRACE, || true).await;
+            let (term, _work) = tenures.granted(NOW, None, GRACE, || true).await;
             let expected = match an_earlier_one_may_live {
                 true => LastWords::default(),
                 false => words,

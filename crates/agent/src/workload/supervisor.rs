@@ -230,10 +230,12 @@ impl<R: FnMut()> Supervisor<R> {
         let latest = self.leadership.clone();
         let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
         let granted = async {
-            sleep(span).await;
             match &mut self.tenures {
-                Some(tenures) => Some(tenures.granted(leadership.fence, grace, leads).await),
-                None => None,
+                Some(tenures) => Some(tenures.granted(span, leadership.fence, grace, leads).await),
+                None => {
+                    sleep(span).await;
+                    None
+                }
             }
         };
         let tenure_over = tenure_over(&mut self.leadership, leadership);

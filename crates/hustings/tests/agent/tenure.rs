@@ -341,6 +341,7 @@ fn nothing_is_begun_by_another_list_while_the_one_before_runs() {
             ("e,f,h", "--new"),
             ("e,f,h", "--era 1"),
             ("a,b,e", "--era 1"),
+            ("e", "--new"),
         ] {
             let init = hustings(&format!("voter init {} {how}", by("e", other)));
             let says = match holds {

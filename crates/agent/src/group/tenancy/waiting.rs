@@ -1,10 +1,10 @@
 //! A nominee that voters refused waits until the holder's time is over. If that one gives tenure up before, the voters
 //! that refused say so: then it asks again at once.
 
-use hustings_protocol::tenure::{Message, Refused, Request};
+use hustings_protocol::tenure::{Ballot, Fence, Message, Refused, Request};
 use hustings_protocol::{Instant, MemberId};
 
-use super::{Group, Outbox, Route};
+use super::{Group, HoldsBack, Outbox, Route, Standing};
 use crate::frame::Body;
 
 /// The election names one at a time, and an heir may wait beside it; a few more if they disagree.
@@ -42,8 +42,18 @@ impl Group {
         }
     }
 
-    /// `from` gave tenure up. If it handed it over, only the heir may ask.
-    pub(super) fn on_release(&mut self, now: Instant, from: MemberId, out: &mut Outbox) {
+    /// `from` says that tenure was given up. If it was handed over, only the heir may ask, until that one gives it up
+    /// itself.
+    pub(super) fn on_release(
+        &mut self,
+        now: Instant,
+        from: MemberId,
+        released: Ballot,
+        out: &mut Outbox,
+    ) {
+        let is_heirs =
+            |it: &mut HoldsBack| it.heir == released.owner.id && it.fence < Fence(released.counter);
+        self.tenancy.holds_back.take_if(is_heirs);
         self.on_freed(now, out);
         let heir = self.tenancy.holds_back.map(|it| it.heir).or(self.heir());
         self.tell_who_waits(|it| it != from && heir.is_none_or(|heir| heir == it), out);
@@ -54,6 +64,9 @@ impl Group {
         is_to_know: impl Fn(MemberId) -> bool,
         out: &mut Outbox,
     ) {
+        if !matches!(self.standing, Standing::Partaking) {
+            return; // two who go by one name must not both be heard
+        }
         let told: Vec<MemberId> = {
             let waiters = &mut self.tenancy.waiters.0;
             waiters.extract_if(.., |it| is_to_know(*it)).collect()

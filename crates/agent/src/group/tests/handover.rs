@@ -1,7 +1,7 @@
 //! Tenure is handed to a named member, in the network that is only told of.
 
 use hustings_protocol::announce::Takeover;
-use hustings_protocol::tenure::{Durable, Request, Saved};
+use hustings_protocol::tenure::{Durable, Fence, Request, Saved};
 use hustings_protocol::{Duration, MemberId};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
@@ -178,7 +178,7 @@ fn who_waits_lets_an_heir_be_first_for_as_long_as_that_one_has() {
     assert_eq!(waits(&field, heir), None);
     let for_ever = Duration(u64::MAX);
     let mut out = Outbox::new();
-    field.members[other].on_hands_over(field.now, id(heir), for_ever, &mut out);
+    field.members[other].on_hands_over(field.now, (id(heir), for_ever), Fence(9), &mut out);
     assert_eq!(waits(&field, other), Some(ttl));
 }
 
@@ -203,7 +203,12 @@ fn who_lets_an_heir_be_first_does_not_say_that_voters_are_silent() {
     let mut out = Outbox::new();
     let member = &mut field.members[named];
     member.tenancy.refusals.clear();
-    member.on_hands_over(field.now, id(heir), Duration::from_secs(60), &mut out);
+    member.on_hands_over(
+        field.now,
+        (id(heir), Duration::from_secs(60)),
+        Fence(9),
+        &mut out,
+    );
     let later = field.now + Duration::from_secs(600);
     member.explain_silence(later);
     assert!(member.tenancy.refusals.is_empty());
@@ -222,9 +227,9 @@ fn who_is_about_to_get_tenure_or_is_named_lets_an_heir_be_first() {
         if is_asking {
             field.step_down(former);
             field.run(DELAY * 2);
-            field.members[named].on_hands_over(field.now, heir, WHILE, &mut out);
+            field.members[named].on_hands_over(field.now, (heir, WHILE), Fence(9), &mut out);
         } else {
-            field.members[named].on_hands_over(field.now, heir, WHILE, &mut out);
+            field.members[named].on_hands_over(field.now, (heir, WHILE), Fence(9), &mut out);
             field.step_down(former);
             field.run(DELAY * 2);
             field.members[named].nominate(field.now, true, &mut out);
@@ -374,4 +379,52 @@ fn who_has_handed_over_and_falls_ill_does_not_stand_aside_while_its_heir_may_tak
     field.run(WHILE);
     assert!(field.members[former].is_nominee() && field.holders().is_empty());
     field.assert_taken_by(heir, fence, outcome);
+}
+
+/// Where it is the only voter no other says so.
+#[test]
+fn a_holder_that_votes_alone_tells_who_waits_that_it_gives_tenure_up() {
+    let mut times = 0;
+    for _ in 0..20 {
+        let mut field = Field::empty();
+        for merit in [0, 9, 8] {
+            let founding = Saved::Initialised(Durable::FOUNDING);
+            field.admit_fenced_by(&[0], Takeover::Never, merit, founding);
+        }
+        field.run(Duration::from_secs(1));
+        let all = [0, 1, 2];
+        let (former, _) = field.settled_on(&all);
+        if former != 0 {
+            let _outcome = field.hand_over(former, 0);
+            field.run(TTL * 3);
+        }
+        assert_eq!(field.settled_on(&all).0, 0);
+        let is_named = |it: &usize| field.members[*it].is_nominee();
+        let Some(named) = [1, 2].into_iter().find(is_named) else {
+            continue;
+        };
+        times += 1;
+        field.step_down(0);
+        field.run(DELAY * 20);
+        assert_eq!(field.holders(), [named]);
+    }
+    assert!(times > 0, "it did not happen that another one was named");
+}
+
+/// What says that tenure is handed over, or held, may come twice, and late.
+#[test]
+fn what_is_late_of_a_handover_makes_nobody_hold_back_and_ends_no_later_one() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (former, _) = field.settled_on(&ALL);
+    let [heir, other] = [1, 2].map(|it| (former + it) % 5);
+    let (now, mut out) = (field.now, Outbox::new());
+    let member = &mut field.members[other];
+    member.on_holds(now, id(heir), 9, Duration::from_secs(1));
+    member.on_hands_over(now, (id(heir), WHILE), Fence(8), &mut out);
+    assert!(member.tenancy.holds_back.is_none(), "the heir has it");
+    member.on_hands_over(now, (id(heir), WHILE), Fence(9), &mut out);
+    member.on_inherited(now, id(heir), Fence(9), &mut out);
+    assert!(member.tenancy.holds_back.is_some(), "that is of before");
+    member.on_inherited(now, id(heir), Fence(10), &mut out);
+    assert!(member.tenancy.holds_back.is_none());
 }

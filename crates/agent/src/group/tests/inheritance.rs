@@ -114,7 +114,7 @@ fn an_heir_that_was_refused_is_told_when_tenure_is_free_though_others_hold_back(
     assert_eq!(field.holders(), [former], "the heir is refused");
     for other in (0..5).filter(|it| ![former, heir].contains(it)) {
         let mut out = Outbox::new();
-        field.members[other].on_hands_over(field.now, id(heir), WHILE, &mut out);
+        field.members[other].on_hands_over(field.now, (id(heir), WHILE), Fence(9), &mut out);
         field.post(other, out);
     }
     field.step_down(former);

@@ -3,8 +3,10 @@
 use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 use hustings_protocol::tenure::{Durable, Request, Saved};
+use tokio::sync::mpsc;
 
-use super::{ALL, Field, name};
+use super::{ALL, DELAY, Field, name};
+use crate::agent::Told;
 use crate::group::Outbox;
 
 /// Three that vote for each other, and one that is its own only voter: it holds by its own leave.
@@ -48,4 +50,34 @@ fn a_holder_by_another_list_of_voters_is_not_taken_for_the_holder() {
     field.sides[3] = 1;
     field.run(Duration::from_secs(15));
     assert!(field.whys(1).iter().all(|it| !it.contains("another list")));
+}
+
+/// Who would be its own only voter has nobody to ask what was promised. Those who vote by another list, and follow in
+/// silence, say that they are there.
+#[test]
+fn who_begins_with_itself_alone_hears_of_voters_that_go_by_another_list() {
+    let mut field = Field::empty();
+    for _ in 0..3 {
+        let founding = Saved::Initialised(Durable::FOUNDING);
+        field.admit_fenced(Takeover::Never, 0, founding);
+    }
+    field.run(Duration::from_secs(1));
+    let (leader, _) = field.settled_on(&ALL[..3]);
+    field.sides[leader] = 1; // who holds would be heard in any case
+    field.admit_fenced_by(&[3], Takeover::Never, 0, Saved::Missing);
+    let (telling, mut told) = mpsc::unbounded_channel();
+    let mut out = Outbox::new();
+    field.members[3].survey(field.now, telling, &mut out);
+    field.post(3, out);
+    field.run(DELAY * 4);
+    let mut heard: Vec<String> = std::iter::from_fn(|| told.try_recv().ok())
+        .map(|it| match it {
+            Told::Another { member, .. } => member,
+            Told::Voter { .. } => panic!("nobody else votes by its list"),
+        })
+        .collect();
+    heard.sort();
+    heard.dedup();
+    let others = (0..3).filter(|it| *it != leader).map(name);
+    assert_eq!(heard, others.collect::<Vec<_>>());
 }

@@ -455,6 +455,7 @@ fn nonsense_about_tenure_moves_nobody() {
         Body::HandsOver {
             to: id(0),
             within_ns: u64::MAX,
+            fence: u64::MAX,
             authority: list,
         },
         Body::Tenure {
