@@ -38,7 +38,7 @@ mod host;
 mod message;
 mod seats;
 
-pub use audit::{Cause, Dispute, Round, Voice, audit, departure};
+pub use audit::{Cause, Course, Dispute, Round, Voice, audit, course};
 pub use candidacy::{Candidacy, Memory};
 pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};

@@ -143,6 +143,26 @@ fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
         caught.said
     );
 
+    // Seats are for those who were drawn, and a record that ends early shows nobody drawn.
+    let mut friend = line.clone();
+    let seat = &mut friend["chambers"][0]["seats"][0]["member"];
+    (seat["id"], seat["name"]) = (other.into(), "friend".into());
+    let mut nobody = line.clone();
+    nobody["chambers"][0]["seats"] = Value::Array(Vec::new());
+    let mut early = line.clone();
+    let rounds = early["record"].as_array_mut().expect("rounds");
+    rounds.pop();
+    let refused = [
+        (friend, "friend has a seat, and was not elected"),
+        (nobody, "nobody is seated"),
+        (early, "no"), // draw to check, or no record of one
+    ];
+    for (line, why) in refused {
+        let caught = check(&line, rules);
+        assert_eq!(caught.code, Some(1), "{why}: {}", caught.printed);
+        assert!(caught.said.contains(why), "{why}: {}", caught.said);
+    }
+
     // And the same record is no proof of another text, nor of other options.
     let text = rules.replace("2026-11-17", "2026-11-18");
     let options = rules.replace("--max-guess 40", "--max-guess 50");

@@ -95,18 +95,35 @@ pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<V
     Some(disputes)
 }
 
-/// Whether the first election of a session went as the rules say: what a centre says follows from the replies that it tells of. The
-/// first round of which it does not; none if all do. Seats by merit and masks cannot be told so.
-pub fn departure(config: &Config, rounds: &[Round]) -> Option<u32> {
-    let chamber = config.chamber(rounds.first()?.feedback.class)?;
-    let (wanted, c) = (chamber.wanted(0)?, chamber.c(0));
+/// How the first election of a session went, by what the centre said and the replies that it tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Course {
+    /// What the centre said in this round does not follow from the replies before it.
+    Departs(u32),
+    /// In this round those who said yes in this draw were elected.
+    Elected(u32, u8),
+    /// Nobody was elected in these rounds.
+    Open,
+}
+
+/// Whether the first election of a session went as the rules say: what a centre says follows from the replies that it tells of, up to the
+/// round in which a council is elected. Seats by merit and masks cannot be told so.
+pub fn course(config: &Config, rounds: &[Round]) -> Course {
+    let first = rounds.first().map(|it| it.feedback.class);
+    let Some(chamber) = first.and_then(|class| config.chamber(class)) else {
+        return Course::Open;
+    };
+    let Some(wanted) = chamber.wanted(0) else {
+        return Course::Open;
+    };
+    let c = chamber.c(0);
     let mut election = Election::new(config.knowledge);
     let mut ask = election.open(config, (wanted, c), 0);
     for Round { feedback, replies } in rounds {
         let is_said = feedback.word == ask.content.encode(config.algorithm)
             && (feedback.base, feedback.seated, feedback.floor) == (ask.base, 0, ask.floor);
         if !is_said {
-            return Some(feedback.round);
+            return Course::Departs(feedback.round);
         }
         let most = election.most_drawn_by(config).max(c);
         let of = |draw: u8| replies.iter().filter(move |it| it.draws.has(draw));
@@ -122,10 +139,11 @@ pub fn departure(config: &Config, rounds: &[Round]) -> Option<u32> {
         };
         match election.count(count, config) {
             Next::Ask(next) => ask = next,
-            Next::Elected(_) | Next::Rest => return None, // what follows is another election
+            Next::Elected(draw) => return Course::Elected(feedback.round, draw),
+            Next::Rest => return Course::Open, // what follows is another election
         }
     }
-    None
+    Course::Open
 }
 
 /// What a host draws.

@@ -1,8 +1,8 @@
 //! Draws with public coins can be checked by anybody who has heard the feedbacks.
 
 use hustings_protocol::council::{
-    Algorithm, Cause, Coin, Config, Council, Dispute, Draws, Knowledge, Message, Round, Seats,
-    Voice, audit, departure,
+    Algorithm, Cause, Coin, Config, Council, Course, Dispute, Draws, Knowledge, Message, Round,
+    Seats, Voice, audit, course,
 };
 use hustings_protocol::{Candidate, Instant, MemberId};
 use hustings_sim::council::{Trial, elect_traced};
@@ -87,8 +87,10 @@ fn exactly_those_replied_who_had_to() {
             longest = longest.max(rounds.len());
             let disputes = audit(&trial.config, &rounds, &hosts());
             assert_eq!(disputes, Some(vec![]), "{algorithm:?}, seed {seed}");
-            let departure = departure(&trial.config, &rounds);
-            assert_eq!(departure, None, "{algorithm:?}, seed {seed}");
+            let course = course(&trial.config, &rounds);
+            let last = rounds.last().expect("there were some").feedback.round;
+            let is_over = matches!(course, Course::Elected(round, _) if round == last);
+            assert!(is_over, "{algorithm:?}, seed {seed}: {course:?}");
         }
     }
     assert!(longest >= 4, "no election was long enough to show anything");
@@ -131,9 +133,10 @@ fn a_centre_that_does_not_go_by_its_rules_is_found() {
     for seed in 0..20 {
         let mut trial = seeded(Algorithm::SkipReset, seed);
         let rounds = rounds(&trial, 0);
-        assert_eq!(departure(&trial.config, &rounds), None);
+        let before = course(&trial.config, &rounds);
+        assert!(matches!(before, Course::Elected(_, _)), "{before:?}");
         trial.config.knowledge = Knowledge::Told(499);
-        assert_eq!(departure(&trial.config, &rounds), Some(1));
+        assert_eq!(course(&trial.config, &rounds), Course::Departs(1));
         let mut rounds = rounds;
         trial.config.knowledge = Knowledge::Told(500);
         for round in &mut rounds {
@@ -141,7 +144,7 @@ fn a_centre_that_does_not_go_by_its_rules_is_found() {
                 round.feedback.base = 0;
                 round.feedback.word = 500 << 1 | 1;
                 let number = round.feedback.round;
-                assert_eq!(departure(&trial.config, &rounds), Some(number));
+                assert_eq!(course(&trial.config, &rounds), Course::Departs(number));
                 found += 1;
                 break;
             }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hustings_agent::Peer;
 use hustings_agent::council::CentreStatus;
 use hustings_agent::identity::member_id;
 use hustings_protocol::council::{
-    Algorithm, Cause, Coin, Config, Dispute, Round, audit, departure,
+    Algorithm, Cause, Coin, Config, Course, Dispute, Round, audit, course,
 };
 use hustings_protocol::{Candidate, MemberId, Merit};
 
@@ -92,11 +93,7 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
                 record.display()
             )));
         }
-        if let Some(round) = departure(rules, &rounds) {
-            faults.push(format!(
-                "round {round} of class {class} is not what follows from the replies before it, by these options"
-            ));
-        }
+        faults.extend(judge(rules, &status, class, &rounds));
         let disputes = audit(rules, &rounds, &candidates).ok_or_else(|| {
             Failure::Failed(format!("{}: not the rounds of a draw", record.display()))
         })?;
@@ -124,6 +121,55 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
         }
         false => Err(Failure::Failed(faults.join("\n"))),
     }
+}
+
+/// What is wrong with how a class was called, and with who was seated for it.
+fn judge(rules: &Config, status: &CentreStatus, class: u16, rounds: &[Round]) -> Vec<String> {
+    let (elected_in, draw) = match course(rules, rounds) {
+        Course::Departs(round) => {
+            return vec![format!(
+                "round {round} of class {class} is not what follows from the replies before it, by these options"
+            )];
+        }
+        Course::Open => {
+            return vec![format!(
+                "class {class}: nobody is elected in the rounds on record: there is no draw to check"
+            )];
+        }
+        Course::Elected(round, draw) => (round, draw),
+    };
+    let Some(last) = rounds.last().filter(|it| it.feedback.round == elected_in) else {
+        return vec![format!(
+            "class {class}: a council was elected in round {elected_in}, and the centre called again: why cannot be told"
+        )];
+    };
+    let is_elected = |id: MemberId| {
+        let mut voices = last.replies.iter();
+        voices.any(|it| it.host == id && it.draws.has(draw))
+    };
+    let chambers = status.chambers.iter().filter(|it| it.class == class);
+    let seats = chambers.flat_map(|it| &it.seats);
+    let members: Vec<&Peer> = seats.map(|it| &it.member).collect();
+    for voice in last.replies.iter().filter(|it| it.draws.has(draw)) {
+        if members.iter().all(|it| it.id != voice.host) {
+            // One that has gone since has none either, so that it proves nothing.
+            say(&format!(
+                "note: {:016x} was elected in round {elected_in}, and has no seat",
+                voice.host.0
+            ));
+        }
+    }
+    let mut faults = Vec::new();
+    if members.is_empty() {
+        faults.push(format!("class {class}: nobody is seated"));
+    }
+    for seated in members.into_iter().filter(|it| !is_elected(it.id)) {
+        faults.push(format!(
+            "class {class}: {} has a seat, and was not elected in round {elected_in}",
+            seated.name
+        ));
+    }
+    faults
 }
 
 /// The rounds of a class before anybody was seated.
