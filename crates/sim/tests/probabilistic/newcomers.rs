@@ -100,6 +100,29 @@ fn a_round_that_is_long_over_does_not_fail_by_another_of_its_number() {
     assert_eq!(desk.member.round().number, 2);
 }
 
+/// Where what is said to all goes from each to a few others, another round takes longer than a leader's checks are apart.
+#[test]
+fn a_second_round_is_not_past_however_long_it_takes() {
+    let config = Config::field(7, HOP, HOP);
+    // Hesitation, the call, the longest relay, and the wait.
+    for (config, ends) in [
+        (config, 10 + 1 + 21 + 2),
+        (config.by_rumour(), 100 + 10 + 63 + 20),
+    ] {
+        let mut desk = seat();
+        desk.papers.config = config;
+        desk.hear(2, decision(9));
+        desk.wait_for(Timer::Phase);
+        assert_eq!(desk.names(), Some(MemberId(9)));
+        desk.papers.now = desk.papers.now + HOP * ends;
+        let (round, k) = (Round { number: 2, ..ROUND }, 14);
+        let choice = candidate(8);
+        desk.hear(3, Message::Decision { round, k, choice });
+        desk.wait_for(Timer::Phase);
+        assert_eq!(desk.names(), Some(MemberId(8)));
+    }
+}
+
 /// It was not there, and whoever tells it says how long ago that was.
 #[test]
 fn nor_does_one_of_which_a_newcomer_was_told() {
