@@ -203,6 +203,48 @@ fn followers_go_with_their_leader_and_the_older_one() {
     assert_eq!(desk.papers.told, [(MemberId(9), answer(8, LONG))]);
 }
 
+/// Newcomers may need a second round. The leader that was there before was elected in the first of its own, and counts.
+#[test]
+fn a_leader_elected_long_before_counts_though_its_round_has_a_lower_number() {
+    const OLD: Duration = Duration(LONG.0 * 9);
+    let k = 0; // it does not relay
+    let (round, choice, after) = (Round { number: 2, ..ROUND }, candidate(8), Duration::ZERO);
+    let called = Message::Initiation { round, k, after };
+    let decided = Message::Decision { round, k, choice };
+    for (age, is_believed) in [(OLD, true), (HOP, false)] {
+        let is_named = |desk: &Desk<Probabilistic>| desk.names() == Some(MemberId(9));
+        // It has a leader, who says that it follows another. If that is none from before, there is an election.
+        let mut desk = seat();
+        desk.hear(2, decided);
+        desk.wait_for(Timer::Phase);
+        assert_eq!(desk.names(), Some(MemberId(8)));
+        desk.hear(8, answer(9, age));
+        assert_eq!(is_named(&desk), is_believed, "its leader's word, {age}");
+        desk.papers.said.clear();
+        desk.wait(HOP * 50);
+        assert_eq!(desk.papers.said.is_empty(), is_believed, "{age}");
+        for told in [answer(9, age), check(9, age)] {
+            // It has none, and is going to call the third.
+            let mut desk = seat();
+            desk.hear(2, called);
+            desk.wait_for(Timer::Phase);
+            assert!(desk.member.recalls());
+            desk.hear(9, told);
+            assert_eq!(is_named(&desk), is_believed, "{told:?}");
+            // It takes part in the second, in which nobody has decided yet, or somebody has.
+            for has_heard in [false, true] {
+                let mut desk = seat();
+                desk.hear(2, called);
+                if has_heard {
+                    desk.hear(2, decided);
+                }
+                desk.hear(9, told);
+                assert_eq!(is_named(&desk), is_believed, "{told:?} {has_heard}");
+            }
+        }
+    }
+}
+
 /// Those who relayed may have been told that there is a leader, and have fallen silent.
 #[test]
 fn a_newcomer_that_heard_nothing_asks_before_it_calls_another_round() {
