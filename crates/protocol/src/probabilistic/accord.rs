@@ -138,11 +138,9 @@ impl Probabilistic {
 
     /// Whether it has had its leader for so long that nobody takes part any more in the election of it.
     fn is_established(&self, io: &impl Io<Self>) -> bool {
-        let is_over = match self.phase {
-            Phase::Resting { established } => established <= io.now(),
-            _ => false,
-        };
-        is_over && self.leader.is_some() && io.config().check.is_some()
+        let config = io.config();
+        let is_over = self.rests() && self.age(io) >= config.probation();
+        is_over && self.leader.is_some() && config.check.is_some()
     }
 
     /// Whether that is a round of the last election that it knows of, or of another one that has its number.
@@ -160,7 +158,7 @@ impl Probabilistic {
     /// How long ago its leader was elected, or longer.
     fn age(&self, io: &impl Io<Self>) -> Duration {
         match self.phase {
-            Phase::Resting { established } => io.now() + io.config().probation() - established,
+            Phase::Resting { since } => since.until(io.now()),
             _ => Duration::ZERO,
         }
     }

@@ -135,6 +135,18 @@ fn nor_does_one_of_which_a_newcomer_was_told() {
     }
 }
 
+/// Its clock may have begun after that.
+#[test]
+fn it_says_so_too_however_long_ago_that_was() {
+    for age in [LONG, LONG * 1_000, Duration(u64::MAX)] {
+        let mut desk = seat();
+        desk.hear(9, check(9, age));
+        desk.hear(3, Message::Question);
+        let said = Duration(age.0.min(i64::MAX as u64));
+        assert_eq!(desk.papers.told, [(MemberId(3), answer(9, said))]);
+    }
+}
+
 #[test]
 fn whoever_takes_part_believes_a_leader_that_is_older_than_its_round() {
     for (age, is_believed) in [(LONG, true), (HOP, false)] {
