@@ -58,7 +58,7 @@ impl<'r> Signed<'r> {
         found.extend(places().filter_map(|place| self.contradiction(place)));
         found.extend(places().filter_map(|place| self.withdrawal(place)));
         found.extend(places().flat_map(|place| self.silences(place)));
-        found.extend(self.stall());
+        found.extend(self.stall(is_sound));
         found.extend(places().filter_map(|place| self.secret_fault(place)));
         found.extend(places().filter_map(|place| self.another_result(place, is_sound)));
         found.extend(self.unsigned(is_sound));
@@ -67,23 +67,46 @@ impl<'r> Signed<'r> {
 
     /// Silence of which nothing shows whose it was.
     pub(super) fn silence_of_somebody(&self) -> Option<Finding> {
-        let complains = |place: &u32| {
-            self.fault_of(*place)
-                .is_some_and(|it| matches!(it.cause, Cause::Silence { .. }))
+        let places = || 0..self.ring.len();
+        let complaining: Vec<u32> = places().filter(|it| self.complains(*it)).collect();
+        if complaining.is_empty() {
+            return None;
+        }
+        let names = |places: &[u32]| {
+            let names: Vec<String> = places.iter().map(|it| name(self.ring, *it)).collect();
+            names.join(" and ")
         };
-        let who: Vec<String> = (0..self.ring.len())
-            .filter(complains)
-            .map(|place| name(self.ring, place))
-            .collect();
-        let what = format!(
-            "{} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show",
-            who.join(" and ")
-        );
-        (!who.is_empty()).then(|| Finding {
+        // Somebody waited for them, and they for nobody, or not for too long.
+        let is_content = |place: &u32| {
+            let is_waited_for = |side: &Side| {
+                let beside = self.ring.neighbour(*place, *side);
+                self.has_waited(beside, side.opposite())
+            };
+            !self.complains(*place) && Side::BOTH.iter().any(is_waited_for)
+        };
+        let content: Vec<u32> = places().filter(is_content).collect();
+        let who = names(&complaining);
+        let what = match content.is_empty() {
+            true => format!(
+                "{who} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show"
+            ),
+            // By then they may have waited for others who were silent, nearly as long.
+            false => format!(
+                "by the word of {who} alone there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody: {who} complained too early, or somebody further on was late, and which these transcripts do not show",
+                names(&content)
+            ),
+        };
+        Some(Finding {
             who: Vec::new(),
             weight: Weight::Open,
             what,
         })
+    }
+
+    /// Whether the member at `place` complains of silence.
+    fn complains(&self, place: u32) -> bool {
+        let cause = self.fault_of(place).map(|it| it.cause);
+        matches!(cause, Some(Cause::Silence { .. }))
     }
 
     /// What `holder` signed while the draw went on, as others have it, and does not have itself.
@@ -200,20 +223,37 @@ impl<'r> Signed<'r> {
         }
     }
 
-    /// The limit on equal stages blames nobody.
-    fn stall(&self) -> Option<Finding> {
-        let stages = (0..self.ring.len()).find_map(|place| match self.fault_of(place)?.cause {
+    /// The limit on equal stages blames nobody, if somebody can show that it was reached.
+    fn stall(&self, is_sound: &[bool]) -> Vec<Finding> {
+        let stages = |place: u32| match self.fault_of(place)?.cause {
             Cause::Stalled { stages } => Some(stages),
             _ => None,
-        })?;
-        let what = format!(
-            "all active members flipped alike {stages} times in a row, which ends a draw: chance, or two who conspire"
-        );
-        Some(Finding {
-            who: Vec::new(),
-            weight: Weight::Open,
-            what,
-        })
+        };
+        let says: Vec<(u32, u32)> = (0..self.ring.len())
+            .filter_map(|place| Some((place, stages(place)?)))
+            .collect();
+        let shown = says.iter().find(|(place, _)| is_sound[*place as usize]);
+        if let Some((_, stages)) = shown {
+            return vec![Finding {
+                who: Vec::new(),
+                weight: Weight::Open,
+                what: format!(
+                    "all active members flipped alike {stages} times in a row, which ends a draw: chance, or two who conspire"
+                ),
+            }];
+        }
+        // Who hands in a transcript that does not show it is convicted by that.
+        let alone = says
+            .into_iter()
+            .filter(|(place, _)| self.readings[*place as usize].is_none());
+        let alone = alone.map(|(place, stages)| Finding {
+            who: vec![name(self.ring, place)],
+            weight: Weight::Unanswered,
+            what: format!(
+                "signed that all active members flipped alike {stages} times in a row, which no transcript shows"
+            ),
+        });
+        alone.collect()
     }
 
     /// The result that most have signed, and first of all those who can show how they came to it; and by whom it is not

@@ -146,3 +146,18 @@ async fn a_fault_that_nobody_else_knows_of_is_a_veto_whatever_its_cause() {
         assert!(is_open(&found[1]), "{found:?}");
     }
 }
+
+#[tokio::test]
+async fn equal_flips_that_no_transcript_shows_are_a_word_and_no_fact() {
+    let fault = Fault {
+        place: 3,
+        round: 4,
+        cause: Cause::Stalled { stages: 40 },
+    };
+    let (_table, found) = with_word(3, Verdict::Fault(fault)).await;
+    let found = of("m3", &found);
+    let word =
+        "signed that all active members flipped alike 40 times in a row, which no transcript";
+    assert!(found[0].what.contains(word), "{found:?}");
+    assert!(found.iter().any(is_open), "{found:?}");
+}
