@@ -200,12 +200,8 @@ impl<'a> Gathering<'a> {
             return None;
         }
         let ring = &self.ends.ring;
-        let mut seated = vec![None; ring.members.len()];
-        for presence in self.slots.iter().flat_map(|it| &it.heard) {
-            seated[presence.place as usize] = Some(presence.clone());
-        }
-        seated[self.ends.place as usize] = self.own.clone();
-        let seated: Option<Vec<Presence>> = seated.into_iter().collect();
+        let words = self.slots.iter().flat_map(|it| &it.heard).chain(&self.own);
+        let seated = seats(ring.members.len(), words);
         let gathered = seated.and_then(|seated| {
             let sitting = sitting(ring, self.ends.digest, &seated)?;
             Some((seated, sitting))
@@ -316,10 +312,59 @@ impl Ends {
     }
 }
 
+/// Everybody's word, by place; none if somebody's is missing, or if one who is heard of from both sides, as the opposite member
+/// of an even ring is, has said two things.
+fn seats<'p>(members: usize, words: impl Iterator<Item = &'p Presence>) -> Option<Vec<Presence>> {
+    let mut seated: Vec<Option<Presence>> = vec![None; members];
+    for word in words {
+        let seat = seated.get_mut(word.place as usize)?;
+        match seat {
+            Some(other) if other.content != word.content => return None,
+            _ => *seat = Some(word.clone()),
+        }
+    }
+    seated.into_iter().collect()
+}
+
 /// What is heard on a link; nothing for ever where there is none.
 async fn hear(link: &mut Option<Link>) -> Result<Frame, Broken> {
     match link {
         Some(link) => link.hear().await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seats;
+    use crate::draw::bytes::Bytes;
+    use crate::draw::keys::Secret;
+    use crate::draw::presence::{Presence, Seating};
+
+    #[test]
+    fn who_says_one_thing_to_the_left_and_another_to_the_right_is_not_there() {
+        let secret = Secret::generate().unwrap();
+        let word = |place: u32, left: u8| {
+            let seating = Seating {
+                place,
+                left: Bytes([left; 32]),
+                right: Bytes([place as u8 + 1; 32]),
+            };
+            Presence::sign(&secret, &Bytes([7; 32]), seating)
+        };
+        // Of four, m0 hears of m2 from both sides.
+        let heard = |other: u8| {
+            [
+                word(3, 3),
+                word(2, other),
+                word(1, 1),
+                word(2, 2),
+                word(0, 0),
+            ]
+        };
+        assert!(seats(4, heard(2).iter()).is_some());
+        assert_eq!(seats(4, heard(9).iter()), None, "two words");
+        assert_eq!(seats(4, heard(2)[1..].iter()), None, "one is missing");
+        assert_eq!(seats(3, heard(2).iter()), None, "of another ring");
     }
 }

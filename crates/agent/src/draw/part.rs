@@ -19,7 +19,7 @@ use super::doors::Doors;
 use super::gathering::{Gathering, TooLate};
 use super::keys::Secret;
 use super::link::Ends;
-use super::mark;
+use super::mark::{self, Unmarked};
 use super::ring::Ring;
 use super::seat::{Player, Seat, System};
 use super::sitting::{Failure, Sitting};
@@ -73,6 +73,14 @@ pub enum NoDraw {
         name: String,
         /// The mark of that draw.
         mark: PathBuf,
+    },
+    /// No mark can be left: nothing has begun, and nobody else knows of it.
+    #[error("cannot leave the mark {} of this draw: {error}: nothing has begun", mark.display())]
+    NoPlaceForMark {
+        /// Which file.
+        mark: PathBuf,
+        /// What the system says.
+        error: io::Error,
     },
     /// The draw left no mark, so it has not begun.
     #[error("cannot leave the mark {} of this draw: {error}: the others have been told of a fault", mark.display())]
@@ -152,9 +160,10 @@ impl Part {
         }
         Transcript::check(&self.transcript)?;
         let mark = mark::path(&self.marks, &self.ring);
-        match mark.exists() {
-            true => Err(self.drawn(mark)),
-            false => Ok(place),
+        match mark::check(&mark) {
+            Ok(()) => Ok(place),
+            Err(Unmarked::Drawn) => Err(self.drawn(mark)),
+            Err(Unmarked::Refused(error)) => Err(NoDraw::NoPlaceForMark { mark, error }),
         }
     }
 
@@ -245,10 +254,14 @@ impl Part {
             }
         };
         let seat = Seat::new(player, &ends.ring, place, System);
-        let transcript = Transcript::create(&self.transcript)?;
-        let marked = self.leave_mark(gathered.sitting);
+        let begun = self.leave_mark(gathered.sitting);
+        let begun = begun.and_then(|()| Ok(Transcript::create(&self.transcript)?));
+        let (transcript, failure) = match begun {
+            Ok(transcript) => (transcript, None),
+            Err(error) => (Transcript::lost(), Some(error)),
+        };
         let sitting = Sitting::new(ends, gathered, seat, transcript, doors.herald());
-        if let Err(error) = marked {
+        if let Some(error) = failure {
             sitting.leave().await;
             return Err(error);
         }
@@ -262,9 +275,9 @@ impl Part {
     fn leave_mark(&self, sitting: Digest) -> Result<(), NoDraw> {
         let mark = mark::path(&self.marks, &self.ring);
         let left = mark::leave(&mark, sitting, &self.transcript);
-        left.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => self.drawn(mark),
-            _ => NoDraw::NoMark { mark, error },
+        left.map_err(|why| match why {
+            Unmarked::Drawn => self.drawn(mark),
+            Unmarked::Refused(error) => NoDraw::NoMark { mark, error },
         })
     }
 

@@ -119,16 +119,17 @@ impl Chain {
 #[derive(Debug)]
 pub(super) struct Transcript {
     chain: Chain,
-    file: BufWriter<File>,
+    /// None if there is no place for it.
+    file: Option<BufWriter<File>>,
 }
 
 /// Why there is no transcript.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoTranscript {
-    /// There is one: the member has taken part in this draw.
+    /// There is one: the member has taken part in this draw, or in one of which the transcript has the same name.
     #[error(
-        "{} exists: this member has taken part in that draw, and a draw that is held again until somebody likes the result is none; agree with the others on a new number and say why", .0.display()
+        "{} exists: this member has taken part in that draw, or in another that gives the file the same name. If in that one: a draw that is held again until somebody likes the result is none; agree with the others on a new number and say why. If in another: --transcript takes another file", .0.display()
     )]
     Exists(PathBuf),
     /// The disk refuses.
@@ -147,12 +148,7 @@ impl Transcript {
         if path.exists() {
             return Err(NoTranscript::Exists(path.to_owned()));
         }
-        let parent = mark::parent(path);
-        let metadata = parent.metadata().and_then(|it| match it.is_dir() {
-            true => Ok(()),
-            false => Err(io::ErrorKind::NotADirectory.into()),
-        });
-        metadata.map_err(|error| NoTranscript::Write {
+        mark::probe(mark::parent(path)).map_err(|error| NoTranscript::Write {
             path: path.to_owned(),
             error,
         })
@@ -173,8 +169,20 @@ impl Transcript {
         mark::sync_name(path).map_err(refuse)?;
         Ok(Self {
             chain: Chain::new(),
-            file: BufWriter::new(file),
+            file: Some(BufWriter::new(file)),
         })
+    }
+
+    /// Of a member that can write none, and has only last words to sign.
+    pub(super) fn lost() -> Self {
+        Self {
+            chain: Chain::new(),
+            file: None,
+        }
+    }
+
+    fn file(&mut self) -> io::Result<&mut BufWriter<File>> {
+        self.file.as_mut().ok_or(io::ErrorKind::NotFound.into())
     }
 
     /// Adds an entry. Returns its number and the hash up to and with it.
@@ -185,7 +193,7 @@ impl Transcript {
         let mut line = serde_json::to_vec(entry).unwrap_or_default();
         line.push(b'\n');
         let hashed = self.chain.take(entry);
-        self.file.write_all(&line)?;
+        self.file()?.write_all(&line)?;
         Ok(hashed)
     }
 
@@ -198,12 +206,13 @@ impl Transcript {
     #[cfg(test)]
     pub(super) fn fill_disk(&mut self) {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        self.file = BufWriter::new(full);
+        self.file = Some(BufWriter::new(full));
     }
 
     /// Makes it last.
     pub(super) fn sync(&mut self) -> io::Result<()> {
-        self.file.flush()?;
-        self.file.get_ref().sync_all()
+        let file = self.file()?;
+        file.flush()?;
+        file.get_ref().sync_all()
     }
 }

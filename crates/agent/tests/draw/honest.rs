@@ -79,6 +79,66 @@ async fn a_transcript_that_has_no_place_is_refused_before_anybody_waits() {
     );
 }
 
+/// Root may write anywhere: so these are places where nobody can.
+#[tokio::test]
+async fn a_disk_that_would_refuse_does_so_before_anybody_waits() {
+    let table = Table::lay(4, "").await;
+    let mut part = table.part(0);
+    part.transcript = "/proc/self/m0.jsonl".into();
+    let refused = part.check();
+    assert!(
+        matches!(refused, Err(NoDraw::Transcript(NoTranscript::Write { .. }))),
+        "{refused:?}"
+    );
+    // A file in the place of the directory is no mark of a draw.
+    for marks in ["file", "file/m0.drawn"] {
+        let mut part = table.part(0);
+        std::fs::write(table.home.join("file"), "").unwrap();
+        part.marks = table.home.join(marks);
+        let refused = part.check();
+        assert!(
+            matches!(refused, Err(NoDraw::NoPlaceForMark { .. })),
+            "{marks}: {refused:?}"
+        );
+    }
+    let part = table.part(0);
+    assert!(part.check().is_ok());
+    let left = std::fs::read_dir(&table.home).unwrap();
+    let left: Vec<_> = left.map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "the file and the directory: {left:?}");
+}
+
+#[tokio::test]
+async fn who_finds_no_place_for_its_transcript_as_the_draw_begins_tells_the_others() {
+    let mut table = Table::lay(4, "respond_within = \"5s\"").await;
+    let mut part = table.part(0);
+    let home = table.home.join("m0");
+    std::fs::create_dir(&home).unwrap();
+    part.transcript = home.join("m0.jsonl");
+    let listener = table.listeners[0].take().unwrap();
+    let failing = tokio::spawn(async move {
+        let account = part.account();
+        part.draw(listener, &account, std::future::pending()).await
+    });
+    // It has looked, and now waits for the others.
+    tokio::task::yield_now().await;
+    std::fs::remove_dir(&home).unwrap();
+    let others: Vec<_> = (1..4)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    for account in conclusions(others).await {
+        assert_eq!(account.state, State::Fault, "{account:?}");
+    }
+    let failed = failing.await.unwrap();
+    assert!(
+        matches!(failed, Err(NoDraw::Transcript(NoTranscript::Write { .. }))),
+        "{failed:?}"
+    );
+    let found = table.verify(1..4);
+    let withdrew = |it: &hustings_agent::draw::verify::Finding| it.what.contains("withdrew");
+    assert!(found.findings.iter().any(withdrew), "{found:?}");
+}
+
 #[tokio::test]
 async fn who_withdraws_ends_the_draw_for_all() {
     let mut table = Table::lay(5, "").await;

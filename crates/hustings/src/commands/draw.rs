@@ -105,7 +105,7 @@ later, and then that leader counts. Hold no other draw before those who have not
 have handed in their transcripts, or all have declared this one void.
 
 Nobody draws again under the same number: a mark in the directory KEY.drawn says that
-this member has. To agree on a new one is for people. Keep the transcript:
+this member has. A copy of the key elsewhere does not know of these. To agree on a new one is for people. Keep the transcript:
 `hustings draw verify` makes of several what can be said of a fault.";
 
 impl Draw {
@@ -146,7 +146,10 @@ impl SeatOptions {
             let name = format!("{}-{}-{}.jsonl", ring.draw, ring.number, member);
             PathBuf::from(name.replace(' ', "-"))
         });
-        let mut marks = key.clone().into_os_string();
+        // One key has one place for its marks, by whatever way it is reached.
+        let place = key.canonicalize();
+        let place = place.map_err(|error| Failure::file("--key", key, error))?;
+        let mut marks = place.into_os_string();
         marks.push(".drawn");
         let part = Part {
             ring,

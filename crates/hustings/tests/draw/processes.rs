@@ -115,6 +115,12 @@ fn four_processes_draw_one_leader_and_anybody_can_check_it() {
         assert_eq!(again.status.code(), Some(1), "{said}");
         assert!(said.contains("has taken part in"), "{said}");
     }
+    // Nor with the same key by another way.
+    std::os::unix::fs::symlink("beta.key", home.0.join("same.key")).unwrap();
+    let more = ["same.key", "--transcript", "third.jsonl", "--wait", "1s"];
+    let again = home.run(&[&beta[..5], &more].concat());
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.contains("beta has taken part in this draw"), "{said}");
 }
 
 #[test]

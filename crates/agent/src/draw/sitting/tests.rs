@@ -200,6 +200,47 @@ async fn silence_of_which_all_complain_is_nobodys_that_is_known() {
     assert!(found.findings[0].who.is_empty(), "{found:?}");
 }
 
+/// The next that comes from `side`.
+async fn hear(sitting: &mut Sitting<Wagner>, side: Side) {
+    let links = &mut sitting.links;
+    let frame = match side {
+        Side::Left => links.left.hear().await,
+        Side::Right => links.right.hear().await,
+    };
+    sitting.on_frame(side, frame).ok().unwrap();
+}
+
+/// Of time transcripts tell nothing. But nobody is said to have waited who has not said so.
+#[tokio::test]
+async fn who_alone_complains_of_silence_is_told_as_that() {
+    let (table, [(mut m0, _), (mut m1, _), (mut m2, _), (mut m3, _)]) = all_sit().await;
+    for sitting in [&mut m0, &mut m1, &mut m2, &mut m3] {
+        sitting.begin().ok().unwrap();
+    }
+    // m3 does all that is due but wait.
+    for side in Side::BOTH {
+        hear(&mut m3, side).await;
+    }
+    m3.on_silence().ok().unwrap();
+    m3.close().ok().unwrap();
+    for (sitting, side) in [
+        (&mut m0, Side::Left),
+        (&mut m2, Side::Right),
+        (&mut m1, Side::Left),
+    ] {
+        while sitting.verdict.is_none() {
+            hear(sitting, side).await;
+        }
+        sitting.close().ok().unwrap();
+    }
+    let found = table.verify(0..4);
+    assert_eq!(found.findings.len(), 1, "{found:?}");
+    let open = &found.findings[0];
+    assert_eq!(open.weight, Weight::Open, "{found:?}");
+    let alone = "by the word of m3 alone there was silence for too long. m0 and m2, for whom";
+    assert!(open.what.contains(alone), "{found:?}");
+}
+
 #[tokio::test]
 async fn a_disk_that_fails_is_a_fault_that_all_learn_at_once() {
     let mut table = Table::lay(4, PATIENT).await;

@@ -49,37 +49,64 @@ impl<'r> Signed<'r> {
     }
 
     /// All that is wrong, or left open.
-    pub(super) fn check(&self) -> Vec<Finding> {
+    ///
+    /// A place `is_sound` if its member hands in a transcript that an honest one could have.
+    pub(super) fn check(&self, is_sound: &[bool]) -> Vec<Finding> {
         let places = || 0..self.ring.len();
         let holders = self.readings.iter().flatten();
         let mut found: Vec<Finding> = holders.filter_map(|it| self.misfit(it)).collect();
         found.extend(places().filter_map(|place| self.contradiction(place)));
         found.extend(places().filter_map(|place| self.withdrawal(place)));
         found.extend(places().flat_map(|place| self.silences(place)));
-        found.extend(self.stall());
-        found.extend(self.unsigned());
+        found.extend(self.stall(is_sound));
+        found.extend(places().filter_map(|place| self.secret_fault(place)));
+        found.extend(places().filter_map(|place| self.another_result(place, is_sound)));
+        found.extend(self.unsigned(is_sound));
         found
     }
 
     /// Silence of which nothing shows whose it was.
     pub(super) fn silence_of_somebody(&self) -> Option<Finding> {
-        let complains = |place: &u32| {
-            self.fault_of(*place)
-                .is_some_and(|it| matches!(it.cause, Cause::Silence { .. }))
+        let places = || 0..self.ring.len();
+        let complaining: Vec<u32> = places().filter(|it| self.complains(*it)).collect();
+        if complaining.is_empty() {
+            return None;
+        }
+        let names = |places: &[u32]| {
+            let names: Vec<String> = places.iter().map(|it| name(self.ring, *it)).collect();
+            names.join(" and ")
         };
-        let who: Vec<String> = (0..self.ring.len())
-            .filter(complains)
-            .map(|place| name(self.ring, place))
-            .collect();
-        let what = format!(
-            "{} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show",
-            who.join(" and ")
-        );
-        (!who.is_empty()).then(|| Finding {
+        // Somebody waited for them, and they for nobody, or not for too long.
+        let is_content = |place: &u32| {
+            let is_waited_for = |side: &Side| {
+                let beside = self.ring.neighbour(*place, *side);
+                self.has_waited(beside, side.opposite())
+            };
+            !self.complains(*place) && Side::BOTH.iter().any(is_waited_for)
+        };
+        let content: Vec<u32> = places().filter(is_content).collect();
+        let who = names(&complaining);
+        let what = match content.is_empty() {
+            true => format!(
+                "{who} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show"
+            ),
+            // By then they may have waited for others who were silent, nearly as long.
+            false => format!(
+                "by the word of {who} alone there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody: {who} complained too early, or somebody further on was late, and which these transcripts do not show",
+                names(&content)
+            ),
+        };
+        Some(Finding {
             who: Vec::new(),
             weight: Weight::Open,
             what,
         })
+    }
+
+    /// Whether the member at `place` complains of silence.
+    fn complains(&self, place: u32) -> bool {
+        let cause = self.fault_of(place).map(|it| it.cause);
+        matches!(cause, Some(Cause::Silence { .. }))
     }
 
     /// What `holder` signed while the draw went on, as others have it, and does not have itself.
@@ -196,44 +223,128 @@ impl<'r> Signed<'r> {
         }
     }
 
-    /// The limit on equal stages blames nobody.
-    fn stall(&self) -> Option<Finding> {
-        let stages = (0..self.ring.len()).find_map(|place| match self.fault_of(place)?.cause {
+    /// The limit on equal stages blames nobody, if somebody can show that it was reached.
+    fn stall(&self, is_sound: &[bool]) -> Vec<Finding> {
+        let stages = |place: u32| match self.fault_of(place)?.cause {
             Cause::Stalled { stages } => Some(stages),
             _ => None,
-        })?;
-        let what = format!(
-            "all active members flipped alike {stages} times in a row, which ends a draw: chance, or two who conspire"
-        );
-        Some(Finding {
-            who: Vec::new(),
-            weight: Weight::Open,
-            what,
-        })
+        };
+        let says: Vec<(u32, u32)> = (0..self.ring.len())
+            .filter_map(|place| Some((place, stages(place)?)))
+            .collect();
+        let shown = says.iter().find(|(place, _)| is_sound[*place as usize]);
+        if let Some((_, stages)) = shown {
+            return vec![Finding {
+                who: Vec::new(),
+                weight: Weight::Open,
+                what: format!(
+                    "all active members flipped alike {stages} times in a row, which ends a draw: chance, or two who conspire"
+                ),
+            }];
+        }
+        // Who hands in a transcript that does not show it is convicted by that.
+        let alone = says
+            .into_iter()
+            .filter(|(place, _)| self.readings[*place as usize].is_none());
+        let alone = alone.map(|(place, stages)| Finding {
+            who: vec![name(self.ring, place)],
+            weight: Weight::Unanswered,
+            what: format!(
+                "signed that all active members flipped alike {stages} times in a row, which no transcript shows"
+            ),
+        });
+        alone.collect()
     }
 
-    /// A result that some have signed and others may have: it is open as long as these have signed nothing else.
-    fn unsigned(&self) -> Option<Finding> {
-        if self.leader().is_some() || (0..self.ring.len()).any(|it| self.has_vetoed(it)) {
+    /// The result that most have signed, and first of all those who can show how they came to it; and by whom it is not
+    /// signed.
+    fn result(&self, is_sound: &[bool]) -> Option<(Verdict, Vec<u32>)> {
+        let weighed = self.elected().map(|(_, verdict)| {
+            let lacking: Vec<u32> = self.lacking(verdict).collect();
+            let shown = lacking.iter().filter(|it| is_sound[**it as usize]);
+            ((shown.count(), lacking.len()), (verdict, lacking))
+        });
+        let least = weighed.min_by_key(|(weight, _)| *weight)?;
+        Some(least.1)
+    }
+
+    /// A result that some have signed and others may have: it is open unless one of these shows that it came to something else.
+    fn unsigned(&self, is_sound: &[bool]) -> Option<Finding> {
+        if self.leader().is_some() {
             return None;
         }
-        let (leader, verdict) = self.elected().next()?;
+        let (verdict, lacking) = self.result(is_sound)?;
+        if lacking.iter().any(|it| is_sound[*it as usize]) {
+            return None;
+        }
+        let Verdict::Elected { leader, .. } = verdict else {
+            return None;
+        };
         let leader = name(self.ring, leader);
         let what = format!(
             "signed by all others: that {leader} is elected. The draw is open: if they have signed it too, that counts whenever it is shown"
         );
-        let lacking = self.lacking(verdict);
         Some(Finding {
-            who: lacking.map(|place| name(self.ring, place)).collect(),
+            who: lacking.into_iter().map(|it| name(self.ring, it)).collect(),
             weight: Weight::Unanswered,
             what,
         })
     }
 
-    /// Whether the member at `place` has signed a fault, and nobody elected before.
-    fn has_vetoed(&self, place: u32) -> bool {
-        let first = self.by_place[place as usize].first();
-        first.is_some_and(|it| matches!(it.verdict, Verdict::Fault(_)))
+    /// Who signed another result than those who show how they came to theirs, and does not show how.
+    fn another_result(&self, place: u32, is_sound: &[bool]) -> Option<Finding> {
+        let (verdict, lacking) = self.result(is_sound)?;
+        let Verdict::Elected { leader, messages } = verdict else {
+            return None;
+        };
+        if self.readings[place as usize].is_some() || !lacking.contains(&place) {
+            return None;
+        }
+        let mut own = self.by_place[place as usize].iter();
+        let other = own.find_map(|it| match it.verdict {
+            Verdict::Elected { leader, messages } if it.verdict != verdict => {
+                Some((leader, messages))
+            }
+            _ => None,
+        })?;
+        let signers = self.ring.members.len() - lacking.len();
+        let what = format!(
+            "signed that {} is elected after {} messages, where {signers} of {} signed that {} is after {messages}",
+            name(self.ring, other.0),
+            other.1,
+            self.ring.members.len(),
+            name(self.ring, leader),
+        );
+        Some(Finding {
+            who: vec![name(self.ring, place)],
+            weight: Weight::Unanswered,
+            what,
+        })
+    }
+
+    /// Who signed a fault, and neither told its neighbours of it nor was told by them. What it signed came by way of one of them,
+    /// after all that it had said there before.
+    fn secret_fault(&self, place: u32) -> Option<Finding> {
+        let first = self.by_place[place as usize].first()?;
+        let is_fault = matches!(first.verdict, Verdict::Fault(_));
+        let has_heard = |side: Side| {
+            let neighbour = self.ring.neighbour(place, side);
+            let neighbour = self.readings[neighbour as usize].as_ref()?;
+            let mut heard = neighbour.heard(side.opposite());
+            let mut sent = neighbour.sent(side.opposite());
+            Some(
+                heard.any(|it| it.message == Message::Fault) || sent.any(|it| it == Message::Fault),
+            )
+        };
+        let is_secret = Side::BOTH
+            .into_iter()
+            .all(|it| has_heard(it) == Some(false));
+        let what = "signed a fault that neither of its neighbours heard of: a veto".to_owned();
+        (is_fault && is_secret && self.readings[place as usize].is_none()).then(|| Finding {
+            who: vec![name(self.ring, place)],
+            weight: Weight::Unanswered,
+            what,
+        })
     }
 
     /// All that somebody has signed to be elected.

@@ -15,7 +15,7 @@ use crate::draw::table::{Table, conclusions, leader};
 use crate::draw::transcript::{Chain, Entry};
 
 /// An honest draw of four.
-async fn drawn() -> Table {
+pub(super) async fn drawn() -> Table {
     let mut table = Table::lay(4, "").await;
     let seats: Vec<_> = (0..4)
         .map(|place| table.seat(place, Wagner::new()))

@@ -93,6 +93,9 @@ fn in_words(found: &Verification) -> String {
     text += &match (&found.leader, found.findings.is_empty()) {
         (Some(leader), true) => format!("{leader} is elected: all members have signed it\n"),
         (Some(leader), false) => format!("all members have signed that {leader} is elected\n"),
+        (None, true) if found.transcripts.is_empty() => {
+            "no transcript counts: nothing can be said\n".to_owned()
+        }
         (None, true) => "no leader: these transcripts do not show whose doing that is\n".to_owned(),
         (None, false) => "no leader\n".to_owned(),
     };
