@@ -105,8 +105,9 @@ later, and then that leader counts. Hold no other draw before those who have not
 have handed in their transcripts, or all have declared this one void.
 
 Nobody draws again under the same number: a mark in the directory KEY.drawn says that
-this member has. A copy of the key elsewhere does not know of these. To agree on a new one is for people. Keep the transcript:
-`hustings draw verify` makes of several what can be said of a fault.";
+this member has. A copy of the key elsewhere does not know of these. To agree on a new
+number is for people. Keep the transcript: `hustings draw verify` makes of several what
+can be said of a fault.";
 
 impl Draw {
     pub(super) fn run(self) -> Result<(), Failure> {
