@@ -75,12 +75,12 @@ fn number(name: &str) -> u64 {
     NAMES.iter().filter(is_lower).count() as u64
 }
 
-/// Whom each member named, change by change, as the trace tells it. Whoever starts names nobody.
+/// Whom each member named, change by change, as the trace tells it. Whoever has heard of a leader before it starts goes on to
+/// name it.
 fn stories(trace: &[Value]) -> BTreeMap<u64, Vec<Option<u64>>> {
     let mut stories: BTreeMap<u64, Vec<Option<u64>>> = BTreeMap::new();
     for line in trace {
         let leader = match (&line["kind"], &line["outcome"]) {
-            (kind, _) if kind == "start" => None,
             (kind, outcome) if kind == "outcome" && *outcome == "Vacant" => None,
             (kind, outcome) if kind == "outcome" && outcome["Nominee"].is_object() => {
                 let id = outcome["Nominee"]["id"].as_u64();
