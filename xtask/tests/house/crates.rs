@@ -26,7 +26,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("hustings-model", &["hustings-protocol"]),
-    ("hustings-benches", &["hustings-protocol", "hustings-sim"]),
+    (
+        "hustings-benches",
+        &["hustings-protocol", "hustings-theory", "hustings-sim"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -149,9 +149,10 @@ impl Scene {
         let (mut agent, theirs) = UnixStream::pair().expect("sockets can be had");
         let (stdin, witness) = (std::io::stdin(), witness.expect("it lives"));
         hand_over(&agent, &[stdin.as_fd(), witness.as_fd()]);
-        let until = clock::now() + Duration::from_secs(3600);
+        let span = Duration::from_secs(3600);
+        let until = clock::now() + span;
         let farewell = "6661726577656c6c";
-        writeln!(agent, "until {}", until.0).expect("it is open");
+        writeln!(agent, "until {} {}", until.0, span.0).expect("it is open");
         writeln!(agent, "words {} {farewell} .", voter.address()).expect("it is open");
         let mut guardian = Command::new(program())
             .args(["__guardian", "3600000", "sh", "-c", TREE])
