@@ -48,7 +48,7 @@ impl Probabilistic {
         match self.leader {
             _ if !self.is_idle() => self.on_result(sender, reign, io),
             Some(leader) if leader.id == sender.id => {}
-            _ if self.yields_to(reign, io) => self.accept(sender, reign, io),
+            Some(_) if self.yields_to(reign, io) => self.accept(sender, reign, io),
             Some(leader) if self.outranks(reign, io) => match self.leads(io) {
                 true => self.on_past(sender.id, reign.round, io),
                 false => self.answer(sender.id, leader, io),
@@ -86,14 +86,13 @@ impl Probabilistic {
     ) {
         let round = reign.round;
         let is_from_leader = self.leader.is_some_and(|own| own.id == from);
-        let counts = round >= self.round() || self.yields_to(reign, io);
         match self.leader {
             _ if self.departed.has(leader.id) => {} // that will be told, or decided
             _ if !self.is_idle() => self.on_result(leader, reign, io),
-            None if counts => self.accept(leader, reign, io),
+            None if round >= self.round() => self.accept(leader, reign, io),
             None => {} // it knows better
             Some(own) if own.id == leader.id => {}
-            Some(_) if is_from_leader && counts => self.accept(leader, reign, io),
+            Some(_) if is_from_leader && round >= self.round() => self.accept(leader, reign, io),
             // Two elections of the same number, perhaps: which was the earlier one the two leaders find out.
             Some(_) if self.leads(io) && self.is_namesake(round) && from != leader.id => {
                 self.check(leader.id, io);
@@ -107,18 +106,19 @@ impl Probabilistic {
         }
     }
 
-    /// This member takes part in a round, and hears who was elected in another. If that is the same or a later one, its
-    /// own is over: nobody else takes part, and it would end with nobody, or, if it relays, with a decision of its own. So
-    /// it is if that was elected long before this round began, in another election of the same number.
+    /// This member takes part in a round, and hears who was elected in `round`. If that is the same or a later one, its
+    /// own is over: nobody else takes part, and it would end with nobody, or, if it relays, with a decision of its own.
     fn on_result(&mut self, leader: Candidate, reign: Reign, io: &mut impl Io<Self>) {
-        let config = io.config();
-        let long_before = config.round_time(self.k) + config.probation();
+        let is_same = reign.round == self.round();
         let is_news = match self.heard {
             _ if reign.round > self.round() => true,
-            _ if self.is_namesake(reign.round) && reign.age > long_before => true,
-            Heard::Nothing => reign.round == self.round(),
-            Heard::One(other) => other.id == leader.id && reign.round == self.round(),
-            Heard::Several => false,
+            Heard::Nothing => is_same,
+            Heard::One(other) if other.id == leader.id => is_same,
+            // Elected long before this round began, so in another one of the same number.
+            Heard::One(_) | Heard::Several => {
+                let config = io.config();
+                is_same && reign.age > config.round_time(self.k) + config.probation()
+            }
         };
         if is_news {
             self.accept(leader, reign, io);
@@ -138,9 +138,11 @@ impl Probabilistic {
 
     /// Whether it has had its leader for so long that nobody takes part any more in the election of it.
     fn is_established(&self, io: &impl Io<Self>) -> bool {
-        let config = io.config();
-        let is_over = self.rests() && self.age(io) >= config.probation();
-        is_over && self.leader.is_some() && config.check.is_some()
+        let is_over = match self.phase {
+            Phase::Resting { established } => established <= io.now(),
+            _ => false,
+        };
+        is_over && self.leader.is_some() && io.config().check.is_some()
     }
 
     /// Whether that is a round of the last election that it knows of, or of another one that has its number.
@@ -158,7 +160,7 @@ impl Probabilistic {
     /// How long ago its leader was elected, or longer.
     fn age(&self, io: &impl Io<Self>) -> Duration {
         match self.phase {
-            Phase::Resting { since } => since.until(io.now()),
+            Phase::Resting { established } => io.now() + io.config().probation() - established,
             _ => Duration::ZERO,
         }
     }

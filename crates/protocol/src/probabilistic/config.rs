@@ -7,17 +7,6 @@ use crate::config::{ConfigError, require_some_time};
 /// Of [`Config::longest_path`]: as in the document with K = 14.
 const FIELD_PATH: u32 = 21;
 
-/// In messages from one to another: what it takes until all have heard what is said to all where each that hears it passes it
-/// on to six. That reaches a million in nine, if a tenth is lost.
-const RUMOUR_SPREAD: u64 = 10;
-
-/// Of what members that relay wait for a message: they find each other by what is said to all, twice over, which must be
-/// possible in the 10 messages' time of the smallest usual K.
-const RUMOUR_HOPS: u64 = 3;
-
-/// Who has concluded a round still heeds the decisions of so many more of its election, though it may have missed their calls.
-const MISSED_ROUNDS: u64 = 3;
-
 /// How the protocol is to be run. The same for all members.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
@@ -158,21 +147,6 @@ impl Config {
         }
     }
 
-    /// The same where what is said to all goes from each to a few others.
-    #[must_use]
-    pub fn by_rumour(self) -> Self {
-        let spread = self.hop * RUMOUR_SPREAD;
-        Self {
-            size: self.size,
-            strategy: self.strategy,
-            recall: self.recall,
-            introduction: self.introduction,
-            reply: self.reply,
-            check: self.check, // one question to one member
-            ..Self::field(self.key, self.hop * RUMOUR_HOPS, spread)
-        }
-    }
-
     /// Whether it can work.
     ///
     /// # Errors
@@ -199,16 +173,11 @@ impl Config {
         self.strategy.check()
     }
 
-    /// So long after one member has concluded a round its election is over for all, even if others had to call some more
-    /// rounds of the longest kind. Where nobody asks who leads, nobody is asked how long it has.
+    /// So long after one member has concluded a round all others have, and would have called another one: a hundred
+    /// messages' time in the field, which is three rounds of the longest kind.
     #[inline]
     pub(super) fn probation(&self) -> Duration {
-        let called = self.hesitation + self.spread;
-        let another = called + self.hop * u64::from(self.longest_path) + self.wait;
-        match self.check {
-            Some(_) => another * MISSED_ROUNDS,
-            None => Duration::ZERO,
-        }
+        self.check.unwrap_or_default()
     }
 
     /// Who was asked has had its say by then.

@@ -7,8 +7,9 @@ use crate::{Candidate, Duration, Instant, Io};
 /// What it does, or waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing is to be done: no round has been heard of, or the last one is over.
-    Resting { since: Since },
+    /// Nothing is to be done: no round has been heard of, or the last one is over. From then on whom it elected is
+    /// established, and what is heard of that election is not of that one.
+    Resting { established: Instant },
     /// It called the round, or was called, and takes part when all have heard of it.
     Called,
     /// It heard of the round but does not relay, or has relayed: it waits for decisions.
@@ -29,8 +30,8 @@ pub(super) enum Phase {
 
 impl Default for Phase {
     fn default() -> Self {
-        let since = Since::default();
-        Self::Resting { since }
+        let established = Instant::START;
+        Self::Resting { established }
     }
 }
 
@@ -38,34 +39,10 @@ impl Phase {
     /// After a round that was over so long ago.
     #[inline]
     pub(super) fn resting(ago: Duration, io: &impl Io<Probabilistic>) -> Self {
-        let since = Since::before(io.now(), ago);
-        Self::Resting { since }
+        let then = io.now() + io.config().probation();
+        let established = Instant(then.0.saturating_sub(ago.0));
+        Self::Resting { established }
     }
-}
-
-/// A moment, in nanoseconds of this member's clock. What it was told of may have been before that began, as its host has
-/// only just come up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Since(i64);
-
-impl Since {
-    #[inline]
-    fn before(now: Instant, ago: Duration) -> Self {
-        Self(signed(now.0).saturating_sub(signed(ago.0)))
-    }
-
-    /// How long ago that was.
-    #[inline]
-    pub(super) fn until(self, now: Instant) -> Duration {
-        let nanos = signed(now.0).saturating_sub(self.0);
-        Duration(u64::try_from(nanos).unwrap_or(0))
-    }
-}
-
-/// So many nanoseconds, or 292 years if that is less.
-#[inline]
-fn signed(nanos: u64) -> i64 {
-    i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
 /// The decisions of a round that it has heard of.

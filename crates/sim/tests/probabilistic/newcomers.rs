@@ -100,29 +100,6 @@ fn a_round_that_is_long_over_does_not_fail_by_another_of_its_number() {
     assert_eq!(desk.member.round().number, 2);
 }
 
-/// Where what is said to all goes from each to a few others, another round takes longer than a leader's checks are apart.
-#[test]
-fn a_second_round_is_not_past_however_long_it_takes() {
-    let config = Config::field(7, HOP, HOP);
-    // Hesitation, the call, the longest relay, and the wait.
-    for (config, ends) in [
-        (config, 10 + 1 + 21 + 2),
-        (config.by_rumour(), 100 + 10 + 63 + 20),
-    ] {
-        let mut desk = seat();
-        desk.papers.config = config;
-        desk.hear(2, decision(9));
-        desk.wait_for(Timer::Phase);
-        assert_eq!(desk.names(), Some(MemberId(9)));
-        desk.papers.now = desk.papers.now + HOP * ends;
-        let (round, k) = (Round { number: 2, ..ROUND }, 14);
-        let choice = candidate(8);
-        desk.hear(3, Message::Decision { round, k, choice });
-        desk.wait_for(Timer::Phase);
-        assert_eq!(desk.names(), Some(MemberId(8)));
-    }
-}
-
 /// It was not there, and whoever tells it says how long ago that was.
 #[test]
 fn nor_does_one_of_which_a_newcomer_was_told() {
@@ -132,18 +109,6 @@ fn nor_does_one_of_which_a_newcomer_was_told() {
         desk.hear(3, decision(8));
         assert_eq!(desk.names(), Some(MemberId(9)), "{message:?}");
         assert!(!desk.member.recalls(), "{message:?}");
-    }
-}
-
-/// Its clock may have begun after that.
-#[test]
-fn it_says_so_too_however_long_ago_that_was() {
-    for age in [LONG, LONG * 1_000, Duration(u64::MAX)] {
-        let mut desk = seat();
-        desk.hear(9, check(9, age));
-        desk.hear(3, Message::Question);
-        let said = Duration(age.0.min(i64::MAX as u64));
-        assert_eq!(desk.papers.told, [(MemberId(3), answer(9, said))]);
     }
 }
 
@@ -213,48 +178,6 @@ fn followers_go_with_their_leader_and_the_older_one() {
     desk.hear(9, check(9, HOP));
     assert_eq!(desk.names(), Some(MemberId(8)));
     assert_eq!(desk.papers.told, [(MemberId(9), answer(8, LONG))]);
-}
-
-/// Newcomers may need a second round. The leader that was there before was elected in the first of its own, and counts.
-#[test]
-fn a_leader_elected_long_before_counts_though_its_round_has_a_lower_number() {
-    const OLD: Duration = Duration(LONG.0 * 9);
-    let k = 0; // it does not relay
-    let (round, choice, after) = (Round { number: 2, ..ROUND }, candidate(8), Duration::ZERO);
-    let called = Message::Initiation { round, k, after };
-    let decided = Message::Decision { round, k, choice };
-    for (age, is_believed) in [(OLD, true), (HOP, false)] {
-        let is_named = |desk: &Desk<Probabilistic>| desk.names() == Some(MemberId(9));
-        // It has a leader, who says that it follows another. If that is none from before, there is an election.
-        let mut desk = seat();
-        desk.hear(2, decided);
-        desk.wait_for(Timer::Phase);
-        assert_eq!(desk.names(), Some(MemberId(8)));
-        desk.hear(8, answer(9, age));
-        assert_eq!(is_named(&desk), is_believed, "its leader's word, {age}");
-        desk.papers.said.clear();
-        desk.wait(HOP * 50);
-        assert_eq!(desk.papers.said.is_empty(), is_believed, "{age}");
-        for told in [answer(9, age), check(9, age)] {
-            // It has none, and is going to call the third.
-            let mut desk = seat();
-            desk.hear(2, called);
-            desk.wait_for(Timer::Phase);
-            assert!(desk.member.recalls());
-            desk.hear(9, told);
-            assert_eq!(is_named(&desk), is_believed, "{told:?}");
-            // It takes part in the second, in which nobody has decided yet, or somebody has.
-            for has_heard in [false, true] {
-                let mut desk = seat();
-                desk.hear(2, called);
-                if has_heard {
-                    desk.hear(2, decided);
-                }
-                desk.hear(9, told);
-                assert_eq!(is_named(&desk), is_believed, "{told:?} {has_heard}");
-            }
-        }
-    }
 }
 
 /// Those who relayed may have been told that there is a leader, and have fallen silent.
