@@ -22,7 +22,6 @@ mod config;
 mod departed;
 mod filter;
 mod message;
-mod phase;
 mod relay;
 mod strategy;
 
@@ -32,11 +31,11 @@ pub use strategy::{LastRound, Strategy};
 
 use rand_core::Rng;
 
-use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
-use accord::Reign;
+use crate::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, View, ViewChange,
+};
 use departed::Departed;
 use filter::{Draw, Filter};
-use phase::{Heard, Phase};
 use relay::Relay;
 
 /// The timers.
@@ -90,6 +89,46 @@ struct Told {
     first_k: u32,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is to be done: no round has been heard of, or the last one is over.
+    #[default]
+    Resting,
+    /// It called the round, or was called, and takes part when all have heard of it.
+    Called,
+    /// It heard of the round but does not relay, or has relayed: it waits for decisions.
+    Listening,
+    /// Few do: what they know is behind a pointer.
+    Relaying(Box<Relay>),
+    /// It missed the initiation, and has heard a decision.
+    Overhearing,
+    /// It found that the round has failed, and is going to call the next, unless somebody else does before.
+    Recalling { until: Instant },
+    /// It has reason to call an election, and is going to, unless somebody else does.
+    Calling,
+    /// The last round failed. By the rule it would have called another one, if so.
+    GivenUp { would_recall: bool },
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Heard {
+    #[default]
+    Nothing,
+    One(Candidate),
+    Several,
+}
+
+impl Heard {
+    #[inline]
+    fn hear(&mut self, choice: Candidate) {
+        *self = match *self {
+            Self::Nothing => Self::One(choice),
+            Self::One(other) if other.id == choice.id => Self::One(other),
+            Self::One(_) | Self::Several => Self::Several,
+        };
+    }
+}
+
 impl Probabilistic {
     /// A member that has heard nothing yet.
     pub fn new() -> Self {
@@ -119,7 +158,7 @@ impl Probabilistic {
     pub fn recalls(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Recalling { .. } | Phase::Asking { .. } | Phase::GivenUp { would_recall: true }
+            Phase::Recalling { .. } | Phase::GivenUp { would_recall: true }
         )
     }
 
@@ -131,14 +170,11 @@ impl Probabilistic {
     /// Whether it takes part in no round.
     fn is_idle(&self) -> bool {
         match self.phase {
-            Phase::Resting { .. } | Phase::Recalling { .. } | Phase::Asking { .. } => true,
-            Phase::Calling | Phase::GivenUp { .. } => true,
+            Phase::Resting | Phase::Recalling { .. } | Phase::Calling | Phase::GivenUp { .. } => {
+                true
+            }
             Phase::Called | Phase::Listening | Phase::Relaying(_) | Phase::Overhearing => false,
         }
-    }
-
-    fn rests(&self) -> bool {
-        matches!(self.phase, Phase::Resting { .. })
     }
 
     fn leads(&self, io: &impl Io<Self>) -> bool {
@@ -198,18 +234,6 @@ impl Protocol for Probabilistic {
     type Durable = ();
     type Request = Request;
 
-    /// The same round once more, or the same decision. Where there are checks a leader answers each that is late.
-    #[inline]
-    fn echoes(message: &Message, earlier: &Message, config: &Config) -> bool {
-        use Message::{Decision, Initiation};
-        config.check.is_none()
-            && match (message, earlier) {
-                (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
-                (Decision { .. }, Decision { .. }) => message == earlier,
-                _ => false,
-            }
-    }
-
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match input {
@@ -232,12 +256,12 @@ impl Protocol for Probabilistic {
 impl Probabilistic {
     fn on_start(&mut self, io: &mut impl Io<Self>) {
         match io.config().joining {
-            _ if !self.rests() => {} // an election is under way
+            _ if self.phase != Phase::Resting => {} // an election is under way
             Joining::Call => self.call(io),
             Joining::Ask if self.leader.is_some() => {} // it was told before it could ask
             Joining::Ask => {
                 self.ask(io);
-                self.call_soon(io.config().answering(), io);
+                self.call_soon(io.config().hop * 2, io); // those who were asked have their say
             }
         }
     }
@@ -245,12 +269,7 @@ impl Probabilistic {
     #[inline]
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
         match message {
-            Message::Initiation { round, .. }
-                if round == self.round() || self.is_past(round, io) =>
-            {
-                self.on_past(from, round, io);
-            }
-            Message::Initiation { round, k, after } => {
+            Message::Initiation { round, k, after } if round > self.round() => {
                 let k = self.believed_k(round, k, io);
                 self.supersede(io);
                 self.begin(round, k, io);
@@ -259,6 +278,7 @@ impl Probabilistic {
                     after => self.enter_after(after, io),
                 }
             }
+            Message::Initiation { .. } => self.on_past(from, io),
             Message::Preference {
                 round,
                 choice,
@@ -271,23 +291,17 @@ impl Probabilistic {
                     true if round == self.round() => {
                         self.on_preference(Candidate { merit, id: from }, choice, io);
                     }
-                    _ if round == self.round() || self.is_past(round, io) => {
-                        self.on_past(from, round, io);
-                    }
+                    _ if round <= self.round() => self.on_past(from, io),
                     _ => {} // it missed the initiation
                 }
             }
-            Message::Decision { round, .. } if self.is_past(round, io) => {
-                self.on_past(from, round, io);
-            }
+            Message::Decision { round, .. } if round < self.round() => self.on_past(from, io),
             Message::Decision { round, k, choice } => self.on_decision(round, k, choice, io),
             Message::Question => self.on_question(from, io),
-            Message::Check { round, merit, age } => {
-                self.on_check(Candidate { merit, id: from }, Reign { round, age }, io);
+            Message::Check { round, merit } => {
+                self.on_check(Candidate { merit, id: from }, round, io);
             }
-            Message::Answer { round, leader, age } => {
-                self.on_answer(from, leader, Reign { round, age }, io);
-            }
+            Message::Answer { round, leader } => self.on_answer(from, round, leader, io),
         }
     }
 
@@ -320,11 +334,9 @@ impl Probabilistic {
         self.heard.hear(choice);
         match (&self.phase, self.heard) {
             // Late, and not what the others said.
-            (Phase::Resting { .. }, Heard::Several) => self.fail(io),
+            (Phase::Resting, Heard::Several) => self.fail(io),
             // Late, but nobody has called: the round did not fail, this member did not run or the network was slow.
-            (Phase::Recalling { .. } | Phase::Asking { .. }, Heard::One(leader))
-                if !self.departed.has(leader.id) =>
-            {
+            (Phase::Recalling { .. }, Heard::One(leader)) if !self.departed.has(leader.id) => {
                 self.rest(io);
                 self.name(Some(leader), io);
             }
@@ -339,12 +351,9 @@ impl Probabilistic {
             Phase::Relaying(_) => self.decide(io),
             Phase::Listening => self.conclude(io),
             Phase::Overhearing => self.conclude(io),
-            Phase::Recalling { until } if self.may_be_new(io) => self.ask_first(until, io),
-            Phase::Recalling { until } | Phase::Asking { until } => {
-                self.recall(until - io.now(), io);
-            }
+            Phase::Recalling { until } => self.recall(until - io.now(), io),
             Phase::Calling | Phase::GivenUp { .. } => self.call(io),
-            Phase::Resting { .. } => {}
+            Phase::Resting => {}
         }
     }
 
@@ -355,7 +364,7 @@ impl Probabilistic {
         self.departed.enter(id);
         if self.leader.is_some_and(|leader| leader.id == id) {
             self.name(None, io);
-            if self.rests() {
+            if self.phase == Phase::Resting {
                 self.call_soon(Duration::ZERO, io);
             }
         }
@@ -446,11 +455,11 @@ impl Probabilistic {
         let was_informed = self.phase == Phase::Listening;
         match self.heard {
             Heard::One(leader) if !self.departed.has(leader.id) => {
-                self.phase = Phase::resting(Duration::ZERO, io);
+                self.phase = Phase::Resting;
                 self.name(Some(leader), io);
             }
             Heard::Several if !was_informed && !io.config().uninformed_detect => {
-                self.phase = Phase::resting(Duration::ZERO, io);
+                self.phase = Phase::Resting;
             }
             Heard::Nothing | Heard::One(_) | Heard::Several => self.fail(io),
         }
@@ -559,13 +568,13 @@ impl Probabilistic {
             }
             (Phase::Listening | Phase::Relaying(_), _) => self.name(None, io),
             (Phase::Overhearing | Phase::Called, _) => {} // it never took part
-            (Phase::Resting { .. } | Phase::Recalling { .. }, _) => {} // it has concluded
-            (Phase::Asking { .. } | Phase::Calling | Phase::GivenUp { .. }, _) => {}
+            (Phase::Resting | Phase::Recalling { .. }, _) => {} // it has concluded
+            (Phase::Calling | Phase::GivenUp { .. }, _) => {}
         }
     }
 
     fn rest(&mut self, io: &mut impl Io<Self>) {
-        self.phase = Phase::resting(Duration::ZERO, io);
+        self.phase = Phase::Resting;
         io.disarm(Timer::Phase);
     }
 

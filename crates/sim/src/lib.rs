@@ -20,7 +20,6 @@ mod attention;
 pub mod classics;
 pub mod council;
 pub mod council_tally;
-mod echoes;
 mod experiment;
 pub mod faults;
 pub mod fenced;

@@ -173,18 +173,6 @@ impl Config {
         self.strategy.check()
     }
 
-    /// So long after one member has concluded a round all others have, and would have called another one: a hundred
-    /// messages' time in the field, which is three rounds of the longest kind.
-    #[inline]
-    pub(super) fn probation(&self) -> Duration {
-        self.check.unwrap_or_default()
-    }
-
-    /// Who was asked has had its say by then.
-    pub(super) fn answering(&self) -> Duration {
-        self.hop * 2
-    }
-
     /// Time_Out_2: how long members relay.
     #[inline]
     pub fn relay_time(&self, k: u32) -> Duration {

@@ -54,8 +54,6 @@ pub enum Message {
         round: Round,
         /// How well I lead.
         merit: Merit,
-        /// How long ago that was.
-        age: Duration,
     },
     /// As far as I know, this one leads. To who asked.
     Answer {
@@ -63,8 +61,6 @@ pub enum Message {
         round: Round,
         /// Who.
         leader: Candidate,
-        /// How long ago that was, or longer.
-        age: Duration,
     },
 }
 

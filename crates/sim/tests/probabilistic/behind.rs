@@ -59,13 +59,12 @@ fn taking_part() -> [Desk<Probabilistic>; 4] {
 #[test]
 fn who_takes_part_in_a_round_that_is_over_is_told_by_a_later_leader() {
     for later in [round(4, 1), round(4, 2), round(6, 1)] {
-        let (merit, age) = (LEADER.merit, Duration::ZERO);
+        let merit = LEADER.merit;
         let check = (
             9,
             Message::Check {
                 round: later,
                 merit,
-                age,
             },
         );
         let leader = LEADER;
@@ -74,7 +73,6 @@ fn who_takes_part_in_a_round_that_is_over_is_told_by_a_later_leader() {
             Message::Answer {
                 round: later,
                 leader,
-                age,
             },
         );
         for (from, message) in [check, answer] {
@@ -93,18 +91,16 @@ fn who_takes_part_in_a_round_that_is_over_is_told_by_a_later_leader() {
 /// What was decided before a round began is no result of it.
 #[test]
 fn who_takes_part_in_a_round_is_not_told_of_an_earlier_one() {
-    let (merit, leader, age) = (LEADER.merit, LEADER, HOP * 100);
+    let (merit, leader) = (LEADER.merit, LEADER);
     for earlier in [round(3, 5), round(0, 0)] {
         for message in [
             Message::Check {
                 round: earlier,
                 merit,
-                age,
             },
             Message::Answer {
                 round: earlier,
                 leader,
-                age,
             },
         ] {
             for mut desk in taking_part() {
@@ -122,8 +118,8 @@ fn one_of_two_that_were_chosen_in_a_round_is_not_believed() {
     let mut desk = seat();
     desk.hear(2, initiation(round(4, 1), 0));
     desk.hear(2, decision(round(4, 1), Candidate::new(8, 8)));
-    let (round, merit, age) = (round(4, 1), LEADER.merit, HOP * 10);
-    desk.hear(9, Message::Check { round, merit, age });
+    let (round, merit) = (round(4, 1), LEADER.merit);
+    desk.hear(9, Message::Check { round, merit });
     assert_eq!(desk.names(), None);
 }
 
@@ -160,7 +156,6 @@ fn a_leader_tells_who_takes_part_in_a_round_that_is_over() {
                     Message::Check {
                         round,
                         merit: Merit(5),
-                        age: Duration::ZERO,
                     },
                 )],
                 false => vec![],
@@ -189,13 +184,8 @@ fn who_takes_part_in_a_round_speaks_for_nobody() {
 #[test]
 fn who_was_told_of_a_round_calls_the_next_with_a_greater_k() {
     let mut desk = seat();
-    let (merit, late, age) = (LEADER.merit, round(4, 1), HOP);
-    let check = Message::Check {
-        round: late,
-        merit,
-        age,
-    };
-    desk.hear(9, check);
+    let (merit, late) = (LEADER.merit, round(4, 1));
+    desk.hear(9, Message::Check { round: late, merit });
     desk.hear(2, decision(late, Candidate::new(8, 8)));
     desk.wait_for(Timer::Phase);
     let calls = desk.papers.said.iter().map(|(_, message)| message);
@@ -212,8 +202,8 @@ fn who_was_told_of_a_round_calls_the_next_with_a_greater_k() {
 #[test]
 fn who_was_told_who_leads_before_it_could_ask_calls_no_election() {
     let mut desk = seat();
-    let (merit, round, age) = (LEADER.merit, round(4, 1), HOP);
-    desk.hear(9, Message::Check { round, merit, age });
+    let (merit, round) = (LEADER.merit, round(4, 1));
+    desk.hear(9, Message::Check { round, merit });
     desk.tell(Input::Start);
     desk.wait(Duration::from_secs(1));
     assert_eq!(desk.papers.said, []);

@@ -9,8 +9,7 @@ use hustings_protocol::probabilistic::{
 use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use hustings_sim::probabilistic::{Trial, elect};
 use hustings_sim::{
-    Delay, Detection, JsonLines, Network, Scratch, Seeds, Setup, Stream, Summary, Trace, Verb, Who,
-    World,
+    Delay, Detection, Network, Scratch, Seeds, Setup, Stream, Summary, Verb, Who, World,
 };
 use rand_core::Rng;
 
@@ -18,7 +17,6 @@ mod behind;
 mod faults;
 mod late;
 mod member;
-mod newcomers;
 mod parts;
 mod sizes;
 #[path = "../support/mod.rs"]

@@ -247,12 +247,10 @@ fn nonsense(desk: &mut Desk<Probabilistic>, rng: &mut impl Rng) -> Input<Probabi
         5 => Message::Check {
             round,
             merit: Merit(any(&mut draw)),
-            age: Duration(any(&mut draw)),
         },
         _ => Message::Answer {
             round,
             leader: candidate,
-            age: Duration(any(&mut draw)),
         },
     };
     match draw() % 9 {

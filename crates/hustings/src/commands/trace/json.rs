@@ -259,22 +259,8 @@ mod tests {
             ),
             (probabilistic::Message::Decision { round, k, choice }, 1),
             (probabilistic::Message::Question, 0),
-            (
-                probabilistic::Message::Check {
-                    round,
-                    merit,
-                    age: after,
-                },
-                0,
-            ),
-            (
-                probabilistic::Message::Answer {
-                    round,
-                    leader,
-                    age: after,
-                },
-                1,
-            ),
+            (probabilistic::Message::Check { round, merit }, 0),
+            (probabilistic::Message::Answer { round, leader }, 1),
         ]
     }
 
@@ -296,14 +282,14 @@ mod tests {
             choice,
             merit,
         };
-        let (leader, age) = (choice, Duration::from_secs(9));
+        let leader = choice;
         every_identity_is_found(&[
             (initiation, 0),
             (preference, 1),
             (Decision { round, k, choice }, 1),
             (Question, 0),
-            (Check { round, merit, age }, 0),
-            (Answer { round, leader, age }, 1),
+            (Check { round, merit }, 0),
+            (Answer { round, leader }, 1),
         ]);
     }
 }
