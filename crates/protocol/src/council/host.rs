@@ -201,9 +201,6 @@ impl Host {
 
     fn on_standing(&mut self, standing: Standing, io: &mut impl Io<Council>) {
         self.next_beat = standing.beat.saturating_add(1);
-        if standing.places == 0 {
-            self.seats_until = io.now(); // its seats are let go, or there were none: the next centre need not wait
-        }
         if let Phase::Seated(place) = self.phase {
             let stands = place < 128 && standing.places >> place & 1 == 1;
             match stands {
