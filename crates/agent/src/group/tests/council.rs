@@ -378,7 +378,7 @@ fn believers(field: &Field) -> BTreeSet<String> {
     holders.map(|it| it.member.clone()).collect()
 }
 
-/// What `--once` prints is true when it is printed, and over a lease later though its last word be lost.
+/// Whom `--once` prints knows that it is seated when that is printed, and all is over a lease later though its last word be lost.
 #[test]
 fn seats_given_once_are_confirmed_and_end_with_their_lease() {
     for seed in 0..10 {
@@ -400,7 +400,8 @@ fn seats_given_once_are_confirmed_and_end_with_their_lease() {
             assert!(field.now < NOW + ROUND * 1_000, "no council, seed {seed}");
         };
         let seats: BTreeSet<String> = told.seats().map(|it| it.member.name.clone()).collect();
-        assert_eq!(believers(&field), seats, "seed {seed}");
+        // One more may believe for a lease that it has a seat: the centre has not heard it for long, and counts on it no more.
+        assert!(seats.is_subset(&believers(&field)), "seed {seed}");
         // It ends, and nobody hears that.
         field.sides[30] = 1;
         let lasts = rules().lease.expect("it has one").lasts;
