@@ -19,9 +19,10 @@ pub(crate) fn command() -> Result<Command> {
         command
     };
     if version(own()).is_none_or(|version| version != format!("cargo-deny {VERSION}")) {
-        println!("cargo-deny is not installed: building {VERSION} takes some minutes, once");
-        let mut install = cargo(["install", "cargo-deny", "--locked", "--version", VERSION]);
-        shell::run(install.arg("--root").arg(&tools))?;
+        println!("cargo-deny is not installed: building {VERSION} takes a minute or two, once");
+        // Unoptimised: it runs once for each build, and takes far longer to build than to run.
+        let mut install = cargo(["install", "cargo-deny", "--locked", "--debug"]);
+        shell::run(install.args(["--version", VERSION, "--root"]).arg(&tools))?;
     }
     Ok(own())
 }
