@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use etcd_client::Client;
+use etcd_client::{Client, ConnectOptions, Permission};
 use hustings_agent::authority::StoreTerms;
-use hustings_agent::authority::etcd::{Etcd, EtcdConfig};
+use hustings_agent::authority::etcd::{Etcd, EtcdConfig, Login};
 use hustings_agent::authority::store::{Denied, Store};
 use tokio::task::JoinSet;
 
@@ -275,4 +275,64 @@ async fn an_era_that_begins_between_the_look_and_the_grant_is_noticed() {
         assert!(granted.is_sorted_by_key(|(_, era)| *era), "{granted:?}");
         assert!(!granted.is_empty());
     }
+}
+
+/// Each is an answer: etcd is there, and says what is wrong.
+#[tokio::test]
+async fn what_etcd_refuses_is_told_in_its_own_words_and_with_what_to_do() {
+    let house = Alone::open().await;
+    let mut client = house.client().await;
+    client.user_add("root", "secret", None).await.unwrap();
+    client.user_grant_role("root", "root").await.unwrap();
+    client.user_add("guest", "secret", None).await.unwrap();
+    let login = |user: &str, password: &str| Login {
+        user: user.to_owned(),
+        password: password.to_owned(),
+    };
+    let store = |login| {
+        let config = EtcdConfig {
+            endpoints: vec![address(house.port())],
+            login,
+            ca: None,
+        };
+        Etcd::new(config, &terms("g", "anna", 0)).unwrap()
+    };
+    let refused = async |login| match store(login).acquire().await.unwrap_err() {
+        Denied::Refused(why) => why,
+        other => panic!("no refusal: {other:?}"),
+    };
+    let why = refused(Some(login("guest", "secret"))).await;
+    assert!(
+        why.contains("authentication is not enabled: see that `etcd-user`"),
+        "{why}"
+    );
+
+    client.auth_enable().await.unwrap();
+    let why = refused(None).await;
+    assert!(
+        why.contains("user name is empty: see that `etcd-user`"),
+        "{why}"
+    );
+    let why = refused(Some(login("guest", "wrong"))).await;
+    assert!(
+        why.contains("invalid user ID or password: see that `etcd-user`"),
+        "{why}"
+    );
+    let why = refused(Some(login("guest", "secret"))).await;
+    let said = "permission denied: let its user (`etcd-user`) read and write all keys that begin with `/hustings/g/`";
+    assert!(why.contains(said), "{why}");
+
+    // What was advised helps, on a line that was refused before.
+    let mut guest = store(Some(login("guest", "secret")));
+    assert!(guest.acquire().await.is_err());
+    let options = ConnectOptions::new().with_user("root", "secret");
+    let mut root = Client::connect([address(house.port())], Some(options))
+        .await
+        .unwrap();
+    root.role_add("hustings").await.unwrap();
+    let keys = Permission::read_write("/hustings/g/").with_prefix();
+    root.role_grant_permission("hustings", keys).await.unwrap();
+    root.user_grant_role("guest", "hustings").await.unwrap();
+    guest.release().await.unwrap();
+    guest.acquire().await.expect("it may now");
 }
