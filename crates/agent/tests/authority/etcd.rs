@@ -9,10 +9,10 @@ use hustings_agent::authority::etcd::{Etcd, EtcdConfig, Login};
 use hustings_agent::authority::store::{Denied, Store};
 use tokio::task::JoinSet;
 
-use crate::contract;
 use crate::house::House;
 use crate::member::{Member, TTL, first_to_gain, pass, terms};
 use crate::process::{Home, Server, find_program, free_port};
+use crate::{common, contract};
 
 /// An etcd of so many servers, of which members have so many for endpoints: the first, and some of the others.
 struct EtcdHouse<const SERVERS: usize, const ENDPOINTS: usize> {
@@ -107,6 +107,10 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
         Etcd::new(config, terms).unwrap()
     }
 
+    fn setting(&self) -> String {
+        format!("etcd = [\"{}\"]", address(self.port()))
+    }
+
     async fn take_away(&self, group: &str) {
         let key = format!("/hustings/{group}/tenure");
         let deleted = self.client().await.delete(key, None).await.unwrap();
@@ -158,6 +162,21 @@ async fn etcd_paused_and_resumed() {
 #[tokio::test]
 async fn etcd_restored_from_an_old_copy() {
     contract::restored::<Alone>().await;
+}
+
+#[tokio::test]
+async fn agents_with_etcd_in_peace() {
+    common::in_peace::<Alone>("etcd").await;
+}
+
+#[tokio::test]
+async fn agents_whose_etcd_is_killed_and_restarted() {
+    common::killed::<Alone>("etcd").await;
+}
+
+#[tokio::test]
+async fn agents_whose_etcd_is_paused_and_resumed() {
+    common::paused::<Alone>("etcd").await;
 }
 
 #[tokio::test]

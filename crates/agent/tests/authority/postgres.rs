@@ -9,10 +9,10 @@ use hustings_agent::authority::postgres::{Postgres, PostgresConfig, SCHEMA};
 use hustings_agent::authority::store::{Denied, Store};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use crate::contract;
 use crate::house::House;
 use crate::member::{PATIENCE, terms};
 use crate::process::{Home, Server, as_nobody, find_program, free_port};
+use crate::{common, contract};
 
 pub(crate) struct PostgresHouse {
     server: Server,
@@ -23,6 +23,10 @@ pub(crate) struct PostgresHouse {
 impl PostgresHouse {
     fn url(port: u16) -> String {
         format!("postgresql://hustings@127.0.0.1:{port}/postgres")
+    }
+
+    pub(crate) fn setting_by(port: u16) -> String {
+        format!("postgres = \"{}\"", Self::url(port))
     }
 
     async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
@@ -122,6 +126,10 @@ impl House for PostgresHouse {
         Postgres::new(&PostgresConfig { url }, terms).unwrap()
     }
 
+    fn setting(&self) -> String {
+        Self::setting_by(self.port)
+    }
+
     async fn take_away(&self, group: &str) {
         let steal = format!(
             "UPDATE hustings_tenure SET holder = 'a thief', incarnation = 0, epoch = epoch + 1,
@@ -166,6 +174,21 @@ async fn postgres_paused_and_resumed() {
 #[tokio::test]
 async fn postgres_restored_from_an_old_copy() {
     contract::restored::<PostgresHouse>().await;
+}
+
+#[tokio::test]
+async fn agents_with_postgres_in_peace() {
+    common::in_peace::<PostgresHouse>("postgres").await;
+}
+
+#[tokio::test]
+async fn agents_whose_postgres_is_killed_and_restarted() {
+    common::killed::<PostgresHouse>("postgres").await;
+}
+
+#[tokio::test]
+async fn agents_whose_postgres_is_paused_and_resumed() {
+    common::paused::<PostgresHouse>("postgres").await;
 }
 
 #[tokio::test]

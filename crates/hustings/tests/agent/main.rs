@@ -5,7 +5,6 @@ mod council;
 mod door;
 mod handover;
 mod process;
-mod quorum;
 mod settings;
 mod tenure;
 mod traces;
