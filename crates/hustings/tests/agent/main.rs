@@ -4,6 +4,7 @@ mod commands;
 mod council;
 mod door;
 mod handover;
+mod initialising;
 mod process;
 mod settings;
 mod tenure;
