@@ -128,6 +128,12 @@ fn check_authorities() -> Result<()> {
             .args(docs)
             .env("RUSTDOCFLAGS", "-D warnings"),
     )?;
+    // Voters are processes.
+    shell::run(
+        cargo(["build"])
+            .args(stores)
+            .args(["--example", "configured"]),
+    )?;
     // They wait for their stores most of the time: more of them than there are cores.
     let tests = ["--test", "authority", "--", "--test-threads", "8"];
     shell::run(cargo(["test"]).args(stores).args(tests))

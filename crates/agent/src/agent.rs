@@ -104,6 +104,8 @@ pub enum Told {
         member: String,
         /// The fence of its tenure, if it says that it holds one, or did until now.
         fence: Option<u64>,
+        /// Whether it says that it holds it still.
+        holds: bool,
     },
 }
 

@@ -29,7 +29,10 @@
 //!   was no newer leader in between: then the one that answered was the leader. The second reading of one
 //!   renewal is the first of the next. It also shows whether the key is still there, and ours.
 //! - A call that was given up takes its connection with it, and the next one goes to the next endpoint: a
-//!   server that is paused keeps its connections open and answers nothing.
+//!   server that is paused keeps its connections open and answers nothing. So does one that was refused: a login is good
+//!   for its connection, and may have ended.
+
+mod refusal;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -44,9 +47,6 @@ use etcd_client::{
 use super::StoreTerms;
 use super::store::{Denied, Grant, Store, StoreError};
 use crate::identity::group_id;
-
-/// What gRPC calls something that is not there.
-const NOT_FOUND: i32 = 5;
 
 /// Where etcd is, and how to get in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,7 +201,7 @@ impl Etcd {
     }
 
     fn put_back<T>(&mut self, line: Line, answer: Result<T, Denied>) -> Result<T, Denied> {
-        if !matches!(answer, Err(Denied::Unavailable(_))) {
+        if !matches!(answer, Err(Denied::Unavailable(_) | Denied::Refused(_))) {
             self.line = Some(line);
         }
         answer
@@ -423,7 +423,7 @@ impl Etcd {
     async fn revoke(&self, line: &mut Line, lease: i64) -> Result<(), Denied> {
         match line.client.lease_revoke(lease).await {
             Ok(_) => Ok(()),
-            Err(Error::GRpcStatus(status)) if status.code() as i32 == NOT_FOUND => Ok(()),
+            Err(Error::GRpcStatus(status)) if refusal::is_not_found(status.code() as i32) => Ok(()),
             Err(error) => Err(self.failed(&error)),
         }
     }
@@ -457,14 +457,20 @@ impl Etcd {
     }
 
     fn failed(&self, error: &Error) -> Denied {
-        let what = match error {
-            Error::GRpcStatus(status) => format!("{:?}, {}", status.code(), status.message()),
-            error => error.to_string(),
-        };
         let place = self.place();
-        Denied::Unavailable(format!(
-            "{place} failed: {what}: see that it runs and can be reached, and what its log says"
-        ))
+        let (what, advice) = match error {
+            Error::GRpcStatus(status) => (
+                format!("{:?}, {}", status.code(), status.message()),
+                refusal::advice(status.code() as i32, &self.group),
+            ),
+            error => (error.to_string(), None),
+        };
+        match advice {
+            Some(advice) => Denied::Refused(format!("{place} refuses: {what}: {advice}")),
+            None => Denied::Unavailable(format!(
+                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
+            )),
+        }
     }
 
     fn nonsense(&self) -> Denied {

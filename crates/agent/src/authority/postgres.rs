@@ -26,6 +26,8 @@
 //! free is asked for again and again. Connections are not encrypted, and `sslmode=require` is refused: use a local
 //! socket, or a tunnel, across networks that others can read.
 
+mod refusal;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -208,9 +210,12 @@ impl Postgres {
                 None => error.to_string(),
             },
         };
-        Denied::Unavailable(format!(
-            "{place} failed: {what}: see that it runs and can be reached, and what its log says"
-        ))
+        match refusal::advice(error) {
+            Some(advice) => Denied::Refused(format!("{place} refuses: {what}: {advice}")),
+            None => Denied::Unavailable(format!(
+                "{place} failed: {what}: see that it runs and can be reached, and what its log says"
+            )),
+        }
     }
 
     /// When a tenure that is granted or renewed now expires.

@@ -120,7 +120,7 @@ impl Group {
                     self.note_heir(now, sender.id, Fence(fence), out);
                     self.on_inherited(now, sender.id, Fence(fence), out);
                 } else {
-                    self.tell_of_another_list(sender.name, Some(fence));
+                    self.tell_of_another_list(sender.name, Some(fence), lasts_ns > 0);
                     if lasts_ns > 0 {
                         self.note_other_holder(now, sender);
                     }

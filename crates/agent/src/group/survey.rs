@@ -84,7 +84,7 @@ impl Group {
         message: &[u8],
         out: &mut Outbox,
     ) {
-        self.tell_of_another_list(sender.name, None);
+        self.tell_of_another_list(sender.name, None, false);
         let asks = matches!(
             postcard::from_bytes(message),
             Ok(Message::Ask {
@@ -102,11 +102,15 @@ impl Group {
     }
 
     /// Somebody was heard that goes by another list than ours: whoever waits is told.
-    pub(super) fn tell_of_another_list(&self, member: &str, fence: Option<u64>) {
+    pub(super) fn tell_of_another_list(&self, member: &str, fence: Option<u64>, holds: bool) {
         if let Some(survey) = &self.survey {
             let member = member.to_owned();
             // Whoever asked may have gone meanwhile.
-            let _ = survey.answers.send(Told::Another { member, fence });
+            let _ = survey.answers.send(Told::Another {
+                member,
+                fence,
+                holds,
+            });
         }
     }
 

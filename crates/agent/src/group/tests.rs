@@ -190,6 +190,25 @@ impl Field {
         }
     }
 
+    /// A member does something, and what it has to say goes out.
+    fn act<T>(
+        &mut self,
+        index: usize,
+        act: impl FnOnce(&mut Group, Instant, &mut Outbox) -> T,
+    ) -> T {
+        let mut out = Outbox::new();
+        let done = act(&mut self.members[index], self.now, &mut out);
+        self.post(index, out);
+        done
+    }
+
+    /// What is on its way to a member takes so much longer.
+    fn hold_up(&mut self, to: usize, by: Duration) {
+        for flight in self.flights.iter_mut().filter(|it| it.to == to) {
+            flight.at = flight.at + by;
+        }
+    }
+
     fn who_is_at(&self, place: SocketAddr) -> Vec<usize> {
         let is_there = |index: &usize| address(*index) == place;
         (0..self.members.len()).filter(is_there).collect()

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::process::Command;
 
-use etcd_client::Client;
+use etcd_client::{Client, ConnectOptions, Permission};
 use hustings_agent::authority::StoreTerms;
-use hustings_agent::authority::etcd::{Etcd, EtcdConfig};
+use hustings_agent::authority::etcd::{Etcd, EtcdConfig, Login};
 use hustings_agent::authority::store::{Denied, Store};
 use tokio::task::JoinSet;
 
-use crate::contract;
 use crate::house::House;
 use crate::member::{Member, TTL, first_to_gain, pass, terms};
 use crate::process::{Home, Server, find_program, free_port};
+use crate::{common, contract};
 
 /// An etcd of so many servers, of which members have so many for endpoints: the first, and some of the others.
 struct EtcdHouse<const SERVERS: usize, const ENDPOINTS: usize> {
@@ -107,6 +107,10 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
         Etcd::new(config, terms).unwrap()
     }
 
+    fn setting(&self) -> String {
+        format!("etcd = [\"{}\"]", address(self.port()))
+    }
+
     async fn take_away(&self, group: &str) {
         let key = format!("/hustings/{group}/tenure");
         let deleted = self.client().await.delete(key, None).await.unwrap();
@@ -158,6 +162,21 @@ async fn etcd_paused_and_resumed() {
 #[tokio::test]
 async fn etcd_restored_from_an_old_copy() {
     contract::restored::<Alone>().await;
+}
+
+#[tokio::test]
+async fn agents_with_etcd_in_peace() {
+    common::in_peace::<Alone>("etcd").await;
+}
+
+#[tokio::test]
+async fn agents_whose_etcd_is_killed_and_restarted() {
+    common::killed::<Alone>("etcd").await;
+}
+
+#[tokio::test]
+async fn agents_whose_etcd_is_paused_and_resumed() {
+    common::paused::<Alone>("etcd").await;
 }
 
 #[tokio::test]
@@ -275,4 +294,64 @@ async fn an_era_that_begins_between_the_look_and_the_grant_is_noticed() {
         assert!(granted.is_sorted_by_key(|(_, era)| *era), "{granted:?}");
         assert!(!granted.is_empty());
     }
+}
+
+/// Each is an answer: etcd is there, and says what is wrong.
+#[tokio::test]
+async fn what_etcd_refuses_is_told_in_its_own_words_and_with_what_to_do() {
+    let house = Alone::open().await;
+    let mut client = house.client().await;
+    client.user_add("root", "secret", None).await.unwrap();
+    client.user_grant_role("root", "root").await.unwrap();
+    client.user_add("guest", "secret", None).await.unwrap();
+    let login = |user: &str, password: &str| Login {
+        user: user.to_owned(),
+        password: password.to_owned(),
+    };
+    let store = |login| {
+        let config = EtcdConfig {
+            endpoints: vec![address(house.port())],
+            login,
+            ca: None,
+        };
+        Etcd::new(config, &terms("g", "anna", 0)).unwrap()
+    };
+    let refused = async |login| match store(login).acquire().await.unwrap_err() {
+        Denied::Refused(why) => why,
+        other => panic!("no refusal: {other:?}"),
+    };
+    let why = refused(Some(login("guest", "secret"))).await;
+    assert!(
+        why.contains("authentication is not enabled: see that `etcd-user`"),
+        "{why}"
+    );
+
+    client.auth_enable().await.unwrap();
+    let why = refused(None).await;
+    assert!(
+        why.contains("user name is empty: see that `etcd-user`"),
+        "{why}"
+    );
+    let why = refused(Some(login("guest", "wrong"))).await;
+    assert!(
+        why.contains("invalid user ID or password: see that `etcd-user`"),
+        "{why}"
+    );
+    let why = refused(Some(login("guest", "secret"))).await;
+    let said = "permission denied: let its user (`etcd-user`) read and write all keys that begin with `/hustings/g/`";
+    assert!(why.contains(said), "{why}");
+
+    // What was advised helps, on a line that was refused before.
+    let mut guest = store(Some(login("guest", "secret")));
+    assert!(guest.acquire().await.is_err());
+    let options = ConnectOptions::new().with_user("root", "secret");
+    let mut root = Client::connect([address(house.port())], Some(options))
+        .await
+        .unwrap();
+    root.role_add("hustings").await.unwrap();
+    let keys = Permission::read_write("/hustings/g/").with_prefix();
+    root.role_grant_permission("hustings", keys).await.unwrap();
+    root.user_grant_role("guest", "hustings").await.unwrap();
+    guest.release().await.unwrap();
+    guest.acquire().await.expect("it may now");
 }

@@ -43,6 +43,9 @@ pub(crate) trait House: Sized {
     /// A member's side of it, over a line that ends at `port`.
     fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<Self>;
 
+    /// What an agent's file says of it.
+    fn setting(&self) -> String;
+
     /// Takes tenure of a group away from whoever holds it.
     async fn take_away(&self, group: &str);
 

@@ -60,6 +60,10 @@ impl House for PoolerHouse {
         self.postgres.store(terms, port)
     }
 
+    fn setting(&self) -> String {
+        PostgresHouse::setting_by(self.port)
+    }
+
     async fn take_away(&self, group: &str) {
         self.postgres.take_away(group).await;
     }

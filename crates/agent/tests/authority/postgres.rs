@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use hustings_agent::authority::StoreTerms;
 use hustings_agent::authority::postgres::{Postgres, PostgresConfig, SCHEMA};
 use hustings_agent::authority::store::{Denied, Store};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use crate::contract;
 use crate::house::House;
 use crate::member::{PATIENCE, terms};
 use crate::process::{Home, Server, as_nobody, find_program, free_port};
+use crate::{common, contract};
 
 pub(crate) struct PostgresHouse {
     server: Server,
@@ -22,6 +23,10 @@ pub(crate) struct PostgresHouse {
 impl PostgresHouse {
     fn url(port: u16) -> String {
         format!("postgresql://hustings@127.0.0.1:{port}/postgres")
+    }
+
+    pub(crate) fn setting_by(port: u16) -> String {
+        format!("postgres = \"{}\"", Self::url(port))
     }
 
     async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
@@ -121,6 +126,10 @@ impl House for PostgresHouse {
         Postgres::new(&PostgresConfig { url }, terms).unwrap()
     }
 
+    fn setting(&self) -> String {
+        Self::setting_by(self.port)
+    }
+
     async fn take_away(&self, group: &str) {
         let steal = format!(
             "UPDATE hustings_tenure SET holder = 'a thief', incarnation = 0, epoch = epoch + 1,
@@ -165,6 +174,21 @@ async fn postgres_paused_and_resumed() {
 #[tokio::test]
 async fn postgres_restored_from_an_old_copy() {
     contract::restored::<PostgresHouse>().await;
+}
+
+#[tokio::test]
+async fn agents_with_postgres_in_peace() {
+    common::in_peace::<PostgresHouse>("postgres").await;
+}
+
+#[tokio::test]
+async fn agents_whose_postgres_is_killed_and_restarted() {
+    common::killed::<PostgresHouse>("postgres").await;
+}
+
+#[tokio::test]
+async fn agents_whose_postgres_is_paused_and_resumed() {
+    common::paused::<PostgresHouse>("postgres").await;
 }
 
 #[tokio::test]
@@ -309,10 +333,146 @@ async fn a_row_that_somebody_locks_is_waited_for_only_so_long() {
     let renewed = tokio::time::timeout(PATIENCE, store.renew()).await;
     let denied = renewed.expect("the server gives up by itself").unwrap_err();
     assert!(
-        denied.to_string().contains("statement timeout (57014)"),
-        "{denied}"
+        matches!(&denied, Denied::Unavailable(why) if why.contains("statement timeout (57014)")),
+        "{denied:?}"
     );
     // Nothing of that attempt is left in the session: the next one is carried out.
     client.batch_execute("ROLLBACK").await.unwrap();
     assert!(store.renew().await.is_ok());
+}
+
+/// Each is an answer: the store is there, and says what is wrong.
+#[tokio::test]
+async fn what_postgres_refuses_is_told_in_its_own_words_and_with_what_to_do() {
+    let house = PostgresHouse::open().await;
+    let client = house.client().await;
+    client
+        .batch_execute("CREATE ROLE guest LOGIN")
+        .await
+        .unwrap();
+    let port = house.port();
+    let refused = async |user: &str, database: &str| {
+        let url = format!("postgresql://{user}@127.0.0.1:{port}/{database}");
+        let config = PostgresConfig { url };
+        let mut store = Postgres::new(&config, &terms("g", "anna", 0)).unwrap();
+        let answer = tokio::time::timeout(PATIENCE, store.acquire()).await;
+        refusal(answer.expect("it answers").unwrap_err())
+    };
+    // There are no tables yet, and it may not make any.
+    let why = refused("guest", "postgres").await;
+    let said = "refuses: permission denied for schema public (42501): ";
+    assert!(why.contains(said) && why.contains("create them"), "{why}");
+    client.batch_execute(SCHEMA).await.unwrap();
+    let why = refused("guest", "postgres").await;
+    let said = "permission denied for table hustings_tenure (42501): let its role SELECT, INSERT and UPDATE";
+    assert!(why.contains(said), "{why}");
+    let why = refused("nobody", "postgres").await;
+    let said = r#"role "nobody" does not exist (28000): see to the name and the password"#;
+    assert!(why.contains(said), "{why}");
+    let why = refused("hustings", "elsewhere").await;
+    let said = r#"database "elsewhere" does not exist (3D000): name a database"#;
+    assert!(why.contains(said), "{why}");
+    let read_only = "ALTER ROLE guest SET default_transaction_read_only = on;
+        GRANT ALL ON hustings_tenure TO guest";
+    client.batch_execute(read_only).await.unwrap();
+    let why = refused("guest", "postgres").await;
+    assert!(
+        why.contains("read-only transaction (25006): name the server"),
+        "{why}"
+    );
+
+    let mut holder = house.store(&terms("g", "ben", 0), port);
+    holder.acquire().await.unwrap();
+    client
+        .batch_execute("DROP TABLE hustings_tenure")
+        .await
+        .unwrap();
+    let why = refusal(holder.renew().await.unwrap_err());
+    assert!(
+        why.contains(r#"relation "hustings_tenure" does not exist (42P01): see"#),
+        "{why}"
+    );
+}
+
+fn refusal(denied: Denied) -> String {
+    match denied {
+        Denied::Refused(why) => why,
+        other => panic!("no refusal: {other:?}"),
+    }
+}
+
+/// Passwords are asked for, and none or a wrong one is shown.
+#[tokio::test]
+async fn a_password_that_is_missing_or_wrong_is_a_refusal() {
+    let mut house = PostgresHouse::open().await;
+    let client = house.client().await;
+    client
+        .batch_execute("ALTER ROLE hustings PASSWORD 'right'")
+        .await
+        .unwrap();
+    let data = rows(&client, "SHOW hba_file").await.remove(0);
+    std::fs::write(data, "host all all 127.0.0.1/32 scram-sha-256\n").unwrap();
+    client
+        .batch_execute("SELECT pg_reload_conf()")
+        .await
+        .unwrap();
+    house.server().kill();
+    house.server().restart();
+    let port = house.port();
+    let acquired = async |login: &str| {
+        let url = format!("postgresql://{login}@127.0.0.1:{port}/postgres");
+        let config = PostgresConfig { url };
+        let mut store = Postgres::new(&config, &terms("g", "anna", 0)).unwrap();
+        // It may still come up.
+        loop {
+            match store.acquire().await {
+                Err(Denied::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+                answer => return answer,
+            }
+        }
+    };
+    for (login, said) in [
+        (
+            "hustings:wrong",
+            r#"password authentication failed for user "hustings" (28P01)"#,
+        ),
+        ("hustings", "password missing"),
+    ] {
+        let answer = tokio::time::timeout(PATIENCE, acquired(login)).await;
+        let why = refusal(answer.expect("it answers").unwrap_err());
+        assert!(
+            why.contains(said) && why.contains("see to the name and the password"),
+            "{why}"
+        );
+    }
+    let answer = tokio::time::timeout(PATIENCE, acquired("hustings:right")).await;
+    answer.expect("it answers").expect("it is let in");
+}
+
+/// Who ends a session ends what was under way, and says nothing of whether it would be granted.
+#[tokio::test]
+async fn a_session_that_is_ended_is_no_refusal() {
+    let house = PostgresHouse::open().await;
+    let mut store = house.store(&terms("g", "anna", 0), house.port());
+    store.acquire().await.unwrap();
+    let client = house.client().await;
+    client
+        .batch_execute("BEGIN; SELECT 1 FROM hustings_tenure FOR UPDATE")
+        .await
+        .unwrap();
+    let ends = async {
+        let other = house.client().await;
+        let end =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        while rows(&other, end).await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let both = async { tokio::join!(store.renew(), ends) };
+    let (renewed, ()) = tokio::time::timeout(PATIENCE, both).await.unwrap();
+    let denied = renewed.unwrap_err();
+    assert!(
+        matches!(&denied, Denied::Unavailable(why) if why.contains("(57P01)")),
+        "{denied:?}"
+    );
 }

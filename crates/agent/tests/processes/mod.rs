@@ -1,13 +1,16 @@
 //! Looking at processes from outside, and a voter to whom last words are sent.
 
+mod example;
+
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, UdpSocket};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
+
+pub(crate) use example::example;
 
 /// A span to be waited for.
 pub(crate) const SHORT: Duration = Duration::from_millis(100);
@@ -55,27 +58,6 @@ impl Voter {
         let length = self.0.recv(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
     }
-}
-
-/// The executable of an example, which cargo builds beside the tests, but not if asked for one test alone.
-pub(crate) fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test is a file");
-    let profile = test.parent().and_then(Path::parent);
-    let profile = profile.expect("tests lie in a directory of the profile's");
-    let program = profile.join("examples").join(name);
-
-    let remedy = "build it: cargo build -p hustings-agent --examples";
-    let built = modified(&program).expect(remedy);
-    let sources = fs::read_to_string(program.with_extension("d")).expect(remedy);
-    for source in sources.split_whitespace() {
-        let is_newer = modified(Path::new(source)).is_ok_and(|time| time > built);
-        assert!(!is_newer, "{source} is newer than {program:?}: {remedy}");
-    }
-    program
-}
-
-fn modified(path: &Path) -> io::Result<SystemTime> {
-    fs::metadata(path)?.modified()
 }
 
 pub(crate) fn lines_of(output: impl Read + Send + 'static) -> Receiver<String> {

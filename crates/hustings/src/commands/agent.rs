@@ -100,7 +100,11 @@ pub(super) async fn start(config: &AgentConfig) -> Result<(Agent, Option<SocketA
 /// Is a member until a signal comes.
 async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    let (mut agent, http) = start(&config).await?;
+    let Some(started) = signals.unless_one_comes(start(&config)).await else {
+        tracing::info!("stopping: it was not up yet");
+        return Ok(());
+    };
+    let (mut agent, http) = started?;
     let mut events = prints_events.then(Events::begin);
     if let Some(events) = &events {
         events.up(&config.name, agent.handle().address(), http);
@@ -216,6 +220,14 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+        }
+    }
+
+    /// What comes of something that may take its time; none if a signal comes first, and then it is given up.
+    pub(super) async fn unless_one_comes<T>(&mut self, it: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            outcome = it => Some(outcome),
+            () = self.next() => None,
         }
     }
 }

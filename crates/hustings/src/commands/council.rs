@@ -282,7 +282,10 @@ impl CouncilCommand {
 
     async fn preside(&self, config: &AgentConfig) -> Result<(), Failure> {
         let mut signals = Signals::listen()?;
-        let (mut agent, _) = agent::start(config).await?;
+        let Some(started) = signals.unless_one_comes(agent::start(config)).await else {
+            return Ok(()); // told to end before it was up
+        };
+        let (mut agent, _) = started?;
         let group = &config.groups[0].name;
         let watched = agent.handle().watch_council(group);
         let mut council = watched.ok_or_else(|| Failure::Failed("no council".to_owned()))?;

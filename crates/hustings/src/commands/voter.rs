@@ -292,12 +292,9 @@ impl Init {
                 seat.group.name
             )));
         }
-        if let (true, Some((member, fence))) = (self.new || self.era.is_some(), &told.another) {
-            return Err(Failure::Failed(another_list(
-                member,
-                *fence,
-                &seat.group.name,
-            )));
+        if let (true, Some(other)) = (self.new || self.era.is_some(), &told.another) {
+            let (group, voters) = (&seat.group.name, &seat.quorum.voters);
+            return Err(Failure::Failed(other.in_words(group, voters)));
         }
         if let Some(era) = self.era {
             return match told.voters.keys().next() {
@@ -360,8 +357,16 @@ struct Answers {
     voters: BTreeMap<String, Option<Promised>>,
     /// Who holds, with which fence.
     holder: Option<(String, u64)>,
-    /// Who goes by another list of voters, or by a store, and with which fence it holds.
-    another: Option<(String, Option<u64>)>,
+    /// Who goes by another list of voters, or by a store.
+    another: Option<Other>,
+}
+
+/// A member that goes by another list of voters, or by a store.
+struct Other {
+    member: String,
+    /// The fence of what it holds or held, if it said so.
+    fence: Option<u64>,
+    holds: bool,
 }
 
 /// Asks all who are there.
@@ -397,10 +402,19 @@ async fn survey(
             while let Ok(Some(told)) = timeout(ASK_EVERY, arriving.recv()).await {
                 match told {
                     Told::Voter { voter, promised } => _ = voters.insert(voter, promised),
-                    // One that holds matters most.
-                    Told::Another { member, fence } => {
-                        if another.as_ref().is_none_or(|(_, before)| *before < fence) {
-                            another = Some((member, fence));
+                    // The highest fence matters most, and what was said of it last.
+                    Told::Another {
+                        member,
+                        fence,
+                        holds,
+                    } => {
+                        let is_later = |before: &Other| before.fence <= fence;
+                        if another.as_ref().is_none_or(is_later) {
+                            another = Some(Other {
+                                member,
+                                fence,
+                                holds,
+                            });
                         }
                     }
                 }
@@ -424,23 +438,34 @@ async fn survey(
     })
 }
 
-/// Why nothing is begun beside a list of voters, or a store, that this one knows nothing of.
-fn another_list(member: &str, fence: Option<u64>, group: &str) -> String {
-    let (holds, above) = match fence {
-        Some(fence) => (
-            format!(", and holds tenure with fence {fence}"),
-            format!(
-                " with --era {} or higher, so that fences go on above that one",
-                era::of(fence) + 1
+impl Other {
+    /// Why nothing is begun beside a list of voters, or a store, that this one knows nothing of. One that votes by another
+    /// list, and says of no tenure, may be as new as this one: then one of the two lists is wrong.
+    fn in_words(&self, group: &str, voters: &[String]) -> String {
+        let (member, list) = (&self.member, voters.join(", "));
+        let (holds, above) = match self.fence {
+            Some(fence) => (
+                match self.holds {
+                    true => {
+                        format!(", and holds tenure with fence {fence}: group `{group}` is not new")
+                    }
+                    false => format!(
+                        "; its tenure with fence {fence} is over, but group `{group}` is not new"
+                    ),
+                },
+                format!(
+                    "--era {} or higher, so that fences go on above that one",
+                    era::of(fence) + 1
+                ),
             ),
-        ),
-        None => (String::new(), " with --era, one above the last".to_owned()),
-    };
-    format!(
-        "`{member}`, which goes by another list of voters, runs{holds}: group `{group}` is not new, and its members must \
-         all go by one list. If the voters are to be replaced: stop every member that goes by the old list, then run \
-         this{above}"
-    )
+            None => (String::new(), "--era, one above the last".to_owned()),
+        };
+        format!(
+            "`{member}`, which goes by another list of voters, runs{holds}: all members of group `{group}` must go by one list. \
+             Compare its voters with those given here ({list}), correct the wrong ones, and run this again. If the voters are \
+             to be replaced: stop every member that goes by the old list, then run this with {above}"
+        )
+    }
 }
 
 /// Why nobody could be asked.
@@ -515,4 +540,44 @@ impl Show {
 
 fn print(line: &str) -> Result<(), Failure> {
     writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Other;
+
+    #[test]
+    fn who_goes_by_another_list_is_said_to_hold_only_while_it_does() {
+        let said = |fence, holds| {
+            let member = "b".to_owned();
+            let other = Other {
+                member,
+                fence,
+                holds,
+            };
+            other.in_words("g", &["a".to_owned()])
+        };
+        let runs = "`b`, which goes by another list of voters, runs";
+        for (fence, holds, how) in [
+            (
+                Some(7),
+                true,
+                ", and holds tenure with fence 7: group `g` is not new: ",
+            ),
+            (
+                Some(7),
+                false,
+                "; its tenure with fence 7 is over, but group `g` is not new: ",
+            ),
+            (None, false, ": "),
+        ] {
+            let said = said(fence, holds);
+            let begins = format!("{runs}{how}all members of group `g` must go by one list. ");
+            assert!(said.starts_with(&begins), "{said}");
+        }
+        assert!(
+            said(Some(7), false)
+                .ends_with("--era 1 or higher, so that fences go on above that one")
+        );
+    }
 }

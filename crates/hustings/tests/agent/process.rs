@@ -228,11 +228,6 @@ impl Program {
         kill_process(Pid::from_child(&self.process), Signal::STOP).expect("it runs");
     }
 
-    /// Lets it go on after it was stopped.
-    pub(crate) fn resume(&self) {
-        kill_process(Pid::from_child(&self.process), Signal::CONT).expect("it runs");
-    }
-
     /// Kills it, without a word.
     pub(crate) fn kill(&mut self) {
         self.process.kill().expect("it runs");

@@ -12,14 +12,14 @@ use crate::process::{self, Outcome, Program, hustings};
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// A group of three voters, each with a directory of its own.
-struct Scene {
-    group: String,
-    home: PathBuf,
+pub(crate) struct Scene {
+    pub(crate) group: String,
+    pub(crate) home: PathBuf,
     ttl: &'static str,
 }
 
 impl Scene {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         // It may be there from a run before.
         let _ = fs::remove_dir_all(&home);
@@ -29,7 +29,7 @@ impl Scene {
     }
 
     /// One in which nobody has voted yet.
-    fn founded(name: &str) -> Self {
+    pub(crate) fn founded(name: &str) -> Self {
         Self::new(name).found()
     }
 
@@ -49,7 +49,7 @@ impl Scene {
         scene
     }
 
-    fn options(&self, name: &str) -> String {
+    pub(crate) fn options(&self, name: &str) -> String {
         let (group, home, ttl) = (&self.group, self.home.display(), self.ttl);
         format!(
             "--group {group} --name {name} --bind 127.0.0.1:0 --voters a,b,c --ttl {ttl} --state {home}/{name}"
@@ -65,13 +65,13 @@ impl Scene {
         Program::member(&format!("--http 127.0.0.1:0 {options}"))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.home.join(name).join(format!("{}.voter", self.group))
     }
 }
 
 /// Who refuses must say so with code 1, and these words.
-fn assert_refused(outcome: &Outcome, words: &str) {
+pub(crate) fn assert_refused(outcome: &Outcome, words: &str) {
     assert_eq!(outcome.code, Some(1), "{}", outcome.said);
     assert!(outcome.said.contains(words), "{}", outcome.said);
 }

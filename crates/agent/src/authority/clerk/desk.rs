@@ -31,6 +31,15 @@ pub(super) enum Act {
     End,
 }
 
+/// What the store may have granted, and is not held here.
+#[derive(Debug, Clone, Copy)]
+struct Leftover {
+    /// Until when to give it back though nothing else is asked.
+    until: Instant,
+    /// Whether it was held once; else it is not known whether the store granted it.
+    was_held: bool,
+}
+
 pub(super) struct Desk {
     clock: fn() -> Instant,
     terms: StoreTerms,
@@ -44,9 +53,8 @@ pub(super) struct Desk {
     tenure: Option<Held>,
     /// When to renew it.
     renew_at: Instant,
-    /// Set if the store may have granted what is not held: until when to give it back though nothing
-    /// else is asked. Before anything else is asked, it is given back in any case.
-    leftover: Option<Instant>,
+    /// Set if the store may have granted what is not held. Before anything else is asked, it is given back.
+    leftover: Option<Leftover>,
     /// The next attempt to acquire, or to give back, is not before this.
     attempt_at: Instant,
     /// Whether the store can tell when tenure is free.
@@ -131,7 +139,7 @@ impl Desk {
             (Some(held), _) if !self.is_healthy => wait(held.until),
             (Some(_), _) if self.renew_at <= now => Act::Renew,
             (Some(held), _) => wait(held.until.min(self.renew_at)),
-            (None, Some(until)) if gives_back(until) => match self.attempt_at <= now {
+            (None, Some(leftover)) if gives_back(leftover.until) => match self.attempt_at <= now {
                 true => Act::Release,
                 false => wait(self.attempt_at),
             },
@@ -309,9 +317,13 @@ impl Desk {
     }
 
     pub(super) fn on_not_released(&mut self, denied: &Denied) {
-        self.refuse(format!(
-            "tenure that is no longer held could not be released, so it has to run out: {denied}"
-        ));
+        // Of what nobody knows to be there, only why it is not given is news.
+        self.refuse(match self.leftover.is_some_and(|it| it.was_held) {
+            true => format!(
+                "tenure that is no longer held could not be released, so it has to run out: {denied}"
+            ),
+            false => denied.to_string(),
+        });
         self.pause(Duration::ZERO);
     }
 
@@ -370,14 +382,20 @@ impl Desk {
     fn lose(&mut self, in_background_until: Instant) {
         if let Some(held) = self.tenure.take() {
             self.shown.send_replace(None);
-            self.leftover = Some(in_background_until);
+            self.leftover = Some(Leftover {
+                until: in_background_until,
+                was_held: true,
+            });
             self.tell(Word::Lost(held.fence));
         }
     }
 
     /// The store may have granted what is not held.
     fn leave_over(&mut self) {
-        self.leftover = Some(self.background_end());
+        self.leftover = Some(Leftover {
+            until: self.background_end(),
+            was_held: false,
+        });
         self.pause(Duration::ZERO);
     }
 

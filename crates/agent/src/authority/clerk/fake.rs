@@ -39,6 +39,8 @@ pub(super) struct Books {
     pub(super) delays: (StdDuration, StdDuration),
     /// Whether each request arrives twice.
     pub(super) twice: bool,
+    /// Why whatever is asked is refused, if it is.
+    pub(super) refusal: Option<String>,
     /// What was asked, in order, when it arrived.
     pub(super) asked: Vec<&'static str>,
     ttl: StdDuration,
@@ -58,6 +60,7 @@ impl Shop {
             holder: None,
             delays: (StdDuration::ZERO, StdDuration::ZERO),
             twice: false,
+            refusal: None,
             asked: Vec::new(),
             ttl,
         })))
@@ -80,8 +83,8 @@ impl Shop {
     async fn carry_out<T: Send + 'static>(
         &self,
         name: &'static str,
-        act: impl Fn(&mut Books) -> T + Send + 'static,
-    ) -> T {
+        act: impl Fn(&mut Books) -> Result<T, Denied> + Send + 'static,
+    ) -> Result<T, Denied> {
         let shop = self.clone();
         let (there, back) = shop.books().delays;
         let answer = tokio::spawn(async move {
@@ -89,11 +92,16 @@ impl Shop {
             let answer = {
                 let mut books = shop.books();
                 books.asked.push(name);
-                let answer = act(&mut books);
-                if books.twice {
-                    act(&mut books);
+                match books.refusal.clone() {
+                    Some(why) => Err(Denied::Refused(why)),
+                    None => {
+                        let answer = act(&mut books);
+                        if books.twice {
+                            _ = act(&mut books);
+                        }
+                        answer
+                    }
                 }
-                answer
             };
             tokio::time::sleep(back).await;
             answer
@@ -126,8 +134,7 @@ impl Store for Fake {
         let act = move |books: &mut Books| {
             let live = books.live().filter(|holder| holder.member != member);
             if let Some(holder) = live {
-                let name = holder.member.to_string();
-                return Err((holder.count, name, holder.until - clock()));
+                return Ok(Err(holder));
             }
             books.count += 1;
             let (count, until) = (books.count, books.until());
@@ -136,18 +143,20 @@ impl Store for Fake {
                 count,
                 until,
             });
-            Ok((count, books.ttl))
+            Ok(Ok((count, books.ttl)))
         };
-        match self.shop.carry_out("acquire", act).await {
+        match self.shop.carry_out("acquire", act).await? {
             Ok((count, ttl)) => {
                 self.granted = count;
                 self.told = Some(count);
                 Ok(Grant { count, ttl })
             }
-            Err((count, holder, lasts)) => {
-                self.told = Some(count);
-                let lasts = Some(lasts.into());
-                Err(Denied::Held { holder, lasts })
+            Err(holder) => {
+                self.told = Some(holder.count);
+                Err(Denied::Held {
+                    holder: holder.member.to_string(),
+                    lasts: Some((holder.until - clock()).into()),
+                })
             }
         }
     }
@@ -169,9 +178,9 @@ impl Store for Fake {
         let member = self.member;
         let act = move |books: &mut Books| {
             books.holder = books.holder.filter(|holder| holder.member != member);
+            Ok(())
         };
-        self.shop.carry_out("release", act).await;
-        Ok(())
+        self.shop.carry_out("release", act).await
     }
 
     async fn freed(&mut self) -> Result<(), Denied> {

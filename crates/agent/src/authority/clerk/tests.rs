@@ -391,3 +391,20 @@ async fn what_is_not_released_runs_out_when_its_member_goes() {
     pass(TTL).await;
     assert_eq!(held(&cell), None);
 }
+
+/// Whatever it asks, and however often: nothing was granted that could not be released.
+#[tokio::test(start_paused = true)]
+async fn what_a_store_refuses_is_told_once_and_the_store_has_answered() {
+    let shop = Shop::open(TTL);
+    let why = "the shop refuses: no rights: get some";
+    shop.books().refusal = Some(why.to_owned());
+    let mut desk = Desk::new(&shop, 1);
+    desk.clerk.request(Request::Acquire);
+    assert_eq!(desk.refusal().await, why);
+    pass(A_WHILE).await;
+    assert!(shop.books().asked.contains(&"release"));
+    assert!(desk.words.try_recv().is_err(), "it says something else");
+    assert!(desk.clerk.reachable());
+    shop.books().refusal = None;
+    assert_eq!(desk.acquire().await, Fence(1));
+}

@@ -37,7 +37,7 @@ impl Field {
     }
 
     /// Tenure was handed to `heir` a while ago, and the election names `named`: if it happens to.
-    pub(super) fn with_an_heir_that_leads(named: usize, heir: usize) -> Option<Self> {
+    fn with_an_heir_that_leads(named: usize, heir: usize) -> Option<Self> {
         let mut field = Self::empty();
         for merit in [9, 0, 0, 8, 0] {
             let founding = Saved::Initialised(Durable::FOUNDING);
@@ -55,21 +55,38 @@ impl Field {
         field.members[named].is_nominee().then_some(field)
     }
 
+    /// One member holds with a fence, and another is to be its heir.
+    pub(super) fn with_an_heir(takeover: Takeover) -> (Self, [usize; 2], u64) {
+        let field = Self::fenced(takeover);
+        let (former, fence) = field.settled_on(&ALL);
+        (field, [former, (former + 1) % 5], fence)
+    }
+
+    /// Does something to as many groups as one has in which tenure was handed to `heir`, and the election names `named`: that
+    /// is by chance.
+    pub(super) fn each_with_an_heir_that_leads(
+        named: usize,
+        heir: usize,
+        mut act: impl FnMut(Self),
+    ) {
+        let fields = (0..20).filter_map(|_| Self::with_an_heir_that_leads(named, heir));
+        let times = fields.map(&mut act).count();
+        assert!(times > 0, "it did not happen that this one was named");
+    }
+
     pub(super) fn hand_over(&mut self, index: usize, heir: usize) -> Receiver<HandedOver> {
         let (told, outcome) = oneshot::channel();
         let heir = Heir { id: id(heir), told };
-        let mut out = Outbox::new();
-        self.members[index].step_down(self.now, Duration::from_secs(5), Some(heir), &mut out);
-        self.post(index, out);
+        self.act(index, |it, now, out| {
+            it.step_down(now, Duration::from_secs(5), Some(heir), out)
+        });
         outcome
     }
 
     /// The work of `index` has stopped, and what it holds can be given up.
     pub(super) fn stop_work(&mut self, index: usize, work: Occupation) {
         drop(work);
-        let mut out = Outbox::new();
-        self.members[index].leave_tenure(self.now, &mut out);
-        self.post(index, out);
+        self.act(index, |it, now, out| it.leave_tenure(now, out));
     }
 
     /// After a while `heir` has taken tenure, with a higher fence.
@@ -94,9 +111,9 @@ impl Field {
         span: Duration,
     ) -> Result<MemberId, NotHandedOver> {
         let (found, mut is_found) = oneshot::channel();
-        let mut out = Outbox::new();
-        self.members[index].find_heir(self.now, name.to_owned(), found, &mut out);
-        self.post(index, out);
+        self.act(index, |it, now, out| {
+            it.find_heir(now, name.to_owned(), found, out)
+        });
         self.run(span);
         is_found.try_recv().expect("it has said so")
     }
@@ -108,12 +125,9 @@ fn tenure_is_handed_to_a_named_member_whomever_the_election_names() {
         let mut field = Field::fenced(Takeover::Never);
         let (former, fence) = field.settled_on(&ALL);
         let heir = (former + nth) % 5;
-        let mut outcome = field.hand_over(former, heir);
-        field.run(WHILE);
-        assert_eq!(outcome.try_recv(), Ok(HandedOver::Taken));
+        let outcome = field.hand_over(former, heir);
+        field.assert_taken_by(heir, fence, outcome);
         let (next, higher) = field.settled_on(&ALL);
-        assert_eq!(next, heir);
-        assert!(higher > fence);
         field.run(TTL * 5);
         assert_eq!(field.settled_on(&ALL), (next, higher), "nobody unseats it");
         field.step_down(heir);
@@ -251,14 +265,12 @@ fn a_pause_while_the_work_stops_does_not_keep_tenure_from_the_heir() {
         .into_iter()
         .chain([Takeover::Never; 10])
     {
-        let mut field = Field::fenced(takeover);
-        let (former, fence) = field.settled_on(&ALL);
-        let heir = (former + 1) % 5;
+        let (mut field, [former, heir], fence) = Field::with_an_heir(takeover);
         let work = field.members[former].occupancy().begin();
         let mut outcome = field.hand_over(former, heir);
-        let mut out = Outbox::new();
-        field.members[former].wake_from_pause(field.now, TOO_LONG, &mut out);
-        field.post(former, out);
+        field.act(former, |it, now, out| {
+            it.wake_from_pause(now, TOO_LONG, out)
+        });
         field.run(Duration::from_secs(2));
         assert!(outcome.try_recv().is_err(), "nothing was decided yet");
         field.stop_work(former, work);
@@ -269,13 +281,9 @@ fn a_pause_while_the_work_stops_does_not_keep_tenure_from_the_heir() {
 /// The election names it still, and the voters say that tenure is free.
 #[test]
 fn who_has_handed_over_does_not_ask_for_it_while_its_heir_may_take_it() {
-    let mut field = Field::fenced(Takeover::ByTheBetter);
-    let (former, _) = field.settled_on(&ALL);
-    let heir = (former + 1) % 5;
+    let (mut field, [former, heir], _) = Field::with_an_heir(Takeover::ByTheBetter);
     let mut outcome = field.hand_over(former, heir);
-    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
-        flight.at = flight.at + WHILE;
-    }
+    field.hold_up(heir, WHILE);
     field.run(WHILE);
     assert!(field.members[former].is_nominee());
     let mut out = Outbox::new();
@@ -346,17 +354,11 @@ fn where_nobody_votes_there_is_nothing_to_hand_over() {
 #[test]
 fn who_was_refused_is_told_when_tenure_is_given_up() {
     let [named, heir] = [3, 4]; // neither votes
-    let mut times = 0;
-    for _ in 0..20 {
-        let Some(mut field) = Field::with_an_heir_that_leads(named, heir) else {
-            continue;
-        };
-        times += 1;
+    Field::each_with_an_heir_that_leads(named, heir, |mut field| {
         field.step_down(heir);
         field.run(DELAY * 20);
         assert_eq!(field.holders(), [named]);
-    }
-    assert!(times > 0, "it did not happen that this one was named");
+    });
 }
 
 /// It cannot work, and is not to: but the election must not name another one before its heir has tenure.
@@ -369,12 +371,10 @@ fn who_has_handed_over_and_falls_ill_does_not_stand_aside_while_its_heir_may_tak
     let (former, fence) = field.settled_on(&ALL);
     let heir = (former + 1) % 5;
     let outcome = field.hand_over(former, heir);
-    for flight in field.flights.iter_mut().filter(|it| it.to == heir) {
-        flight.at = flight.at + WHILE;
-    }
-    let mut out = Outbox::new();
-    field.members[former].ask_authority(field.now, Request::Healthy(false), &mut out);
-    field.post(former, out);
+    field.hold_up(heir, WHILE);
+    field.act(former, |it, now, out| {
+        it.ask_authority(now, Request::Healthy(false), out)
+    });
     assert!(field.members[former].is_nominee());
     field.run(WHILE);
     assert!(field.members[former].is_nominee() && field.holders().is_empty());

@@ -5,7 +5,7 @@ use hustings_protocol::announce::Takeover;
 use hustings_protocol::tenure::{Durable, Request, Saved};
 use tokio::sync::mpsc;
 
-use super::{ALL, DELAY, Field, name};
+use super::{ALL, ANNOUNCE, DELAY, Field, name};
 use crate::agent::Told;
 use crate::group::Outbox;
 
@@ -80,4 +80,43 @@ fn who_begins_with_itself_alone_hears_of_voters_that_go_by_another_list() {
     heard.dedup();
     let others = (0..3).filter(|it| *it != leader).map(name);
     assert_eq!(heard, others.collect::<Vec<_>>());
+}
+
+/// It says with its last word that it does not any more.
+#[test]
+fn who_has_given_tenure_up_is_not_told_of_as_its_holder() {
+    let mut field = Field::empty();
+    let founding = Saved::Initialised(Durable::FOUNDING);
+    for _ in 0..3 {
+        field.admit_fenced(Takeover::Never, 0, founding);
+    }
+    field.run(Duration::from_secs(1));
+    let (leader, held) = field.settled_on(&ALL[..3]);
+    field.admit_fenced_by(&[3], Takeover::Never, 0, Saved::Missing);
+    let (telling, mut told) = mpsc::unbounded_channel();
+    let mut out = Outbox::new();
+    field.members[3].survey(field.now, telling, &mut out);
+    field.post(3, out);
+    let mut said = Vec::new();
+    for is_over in [false, true] {
+        if is_over {
+            field.step_down(leader);
+        }
+        field.run(ANNOUNCE);
+        while let Ok(it) = told.try_recv() {
+            match it {
+                Told::Another {
+                    member,
+                    fence,
+                    holds,
+                } if member == name(leader) && fence == Some(held) => {
+                    said.push(holds);
+                }
+                Told::Another { .. } => {}
+                Told::Voter { .. } => panic!("nobody else votes by its list"),
+            }
+        }
+    }
+    assert!(said.contains(&true), "{said:?}");
+    assert_eq!(said.last(), Some(&false), "{said:?}");
 }

@@ -1,0 +1,220 @@
+//! Three whole agents, whoever grants them tenure: voters or a store.
+
+use std::path::Path;
+use std::time::Duration as StdDuration;
+
+use hustings_agent::agent::{HandedOver, NotHandedOver};
+use hustings_agent::authority::{Cell, Fence, Held, holds};
+use hustings_agent::config::file;
+use hustings_agent::{Agent, AgentConfig, Handle, clock};
+
+use crate::house::House;
+use crate::member::TTL;
+use crate::watcher::Watcher;
+
+/// Far longer than anything here takes: past it a test has failed. Voters that were away keep silent for a ttl, and members
+/// that could not get tenure meanwhile stand aside for ten seconds.
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
+
+/// How often to look.
+const LOOK_EVERY: StdDuration = StdDuration::from_millis(2);
+
+/// For how long a member that steps down takes no part.
+const STEPS_DOWN_FOR: StdDuration = StdDuration::from_millis(500);
+
+pub(crate) const NAMES: [&str; 3] = ["anna", "ben", "carla"];
+
+/// Who grants tenure, and what a person can do to it.
+pub(crate) trait Ground: Sized {
+    /// Whether tenure can be handed to a member of one's choice.
+    const HANDS_OVER: bool;
+
+    /// Makes one that grants tenure of `group`.
+    async fn set_up(group: &str) -> Self;
+
+    /// What a member's file says of it, in the table of the group.
+    fn setting(&self) -> String;
+
+    fn kill(&mut self);
+    async fn bring_back(&mut self);
+    fn pause(&mut self);
+    fn resume(&mut self);
+}
+
+/// Any store.
+impl<H: House> Ground for H {
+    const HANDS_OVER: bool = false;
+
+    async fn set_up(_: &str) -> Self {
+        <H as House>::open().await
+    }
+
+    fn setting(&self) -> String {
+        House::setting(self)
+    }
+
+    fn kill(&mut self) {
+        self.server().kill();
+    }
+
+    async fn bring_back(&mut self) {
+        self.restart().await;
+    }
+
+    fn pause(&mut self) {
+        self.server().pause();
+    }
+
+    fn resume(&mut self) {
+        self.server().resume();
+    }
+}
+
+/// What an agent goes by that is called `name`, on this host.
+pub(crate) fn configured(name: &str, group: &str, own: &str, setting: &str) -> String {
+    format!(
+        "name = \"{name}\"\nbind = \"127.0.0.1:0\"\nhttp = \"off\"\n{own}\n[[group]]\nname = \"{group}\"\n\
+         announce = \"50ms\"\nttl = \"{TTL}\"\n{setting}\n"
+    )
+}
+
+pub(crate) fn parsed(text: &str) -> AgentConfig {
+    let draft = file::parse(Path::new("test.toml"), text).unwrap();
+    draft.settle().unwrap()
+}
+
+/// Three agents, none of which votes, and who watches what they hold.
+pub(crate) struct Agents {
+    group: String,
+    agents: Vec<Option<Agent>>,
+    cells: Vec<Cell>,
+    watcher: Watcher,
+}
+
+impl Agents {
+    pub(crate) async fn start(ground: &impl Ground, group: &str) -> Self {
+        let mut agents = Self {
+            group: group.to_owned(),
+            agents: Vec::new(),
+            cells: Vec::new(),
+            watcher: Watcher::new(),
+        };
+        for name in NAMES {
+            let config = parsed(&configured(name, group, "", &ground.setting()));
+            let agent = Agent::start(config).await.unwrap();
+            let fencing = agent.handle().fencing(group).expect("it is fenced");
+            agents.watcher.add(fencing.tenure.clone());
+            agents.cells.push(fencing.tenure);
+            agents.agents.push(Some(agent));
+        }
+        agents
+    }
+
+    /// Who holds now, and what. That there is one at most is for the watcher to see.
+    fn holding(&self) -> impl Iterator<Item = (usize, Held)> {
+        let cells = self.cells.iter().enumerate();
+        cells.filter_map(|(index, cell)| Some((index, holds(cell)?)))
+    }
+
+    pub(crate) fn holder(&self) -> Option<(usize, Held)> {
+        self.holding().next()
+    }
+
+    /// Waits until somebody holds with a fence that is `above` another.
+    pub(crate) async fn next(&self, above: Option<Fence>) -> (usize, Held) {
+        let what = format!("somebody holds with a fence above {above:?}");
+        let is_above = |(_, held): &(usize, Held)| Some(held.fence) > above;
+        let look = async || self.holding().find(is_above);
+        self.until(&what, look).await
+    }
+
+    /// What is held, and cannot be renewed, ends in time; and nobody holds anything for a ttl from then.
+    pub(crate) async fn runs_out(&self, held: Held) {
+        let nobody = async || self.holder().is_none().then_some(());
+        self.until("nobody holds any more", nobody).await;
+        let ended = clock::now();
+        assert!(ended - held.until < TTL, "not in time");
+        while clock::now() < ended + TTL {
+            assert_eq!(self.holder(), None, "nobody can have granted that");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Waits until one of the members was refused, as `holder` holds.
+    pub(crate) async fn refusal_that_names(&self, holder: usize) {
+        let why = format!("`{}` holds", NAMES[holder]);
+        let look = async || {
+            let refusals = self.refusals().await;
+            refusals.iter().any(|it| it.contains(&why)).then_some(())
+        };
+        self.until(&format!("a refusal says that {why}"), look)
+            .await;
+    }
+
+    async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+        let found = async {
+            loop {
+                match look().await {
+                    Some(found) => return found,
+                    None => tokio::time::sleep(LOOK_EVERY).await,
+                }
+            }
+        };
+        match tokio::time::timeout(PATIENCE, found).await {
+            Ok(found) => found,
+            Err(_) => panic!(
+                "waited {PATIENCE:?} in vain until {what}; the members say:\n{}",
+                self.refusals().await.join("\n")
+            ),
+        }
+    }
+
+    /// The latest refusals of all who are there.
+    async fn refusals(&self) -> Vec<String> {
+        let mut refusals = Vec::new();
+        for (agent, name) in self.agents.iter().zip(NAMES) {
+            let Some(agent) = agent else { continue };
+            let status = agent.handle().status().await.expect("it runs");
+            let tenure = status.groups[0].tenure.as_ref().expect("it is fenced");
+            let whys = tenure.refusals.iter();
+            refusals.extend(whys.map(|it| format!("{name}: {}", it.why)));
+        }
+        refusals
+    }
+
+    fn handle(&self, member: usize) -> &Handle {
+        let agent = self.agents[member].as_ref();
+        agent.expect("it was not killed").handle()
+    }
+
+    pub(crate) async fn step_down(&self, member: usize) {
+        let done = self.handle(member).step_down(&self.group, STEPS_DOWN_FOR);
+        done.await.unwrap();
+    }
+
+    pub(crate) async fn hand_over(
+        &self,
+        member: usize,
+        heir: usize,
+    ) -> Result<HandedOver, NotHandedOver> {
+        let (handle, heir) = (self.handle(member), NAMES[heir]);
+        let done = handle.hand_over(&self.group, STEPS_DOWN_FOR, heir);
+        let done = tokio::time::timeout(PATIENCE, done).await;
+        done.expect("who hands over is told what has come of it")
+    }
+
+    /// Ends a member without a word, as a crash would.
+    pub(crate) async fn die(&mut self, member: usize) {
+        let agent = self.agents[member].take();
+        agent.expect("it was not killed").abort().await;
+    }
+
+    /// All leave, and what they held is judged.
+    pub(crate) async fn leave(self) {
+        for agent in self.agents.into_iter().flatten() {
+            let gone = tokio::time::timeout(PATIENCE, agent.stop()).await;
+            gone.expect("an agent that is told to stop ends").unwrap();
+        }
+        self.watcher.judge();
+    }
+}

@@ -1,0 +1,97 @@
+//! What agents must do whoever grants them tenure, voters or a store, and whatever happens to it. In each of these all that
+//! the members hold is recorded on one line of time, and judged in the end: no fence has two holders, fences rise, and no
+//! two hold at one instant.
+
+use hustings_agent::agent::{HandedOver, NotHandedOver};
+use hustings_agent::clock;
+use hustings_protocol::Duration;
+
+use crate::agents::{Agents, Ground};
+use crate::member::{TTL, pass};
+
+/// How soon after tenure was given up the next one holds: long before it would have run out.
+const SOON: Duration = Duration::from_millis(1_500);
+
+/// How long after its end a tenure that was not given up is followed at most.
+const SLACK: Duration = Duration::from_secs(8);
+
+/// A group that no other test, and no other run of this one, is a member of.
+fn named(what: &str, ground: &str) -> String {
+    format!("{what}-{ground}-{}", std::process::id())
+}
+
+/// Tenure is renewed, given up, handed over, and followed when its holder is dead.
+pub(crate) async fn in_peace<G: Ground>(name: &str) {
+    let group = named("peace", name);
+    let ground = G::set_up(&group).await;
+    let mut agents = Agents::start(&ground, &group).await;
+    let (first, held) = agents.next(None).await;
+    pass(TTL * 2).await;
+    let (still, renewed) = agents.holder().expect("it is renewed");
+    assert_eq!((still, renewed.fence), (first, held.fence));
+    assert!(renewed.until > held.until);
+
+    agents.step_down(first).await;
+    let given_up_at = clock::now();
+    let (second, after) = agents.next(Some(held.fence)).await;
+    let took = clock::now() - given_up_at;
+    assert!(took < SOON && second != first, "{second} after {took}");
+
+    let third = 3 - first - second;
+    let handed_over = agents.hand_over(second, third).await;
+    let (holder, fence) = match G::HANDS_OVER {
+        true => {
+            assert_eq!(handed_over, Ok(HandedOver::Taken));
+            let (holder, held) = agents.next(Some(after.fence)).await;
+            assert_eq!(holder, third);
+            (holder, held.fence)
+        }
+        false => {
+            let is_refused = matches!(handed_over, Err(NotHandedOver::NoVoters { .. }));
+            assert!(is_refused, "{handed_over:?}");
+            (second, after.fence)
+        }
+    };
+
+    let (still, held) = agents.holder().expect("nothing was given up beyond that");
+    assert_eq!((still, held.fence), (holder, fence));
+    agents.die(holder).await;
+    agents.refusal_that_names(holder).await;
+    let (next, _) = agents.next(Some(fence)).await;
+    let late = clock::now() - held.until;
+    assert!(clock::now() >= held.until && late < SLACK, "{late} late");
+    assert_ne!(next, holder);
+    agents.leave().await;
+}
+
+/// Who grants tenure is killed while somebody holds, and comes back when the time is over; and once more, at once.
+pub(crate) async fn killed<G: Ground>(name: &str) {
+    let group = named("killed", name);
+    let mut ground = G::set_up(&group).await;
+    let agents = Agents::start(&ground, &group).await;
+    let (_, held) = agents.next(None).await;
+    ground.kill();
+    agents.runs_out(held).await;
+    ground.bring_back().await;
+    let (_, next) = agents.next(Some(held.fence)).await;
+    ground.kill();
+    ground.bring_back().await;
+    pass(TTL * 2).await; // what was granted before has run out, or was renewed
+    let (_, last) = agents.next(None).await;
+    assert!(last.fence >= next.fence, "{last:?} after {next:?}");
+    agents.leave().await;
+}
+
+/// It is paused until the time is over, with everybody's requests under way, and goes on.
+pub(crate) async fn paused<G: Ground>(name: &str) {
+    let group = named("paused", name);
+    let mut ground = G::set_up(&group).await;
+    let agents = Agents::start(&ground, &group).await;
+    let (_, held) = agents.next(None).await;
+    ground.pause();
+    agents.runs_out(held).await;
+    ground.resume();
+    agents.next(Some(held.fence)).await;
+    pass(TTL * 2).await;
+    agents.leave().await;
+}
