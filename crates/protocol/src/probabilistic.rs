@@ -234,6 +234,18 @@ impl Protocol for Probabilistic {
     type Durable = ();
     type Request = Request;
 
+    /// The same round once more, or the same decision. Where there are checks a leader answers each that is late.
+    #[inline]
+    fn echoes(message: &Message, earlier: &Message, config: &Config) -> bool {
+        use Message::{Decision, Initiation};
+        config.check.is_none()
+            && match (message, earlier) {
+                (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
+                (Decision { .. }, Decision { .. }) => message == earlier,
+                _ => false,
+            }
+    }
+
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match input {

@@ -9,7 +9,8 @@ use hustings_protocol::probabilistic::{
 use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use hustings_sim::probabilistic::{Trial, elect};
 use hustings_sim::{
-    Delay, Detection, Network, Scratch, Seeds, Setup, Stream, Summary, Verb, Who, World,
+    Delay, Detection, JsonLines, Network, Scratch, Seeds, Setup, Stream, Summary, Trace, Verb, Who,
+    World,
 };
 use rand_core::Rng;
 
