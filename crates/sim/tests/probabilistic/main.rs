@@ -27,6 +27,16 @@ const HOP: Duration = Duration::from_millis(10);
 
 /// A group in the field: nobody is asked to call an election, all come up.
 fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> {
+    group_with(Config::field(7, HOP, HOP), members, view, loss, seed)
+}
+
+fn group_with(
+    config: Config,
+    members: u32,
+    view: f64,
+    loss: f64,
+    seed: u64,
+) -> World<Probabilistic> {
     let setup = Setup {
         merits: (0..members).map(|it| Merit(u64::from(it))).collect(),
         network: Network {
@@ -40,7 +50,6 @@ fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> 
         detection: Detection::After(HOP * 10),
         view,
     };
-    let config = Config::field(7, HOP, HOP);
     let seeds = Seeds::new(seed, 0);
     let mut world = World::new(setup, config, seeds, |_| Probabilistic::new());
     let mut rng = seeds.rng(Stream::Layout);
