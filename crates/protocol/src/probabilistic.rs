@@ -234,11 +234,13 @@ impl Protocol for Probabilistic {
     type Durable = ();
     type Request = Request;
 
-    /// The same round once more, or the same decision. Where there are checks a leader answers each that is late.
+    /// The same round once more, or the same decision. Where there are checks a leader answers each that is late; and who
+    /// rests though it has heard of two, as it missed the call, notices by the next word that the round has failed.
     #[inline]
     fn echoes(message: &Message, earlier: &Message, config: &Config) -> bool {
         use Message::{Decision, Initiation};
         config.check.is_none()
+            && config.uninformed_detect
             && match (message, earlier) {
                 (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
                 (Decision { .. }, Decision { .. }) => message == earlier,
