@@ -97,6 +97,14 @@ pub trait Protocol: Sized {
         None
     }
 
+    /// Whether `message` makes no difference, now or later, to any member that was handed `earlier` before, whoever sent
+    /// either of them and whatever happened to it in between, while it is up. A simulator need not hand it over, so that
+    /// a million members do not have to hear dozens of times what they have heard.
+    fn echoes(message: &Self::Message, earlier: &Self::Message, config: &Self::Config) -> bool {
+        let _ = (message, earlier, config);
+        false
+    }
+
     /// Takes one input to completion, acting only through `io`.
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>);
 }

@@ -22,6 +22,7 @@ mod config;
 mod departed;
 mod filter;
 mod message;
+mod phase;
 mod relay;
 mod strategy;
 
@@ -31,11 +32,10 @@ pub use strategy::{LastRound, Strategy};
 
 use rand_core::Rng;
 
-use crate::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, View, ViewChange,
-};
+use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
 use departed::Departed;
 use filter::{Draw, Filter};
+use phase::{Heard, Phase};
 use relay::Relay;
 
 /// The timers.
@@ -89,46 +89,6 @@ struct Told {
     first_k: u32,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Phase {
-    /// Nothing is to be done: no round has been heard of, or the last one is over.
-    #[default]
-    Resting,
-    /// It called the round, or was called, and takes part when all have heard of it.
-    Called,
-    /// It heard of the round but does not relay, or has relayed: it waits for decisions.
-    Listening,
-    /// Few do: what they know is behind a pointer.
-    Relaying(Box<Relay>),
-    /// It missed the initiation, and has heard a decision.
-    Overhearing,
-    /// It found that the round has failed, and is going to call the next, unless somebody else does before.
-    Recalling { until: Instant },
-    /// It has reason to call an election, and is going to, unless somebody else does.
-    Calling,
-    /// The last round failed. By the rule it would have called another one, if so.
-    GivenUp { would_recall: bool },
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Heard {
-    #[default]
-    Nothing,
-    One(Candidate),
-    Several,
-}
-
-impl Heard {
-    #[inline]
-    fn hear(&mut self, choice: Candidate) {
-        *self = match *self {
-            Self::Nothing => Self::One(choice),
-            Self::One(other) if other.id == choice.id => Self::One(other),
-            Self::One(_) | Self::Several => Self::Several,
-        };
-    }
-}
-
 impl Probabilistic {
     /// A member that has heard nothing yet.
     pub fn new() -> Self {
@@ -165,16 +125,6 @@ impl Probabilistic {
     /// Whom it names.
     pub fn leader(&self) -> Option<Candidate> {
         self.leader
-    }
-
-    /// Whether it takes part in no round.
-    fn is_idle(&self) -> bool {
-        match self.phase {
-            Phase::Resting | Phase::Recalling { .. } | Phase::Calling | Phase::GivenUp { .. } => {
-                true
-            }
-            Phase::Called | Phase::Listening | Phase::Relaying(_) | Phase::Overhearing => false,
-        }
     }
 
     fn leads(&self, io: &impl Io<Self>) -> bool {
@@ -233,6 +183,20 @@ impl Protocol for Probabilistic {
     type Timer = Timer;
     type Durable = ();
     type Request = Request;
+
+    /// The same round once more, or the same decision. Where there are checks a leader answers each that is late; and who
+    /// rests though it has heard of two, as it missed the call, notices by the next word that the round has failed.
+    #[inline]
+    fn echoes(message: &Message, earlier: &Message, config: &Config) -> bool {
+        use Message::{Decision, Initiation};
+        config.check.is_none()
+            && config.uninformed_detect
+            && match (message, earlier) {
+                (Initiation { round, .. }, Initiation { round: called, .. }) => round == called,
+                (Decision { .. }, Decision { .. }) => message == earlier,
+                _ => false,
+            }
+    }
 
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {

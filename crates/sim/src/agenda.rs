@@ -26,6 +26,10 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     }
 
     fn strike(&mut self, verb: &Verb) {
+        // Who is killed is forgotten alone.
+        if !matches!(verb, Verb::Kill(_) | Verb::Start(_)) {
+            self.scene.echoes.forget();
+        }
         match verb {
             Verb::Start(who) => {
                 for member in who.resolve(&self.scene.people) {

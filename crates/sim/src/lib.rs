@@ -20,6 +20,7 @@ mod attention;
 pub mod classics;
 pub mod council;
 pub mod council_tally;
+mod echoes;
 mod experiment;
 pub mod faults;
 pub mod fenced;

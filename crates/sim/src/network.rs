@@ -282,13 +282,32 @@ struct Chance {
     /// `1 / ln(1 - probability)`: what turns a uniform number's logarithm into a count of tries.
     scale: f64,
     passes: u64,
+    /// The count by the first bits of the random number, where these decide it; else [`BY_FORMULA`]. Empty until it is worth
+    /// while, or for ever, if strikes are rare.
+    table: Vec<u8>,
+    /// How many draws are left until it is.
+    untabled: u32,
 }
+
+const TABLE_BITS: u32 = 8;
+const BY_FORMULA: u8 = u8::MAX;
+/// A table is made after so many draws: it takes four times as many logarithms.
+const TABLED_AFTER: u32 = 64;
+/// Below this probability counts are large, and the first bits seldom decide them.
+const TABLED_FROM: f64 = 0.05;
+/// The bits of a random number that count.
+const BITS: u32 = 53;
 
 impl Chance {
     fn new(probability: f64, rng: &mut Xoshiro256PlusPlus) -> Self {
         let mut chance = Self {
             scale: 1.0 / (-probability).ln_1p(),
             passes: u64::MAX,
+            table: Vec::new(),
+            untabled: match probability >= TABLED_FROM {
+                true => TABLED_AFTER,
+                false => u32::MAX,
+            },
         };
         if probability > 0.0 {
             chance.passes = chance.draw(rng);
@@ -319,17 +338,52 @@ impl Chance {
     }
 
     /// Geometric: `floor(ln(u) / ln(1 - p))` for `u` uniform in (0, 1].
-    fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
-        let uniform = ((rng.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
-        (uniform.ln() * self.scale) as u64
+    #[inline]
+    fn draw(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        let number = rng.next_u64() >> (u64::BITS - BITS);
+        match self.table.get((number >> (BITS - TABLE_BITS)) as usize) {
+            Some(&count) if count != BY_FORMULA => u64::from(count),
+            Some(_) => self.count(number) as u64,
+            None => self.count_untabled(number),
+        }
+    }
+
+    fn count(&self, number: u64) -> f64 {
+        let uniform = (number + 1) as f64 * (1.0 / (1u64 << BITS) as f64);
+        uniform.ln() * self.scale
+    }
+
+    #[inline(never)]
+    fn count_untabled(&mut self, number: u64) -> u64 {
+        match self.untabled {
+            u32::MAX => {}
+            0 => self.table = (0..1 << TABLE_BITS).map(|bits| self.tabled(bits)).collect(),
+            _ => self.untabled -= 1,
+        }
+        self.count(number) as u64
+    }
+
+    /// The count of all numbers that begin with these bits, if it is the same, whatever is lost by rounding.
+    fn tabled(&self, bits: u64) -> u8 {
+        const ROUNDING: f64 = 1e-9;
+        let rest = BITS - TABLE_BITS;
+        let (least, most) = (bits << rest, ((bits + 1) << rest) - 1);
+        // The greater the number, the smaller the count.
+        let high = (self.count(least) + ROUNDING) as u64;
+        let low = (self.count(most) - ROUNDING) as u64;
+        match u8::try_from(high) {
+            Ok(count) if high == low => count,
+            Ok(_) | Err(_) => BY_FORMULA,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Chance, Delay, Network, NetworkError, Wire};
+    use super::{BY_FORMULA, Chance, Delay, Network, NetworkError, TABLE_BITS, TABLED_FROM, Wire};
     use crate::{Seeds, Stream};
     use hustings_protocol::Duration;
+    use rand_core::Rng;
 
     #[test]
     fn skipping_strikes_as_often_as_the_probability_says() {
@@ -344,6 +398,35 @@ mod tests {
                 (strikes - expected).abs() <= 4.5 * deviation,
                 "{probability}: {strikes} strikes, {expected} expected"
             );
+        }
+    }
+
+    #[test]
+    fn a_table_tells_what_the_formula_does() {
+        for probability in [0.01, 0.05, 0.1, 0.4, 0.5, 0.9, 0.999] {
+            let mut rng = Seeds::new(5, 0).rng(Stream::Network);
+            let mut chance = Chance::new(probability, &mut rng);
+            let mut same = rng.clone();
+            let (mut decided, draws) = (0, 20_000);
+            for _ in 0..draws {
+                let number = same.next_u64() >> 11;
+                let told = chance.table.get((number >> 45) as usize).copied();
+                decided += usize::from(told.is_some_and(|it| it != BY_FORMULA));
+                assert_eq!(chance.draw(&mut rng), chance.count(number) as u64);
+            }
+            let most = if probability < TABLED_FROM { 0 } else { draws };
+            assert!(
+                (most / 3..=most).contains(&decided),
+                "{probability}: {decided}"
+            );
+        }
+        // At the edges of what it decides.
+        let chance = Chance::new(0.4, &mut Seeds::new(5, 0).rng(Stream::Network));
+        for bits in 0..1u64 << TABLE_BITS {
+            let told = chance.tabled(bits);
+            for number in [bits << 45, ((bits + 1) << 45) - 1] {
+                assert!(told == BY_FORMULA || u64::from(told) == chance.count(number) as u64);
+            }
         }
     }
 

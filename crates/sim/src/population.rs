@@ -160,6 +160,12 @@ impl Population {
         }
     }
 
+    /// Whether a message that was sent to a member is handed to it now.
+    #[inline]
+    pub(crate) fn hears(&self, member: u32, from: u32) -> bool {
+        self.untroubled || self.condition(member) == Condition::Up && self.connected(from, member)
+    }
+
     /// Lets the detector see things as they are. Returns who was newly seen to leave or come, as
     /// pairs of observer and observed, sorted, so that each observer can be told.
     pub(crate) fn notice(&mut self) -> Vec<(u32, u32)> {

@@ -11,6 +11,7 @@ use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::attention::Attention;
+use crate::echoes::Echoes;
 use crate::network::Wire;
 use crate::population::{Condition, Population};
 use crate::post::{EVERYONE, Flight, Post};
@@ -44,6 +45,8 @@ pub(crate) struct Scene<P: Protocol, T> {
     pub(crate) rng: Xoshiro256PlusPlus,
     /// Who listens to what, while nothing but starts has struck; looked up anew after each.
     pub(crate) attention: Option<Attention>,
+    /// Who has heard what.
+    pub(crate) echoes: Echoes<P::Message>,
     /// Whether members may be spared what they ignore.
     pub(crate) spares_the_deaf: bool,
     /// What arrived for paused members.
@@ -146,6 +149,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
             wire: Wire::new(&network, seeds.rng(Stream::Network)),
             rng: seeds.rng(Stream::Members),
             attention: None,
+            echoes: Echoes::new(),
             spares_the_deaf: P::SELECTIVE,
             held: Vec::new(),
             overdue: Vec::new(),
@@ -213,6 +217,7 @@ impl<P: Protocol, T: Trace<P>> Scene<P, T> {
     }
 
     pub(crate) fn kill(&mut self, member: u32) {
+        self.echoes.forget_one(member);
         self.people.set_condition(member, Condition::Down);
         self.held.retain(|flight| flight.to != member);
         self.overdue.retain(|which| which.member != member);

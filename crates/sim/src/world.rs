@@ -436,8 +436,36 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             Some(weight) if P::SELECTIVE && self.scene.spares_the_deaf => {
                 self.fan_out_to_attentive(flight, weight, lossy);
             }
-            Some(_) | None => self.fan_out_to_all(flight, lossy),
+            // A record is of all that arrives.
+            Some(_) | None if T::ON || !self.may_echo(&flight.message) => {
+                self.fan_out_to_all(flight, lossy);
+            }
+            Some(_) | None => self.fan_out_to_unaware(flight, lossy),
         }
+    }
+
+    /// Whether it makes no difference if it is said once more.
+    fn may_echo(&self, message: &P::Message) -> bool {
+        P::echoes(message, message, &self.scene.config)
+    }
+
+    /// To those who have not heard the same before.
+    fn fan_out_to_unaware(&mut self, flight: Flight<P::Message>, lossy: bool) {
+        let (message, count) = (flight.message.clone(), self.members.len());
+        let config = &self.scene.config;
+        let is_echo = |earlier: &P::Message| P::echoes(&message, earlier, config);
+        let mut heard = self.scene.echoes.take(count, is_echo);
+        self.fan_out_where(flight, lossy, |world, flight| {
+            if heard.has(flight.to) {
+                world.scene.tally.delivered += 1;
+                return;
+            }
+            if world.scene.people.hears(flight.to, flight.from) {
+                heard.enter(flight.to);
+            }
+            world.deliver(flight);
+        });
+        self.scene.echoes.keep(message, heard);
     }
 
     /// To those to whom it makes a difference. What becomes of the other copies nobody can tell.
@@ -469,6 +497,17 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     }
 
     fn fan_out_to_all(&mut self, flight: Flight<P::Message>, lossy: bool) {
+        self.fan_out_where(flight, lossy, |world, flight| world.deliver(flight));
+    }
+
+    /// Has `hand` hand the message to each member whose copy is not lost on its way.
+    #[inline(always)]
+    fn fan_out_where(
+        &mut self,
+        flight: Flight<P::Message>,
+        lossy: bool,
+        mut hand: impl FnMut(&mut Self, Flight<P::Message>),
+    ) {
         let Flight { from, message, .. } = flight;
         let end = self.members.len() as u32;
         let mut next = 0;
@@ -480,7 +519,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             };
             for to in (next..lucky).filter(|&to| to != from) {
                 let message = message.clone();
-                self.deliver(Flight { to, from, message });
+                hand(self, Flight { to, from, message });
             }
             if lucky < end && lucky != from {
                 self.scene.record_lost(from, Some(lucky));

@@ -215,7 +215,8 @@ fn read(members: &Members<'_>) -> Result<Vec<Record>> {
     members.everyone().into_iter().map(read).collect()
 }
 
-/// What the simulator says of the survivors' elections, metric by metric.
+/// What the simulator says of the survivors' elections, metric by metric. It hesitates as agents do, and as few relay in a last
+/// round; that K is steady from the fourth round on it does not model.
 fn predict(program: &Path, plan: &Plan) -> Result<BTreeMap<String, Estimate>> {
     let loss = (f64::from(plan.percent) / 100.0).to_string();
     let mut command = Command::new(program);
@@ -224,10 +225,13 @@ fn predict(program: &Path, plan: &Plan) -> Result<BTreeMap<String, Estimate>> {
         .args(["--members", &(plan.agents - 1).to_string()])
         .args(["--k", &plan.k.to_string()])
         .args(["--unicast-loss", &loss, "--multicast-loss", &loss])
-        .args(["--delay", &format!("{}ms", plan.bound_ms)]);
+        .args(["--delay", &format!("{}ms", plan.bound_ms)])
+        .args(["--hesitation", "10", "--last-round", "grown"]);
     if let Some(view) = plan.view {
         let known = f64::from(view) / (plan.agents - 2) as f64;
-        command.args(["--view", &known.to_string(), "--introduction", "multicast"]);
+        command
+            .args(["--view", &known.to_string(), "--introduction", "multicast"])
+            .args(["--group-size", "estimate"]);
     }
     let output = command.output()?;
     if !output.status.success() {

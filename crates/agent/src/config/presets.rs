@@ -126,29 +126,6 @@ impl Bounds {
     }
 }
 
-/// In messages from one to another: what it takes until all have heard what is said to all where each that hears it passes it
-/// on to six. That reaches a million in nine, if a tenth is lost.
-const RUMOUR_SPREAD: u64 = 10;
-
-/// Of what members that relay wait for a message: they find each other by what is said to all, twice over, which must be
-/// possible in the 10 messages' time of the smallest usual K.
-const RUMOUR_HOPS: u64 = 3;
-
-/// A probabilistic election where what is said to all goes from each to a few others.
-pub(crate) fn by_rumour(config: probabilistic::Config) -> probabilistic::Config {
-    let spread = config.hop * RUMOUR_SPREAD;
-    let slower = probabilistic::Config::field(config.key, config.hop * RUMOUR_HOPS, spread);
-    probabilistic::Config {
-        size: config.size,
-        strategy: config.strategy,
-        recall: config.recall,
-        introduction: config.introduction,
-        reply: config.reply,
-        check: config.check, // one question to one member
-        ..slower
-    }
-}
-
 /// See [`ProtocolConfig::announce_field`].
 pub(super) fn announce_family(announce: Duration) -> Config {
     Config {

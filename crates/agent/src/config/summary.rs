@@ -4,6 +4,7 @@ use hustings_protocol::announce::{Joining, Listen, Takeover};
 use hustings_protocol::probabilistic;
 
 use super::{AgentConfig, AuthorityConfig, GroupConfig, ProtocolConfig};
+use crate::reach::Reach;
 
 /// What being the leader is worth without an authority.
 const ADVISORY: &str =
@@ -54,14 +55,40 @@ impl GroupConfig {
         };
         let view = self.view;
         let view = view.map_or_else(String::new, |view| format!(", knowing {view} of many"));
-        let target = self.target;
-        let target = target.map_or_else(String::new, |target| format!(", target {target}"));
+        let round = match self.protocol {
+            ProtocolConfig::Probabilistic(config) => self.round_in_words(config),
+            _ => String::new(),
+        };
         format!(
-            "group {}: {}{view}{target}, {merit}; {}; {keys}; {ways}{trace}",
+            "group {}: {}{round}{view}, {merit}; {}; {keys}; {ways}{trace}",
             self.name,
             self.protocol.sentence(),
             self.authority.sentence(),
         )
+    }
+
+    /// How many are expected to relay in a first round, and how long it takes.
+    fn round_in_words(&self, config: probabilistic::Config) -> String {
+        let config = match self.goes_by_rumour() {
+            true => config.by_rumour(),
+            false => config,
+        };
+        match self.target {
+            Some(target) => {
+                let longest = config.round_time(u32::MAX);
+                format!(", K from the target {target}, {longest} for a first round at most")
+            }
+            None => {
+                let first = config.strategy.first;
+                let lasts = config.round_time(first);
+                format!(", K {first}, {lasts} for a first round")
+            }
+        }
+    }
+
+    /// Whether what is said to all of a group that nobody knows whole goes from each to a few others, at least at first.
+    fn goes_by_rumour(&self) -> bool {
+        self.view.is_some() && Reach::new(self.multicast, !self.join.is_empty()).may_miss_some()
     }
 }
 
@@ -131,14 +158,7 @@ impl ProtocolConfig {
             Self::NoElection => "no leader is elected".to_owned(),
             Self::ChangRoberts(config) => format!("{name}{}", patience_in_words(config.patience)),
             Self::ModifiedRing(config) => format!("{name}{}", patience_in_words(config.patience)),
-            Self::Probabilistic(config) => {
-                let probabilistic::Config { strategy, hop, .. } = config;
-                let first = config.round_time(strategy.first);
-                format!(
-                    "{name}: K {}, bound {hop}, {first} for a first round",
-                    strategy.first
-                )
-            }
+            Self::Probabilistic(config) => format!("{name}: bound {}", config.hop),
         }
     }
 }

@@ -228,6 +228,17 @@ mod tests {
         assert!(k(0.0, 0.8) <= 224 && k(1.0, 0.1) <= 224 && k(0.0, 1.0) <= 224);
     }
 
+    /// What is wanted is so much of what can be had if the leader lives.
+    #[test]
+    fn k_does_not_make_up_for_the_crash_of_the_leader() {
+        let calm = grounds(20_000, 0.1);
+        let crashing = Grounds {
+            crash: 0.09,
+            ..calm
+        };
+        assert!(crashing.k(0.9) <= calm.k(0.9) + 1);
+    }
+
     #[test]
     fn what_wavers_is_no_news() {
         let now = grounds(300, 0.1);

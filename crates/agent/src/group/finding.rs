@@ -77,7 +77,7 @@ impl Group {
             && self.reach.may_miss_some()
             && let ProtocolConfig::Probabilistic(protocol) = self.config.protocol
         {
-            let slower = presets::by_rumour(protocol);
+            let slower = protocol.by_rumour();
             lookout.set_spread(slower.spread);
             self.config.protocol = ProtocolConfig::Probabilistic(slower);
             self.take_seat();

@@ -21,7 +21,7 @@ impl Probabilistic {
     pub(super) fn on_check_due(&mut self, io: &mut impl Io<Self>) {
         match self.leader {
             None => return,
-            Some(_) if !self.is_idle() => {}
+            Some(_) if !self.phase.is_idle() => {}
             Some(_) if self.leads(io) => {
                 if let Some(id) = self.pick(1, io).first() {
                     self.check(*id, io);
@@ -37,7 +37,7 @@ impl Probabilistic {
     pub(super) fn on_check(&mut self, sender: Candidate, round: Round, io: &mut impl Io<Self>) {
         self.departed.remove(sender.id);
         match self.leader {
-            _ if !self.is_idle() => self.on_result(round, sender, io),
+            _ if !self.phase.is_idle() => self.on_result(round, sender, io),
             Some(leader) if leader.id == sender.id => {}
             Some(leader) if round <= self.round() => {
                 let round = self.round();
@@ -58,7 +58,7 @@ impl Probabilistic {
 
     /// Who takes part in a round does not know yet what it will say.
     pub(super) fn on_question(&mut self, from: MemberId, io: &mut impl Io<Self>) {
-        if let Some(leader) = self.leader.filter(|_| self.is_idle()) {
+        if let Some(leader) = self.leader.filter(|_| self.phase.is_idle()) {
             let round = self.round();
             io.unicast(from, Message::Answer { round, leader });
         }
@@ -74,7 +74,7 @@ impl Probabilistic {
         let is_from_leader = self.leader.is_some_and(|own| own.id == from);
         match self.leader {
             _ if self.departed.has(leader.id) => {} // that will be told, or decided
-            _ if !self.is_idle() => self.on_result(round, leader, io),
+            _ if !self.phase.is_idle() => self.on_result(round, leader, io),
             None if round >= self.round() => self.accept(round, leader, io),
             None => {} // it knows better
             Some(own) if own.id == leader.id => {}

@@ -7,6 +7,14 @@ use crate::config::{ConfigError, require_some_time};
 /// Of [`Config::longest_path`]: as in the document with K = 14.
 const FIELD_PATH: u32 = 21;
 
+/// In messages from one to another: what it takes until all have heard what is said to all where each that hears it passes it
+/// on to six. That reaches a million in nine, if a tenth is lost.
+const RUMOUR_SPREAD: u64 = 10;
+
+/// Of what members that relay wait for a message: they find each other by what is said to all, twice over, which must be
+/// possible in the 10 messages' time of the smallest usual K.
+const RUMOUR_HOPS: u64 = 3;
+
 /// How the protocol is to be run. The same for all members.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
@@ -144,6 +152,21 @@ impl Config {
             hesitation: spread * 10,
             check: Some(spread * 100),
             again: Some(spread * 20),
+        }
+    }
+
+    /// The same where what is said to all goes from each to a few others.
+    #[must_use]
+    pub fn by_rumour(self) -> Self {
+        let spread = self.hop * RUMOUR_SPREAD;
+        Self {
+            size: self.size,
+            strategy: self.strategy,
+            recall: self.recall,
+            introduction: self.introduction,
+            reply: self.reply,
+            check: self.check, // one question to one member
+            ..Self::field(self.key, self.hop * RUMOUR_HOPS, spread)
         }
     }
 

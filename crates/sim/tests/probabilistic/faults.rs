@@ -74,8 +74,12 @@ fn the_death_of_the_leader_is_survived_in_every_phase() {
 /// The leader's death is told by the failure detector, and one election follows.
 #[test]
 fn a_leader_that_dies_is_replaced() {
-    for seed in 0..100 {
-        let mut world = group(30, 1.0, 0.1, seed);
+    let config = Config::field(7, HOP, HOP);
+    for (config, seed) in (0..100)
+        .map(|seed| (config, seed))
+        .chain((0..40).map(|seed| (config.by_rumour(), seed)))
+    {
+        let mut world = group_with(config, 30, 1.0, 0.1, seed);
         world.run_until(ms(10_000));
         let leader = agreed(&world).unwrap_or_else(|| panic!("{seed}: {:?}", named(&world)));
         world.schedule(ms(10_000), Verb::Kill(Who::one(leader.0 as u32)));

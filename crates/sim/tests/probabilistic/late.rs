@@ -52,3 +52,64 @@ fn late_messages_cost_few_rounds_and_no_agreement() {
     let (in_time, late) = (extra(0.2), extra(1.3));
     assert!(in_time <= 12 && late <= 12, "{in_time}, {late} of 200");
 }
+
+/// A record is of all that arrives; without one a member is not handed what it has heard in other words. That must not be
+/// seen, whatever befalls members meanwhile.
+#[test]
+fn what_was_heard_before_need_not_be_heard_again() {
+    const MEMBERS: u32 = 100;
+    for seed in 0..60 {
+        let run = |is_recorded: bool| {
+            let setup = || Setup {
+                merits: vec![Merit(0); MEMBERS as usize],
+                network: Network {
+                    unicast_loss: 0.3,
+                    multicast_loss: 0.3,
+                    ..Network::perfect(Delay::Constant(HOP))
+                },
+                detection: Detection::Never,
+                view: 0.5,
+            };
+            let config = Config {
+                hesitation: HOP * 10,
+                ..Config::document(MEMBERS.into(), HOP)
+            };
+            let (seeds, make) = (Seeds::new(seed, 0), |_| Probabilistic::new());
+            match is_recorded {
+                true => {
+                    let trace = JsonLines::new(Vec::new());
+                    outcome(World::traced(setup(), config, seeds, trace, make), seed)
+                }
+                false => outcome(World::new(setup(), config, seeds, make), seed),
+            }
+        };
+        assert!(run(true) == run(false), "{seed}");
+    }
+}
+
+/// Members call, are killed, restarted, paused and cut off.
+fn outcome<T: Trace<Probabilistic>>(
+    mut world: World<Probabilistic, T>,
+    seed: u64,
+) -> (u64, [u64; 2], Vec<Probabilistic>) {
+    let mut rng = Seeds::new(seed, 1).rng(Stream::Faults);
+    for _ in 0..40 {
+        let at = Instant(rng.next_u64() % (HOP.0 * 60) / HOP.0 * HOP.0);
+        let who = Who::one((rng.next_u64() % 100) as u32);
+        let keep_state = false;
+        let verb = match rng.next_u64() % 7 {
+            0 | 1 => Verb::Start(who),
+            2 => Verb::Kill(who),
+            3 => Verb::Pause(who),
+            4 => Verb::Resume(Who::All),
+            5 => Verb::Restart { who, keep_state },
+            _ if rng.next_u64() % 2 == 0 => Verb::Heal,
+            _ => Verb::Cut(vec![who]),
+        };
+        world.schedule(at, verb);
+    }
+    world.run_until(Instant::START + HOP * 200);
+    let tally = world.tally();
+    let sent = [tally.unicasts.iter().sum(), tally.multicasts.iter().sum()];
+    (tally.delivered, sent, world.members().to_vec())
+}

@@ -9,7 +9,8 @@ use hustings_protocol::probabilistic::{
 use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use hustings_sim::probabilistic::{Trial, elect};
 use hustings_sim::{
-    Delay, Detection, Network, Scratch, Seeds, Setup, Stream, Summary, Verb, Who, World,
+    Delay, Detection, JsonLines, Network, Scratch, Seeds, Setup, Stream, Summary, Trace, Verb, Who,
+    World,
 };
 use rand_core::Rng;
 
@@ -26,6 +27,16 @@ const HOP: Duration = Duration::from_millis(10);
 
 /// A group in the field: nobody is asked to call an election, all come up.
 fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> {
+    group_with(Config::field(7, HOP, HOP), members, view, loss, seed)
+}
+
+fn group_with(
+    config: Config,
+    members: u32,
+    view: f64,
+    loss: f64,
+    seed: u64,
+) -> World<Probabilistic> {
     let setup = Setup {
         merits: (0..members).map(|it| Merit(u64::from(it))).collect(),
         network: Network {
@@ -39,7 +50,6 @@ fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> 
         detection: Detection::After(HOP * 10),
         view,
     };
-    let config = Config::field(7, HOP, HOP);
     let seeds = Seeds::new(seed, 0);
     let mut world = World::new(setup, config, seeds, |_| Probabilistic::new());
     let mut rng = seeds.rng(Stream::Layout);

@@ -1,7 +1,7 @@
 //! One member by itself: any input at any time.
 
 use hustings_protocol::probabilistic::{Request, Timer};
-use hustings_protocol::{Candidate, Input, Outcome, ViewChange};
+use hustings_protocol::{Candidate, Input, Outcome, Protocol, ViewChange};
 
 use super::*;
 use crate::support::desk::Desk;
@@ -188,6 +188,25 @@ fn a_call_from_the_past_changes_nothing() {
         desk.hear(2, Message::Initiation { round, k, after });
         assert_eq!(desk.member, before);
     }
+}
+
+/// It missed the call, and does not count what it heard as a failure. The next word makes a difference, though it is one
+/// that it has heard: the simulator must not leave it out.
+#[test]
+fn who_rests_though_it_has_heard_of_two_is_told_again() {
+    let config = Config {
+        uninformed_detect: false,
+        ..Config::document(1_000, HOP)
+    };
+    let mut desk = seat(config);
+    desk.hear(7, decision(1, 9));
+    desk.hear(2, decision(1, 8));
+    desk.wait_for(Timer::Phase);
+    assert!(!desk.member.recalls());
+    let again = decision(1, 8);
+    assert!(!Probabilistic::echoes(&again, &again, &config));
+    desk.hear(2, again);
+    assert!(desk.member.recalls());
 }
 
 #[test]

@@ -50,10 +50,6 @@ fn every_simulated_mean_of_the_table_is_met() {
             if (mean - expected).abs() <= tolerance {
                 met += 1;
             } else {
-                eprintln!(
-                    "MISSED {} {mean} not {expected} +- {tolerance}",
-                    point["id"]
-                );
                 missed.push(format!(
                     "{}: {mean}, not {expected} +- {tolerance}",
                     point["id"]

@@ -496,6 +496,36 @@ fn a_trace_is_beside_the_file_that_names_it() {
     );
 }
 
+/// 3K/2 messages and two, of 5 ms; where what is said to all is passed on by members, of 15, and 20 of 5. 21 for any K.
+#[test]
+fn a_summary_tells_how_long_a_round_takes() {
+    for (lines, told) in [
+        ("", "K 7, 65ms for a first round"),
+        ("view = 8\nk = 7", "K 7, 65ms for a first round"),
+        (
+            "view = 8\nk = 7\nmulticast = \"off\"",
+            "K 7, 265ms for a first round",
+        ),
+        (
+            "view = 8\nk = 7\njoin = [\"10.0.0.2:7400\"]",
+            "K 7, 265ms for a first round",
+        ),
+        (
+            "view = 8\nmulticast = \"off\"",
+            "K from the target 0.999, 415ms for a first round at most",
+        ),
+        (
+            "target = 0.9",
+            "K from the target 0.9, 115ms for a first round at most",
+        ),
+    ] {
+        let config = settle(&group(&format!("protocol = \"probabilistic\"\n{lines}"))).unwrap();
+        let sentence = config.groups[0].sentence();
+        let told = format!("probabilistic: bound 5ms, {told},");
+        assert!(sentence.contains(&told), "{lines}: {sentence}");
+    }
+}
+
 #[test]
 fn a_missing_file_is_told() {
     let complaint = super::read(Path::new("/nowhere/h.toml"))

@@ -38,6 +38,11 @@ impl Field {
     }
 
     fn enter_many(&mut self, index: usize, found: Found) {
+        self.enter_wanting(None, index, found);
+    }
+
+    /// A member that wants so many of all first rounds to succeed.
+    fn enter_wanting(&mut self, target: Option<f64>, index: usize, found: Found) {
         let join: &[usize] = match (found, index) {
             (Found::ByMulticast, _) | (Found::ByAddress, 0) => &[],
             (Found::ByAddress, _) => &[0],
@@ -49,7 +54,7 @@ impl Field {
             campaigns: true,
             protocol: ProtocolConfig::probabilistic_field("test", BOUND, 7).knowing_few(),
             view: Some(VIEW),
-            target: None,
+            target,
             authority: AuthorityConfig::Nobody,
             council: CouncilPart::HOST,
             multicast: (found == Found::ByMulticast).then_some(MULTICAST),
@@ -272,6 +277,57 @@ fn whom_the_protocol_meets_is_in_view_unless_all_name_it() {
     let candidate = field.members[leader].me;
     field.members[who].meet(field.now, candidate);
     assert_eq!(field.lists(who, leader), before);
+}
+
+/// By multicast those who relay miss each other as often as a message is lost; what each passes on to six misses whom none
+/// of them tells.
+#[test]
+fn k_follows_what_is_lost_and_how_all_are_told() {
+    for found in WAYS {
+        let mut field = Field::empty();
+        for index in 0..MEMBERS {
+            field.enter_wanting(Some(0.999), index, found);
+        }
+        field.run(Duration::from_secs(30));
+        let ks = |field: &Field| -> Vec<u32> {
+            let statuses = field.members.iter().map(|it| it.status(field.now));
+            statuses
+                .map(|status| {
+                    let measured = status.measured.expect("some relay");
+                    let loss = measured.loss.expect("there were exchanges");
+                    let missed = match found {
+                        Found::ByMulticast => loss,
+                        Found::ByAddress => (6.0 * (loss - 1.0)).exp(),
+                    };
+                    let view = measured.view.expect("they know some");
+                    assert!(
+                        (view - (1.0 - missed)).abs() < 1e-12,
+                        "{found:?}: {measured:?}"
+                    );
+                    status.k.expect("some relay")
+                })
+                .collect()
+        };
+        let calm = ks(&field);
+        assert!(
+            calm.iter().all(|k| (6..=9).contains(k)),
+            "{found:?}: {calm:?}"
+        );
+        field.lost_percent = 20;
+        field.run(Duration::from_secs(60));
+        let losing = ks(&field);
+        let more = |(losing, calm): (&u32, &u32)| *losing > *calm && *losing <= MEMBERS as u32;
+        assert!(
+            losing.iter().zip(&calm).all(more),
+            "{found:?}: {losing:?}, {calm:?}"
+        );
+        // More than a view holds: it is the group that is counted.
+        let most = losing.iter().max().expect("there are members");
+        assert!(
+            found == Found::ByAddress || *most > u32::from(VIEW) + 1,
+            "{losing:?}"
+        );
+    }
 }
 
 /// All hear of their leaders' deaths, and of nobody else's.
