@@ -403,7 +403,7 @@ impl GroupConfig {
                 }
                 usize::from(*class) + 1
             }
-            CouncilPart::Centre(config) | CouncilPart::YieldingCentre(config) => {
+            CouncilPart::Centre(config) => {
                 config.check().map_err(|source| Unfit::Protocol {
                     group: self.name.clone(),
                     source,

@@ -9,6 +9,7 @@ use hustings_protocol::council::{
 };
 use hustings_protocol::{Duration, Instant};
 use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
 
 use crate::leadership::Peer;
 
@@ -24,10 +25,9 @@ pub enum CouncilPart {
         /// The name of the only member that it heeds as a centre; none: whoever calls, the latest of them.
         centre: Option<String>,
     },
-    /// It calls the hosts, and holds no seat itself. A centre that began earlier gives way to it.
+    /// It calls the hosts, and holds no seat itself. A centre that began earlier gives way to it; but one that yields gives way to
+    /// any other, and says nothing before it has listened for a lease.
     Centre(Box<Config>),
-    /// The same, but it gives way to any other, and says nothing before it has listened for a lease.
-    YieldingCentre(Box<Config>),
 }
 
 impl CouncilPart {
@@ -48,7 +48,7 @@ impl CouncilPart {
                 let centre = centre.map_or_else(String::new, |it| format!(", centre {it}"));
                 format!("host of a council, class {class}{centre}")
             }
-            Self::Centre(config) | Self::YieldingCentre(config) => {
+            Self::Centre(config) => {
                 let seats = config.chambers.iter().map(|chamber| {
                     let Seats { least, most } = chamber.seats;
                     let c = chamber.c.first().map_or(0.0, |c| *c);
@@ -59,6 +59,12 @@ impl CouncilPart {
             }
         }
     }
+}
+
+/// The seed of public coins that follows from a text: half of its SHA-256.
+pub fn public_seed(text: &str) -> u128 {
+    let digest: [u8; 32] = sha2::Sha256::digest(text).into();
+    u128::from_be_bytes(std::array::from_fn(|place| digest[place]))
 }
 
 /// So many classes of hosts there may be.
@@ -73,10 +79,12 @@ pub struct Terms {
     keep: u32,
     /// For as many seats as are filled.
     c: f64,
-    coin: Option<u64>,
+    coin: Option<u128>,
     lasts_ns: Option<u64>,
     /// By what a host goes down that has missed calls: the first estimate, alpha and beta.
     steps: Option<(u32, f64, f64)>,
+    /// Whether it gives way to any other.
+    pub(crate) yields: bool,
 }
 
 impl Terms {
@@ -97,6 +105,7 @@ impl Terms {
             coin,
             lasts_ns: config.lease.map(|lease| lease.lasts.0),
             steps: config.steps().map(|it| (it.first, it.alpha, it.beta)),
+            yields: config.yields,
         })
     }
 
@@ -128,6 +137,7 @@ impl Terms {
                 .coin
                 .map_or(Coin::Private, |seed| Coin::Public { seed }),
             centre: None,
+            yields: self.yields,
             round: A_MOMENT,
             lease: self.lasts_ns.map(|lasts| Lease {
                 beat: A_MOMENT,
@@ -246,12 +256,16 @@ pub struct CentreStatus {
     pub replies: u64,
     /// How many of them after their round was over.
     pub late: u64,
-    /// The most that came in one round.
+    /// The most that came in one round, to whichever they were.
     pub peak_replies: u64,
     /// How often the council has changed.
     pub changes: u64,
-    /// Another centre, which began later: this one has stopped.
+    /// Another centre, which began later, or stands while this one yields: this one has stopped.
     pub gives_way_to: Option<Peer>,
+    /// A host that holds a seat of another centre: this one, which yields, has stopped.
+    pub held_elsewhere: Option<Peer>,
+    /// For how long those who are elected wait yet, until seats that another centre gave are over.
+    pub awaits: Option<Duration>,
     /// With public coins: the rounds of this session, for whoever wants to check them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub record: Vec<Round>,
@@ -298,6 +312,11 @@ impl CentreStatus {
     /// Who is seated, of all classes.
     pub fn seats(&self) -> impl Iterator<Item = &Seated> {
         self.chambers.iter().flat_map(|chamber| &chamber.seats)
+    }
+
+    /// Whether this centre calls nobody any more, as there is another.
+    pub fn has_stopped(&self) -> bool {
+        self.gives_way_to.is_some() || self.held_elsewhere.is_some()
     }
 
     /// Whether all who are seated have said that they know.

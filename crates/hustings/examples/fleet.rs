@@ -3,11 +3,13 @@
 //!
 //! ```console
 //! $ cargo run --release --example fleet                          2,000 hosts on this host's loopback
+//! $ cargo run --release --example fleet -- 500                   fewer
 //! $ cargo run --release --example fleet -- hosts 20 h1 10.0.0.1  some hosts, killed by their names on standard input
 //! $ cargo run --release --example fleet -- centre 2000 10.0.0.9 0.1
 //! ```
 //!
-//! `cargo xtask field --only council` runs the last two on network namespaces that lose a tenth.
+//! `cargo xtask field --council` runs the last two on network namespaces: first such that lose nothing, then such that lose a tenth.
+//! How far it has got it says on standard error; where an election does not end it gives up, and says what it saw.
 
 #![allow(
     clippy::disallowed_methods,
@@ -20,6 +22,7 @@ use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use hustings::agent::CentreStatus;
 use hustings::agent::seal::Key;
 use hustings::protocol::council as protocol;
 use hustings::theory::council::optimum::Goal;
@@ -27,7 +30,8 @@ use hustings::theory::council::top_up::recover;
 use hustings::theory::council::{
     Algorithm, Cost, Election, Estimate, Knowledge, Loss, Seats, by_evidence,
 };
-use hustings::{Council, Group, Joining};
+use hustings::{Council, Dissolved, Group, Joining};
+use tokio::sync::watch;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -39,20 +43,22 @@ const MAX_GUESS: u32 = 100_000;
 const HOSTS: u64 = 2_000;
 const ELECTIONS: usize = 100;
 const KILLINGS: usize = 10;
+/// How often it says how far it has got.
+const PROGRESS_EVERY: usize = 10;
+/// Past this an election has failed: it takes a second, and seats that are to be filled again ten.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Far more than a round trip between thousands of tasks on two processors.
 const ROUND_MS: u64 = 250;
 
-#[tokio::main(flavor = "current_thread")]
+// As many threads as there are processors: on one alone the centre would wait until thousands of hosts have heard it.
+#[tokio::main]
 async fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
     match arguments[..] {
-        [] => {
-            let mut fleet = Fleet::start(HOSTS, "host", loopback).await?;
-            println!("{HOSTS} hosts are up, in {:.1} s", fleet.took.as_secs_f64());
-            measure(HOSTS, loopback, 0.0, &mut Killer::Here(&mut fleet)).await
-        }
+        [] => alone(HOSTS, loopback).await,
+        [hosts] => alone(hosts.parse().map_err(|_| USAGE)?, loopback).await,
         ["hosts", count, prefix, address] => {
             let fleet = Fleet::start(count.parse()?, prefix, address.parse()?).await?;
             println!("up");
@@ -67,11 +73,18 @@ async fn main() -> Outcome<()> {
             )
             .await
         }
-        _ => Err(
-            "usage: fleet | fleet hosts COUNT PREFIX ADDRESS | fleet centre HOSTS ADDRESS LOSS"
-                .into(),
-        ),
+        _ => Err(USAGE.into()),
     }
+}
+
+const USAGE: &str =
+    "usage: fleet [HOSTS] | fleet hosts COUNT PREFIX ADDRESS | fleet centre HOSTS ADDRESS LOSS";
+
+/// Hosts and centre in this process.
+async fn alone(hosts: u64, address: IpAddr) -> Outcome<()> {
+    let mut fleet = Fleet::start(hosts, "host", address).await?;
+    println!("{hosts} hosts are up, in {:.1} s", fleet.took.as_secs_f64());
+    measure(hosts, address, 0.0, &mut Killer::Here(&mut fleet)).await
 }
 
 /// How hosts and centre join: with a key that is no secret, as nothing here leads out of this machine.
@@ -96,7 +109,10 @@ impl Fleet {
         let mut hosts = BTreeMap::new();
         for number in 0..count {
             let name = format!("{prefix}-{number}");
-            let host = Group::join(joining(&name, address)?).await?;
+            let host = Group::join(joining(&name, address)?).await;
+            let host = host.map_err(|error| {
+                format!("{name}: {error} (each host has three sockets: see `ulimit -n`)")
+            })?;
             hosts.insert(name, host);
         }
         let took = began.elapsed();
@@ -195,7 +211,7 @@ async fn elect(address: IpAddr, expected: Cost) -> Outcome<()> {
         let began = Instant::now();
         let mut council =
             Council::call(joining(&format!("centre-{number}"), address)?, once).await?;
-        let elected = council.filled().await?;
+        let elected = in_time(&council.changes(), council.filled()).await?;
         times.push(began.elapsed().as_secs_f64());
         rounds.push(elected.rounds as f64);
         replies.push(elected.replies as f64);
@@ -203,6 +219,9 @@ async fn elect(address: IpAddr, expected: Cost) -> Outcome<()> {
         peak = peak.max(elected.peak_replies);
         late += elected.late;
         council.dissolve().await?;
+        if (number + 1) % PROGRESS_EVERY == 0 {
+            eprintln!("{} of {ELECTIONS} elections", number + 1);
+        }
     }
     println!(
         "{ELECTIONS} elections of {LEAST}..{MOST}, estimate aggressive from {MAX_GUESS}, rounds of {ROUND_MS} ms:"
@@ -225,20 +244,30 @@ async fn keep(address: IpAddr, theory: &Election, killer: &mut Killer<'_>) -> Ou
     let rules = rules();
     let wanted = u64::from(rules.chambers[0].keep);
     let mut council = Council::call(joining("keeper", address)?, rules).await?;
-    let mut before = council.filled().await?;
+    let told = council.changes();
+    let mut before = in_time(&told, council.filled()).await?;
     let (mut rounds, mut replies, mut times) = (vec![], vec![], vec![]);
-    for _ in 0..KILLINGS {
+    for number in 0..KILLINGS {
         let seated: Vec<String> = before.seats().map(|it| it.member.name.clone()).collect();
         let began = Instant::now();
         for name in &seated[KEPT..] {
             killer.kill(name).await;
         }
-        let is_lost = |name: &String| !seated[KEPT..].contains(name);
-        let mut now = council.changed().await?;
-        while !(now.is_filled() && now.is_settled && now.seats().all(|it| is_lost(&it.member.name)))
-        {
-            now = council.changed().await?;
-        }
+        let is_alive = |name: &String| !seated[KEPT..].contains(name);
+        let is_whole = |now: &CentreStatus| {
+            let mut names = now.seats().map(|it| &it.member.name);
+            now.is_filled() && now.is_settled && names.all(is_alive)
+        };
+        let whole = async {
+            loop {
+                let now = council.changed().await?;
+                if is_whole(&now) {
+                    return Ok(now);
+                }
+            }
+        };
+        let now = in_time(&told, whole).await?;
+        eprintln!("{} of {KILLINGS} times filled again", number + 1);
         times.push(began.elapsed().as_secs_f64());
         rounds.push((now.rounds - before.rounds) as f64);
         replies.push((now.replies - before.replies) as f64);
@@ -260,6 +289,30 @@ async fn keep(address: IpAddr, theory: &Election, killer: &mut Killer<'_>) -> Ou
     println!("peak_replies {} late {}", before.peak_replies, before.late);
     council.dissolve().await?;
     Ok(())
+}
+
+/// Waits for a council, and not for ever; if there is none, says what the centre has seen.
+async fn in_time(
+    told: &watch::Receiver<CentreStatus>,
+    council: impl Future<Output = Result<CentreStatus, Dissolved>>,
+) -> Outcome<CentreStatus> {
+    match tokio::time::timeout(PATIENCE, council).await {
+        Ok(council) => Ok(council?),
+        Err(_) => {
+            let seen = told.borrow();
+            Err(format!(
+                "no council within {} s: {} rounds, {} replies, {} of them late, {} in one round, {} seats. Is this machine too busy \
+                 for rounds of {ROUND_MS} ms?",
+                PATIENCE.as_secs(),
+                seen.rounds,
+                seen.replies,
+                seen.late,
+                seen.peak_replies,
+                seen.seats().count()
+            )
+            .into())
+        }
+    }
 }
 
 /// Prints a mean with its interval of 95 %, and what it should be.

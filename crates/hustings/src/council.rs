@@ -49,6 +49,9 @@ pub enum Dissolved {
     /// Another centre began later, and hosts heed that one.
     #[error("another centre, `{}`, has called this group since", .0.name)]
     AnotherCentre(Peer),
+    /// This one yields, and a host holds a seat of another.
+    #[error("`{}` holds a seat of another centre", .0.name)]
+    HeldElsewhere(Peer),
 }
 
 impl Council {
@@ -97,9 +100,10 @@ impl Council {
         tokio::select! {
             changed = self.told.changed() => if changed.is_ok() {
                 let status = self.told.borrow_and_update().clone();
-                return match status.gives_way_to {
-                    Some(other) => Err(Dissolved::AnotherCentre(other)),
-                    None => Ok(status),
+                return match (&status.gives_way_to, &status.held_elsewhere) {
+                    (Some(other), _) => Err(Dissolved::AnotherCentre(other.clone())),
+                    (None, Some(host)) => Err(Dissolved::HeldElsewhere(host.clone())),
+                    (None, None) => Ok(status),
                 };
             },
             ended = self.agent.ended() => ended?,
@@ -115,7 +119,7 @@ impl Council {
         loop {
             {
                 let status = self.told.borrow_and_update();
-                if status.is_filled() && status.gives_way_to.is_none() {
+                if status.is_filled() && !status.has_stopped() {
                     return Ok(status.clone());
                 }
             }

@@ -15,8 +15,9 @@
 //!
 //! It reads as the paper does: [`Content`] is the feedback, [`Candidacy`] what a host remembers of an election, `host.rs` what it does (Figs. 3, 8,
 //! 12), `election.rs` how the centre goes on from a count (Figs. 4, 9, 13, 16), [`Estimate`] what it does without knowing
-//! `n`. Around that: `bench.rs` has the seats, `centre.rs` the rounds and beats, `climb.rs` seats by merit, [`audit`](audit())
-//! the proof that nobody was favoured. Seats by class are one election for each ([`Config::chambers`]).
+//! `n`. Around that: `bench.rs` has the seats, `house.rs` the rounds and beats of one class, `centre.rs` those of all, `pace.rs` how long rounds
+//! last, `climb.rs` seats by merit, [`audit`](audit()) the proof that nobody was favoured. Seats by class are one election for
+//! each ([`Config::chambers`]).
 //!
 //! What differs from the paper's figures: feedbacks are numbered, and a host that has missed one sits out until a reset.
 //! Fig. 13 must keep the smallest count above `U`, not the last, to be what equations (8) and (9) describe. And the
@@ -35,10 +36,13 @@ mod election;
 mod estimate;
 mod evidence;
 mod host;
+mod house;
+mod keyed;
 mod message;
+mod pace;
 mod seats;
 
-pub use audit::{Cause, Course, Dispute, Round, Voice, audit, course};
+pub use audit::{Cause, Course, Dispute, Late, Round, Voice, audit, course};
 pub use candidacy::{Candidacy, Memory};
 pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};
@@ -47,7 +51,7 @@ pub use config::{
     Search,
 };
 pub use content::Content;
-pub use estimate::Estimate;
+pub use estimate::{Estimate, MOST_STEPS};
 pub use host::Host;
 pub use message::{Change, Feedback, Held, Message, Reply, Request, Seat, Size, Standing, Timer};
 pub use seats::Seats;

@@ -25,7 +25,7 @@ use crate::frame::{Body, Sender};
 use crate::identity::{Life, calendar, member_id};
 use crate::leadership::Peer;
 use crate::seal::Rejected;
-use calling::{Calling, Manners};
+use calling::Calling;
 
 /// By how much the calendars of a centre and its hosts may differ. Hosts that keep the time at all are far nearer to each
 /// other.
@@ -68,24 +68,9 @@ impl Part {
                 Self::Host(Box::new(Hosting::new((group, *class), heeds, me, rng)))
             }
             CouncilPart::Centre(config) => {
-                let rules = ((**config).clone(), Manners::Insists);
-                Self::Centre(Box::new(Calling::new(
-                    (group, member),
-                    me,
-                    rules,
-                    life,
-                    now,
-                )))
-            }
-            CouncilPart::YieldingCentre(config) => {
-                let rules = ((**config).clone(), Manners::Yields);
-                Self::Centre(Box::new(Calling::new(
-                    (group, member),
-                    me,
-                    rules,
-                    life,
-                    now,
-                )))
+                let rules = (**config).clone();
+                let calling = Calling::new((group, member), me, rules, life, now);
+                Self::Centre(Box::new(calling))
             }
         }
     }
@@ -252,6 +237,9 @@ impl Group {
         self.act_in_council(now, out);
         if let Part::Centre(centre) = &mut self.council {
             centre.look(now, &self.config.name);
+            if centre.has_news() {
+                self.publish_council(now);
+            }
         }
     }
 
@@ -322,7 +310,10 @@ impl Group {
         };
         match &mut self.council {
             Part::Off => {}
-            Part::Centre(_) => self.meet_centre(now, sender, &message),
+            Part::Centre(_) => match postcard::from_bytes::<Terms>(terms) {
+                Ok(terms) => self.meet_centre(now, sender, (&message, terms.yields)),
+                Err(_) => self.note_nonsense(sender),
+            },
             Part::Host(host) if host.class() != class => {} // for others
             Part::Host(host) => {
                 // A lease that ran out while this process did not run is over before anything is heard.
@@ -379,16 +370,26 @@ impl Group {
         let Part::Centre(centre) = &mut self.council else {
             return; // it was one before
         };
-        match postcard::from_bytes::<Message>(message) {
-            Ok(message) if addressed(&message).is_none() => centre.hear(now, sender.id, message),
+        let message = match postcard::from_bytes::<Message>(message) {
+            Ok(message) if addressed(&message).is_none() => message,
             Ok(_) | Err(_) => {
                 self.counters.reject(Rejected::Malformed);
                 return;
             }
+        };
+        // What was due before is over: a reply that comes late is late.
+        if let Some(driver) = centre.driver_mut() {
+            driver.pass(now);
         }
-        let is_confirmed = centre.note_confirmed();
         self.act_in_council(now, out);
-        if is_confirmed {
+        let holder = self.describe(sender.id);
+        let Part::Centre(centre) = &mut self.council else {
+            return;
+        };
+        centre.hear(now, &holder, message);
+        let is_news = centre.has_news();
+        self.act_in_council(now, out);
+        if is_news {
             self.publish_council(now);
         }
     }
@@ -497,12 +498,12 @@ impl Group {
     }
 
     /// Another centre speaks for this group.
-    fn meet_centre(&mut self, now: Instant, sender: &Sender<'_>, message: &Message) {
+    fn meet_centre(&mut self, now: Instant, sender: &Sender<'_>, said: (&Message, bool)) {
         let other = self.describe(sender.id);
         let Part::Centre(centre) = &mut self.council else {
             return;
         };
-        if centre.meet(other, message, &self.config.name) {
+        if centre.meet(other, said, &self.config.name) {
             self.publish_council(now);
         }
     }

@@ -51,6 +51,8 @@ struct Field {
     sides: Vec<u8>,
     /// Who hears nobody, though it is heard.
     deaf: Option<usize>,
+    /// Whom unicasts reach so much later than others.
+    slow: Option<(usize, Duration)>,
     carries_multicasts: bool,
     /// Of a hundred datagrams, how many get lost.
     lost_percent: u64,
@@ -87,6 +89,7 @@ impl Field {
             members: Vec::new(),
             sides: Vec::new(),
             deaf: None,
+            slow: None,
             carries_multicasts: true,
             lost_percent: 0,
             chance: Xoshiro256PlusPlus::seed_from_u64(1),
@@ -178,8 +181,10 @@ impl Field {
                 let is_lost = self.chance.next_u64() % 100 < self.lost_percent && way != Way::Link;
                 let is_near = self.sides[to] == self.sides[from] && self.deaf != Some(to);
                 if to != from && is_near && !is_lost {
+                    let slow = self.slow.filter(|it| it.0 == to && way == Way::Unicast);
+                    let delay = slow.map_or(DELAY, |it| DELAY + it.1);
                     self.flights.push(Flight {
-                        at: self.now + DELAY,
+                        at: self.now + delay,
                         to,
                         from: address(from),
                         way,

@@ -155,12 +155,14 @@ later, and the other ends with exit code 1.
 It prints a line for each change of the council: to text who is seated, to JSON one object,
 {\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\": [{\"place\", \"member\":
 {\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
-\"late\", \"peak_replies\", \"changes\", \"gives_way_to\"}; times are nanoseconds on this host's boot clock.
+\"late\", \"peak_replies\", \"changes\", \"gives_way_to\", \"held_elsewhere\", \"awaits\"}; times are nanoseconds on
+this host's boot clock.
 
 With --public-coin the hosts' coins follow from that text, which you publish before, and the
 JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
 line, the names of the hosts and the options of the centre checks it with --check and --hosts:
-exit code 0 if the first election of that session went as it had to, else 1.
+exit code 0 if the first election of that session went as it had to, else 1. Where there are classes
+each line of --hosts has a name and its class.
 
 On TERM or INT the centre lets go of all seats and exits with code 0.
 
@@ -191,6 +193,7 @@ impl CouncilCommand {
             search: Search::Guarded,
             coin: self.auditing.coin(),
             centre: None,
+            yields: self.keeping.once,
             round,
             lease: Some(self.keeping.lease(round)),
         };
@@ -208,6 +211,7 @@ impl CouncilCommand {
             }
         }
         rules.check().map_err(|error| misfit(&error))?;
+        self.keeping.require_time_to_listen(round)?;
         Ok(rules)
     }
 
@@ -259,10 +263,7 @@ impl CouncilCommand {
             protocol: ProtocolConfig::NoElection,
             target: None,
             authority: hustings_agent::config::AuthorityConfig::Nobody,
-            council: match self.keeping.once {
-                true => CouncilPart::YieldingCentre(Box::new(rules)),
-                false => CouncilPart::Centre(Box::new(rules)),
-            },
+            council: CouncilPart::Centre(Box::new(rules)),
             trace: None,
             ..group.clone()
         };
@@ -319,26 +320,39 @@ impl CouncilCommand {
 
     async fn elect_once(&self, council: &mut watch::Receiver<CentreStatus>) -> Result<(), Failure> {
         let is_over = |it: &CentreStatus| {
-            it.is_filled() && it.is_settled && it.is_confirmed() || it.gives_way_to.is_some()
+            it.is_filled() && it.is_settled && it.is_confirmed() || it.has_stopped()
         };
-        let elected = council.wait_for(is_over);
+        let elected = async { Some(council.wait_for(is_over).await.ok()?.clone()) };
         let status = match tokio::time::timeout(self.keeping.within.into(), elected).await {
-            Ok(Ok(status)) => status.clone(),
-            Ok(Err(_)) => return std::future::pending().await, // as above
-            Err(_) => {
-                return Err(Failure::Failed(format!(
-                    "no council within {}: do enough hosts run, with this group and key? (--within)",
-                    self.keeping.within
-                )));
-            }
+            Ok(Some(status)) => status,
+            Ok(None) => return std::future::pending().await, // as above
+            Err(_) => return Err(self.too_late(&council.borrow())),
         };
-        match &status.gives_way_to {
-            Some(other) => Err(Failure::Failed(format!(
+        match (&status.gives_way_to, &status.held_elsewhere) {
+            (Some(other), _) => Err(Failure::Failed(format!(
                 "a centre, `{}`, stands for group `{}`: ask that one who is seated, or stop it",
                 other.name, status.group
             ))),
-            None => self.print(&status),
+            (None, Some(host)) => Err(Failure::Failed(format!(
+                "host `{}` of group `{}` holds a seat of another centre: ask that one who is seated, or stop it; if it is gone, wait \
+                 until its seats are over",
+                host.name, status.group
+            ))),
+            (None, None) => self.print(&status),
         }
+    }
+
+    fn too_late(&self, status: &CentreStatus) -> Failure {
+        let within = self.keeping.within;
+        Failure::Failed(match status.awaits {
+            Some(_) => format!(
+                "no council within {within}: it is elected, but seats that another centre gave for longer than --lease may be held yet: \
+                 allow for them with --within"
+            ),
+            None => format!(
+                "no council within {within}: do enough hosts run, with this group and key, and no other centre? (--within)"
+            ),
+        })
     }
 
     fn print(&self, status: &CentreStatus) -> Result<(), Failure> {
@@ -443,6 +457,18 @@ impl Drawing {
 }
 
 impl Keeping {
+    /// It listens for a lease and a round, and elects in one or more.
+    fn require_time_to_listen(&self, round: Duration) -> Result<(), Failure> {
+        let least = self.lease(round).lasts + round * 2;
+        if !self.once || self.within > least {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--within {} is too short: --once listens for --lease and a round before it calls: choose more than {least}",
+            self.within
+        )))
+    }
+
     fn lease(&self, round: Duration) -> Lease {
         let lasts = self.lease.unwrap_or(round * 15);
         Lease {

@@ -129,6 +129,12 @@ fn council_in_words(council: &CouncilStatus, shares_clock: bool) -> String {
                 centre.replies,
                 centre.peak_replies
             );
+            if let Some(awaits) = centre.awaits {
+                text += &format!(
+                    "  waits     {:.1} s at most, for seats that another centre gave: then those who are elected are seated\n",
+                    awaits.as_secs_f64()
+                );
+            }
             for seat in centre.seats() {
                 let address = seat.member.address;
                 let address = address.map_or_else(String::new, |it| format!(" at {it}"));

@@ -94,6 +94,32 @@ fn a_centre_says_that_too_few_are_there_and_gives_way_to_a_later_one_but_not_to_
     assert_eq!(hustings(&format!("{once} --name guest")).text(), line);
 }
 
+/// Its heartbeats are further apart than the other one listens.
+#[test]
+fn who_calls_once_with_a_short_lease_ends_no_centre_with_a_longer_one() {
+    let group = process::group("short-lease");
+    let host = format!("--group {group} --protocol none --bind 127.0.0.1:0 --http off");
+    let _hosts = ["one", "two"].map(|name| Program::member(&format!("{host} --name {name}")));
+    let council = format!(
+        "council --group {group} --bind 127.0.0.1:0 --max-guess 20 --round 20ms --seats 1..2"
+    );
+    let standing = format!("{council} --name standing --lease 6s --format json");
+    let mut standing = Program::start(&standing);
+    let is_confirmed = |it: &Value| !seated(it).is_empty();
+    let seats = seated(&standing.until("a council", is_confirmed));
+    let refused = hustings(&format!(
+        "{council} --name guest --once --lease 300ms --log off"
+    ));
+    assert_eq!(refused.code, Some(1), "{}", refused.printed);
+    let by_host = seats.iter().any(|name| {
+        let said = format!("host `{name}` of group `{group}` holds a seat of another centre");
+        refused.said.contains(&said)
+    });
+    let by_centre = refused.said.contains("a centre, `standing`, stands");
+    assert!(by_host || by_centre, "{}", refused.said);
+    assert_eq!(standing.stop(), Some(0), "it stood until now");
+}
+
 #[test]
 fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
     let group = process::group("public-coin");
@@ -108,7 +134,8 @@ fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
     let line = hustings(&format!("{centre} --once --format json")).json();
     let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let [record, hosts] = ["record", "hosts"].map(|name| home.join(format!("{group}-{name}")));
-    std::fs::write(&hosts, names.join("\n")).expect("written");
+    let list = |names: &[String]| std::fs::write(&hosts, names.join("\n")).expect("written");
+    list(&names);
     let check = |line: &Value, rules: &str| {
         std::fs::write(&record, line.to_string()).expect("written");
         let (record, hosts) = (record.display(), hosts.display());
@@ -162,6 +189,28 @@ fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
         assert_eq!(caught.code, Some(1), "{why}: {}", caught.printed);
         assert!(caught.said.contains(why), "{why}: {}", caught.said);
     }
+
+    // Who is of another class has no part in the draw of this one.
+    let class = |of_replied: u16| {
+        let id = |name: &str| hustings_agent::identity::member_id(name).0;
+        let line = |name: &String| match replied.contains(&id(name)) {
+            true => format!("{name} {of_replied}"),
+            false => format!("{name} 0"),
+        };
+        list(&names.iter().map(line).collect::<Vec<String>>());
+    };
+    class(1);
+    let caught = check(&line, rules);
+    assert_eq!(caught.code, Some(1), "{}", caught.printed);
+    assert!(
+        caught
+            .said
+            .contains("which is of another class, is said to have replied"),
+        "{}",
+        caught.said
+    );
+    class(0);
+    assert_eq!(check(&line, rules).code, Some(0));
 
     // And the same record is no proof of another text, nor of other options.
     let text = rules.replace("2026-11-17", "2026-11-18");

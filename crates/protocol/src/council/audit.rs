@@ -9,6 +9,7 @@ use super::call::Call;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
 use super::election::{Count, Election, Next};
+use super::house::is_remembered;
 use super::{Coin, Config, Feedback};
 use crate::{Candidate, MemberId};
 
@@ -19,6 +20,21 @@ pub struct Round {
     pub feedback: Feedback,
     /// Who replied.
     pub replies: Vec<Voice>,
+    /// Replies to rounds before that came when this one had begun, and to this one when it was over: the centre learns from them how
+    /// many hosts there are, and no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<Late>,
+}
+
+/// A reply that came when its round was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Late {
+    /// To which round.
+    pub to: u32,
+    /// What it said.
+    pub voice: Voice,
+    /// Whether the round was over too in whose time it came, and none had followed yet: the centre rested.
+    pub in_rest: bool,
 }
 
 /// A reply that the centre has heard.
@@ -68,10 +84,19 @@ pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<V
     }
     let mut candidacies = vec![Candidacy::default(); hosts.len()];
     let mut disputes = Vec::new();
-    for Round { feedback, replies } in rounds {
+    for Round {
+        feedback, replies, ..
+    } in rounds
+    {
         let call = Call::of(feedback, config)?;
         let toss = Toss::new(seed, feedback);
-        let mut said = replies.clone();
+        let late = rounds.iter().flat_map(|it| &it.late);
+        let late = late.filter(|it| it.to == feedback.round);
+        let mut said: Vec<Voice> = replies
+            .iter()
+            .copied()
+            .chain(late.map(|it| it.voice))
+            .collect();
         said.sort_unstable_by_key(|it| it.host);
         let mut dispute = |host, cause| {
             disputes.push(Dispute {
@@ -81,12 +106,13 @@ pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<V
             });
         };
         for (candidacy, host) in candidacies.iter_mut().zip(hosts) {
-            let due = draws_due(candidacy, *host, (feedback, &call, toss), config);
             let place = said.binary_search_by_key(&host.id, |it| it.host);
-            match place {
-                Ok(place) if said.remove(place).draws != due => dispute(host.id, Cause::Favoured),
-                Err(_) if due.any() => dispute(host.id, Cause::Missing),
-                Ok(_) | Err(_) => {}
+            let voice = place.ok().map(|place| said.remove(place));
+            let due = draws_due(candidacy, (*host, voice), (feedback, &call, toss), config);
+            match voice {
+                Some(voice) if due != Some(voice.draws) => dispute(host.id, Cause::Favoured),
+                None if due.is_some_and(Draws::any) => dispute(host.id, Cause::Missing),
+                Some(_) | None => {}
             }
         }
         // Replies of those who are no hosts.
@@ -119,12 +145,24 @@ pub fn course(config: &Config, rounds: &[Round]) -> Course {
     let c = chamber.c(0);
     let mut election = Election::new(config.knowledge);
     let mut ask = election.open(config, (wanted, c), 0);
-    for Round { feedback, replies } in rounds {
+    for Round {
+        feedback,
+        replies,
+        late,
+    } in rounds
+    {
+        let hear_late = |election: &mut Election, in_rest| {
+            let told = |it: &&Late| is_remembered(it.to, feedback.round) && it.in_rest == in_rest;
+            for Late { to, voice, .. } in late.iter().filter(told) {
+                election.hear_late((*to, voice.draws, voice.number), config);
+            }
+        };
         let is_said = feedback.word == ask.content.encode(config.algorithm)
             && (feedback.base, feedback.seated, feedback.floor) == (ask.base, 0, ask.floor);
         if !is_said {
             return Course::Departs(feedback.round);
         }
+        hear_late(&mut election, false);
         let most = election.most_drawn_by(config).max(c);
         let of = |draw: u8| replies.iter().filter(move |it| it.draws.has(draw));
         let numbers = |draw| of(draw).map(|it| f64::from(it.number).clamp(c, most)).sum();
@@ -140,32 +178,41 @@ pub fn course(config: &Config, rounds: &[Round]) -> Course {
         match election.count(count, config) {
             Next::Ask(next) => ask = next,
             Next::Elected(draw) => return Course::Elected(feedback.round, draw),
-            Next::Rest => return Course::Open, // what follows is another election
+            Next::Rest => {
+                // Too few were there, and it looks again: that there were more its notes would show.
+                election.forget(config.knowledge);
+                hear_late(&mut election, true);
+                ask = election.open(config, (wanted, c), 0);
+            }
         }
     }
     Course::Open
 }
 
-/// What a host draws.
+/// What a host draws that has heard all; and by the number that it says, if it does: who has missed calls draws by a greater one. None: it
+/// cannot have drawn by that.
 fn draws_due(
     candidacy: &mut Candidacy,
-    host: Candidate,
+    (host, voice): (Candidate, Option<Voice>),
     (feedback, call, toss): (&Feedback, &Call, Toss),
     config: &Config,
-) -> Draws {
+) -> Option<Draws> {
     let rounds = (feedback.round, feedback.base);
-    let number = call.number(candidacy, feedback.round, config.steps());
+    let least = call.number(candidacy, feedback.round, config.steps());
     if !call.admits(host, feedback.floor, 0) {
         candidacy.sit_out(feedback.round);
-        return Draws(0);
+        return Some(Draws(0));
     }
     if !candidacy.recall(config.algorithm, rounds, call.content) {
-        return Draws(0);
+        return Some(Draws(0));
     }
+    let number = voice.map_or(least, |it| it.number);
     let draws = config.algorithm.draws();
     let draws = Draws::new(draws, call.chance(number), |draw| {
         toss.number(host.id, draw)
     });
     candidacy.draw(config.algorithm, draws);
-    draws
+    let is_free = config.steps().is_some() && call.is_to_all;
+    let is_possible = number == least || is_free && number > least;
+    is_possible.then_some(draws)
 }

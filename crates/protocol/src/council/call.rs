@@ -13,7 +13,7 @@ pub(super) struct Call {
     pub(super) wanted: Seats,
     c: f64,
     /// Whether all draw, of whatever merit.
-    is_to_all: bool,
+    pub(super) is_to_all: bool,
     /// Bolot's.
     mask: Option<Mask>,
 }

@@ -1,20 +1,11 @@
 //! The centre: it calls the hosts round by round, seats those who are elected, and sees that the seats stay filled.
 
-use std::cmp::Reverse;
-
-use rand_core::Rng;
-
-use super::bench::{Bench, Seated};
-use super::election::{Ask, Count, Election, Next};
-use super::{
-    Algorithm, Change, Council, Feedback, Held, Lease, Message, Refill, Reply, Request, Saved,
-    Seat, Seats, Size, Standing, Timer,
-};
-use crate::scatter::scatter;
-use crate::{Candidate, Duration, Instant, Io, MemberId, Outcome};
-
-/// No longer than this does a centre wait for seats of an earlier session to run out, whatever hosts say.
-const LONGEST_FORMER: Duration = Duration::from_secs(3600);
+use super::bench::Seated;
+use super::election::Election;
+use super::house::{House, Phase};
+use super::pace::Pace;
+use super::{Council, Held, Message, Reply, Request, Saved, Standing, Timer};
+use crate::{Duration, Instant, Io, MemberId};
 
 /// The centre.
 #[derive(Debug, Clone)]
@@ -27,6 +18,8 @@ pub struct Centre {
     beat: u32,
     /// Whether [`Timer::RoundDue`] runs. All classes have their rounds at the same times.
     is_ticking: bool,
+    /// How long rounds last.
+    pace: Pace,
     /// One for each class.
     houses: Vec<House>,
 }
@@ -46,39 +39,6 @@ pub struct Holder {
     pub is_confirmed: bool,
 }
 
-/// The centre's part in one chamber.
-#[derive(Debug, Clone)]
-struct House {
-    class: u16,
-    phase: Phase,
-    /// The number of the last round.
-    round: u32,
-    election: Election,
-    replies: Vec<Answer>,
-    bench: Bench,
-    /// How often the council has changed.
-    version: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// The council stands.
-    Settled,
-    /// A round is under way.
-    Polling,
-    /// It begins an election after so many more rounds.
-    Resting(u64),
-}
-
-/// A reply to the present round.
-#[derive(Debug, Clone, Copy)]
-struct Answer {
-    host: Candidate,
-    draws: super::Draws,
-    number: u32,
-    former: Duration,
-}
-
 impl Centre {
     pub(super) fn new(session: u64, saved: Option<Saved>) -> Self {
         Self {
@@ -86,6 +46,7 @@ impl Centre {
             is_restart: saved.is_some(),
             beat: 0,
             is_ticking: false,
+            pace: Pace::default(),
             houses: Vec::new(),
         }
     }
@@ -127,6 +88,27 @@ impl Centre {
     /// How many rounds there were, of all classes together.
     pub fn rounds(&self) -> u64 {
         self.houses.iter().map(|it| u64::from(it.round)).sum()
+    }
+
+    /// The round of a class that is under way: replies to it count. To others they are late.
+    pub fn polling(&self, class: u16) -> Option<u32> {
+        let house = self.houses.get(usize::from(class))?;
+        (house.phase == Phase::Polling).then_some(house.round)
+    }
+
+    /// Until when those who are elected wait for seats that another session gave, by what hosts say. None: nobody waits.
+    pub fn awaits(&self) -> Option<Instant> {
+        let waiting = self.houses.iter().filter(|it| it.is_awaiting());
+        waiting.map(|it| it.former_until).max()
+    }
+
+    /// How long a round lasts now that is to last for `round`: longer where replies came late.
+    pub fn waits(&self, round: Duration) -> Duration {
+        self.pace.of(round)
+    }
+
+    fn is_polling(&self) -> bool {
+        self.houses.iter().any(|it| it.phase == Phase::Polling)
     }
 }
 
@@ -181,12 +163,27 @@ impl Centre {
             return; // of a session before, or of a class that there is not
         };
         match message {
-            Message::Reply(reply) => house.on_reply(from, reply),
+            Message::Reply(reply) => self.on_reply(from, reply, io),
             Message::Present(held) => {
                 house.bench.confirm(from, held.place, io.now());
             }
             Message::Farewell(held) => self.on_farewell(from, held, io),
             Message::Feedback(_) | Message::Seat(_) | Message::Standing(_) => {} // see above
+        }
+    }
+
+    fn on_reply(&mut self, from: MemberId, reply: Reply, io: &mut impl Io<Council>) {
+        let house = &mut self.houses[usize::from(reply.class)];
+        let Some(took) = house.on_reply(from, reply, io) else {
+            return; // nobody knows when it was asked
+        };
+        let round = io.config().round;
+        if self.pace.note(took, round) && self.is_polling() {
+            // As slow as this one may those be who were asked since.
+            let asked = self.houses.iter().filter(|it| it.phase == Phase::Polling);
+            let asked_at = asked.filter_map(|it| it.asked_at(it.round)).max();
+            let due = asked_at.map_or(io.now(), |at| at + self.pace.of(round));
+            io.arm(Timer::RoundDue, due - io.now());
         }
     }
 
@@ -200,12 +197,16 @@ impl Centre {
 
     /// The replies of a round are in.
     pub(super) fn on_round_due(&mut self, io: &mut impl Io<Council>) {
+        let (was_polling, round) = (self.is_polling(), io.config().round);
         for house in &mut self.houses {
             house.on_round_due((self.session, self.beat), io);
         }
+        if was_polling && !self.is_polling() {
+            self.pace.end(round);
+        }
         self.is_ticking = !self.is_settled();
         if self.is_ticking {
-            io.arm(Timer::RoundDue, io.config().round);
+            self.arm_round(io);
         }
     }
 
@@ -253,258 +254,15 @@ impl Centre {
             }
         }
         self.is_ticking = true;
-        io.arm(Timer::RoundDue, io.config().round);
-    }
-}
-
-// One chamber: handlers.
-impl House {
-    fn new(class: u16, phase: Phase, election: Election) -> Self {
-        Self {
-            class,
-            phase,
-            round: 0,
-            election,
-            replies: Vec::new(),
-            bench: Bench::default(),
-            version: 0,
-        }
+        self.arm_round(io);
     }
 
-    fn on_reply(&mut self, from: MemberId, reply: Reply) {
-        if self.phase == Phase::Polling && reply.round == self.round && !self.bench.has(from) {
-            let merit = reply.merit;
-            self.replies.push(Answer {
-                host: Candidate { merit, id: from },
-                draws: reply.draws,
-                number: reply.number,
-                former: reply.former,
-            });
-        }
-    }
-
-    fn on_round_due(&mut self, (session, beat): (u64, u32), io: &mut impl Io<Council>) {
-        match self.phase {
-            Phase::Settled => {}
-            Phase::Resting(0) => self.open(session, io),
-            Phase::Resting(rounds) => self.phase = Phase::Resting(rounds - 1),
-            Phase::Polling => self.on_count((session, beat), io),
-        }
-    }
-
-    fn on_count(&mut self, (session, beat): (u64, u32), io: &mut impl Io<Council>) {
-        let Some((wanted, c)) = self.wanted(io) else {
-            return self.settle(io); // the configuration has changed, and these are enough
+    fn arm_round(&self, io: &mut impl Io<Council>) {
+        let round = io.config().round;
+        let lasts = match self.is_polling() {
+            true => self.pace.of(round),
+            false => round, // it rests, for so many of them
         };
-        if let Some(rounds) = self.former_rounds(io) {
-            // A centre before this one has given seats for longer than this one has waited.
-            self.phase = Phase::Resting(rounds);
-            return;
-        }
-        let by_merit = io.config().algorithm == Algorithm::Merit;
-        // A reply that came twice is one; the best first, where that matters.
-        self.replies.sort_unstable_by_key(|it| it.host.id);
-        self.replies.dedup_by_key(|it| it.host.id);
-        let mut best_first = Vec::new();
-        if by_merit {
-            self.replies.sort_unstable_by_key(|it| Reverse(it.host));
-            best_first.extend(self.replies.iter().map(|it| it.host));
-        }
-        let yes = |draw| {
-            let yes = self.replies.iter().filter(|it| it.draws.has(draw));
-            yes.count() as u32
-        };
-        let most = self.election.most_drawn_by(io.config());
-        let numbers = |draw| {
-            let yes = self.replies.iter().filter(|it| it.draws.has(draw));
-            yes.map(|it| f64::from(it.number).clamp(c, most.max(c)))
-                .sum()
-        };
-        let count = Count {
-            yes: [yes(0), yes(1)],
-            numbers: [numbers(0), numbers(1)],
-            best_first: &best_first,
-            round: self.round,
-            wanted,
-            enough: self.missing(io).max(1),
-            c,
-        };
-        match self.election.count(count, io.config()) {
-            Next::Ask(ask) => self.ask(ask, session, io),
-            Next::Elected(draw) => self.appoint(draw, wanted, (session, beat), io),
-            Next::Rest => self.rest(io),
-        }
-    }
-
-    /// How many rounds the seats of an earlier session may last yet, by what hosts say. None: they are over.
-    fn former_rounds(&self, io: &impl Io<Council>) -> Option<u64> {
-        io.config().lease?;
-        let longest = self.replies.iter().map(|it| it.former).max()?;
-        let rounds = longest
-            .min(LONGEST_FORMER)
-            .0
-            .div_ceil(io.config().round.0.max(1));
-        (rounds > 0).then_some(rounds)
-    }
-
-    fn on_beat_due(
-        &mut self,
-        (session, beat): (u64, u32),
-        (lease, margin): (Lease, Duration),
-        io: &mut impl Io<Council>,
-    ) {
-        if self.bench.expire(lease, margin, io.now()) {
-            self.lose(io);
-        }
-        for seat in self.bench.seats().iter().filter(|it| !it.is_confirmed) {
-            io.unicast(seat.member, self.seat(seat, session, beat));
-        }
-        io.multicast(Message::Standing(Standing {
-            session,
-            class: self.class,
-            beat,
-            places: self.bench.places(),
-        }));
-    }
-
-    /// How many are wanted, and `c` for that.
-    fn wanted(&self, io: &impl Io<Council>) -> Option<(Seats, f64)> {
-        let chamber = io.config().chamber(self.class)?;
-        let seated = self.bench.len();
-        Some((chamber.wanted(seated)?, chamber.c(seated)))
-    }
-
-    /// How many must be seated for a council.
-    fn missing(&self, io: &impl Io<Council>) -> u32 {
-        let chamber = io.config().chamber(self.class);
-        chamber.map_or(0, |it| it.seats.least.saturating_sub(self.bench.len()))
-    }
-
-    fn seat(&self, seated: &Seated, session: u64, beat: u32) -> Message {
-        Message::Seat(Seat {
-            session,
-            class: self.class,
-            host: seated.member,
-            round: seated.round,
-            place: seated.place,
-            beat,
-        })
-    }
-}
-
-// One chamber: transitions.
-impl House {
-    /// Begins an election, if as many places are free as are wanted at least.
-    fn open(&mut self, session: u64, io: &mut impl Io<Council>) {
-        let Some((wanted, c)) = self.wanted(io) else {
-            return self.settle(io);
-        };
-        if self.bench.free(wanted.most, io.now()) < wanted.least {
-            self.phase = Phase::Resting(0);
-            return;
-        }
-        let key = match io.config().algorithm {
-            Algorithm::Bolot => io.rng().next_u64() as u16,
-            Algorithm::Naive
-            | Algorithm::Basic
-            | Algorithm::SkipReset
-            | Algorithm::Choice(_, _)
-            | Algorithm::History { .. }
-            | Algorithm::Merit => 0,
-        };
-        let ask = self.election.open(io.config(), (wanted, c), key);
-        self.ask(ask, session, io);
-    }
-
-    /// Begins a round.
-    fn ask(&mut self, ask: Ask, session: u64, io: &mut impl Io<Council>) {
-        self.phase = Phase::Polling;
-        self.round = self.round.saturating_add(1); // one a second are enough for 136 years
-        self.replies.clear();
-        io.report(Outcome::Standing { round: self.round });
-        io.multicast(Message::Feedback(Feedback {
-            session,
-            class: self.class,
-            round: self.round,
-            base: ask.base,
-            seated: self.bench.len() as u16,
-            word: ask.content.encode(io.config().algorithm),
-            floor: ask.floor,
-        }));
-    }
-
-    /// Seats those who are elected.
-    fn appoint(
-        &mut self,
-        draw: u8,
-        wanted: Seats,
-        (session, beat): (u64, u32),
-        io: &mut impl Io<Council>,
-    ) {
-        let mut elected: Vec<MemberId> = Vec::new();
-        let yes = self.replies.iter().filter(|it| it.draws.has(draw));
-        elected.extend(yes.map(|it| it.host.id));
-        if io.config().algorithm != Algorithm::Merit {
-            // Where not all find room: no favourites, and the same order for whoever looks again.
-            let lot = scatter(session ^ scatter(u64::from(self.round)));
-            elected.sort_unstable_by_key(|id| scatter(lot ^ id.0));
-        }
-        elected.truncate(self.bench.free(wanted.most, io.now()) as usize);
-        for host in elected {
-            if let Some(seated) = self.bench.seat(host, self.round, io.now()) {
-                io.unicast(host, self.seat(&seated, session, beat));
-            }
-        }
-        self.settle(io);
-        // Seats may have fallen empty during the election, and their places not be free yet.
-        if self.missing(io) > 0 && io.config().lease.is_some() {
-            self.phase = Phase::Resting(0);
-        }
-    }
-
-    /// The council stands.
-    fn settle(&mut self, io: &mut impl Io<Council>) {
-        self.phase = Phase::Settled;
-        self.replies = Vec::new();
-        self.tell(io);
-    }
-
-    /// There are too few hosts: looks again later.
-    fn rest(&mut self, io: &mut impl Io<Council>) {
-        let config = io.config();
-        let rest = config.lease.map_or(config.round * 16, |it| it.lasts);
-        self.election.forget(config.knowledge);
-        self.phase = Phase::Resting(rest.0.div_ceil(config.round.0.max(1)));
-    }
-
-    /// A seat, or more, has fallen empty.
-    fn lose(&mut self, io: &mut impl Io<Council>) {
-        self.tell(io);
-        let (lease, margin) = (io.config().lease, io.config().round);
-        if self.phase != Phase::Settled || self.wanted(io).is_none() {
-            return;
-        }
-        self.phase = Phase::Resting(0);
-        if let Some(lease) = lease
-            && lease.refill == Refill::Restart
-        {
-            self.bench.dissolve(lease, margin, io.now());
-        }
-    }
-
-    /// Tells of a changed council.
-    fn tell(&mut self, io: &mut impl Io<Council>) {
-        self.version = self.version.saturating_add(1);
-        let size = Size {
-            class: self.class,
-            seats: self.bench.len(),
-            version: self.version,
-        };
-        let chamber = io.config().chamber(self.class);
-        let is_council = chamber.is_some_and(|it| it.seats.contain(size.seats));
-        io.report(Outcome::Council(match is_council {
-            true => Change::Filled(size),
-            false => Change::Short(size),
-        }));
+        io.arm(Timer::RoundDue, lasts);
     }
 }

@@ -1,14 +1,13 @@
 //! What hosts draw with: coins of their own, or coins that anybody can look up afterwards.
 //!
-//! A public coin is a hash of the seed, which all were told beforehand, the class, the round, the draw and the host's identity. So
-//! whoever has the centre's record can tell who had to reply ([`audit`](super::audit)), and a centre that favours somebody is found
-//! out. It can choose neither the seed nor a round's number, and a session that it begins anew has the same coins: one
-//! seed is one draw. The hash mixes well, and is no cryptography: identities must not be for their owners to choose after the
-//! seed is known.
+//! A public coin is a hash of the class, the round, the draw and the host's identity, under a key that follows from what all were told
+//! beforehand: the seed. So whoever has the centre's record can tell who had to reply ([`audit`](super::audit)), and a centre that
+//! favours somebody is found out. It can choose neither the seed nor a round's number, and a session that it begins anew has the
+//! same coins: one seed is one draw. Before the seed is known nobody can tell one identity's coins from another's, nor what
+//! two have in common. Afterwards anybody can, so identities must be settled before.
 
-use super::Feedback;
+use super::{Feedback, keyed};
 use crate::MemberId;
-use crate::scatter::scatter;
 
 /// What hosts draw with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +17,7 @@ pub enum Coin {
     /// A hash that everybody can compute.
     Public {
         /// Told to all beforehand.
-        seed: u64,
+        seed: u128,
     },
 }
 
@@ -82,18 +81,21 @@ impl Draws {
 
 /// The public coins of one round.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Toss(u64);
+pub(super) struct Toss {
+    seed: u128,
+    round: u64,
+}
 
 impl Toss {
-    pub(super) fn new(seed: u64, feedback: &Feedback) -> Self {
+    pub(super) fn new(seed: u128, feedback: &Feedback) -> Self {
         let round = u64::from(feedback.class) << 32 | u64::from(feedback.round);
-        Self(scatter(scatter(seed) ^ scatter(round)))
+        Self { seed, round }
     }
 
     /// 64 bits for a host's draw.
-    #[inline]
     pub(super) fn number(self, host: MemberId, draw: u8) -> u64 {
-        scatter(scatter(self.0 ^ host.0) ^ u64::from(draw))
+        let Self { seed, round } = self;
+        keyed::hash(seed, &[round << 8 | u64::from(draw), host.0])
     }
 }
 

@@ -16,6 +16,9 @@ const BEATS_IN_A_LEASE: u64 = 2;
 pub struct Config {
     /// Whom hosts take for the centre. None: whoever calls them, which any member can that has the group's key.
     pub centre: Option<MemberId>,
+    /// Whether the centre gives way to any other: a guest, that elects once. Hosts do not go over to it from a centre whose
+    /// seats may still be held, and come back from it to one that speaks again.
+    pub yields: bool,
     /// The councils, one for each class of hosts; one alone where hosts are all alike. A host is told its class when it
     /// is made ([`Council::host`](super::Council::host)).
     pub chambers: Vec<Chamber>,
@@ -221,6 +224,7 @@ impl Config {
     pub fn once(seats: Seats, algorithm: Algorithm, knowledge: Knowledge, round: Duration) -> Self {
         Self {
             centre: None,
+            yields: false,
             chambers: vec![Chamber::new(seats)],
             algorithm,
             knowledge,

@@ -4,11 +4,14 @@ use super::climb::{Climb, Found};
 use super::content::Mask;
 use super::evidence::Evidence;
 use super::seats::Verdict;
-use super::{Algorithm, Config, Content, Knowledge, Pick, Reset, Search, Seats};
+use super::{Algorithm, Config, Content, Draws, Knowledge, Pick, Reset, Search, Seats};
 use crate::Candidate;
 
-/// So many polls of all that find too few hosts, without an overshoot in between, are followed by a rest.
+/// So many polls of all that find too few hosts, without an overshoot in between, are followed by a rest. One that finds nobody is:
+/// replies may be lost on their way or come late, and all would be asked again and again.
 const POLLS: u32 = 4;
+/// Of so many draws of all it knows with what probability hosts replied, for replies that come late.
+const REMEMBERED: usize = 16;
 /// After so many undershoots in a row from the same number the centre no longer believes it: hosts have gone.
 const PATIENCE: u32 = 16;
 
@@ -19,6 +22,8 @@ pub(super) struct Election {
     size: f64,
     /// What the replies of this election and the one before tell of the number of hosts.
     evidence: Evidence,
+    /// The last draws of all: a reply that comes late still tells of the number of hosts.
+    past: Vec<Past>,
     /// Who was called last.
     called: Called,
     /// Whether there was an overshoot.
@@ -41,6 +46,17 @@ enum Called {
     All,
     /// Those who were active.
     Active,
+}
+
+/// A draw of all.
+#[derive(Debug, Clone, Copy)]
+struct Past {
+    round: u32,
+    /// `N`, or `c` where all were to reply.
+    by: f64,
+    c: f64,
+    /// Whether the evidence has it: not if it was begun anew since.
+    is_weighed: bool,
 }
 
 /// More than `U` have replied.
@@ -94,6 +110,7 @@ impl Election {
         Self {
             size: first_size(knowledge),
             evidence: Evidence::default(),
+            past: Vec::new(),
             called: Called::All,
             overshot: false,
             undershoots: 0,
@@ -119,14 +136,23 @@ impl Election {
         };
         let size = left.or(self.climb.foot()).unwrap_or(self.size);
         let is_safe = size > f64::from(wanted.most);
-        *self = match config.knowledge {
-            Knowledge::Estimated(_) if !is_safe => Self::new(config.knowledge),
-            Knowledge::Told(_) => Self::new(config.knowledge).with_size(self.size),
-            Knowledge::Polled | Knowledge::Estimated(_) => Self {
-                evidence,
-                ..Self::new(config.knowledge).with_size(size)
-            },
-        };
+        match config.knowledge {
+            Knowledge::Estimated(_) if !is_safe => self.forget(config.knowledge),
+            Knowledge::Told(_) => {
+                let size = self.size;
+                self.forget(config.knowledge);
+                self.size = size;
+            }
+            Knowledge::Polled | Knowledge::Estimated(_) => {
+                let past = std::mem::take(&mut self.past);
+                *self = Self {
+                    size,
+                    evidence,
+                    past,
+                    ..Self::new(config.knowledge)
+                };
+            }
+        }
         self.mask = Mask {
             key,
             bits: Mask::WHOLE,
@@ -134,13 +160,31 @@ impl Election {
         self.call_all(config.algorithm)
     }
 
-    fn with_size(self, size: f64) -> Self {
-        Self { size, ..self }
+    /// After a rest, much may have changed: too high a number is the safe one. Replies to what was asked before may come yet.
+    pub(super) fn forget(&mut self, knowledge: Knowledge) {
+        let mut past = std::mem::take(&mut self.past);
+        past.iter_mut().for_each(|it| it.is_weighed = false);
+        *self = Self {
+            past,
+            ..Self::new(knowledge)
+        };
     }
 
-    /// After a rest, much may have changed: too high a number is the safe one.
-    pub(super) fn forget(&mut self, knowledge: Knowledge) {
-        *self = Self::new(knowledge);
+    /// A reply to `round` came when that was over: whoever gave it has no part in what follows, but there is one more host than
+    /// was thought.
+    pub(super) fn hear_late(&mut self, (round, draws, number): (u32, Draws, u32), config: &Config) {
+        let most = self.most_drawn_by(config);
+        let coins = config.algorithm.draws();
+        let Some(past) = self.past.iter_mut().find(|it| it.round == round) else {
+            return; // of those who were active, or too long ago
+        };
+        let Past { by, c, .. } = *past;
+        if !std::mem::replace(&mut past.is_weighed, true) {
+            self.evidence.add(0.0, f64::from(coins) * c / by);
+        }
+        let yes = (0..coins).filter(|draw| draws.has(*draw)).count() as f64;
+        let number = f64::from(number).clamp(c, most.max(c));
+        self.evidence.add(yes * number / by, 0.0);
     }
 
     /// Takes in the count of a round.
@@ -179,6 +223,15 @@ impl Election {
         for numbers in &count.numbers[..usize::from(algorithm.draws())] {
             self.evidence.add(*numbers / by, count.c / by);
         }
+        if self.past.len() >= REMEMBERED {
+            self.past.remove(0);
+        }
+        self.past.push(Past {
+            round: count.round,
+            by,
+            c: count.c,
+            is_weighed: true,
+        });
     }
 
     /// More than `U`: those who said yes draw again.
@@ -243,13 +296,9 @@ impl Election {
                 return Next::Elected(0); // all that there are, and they have said yes to every draw
             }
             self.polls += 1;
-            if self.polls >= POLLS {
+            let is_cut_off = number == 0 && config.search == Search::Guarded;
+            if is_cut_off || self.polls >= POLLS {
                 return Next::Rest;
-            }
-            if let (0, Search::Guarded, Knowledge::Estimated(_)) =
-                (number, config.search, config.knowledge)
-            {
-                return Next::Ask(self.search_anew(config));
             }
         }
         let is_tired = self.undershoots.is_multiple_of(PATIENCE);
@@ -295,13 +344,6 @@ impl Election {
                 Next::Ask(self.call_all(config.algorithm))
             }
         }
-    }
-
-    /// All were to reply, and nobody did: the centre may be cut off, and there may be very many.
-    fn search_anew(&mut self, config: &Config) -> Ask {
-        self.size = first_size(config.knowledge);
-        self.evidence = Evidence::default();
-        self.call_all(config.algorithm)
     }
 
     fn count_by_merit(&mut self, count: Count<'_>, config: &Config) -> Next {

@@ -4,7 +4,7 @@ use super::Seats;
 use crate::config::ConfigError;
 
 /// More steps than this from the first estimate to the seats are no search.
-const MOST_STEPS: usize = 1_000;
+pub const MOST_STEPS: usize = 1_000;
 
 /// Equation (17): `f(n) = n^alpha / beta`, as long as that is above `U`; then all reply.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,9 +11,10 @@ use super::{
 use crate::{Instant, Io, MemberId, Outcome};
 
 /// A centre's session: a later one ends all that was before. Of two centres at once the one with the greater number is
-/// listened to, so there should be one.
+/// listened to, so there should be one. But no session of a centre that yields ends one of a centre that does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
+    insists: bool,
     number: u64,
     centre: MemberId,
 }
@@ -31,6 +32,8 @@ pub struct Host {
     heard_at: Instant,
     /// Until when seats may be held that its centre's last word let stand.
     seats_until: Instant,
+    /// Whether it goes over to no centre that yields until then: not if its centre has let go of all seats.
+    is_bound: bool,
     /// The same of sessions before.
     former_until: Instant,
     class: u16,
@@ -56,6 +59,7 @@ impl Host {
             next_beat: 0,
             heard_at: Instant::START,
             seats_until: Instant::START,
+            is_bound: false,
             former_until: Instant::START,
             class,
             key: 0,
@@ -130,6 +134,7 @@ impl Host {
             self.candidacy.forget_step();
         }
         self.seats_until = io.now() + lease.lasts;
+        self.is_bound = true;
     }
 
     /// Whether a message is of the present session: a new one begins with its first message.
@@ -138,8 +143,26 @@ impl Host {
         if io.config().centre.is_some_and(|it| it != centre) {
             return false; // not who may call
         }
-        let session = Some(Session { number, centre });
-        if session > self.session {
+        let session = Session {
+            insists: !io.config().yields,
+            number,
+            centre,
+        };
+        if let Some(own) = self.session.filter(|it| it.centre != centre) {
+            let is_over = !self.is_bound || io.now() >= self.seats_until;
+            if !session.insists && !is_over {
+                self.stay(own, centre, io);
+                return false;
+            }
+        }
+        // Where its own is over a guest may call, whose number is the greater: it began later.
+        let is_later = match self.session {
+            Some(own) if session.insists == own.insists => session > own,
+            Some(own) => session.insists || number > own.number,
+            None => true,
+        };
+        let session = Some(session);
+        if is_later {
             self.rise(io);
             *self = Self {
                 session,
@@ -151,6 +174,13 @@ impl Host {
             }
         }
         session == self.session
+    }
+
+    /// Another centre calls that gives way to any: whoever is seated tells it that there are seats. Those are few.
+    fn stay(&self, own: Session, guest: MemberId, io: &mut impl Io<Council>) {
+        if let Phase::Seated(place) = self.phase {
+            io.unicast(guest, Message::Present(self.held(own, place)));
+        }
     }
 
     #[inline]
@@ -201,6 +231,7 @@ impl Host {
 
     fn on_standing(&mut self, standing: Standing, io: &mut impl Io<Council>) {
         self.next_beat = standing.beat.saturating_add(1);
+        self.is_bound = standing.places != 0;
         if let Phase::Seated(place) = self.phase {
             let stands = place < 128 && standing.places >> place & 1 == 1;
             match stands {

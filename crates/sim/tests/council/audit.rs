@@ -25,6 +25,7 @@ impl Trace<Council> for Records {
             } => self.0.push(Round {
                 feedback: *feedback,
                 replies: Vec::new(),
+                late: Vec::new(),
             }),
             Event::Sent {
                 from,
@@ -73,7 +74,7 @@ const ALGORITHMS: [Algorithm; 5] = [
 /// A session's coins are all the same whoever tosses them, so that runs differ by the seed of the coins alone.
 fn seeded(algorithm: Algorithm, seed: u64) -> Trial {
     let mut trial = public(algorithm);
-    trial.config.coin = Coin::Public { seed };
+    trial.config.coin = Coin::Public { seed: seed.into() };
     trial
 }
 

@@ -103,13 +103,19 @@ fn a_centre_that_was_cut_off_provokes_no_storm_when_it_is_heard_again() {
             assert!(upkeep.short < 0.9, "cut for {cut}: {upkeep:?}");
             upkeep.peak_replies
         };
-        (30..70).map(peak).max().expect("there are some")
+        (30..70).map(peak).collect::<Vec<u64>>()
     };
-    // As after a restart: by the second estimate, 631, about 11 of 1,000 reply.
+    // As after a restart: by the second estimate, 631, about 11 of 1,000 reply. In one of 800 searches so few do that by the third 40 or
+    // more do: with up to three searches in each of 40 runs, three such runs are one case in 2,000. By 91, the lowest that the third can be,
+    // 73 do, with a standard deviation of 8.
     let guarded = peaks(Search::Guarded);
-    assert!(guarded < 40, "{guarded}");
+    assert!(
+        guarded.iter().filter(|it| **it >= 40).count() <= 2,
+        "{guarded:?}"
+    );
+    assert!(guarded.iter().all(|it| *it < 120), "{guarded:?}");
     // As in the paper, a poll of all is answered by all.
-    assert_eq!(peaks(Search::Printed), 1_000);
+    assert_eq!(peaks(Search::Printed).into_iter().max(), Some(1_000));
 }
 
 /// Just as many hosts as there must be seats: one is lost, and comes back. More are to be kept, and there are none.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::council::{
-    self, Centre, Change, Coin, Config, Content, Council, Feedback, Message, Reply, Saved, Size,
-    Voice,
+    self, Centre, Change, Coin, Config, Content, Council, Feedback, Late, Message, Reply, Saved,
+    Size, Voice,
 };
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use tokio::sync::watch;
@@ -23,29 +23,22 @@ const MANY_LATE: u64 = 8;
 /// So many rounds are written down for those who want to check them: more than a first election ever takes.
 const MOST_RECORDED: usize = 256;
 
-/// What it does about other centres.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::group) enum Manners {
-    /// Those that began earlier are to stop.
-    Insists,
-    /// It is to stop if there is any. To know, it listens before it says anything: for so long that seats of one that is gone
-    /// have run out.
-    Yields,
-}
-
-/// A member that calls others into a council.
+/// A member that calls others into a council. One that yields stops if there is any other. To know, it listens before it says
+/// anything: for so long that seats of one that is gone, and gave them for no longer, have run out.
 pub(in crate::group) struct Calling {
     driver: Driver<Council>,
     me: Candidate,
     group: String,
     name: String,
     is_started: bool,
-    manners: Manners,
     /// Until when it listens.
     listens_until: Option<Instant>,
-    /// How many of those who are seated have said so.
-    confirmed: usize,
+    /// Its session before this one, if it had to begin another.
+    former_session: Option<u64>,
+    /// What was told last of how many have said that they are seated, and of whether those who are elected wait.
+    news: (usize, bool),
     gives_way_to: Option<Peer>,
+    held_elsewhere: Option<Peer>,
     /// Since when each holds its seat, by class.
     since: BTreeMap<(u16, MemberId), Instant>,
     /// The round that is under way in each class, and the replies to it.
@@ -65,31 +58,34 @@ pub(in crate::group) struct Calling {
 
 /// A round of one class.
 struct Round {
-    number: u32,
     /// Whether all that may be elected were to reply, and when that is over.
     polled_until: Option<Instant>,
+    /// How many came to it.
     replies: u64,
+    /// How many came while it was the last, to whichever they were.
+    burst: u64,
 }
 
 impl Calling {
     pub(super) fn new(
         (group, name): (&str, &str),
         me: Candidate,
-        (config, manners): (Config, Manners),
+        config: Config,
         life: Life,
         now: Instant,
     ) -> Self {
-        let driver = driver(me, (config, manners), life);
+        let driver = driver(me, config, life);
         let calling = Self {
             driver,
             me,
             group: group.to_owned(),
             name: name.to_owned(),
             is_started: false,
-            manners,
             listens_until: None,
-            confirmed: 0,
+            former_session: None,
+            news: (0, false),
             gives_way_to: None,
+            held_elsewhere: None,
             since: BTreeMap::new(),
             rounds: BTreeMap::new(),
             feedbacks: 0,
@@ -111,6 +107,8 @@ impl Calling {
                 peak_replies: 0,
                 changes: 0,
                 gives_way_to: None,
+                held_elsewhere: None,
+                awaits: None,
                 record: Vec::new(),
             }),
         };
@@ -121,14 +119,22 @@ impl Calling {
 
     /// None: it has given way to another.
     pub(super) fn driver(&self) -> Option<&Driver<Council>> {
-        self.gives_way_to.is_none().then_some(&self.driver)
+        (!self.has_stopped()).then_some(&self.driver)
     }
 
     pub(super) fn driver_mut(&mut self) -> Option<&mut Driver<Council>> {
-        match self.gives_way_to {
-            None => Some(&mut self.driver),
-            Some(_) => None,
+        match self.has_stopped() {
+            false => Some(&mut self.driver),
+            true => None,
         }
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.gives_way_to.is_some() || self.held_elsewhere.is_some()
+    }
+
+    fn yields(&self) -> bool {
+        self.driver.config().yields
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<CentreStatus> {
@@ -152,16 +158,16 @@ impl Calling {
                 self.group,
             );
         }
-        match self.manners {
-            Manners::Insists => self.driver.start(now),
-            Manners::Yields => self.listens_until = Some(now + lease.unwrap_or(Duration::ZERO)),
+        match self.yields() {
+            false => self.driver.start(now),
+            true => self.listens_until = Some(now + lease.unwrap_or(Duration::ZERO)),
         }
     }
 
     /// Begins when it has listened for long enough, and heard no other.
     pub(super) fn start_if_due(&mut self, now: Instant) {
         let is_over = self.listens_until.take_if(|at| *at <= now).is_some();
-        if is_over && self.gives_way_to.is_none() {
+        if is_over && !self.has_stopped() {
             self.driver.start(now);
         }
     }
@@ -169,7 +175,8 @@ impl Calling {
     /// Begins a later session. Whom it has seated hears that it holds no seat any more.
     pub(super) fn begin_anew(&mut self, life: Life, now: Instant) {
         let config = self.driver.config().clone();
-        self.driver = driver(self.me, (config, self.manners), life);
+        self.former_session = Some(self.session());
+        self.driver = driver(self.me, config, life);
         self.since.clear();
         self.rounds.clear();
         self.record.clear();
@@ -179,30 +186,62 @@ impl Calling {
     }
 
     /// A host replied, or spoke of its seat.
-    pub(super) fn hear(&mut self, now: Instant, from: MemberId, message: Message) {
-        if let Message::Reply(reply) = message {
-            self.replies += 1;
-            match self.rounds.get_mut(&reply.class) {
-                Some(round) if round.number == reply.round => {
-                    note_reply(&mut self.record, from, &reply);
-                    round.replies += 1;
-                    self.peak = self.peak.max(round.replies);
-                }
-                Some(_) | None => self.note_late(),
-            }
+    pub(super) fn hear(&mut self, now: Instant, from: &Peer, message: Message) {
+        match message {
+            Message::Reply(reply) => self.note_reply(from.id, &reply),
+            Message::Present(held) => self.note_foreign_seat(held.session, from),
+            Message::Farewell(_) => {}
+            Message::Feedback(_) | Message::Seat(_) | Message::Standing(_) => {} // no host's
         }
         if let Some(driver) = self.driver_mut() {
-            // What was due before is over: a reply that comes late is late.
-            driver.pass(now);
-            driver.hear(now, from, message);
+            driver.hear(now, from.id, message);
         }
+    }
+
+    fn note_reply(&mut self, from: MemberId, reply: &Reply) {
+        self.replies += 1;
+        let centre = self.driver.protocol().as_centre();
+        let under_way = centre.and_then(|it| it.polling(reply.class));
+        let is_in_time = reply.session == self.session() && under_way == Some(reply.round);
+        if let Some(round) = self.rounds.get_mut(&reply.class) {
+            round.replies += u64::from(is_in_time);
+            round.burst += 1;
+            self.peak = self.peak.max(round.burst);
+        }
+        if !is_in_time {
+            self.note_late();
+        }
+        if reply.session == self.session() {
+            let voice = Voice {
+                host: from,
+                draws: reply.draws,
+                number: reply.number,
+            };
+            write_down(&mut self.record, reply, voice, under_way);
+        }
+    }
+
+    /// A host speaks of a seat that this centre has not given.
+    fn note_foreign_seat(&mut self, session: u64, holder: &Peer) {
+        let is_own = session == self.session() || Some(session) == self.former_session;
+        if is_own || !self.yields() || self.has_stopped() {
+            return;
+        }
+        tracing::error!(
+            "group `{}`: `{}` holds a seat of another centre: this one stops; a group has one centre",
+            self.group,
+            holder.name
+        );
+        self.held_elsewhere = Some(holder.clone());
+        self.since.clear();
     }
 
     fn note_late(&mut self) {
         self.late += 1;
         if self.late >= MANY_LATE && self.late.is_power_of_two() {
             tracing::warn!(
-                "group `{}`: {} replies of {} came after their round of {} was over: they do not count; choose a longer round",
+                "group `{}`: {} replies of {} came after their round of {} was over: who gave them is not elected, and rounds last \
+                 longer; choose a longer round",
                 self.group,
                 self.late,
                 self.replies,
@@ -227,13 +266,16 @@ impl Calling {
             self.record.push(council::Round {
                 feedback: *feedback,
                 replies: Vec::new(),
+                late: Vec::new(),
             });
         }
         let config = self.driver.config();
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
         let content = Content::decode(feedback.word, config.algorithm, continues);
         let is_poll = content.is_some_and(|it| it.reset && it.count == 0);
-        let polled_until = is_poll.then(|| now + config.round);
+        let centre = self.driver.protocol().as_centre();
+        let lasts = centre.map_or(config.round, |it| it.waits(config.round));
+        let polled_until = is_poll.then(|| now + lasts);
         tracing::debug!(
             "group `{}`: round {} of class {}: {content:?}, {} seated",
             self.group,
@@ -242,9 +284,9 @@ impl Calling {
             feedback.seated
         );
         let round = Round {
-            number: feedback.round,
             polled_until,
             replies: 0,
+            burst: 0,
         };
         self.rounds.insert(feedback.class, round);
     }
@@ -280,7 +322,7 @@ impl Calling {
                     _ if hosts >= least => format!(
                         "{hosts} hosts are there, and none to spare where {keep} seats are to be kept: if another is lost, too few are left"
                     ),
-                    0 => "nobody answers: do agents run, with this group and key, and does the network carry multicasts?".to_owned(),
+                    0 => "nobody answers; if agents run with this group and key, the network may carry no multicasts".to_owned(),
                     _ => format!("{hosts} hosts are there, and {least} seats are to be filled at least"),
                 };
                 let of_class = match class {
@@ -292,12 +334,23 @@ impl Calling {
         }
     }
 
-    /// Whether another one has said that it holds its seat.
-    pub(super) fn note_confirmed(&mut self) -> bool {
+    /// Whether there is something to tell that is no change of the council: another one has said that it holds its seat, or those
+    /// who are elected wait, or this centre has stopped as a seat is held elsewhere.
+    pub(super) fn has_news(&mut self) -> bool {
         let centre = self.driver.protocol().as_centre();
         let holders = centre.into_iter().flat_map(Centre::holders);
         let confirmed = holders.filter(|it| it.is_confirmed).count();
-        std::mem::replace(&mut self.confirmed, confirmed) < confirmed
+        let is_waiting = centre.and_then(Centre::awaits).is_some();
+        let before = std::mem::replace(&mut self.news, (confirmed, is_waiting));
+        if is_waiting && !before.1 {
+            tracing::info!(
+                "group `{}`: a council is elected, and is seated when seats that another centre gave for longer are over",
+                self.group
+            );
+        }
+        let has_stopped =
+            self.held_elsewhere.is_some() && self.told.borrow().held_elsewhere.is_none();
+        before.0 < confirmed || before.1 != is_waiting || has_stopped
     }
 
     /// The council has changed.
@@ -322,24 +375,33 @@ impl Calling {
         }
     }
 
-    /// Another centre is there. Returns whether this one gives way to it: it began earlier.
-    pub(super) fn meet(&mut self, other: Peer, message: &Message, group: &str) -> bool {
+    /// Another centre is there. Returns whether this one gives way to it: it began earlier, unless the other one is to give way.
+    pub(super) fn meet(
+        &mut self,
+        other: Peer,
+        (message, other_yields): (&Message, bool),
+        group: &str,
+    ) -> bool {
         let session = match message {
             Message::Feedback(it) => it.session,
             Message::Standing(it) => it.session,
             Message::Seat(it) => it.session,
             Message::Reply(_) | Message::Present(_) | Message::Farewell(_) => return false,
         };
-        if self.gives_way_to.is_some() {
+        if self.has_stopped() {
             return false;
         }
         let is_later = (session, other.id) > (self.session(), self.me.id);
-        let gives_way = is_later || self.manners == Manners::Yields;
+        let gives_way = match (self.yields(), other_yields) {
+            (false, false) => is_later,
+            (true, false) => true,
+            (false, true) => false,
+            (true, true) => !is_later, // who was there first goes on
+        };
         if gives_way {
-            let when = if is_later {
-                "began later, and hosts heed that one"
-            } else {
-                "stands"
+            let when = match self.yields() {
+                false => "began later, and hosts heed that one",
+                true => "stands",
             };
             tracing::error!(
                 "group `{group}`: another centre, `{}`, {when}: this one stops; a group has one centre",
@@ -349,7 +411,7 @@ impl Calling {
             self.since.clear();
         } else {
             tracing::warn!(
-                "group `{group}`: another centre, `{}`, began earlier: it stops when it hears this one",
+                "group `{group}`: another centre, `{}`, calls too: it stops when it hears this one",
                 other.name
             );
         }
@@ -366,7 +428,7 @@ impl Calling {
         let lasts = config.lease.map(|it| it.lasts);
         let centre = self.driver.protocol().as_centre();
         let holders = || {
-            let centre = centre.filter(|_| self.gives_way_to.is_none());
+            let centre = centre.filter(|_| !self.has_stopped());
             centre.into_iter().flat_map(Centre::holders)
         };
         let chambers = (0..).zip(&config.chambers);
@@ -399,35 +461,50 @@ impl Calling {
             peak_replies: self.peak,
             changes: self.changes,
             gives_way_to: self.gives_way_to.clone(),
+            held_elsewhere: self.held_elsewhere.clone(),
+            awaits: centre.and_then(Centre::awaits).map(|until| until - now),
             record: self.record.clone(),
         }
     }
 }
 
-/// Writes down a reply to a round that is written down.
-fn note_reply(record: &mut [council::Round], from: MemberId, reply: &Reply) {
-    let is_it = |it: &&mut council::Round| {
-        (it.feedback.class, it.feedback.round) == (reply.class, reply.round)
+/// Writes down a reply: with its round, if that is `under_way`, else as one that came late.
+fn write_down(record: &mut [council::Round], reply: &Reply, voice: Voice, under_way: Option<u32>) {
+    let of_class = |it: &&mut council::Round| it.feedback.class == reply.class;
+    let has_voice = |it: &council::Round| {
+        let is_it = (it.feedback.class, it.feedback.round) == (reply.class, reply.round);
+        let in_time = is_it && it.replies.iter().any(|it| it.host == voice.host);
+        let mut late = it.late.iter();
+        in_time || late.any(|it| it.to == reply.round && it.voice.host == voice.host)
     };
-    let Some(round) = record.iter_mut().rev().find(is_it) else {
+    if record
+        .iter()
+        .filter(|it| it.feedback.class == reply.class)
+        .any(has_voice)
+    {
+        return; // it came twice
+    }
+    let Some(last) = record.iter_mut().rev().find(of_class) else {
         return;
     };
-    if round.replies.iter().all(|it| it.host != from) {
-        round.replies.push(Voice {
-            host: from,
-            draws: reply.draws,
-            number: reply.number,
-        });
+    let is_full = under_way.is_some_and(|round| round != last.feedback.round);
+    if is_full || reply.round > last.feedback.round {
+        return; // nobody writes down any more
+    }
+    match under_way == Some(reply.round) {
+        true => last.replies.push(voice),
+        false => last.late.push(Late {
+            to: reply.round,
+            voice,
+            in_rest: under_way.is_none(),
+        }),
     }
 }
 
 /// A centre whose session has the number of its life. What was before it nobody here remembers, so there may be seats that
 /// another session has given: unless it has listened until they were over.
-fn driver(me: Candidate, (config, manners): (Config, Manners), life: Life) -> Driver<Council> {
-    let before = match manners {
-        Manners::Insists => Some(Saved { session: 0 }),
-        Manners::Yields => None,
-    };
+fn driver(me: Candidate, config: Config, life: Life) -> Driver<Council> {
+    let before = (!config.yields).then_some(Saved { session: 0 });
     let rng = chance(Life(life.0 ^ COUNCILS_OWN), me.id);
     let centre = Council::centre(life.0, before);
     Driver::new(me, centre, config, rng, None)

@@ -1,5 +1,9 @@
 //! Councils: what a centre seems to say, and what may come of it.
 
+mod guests;
+mod late;
+mod record;
+
 use std::collections::BTreeSet;
 
 use hustings_protocol::Instant;
@@ -26,6 +30,21 @@ const NOW: Instant = Instant(1_000_000_000);
 
 fn rules() -> Config {
     Config::field(Seats::new(4, 8), 1_000, ROUND)
+}
+
+/// Of a centre that elects once.
+fn guest_rules() -> Config {
+    Config {
+        yields: true,
+        ..rules()
+    }
+}
+
+fn host_fleet(field: &mut Field, count: usize) {
+    for number in 0..count {
+        let host = member(&format!("host-{number}"), CouncilPart::HOST);
+        field.admit_member(host, None, &[], 0);
+    }
 }
 
 /// By which a host does as it is told, so that a poll is answered that nothing led up to.
@@ -340,10 +359,7 @@ fn a_centre_and_its_hosts_in_a_network_that_loses_a_fifth_fill_the_seats() {
         &[],
         0,
     );
-    for number in 0..40 {
-        let host = member(&format!("host-{number}"), CouncilPart::HOST);
-        field.admit_member(host, None, &[], 0);
-    }
+    host_fleet(&mut field, 40);
     let filled = |field: &Field| match field.members[0].council_status(field.now) {
         Some(CouncilStatus::Centre(centre)) => centre.is_filled() && centre.is_settled,
         other => panic!("{other:?}"),
@@ -385,11 +401,8 @@ fn seats_given_once_are_confirmed_and_end_with_their_lease() {
         let mut field = Field::empty();
         field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         field.lost_percent = 20;
-        for number in 0..30 {
-            let host = member(&format!("host-{number}"), CouncilPart::HOST);
-            field.admit_member(host, None, &[], 0);
-        }
-        let guest = CouncilPart::YieldingCentre(Box::new(rules()));
+        host_fleet(&mut field, 30);
+        let guest = CouncilPart::Centre(Box::new(guest_rules()));
         field.admit_member(member("guest", guest), None, &[], 0);
         let told = loop {
             field.run(Duration(ROUND.0 / 10));
@@ -410,30 +423,6 @@ fn seats_given_once_are_confirmed_and_end_with_their_lease() {
     }
 }
 
-/// It hears a centre that stands, and says nothing at all.
-#[test]
-fn a_centre_that_yields_ends_no_other() {
-    let mut field = Field::empty();
-    let standing = CouncilPart::Centre(Box::new(rules()));
-    field.admit_member(member("standing", standing), None, &[], 0);
-    for number in 0..10 {
-        let host = member(&format!("host-{number}"), CouncilPart::HOST);
-        field.admit_member(host, None, &[], 0);
-    }
-    field.run(ROUND * 100);
-    let seats = believers(&field);
-    assert!(seats.len() >= 4, "{seats:?}");
-    let guest = CouncilPart::YieldingCentre(Box::new(rules()));
-    field.admit_member(member("guest", guest), None, &[], 0);
-    field.run(ROUND * 100);
-    let other = centre_status(&field, 11)
-        .gives_way_to
-        .expect("it gives way");
-    assert_eq!(other.name, "standing");
-    assert_eq!(centre_status(&field, 0).gives_way_to, None);
-    assert_eq!(believers(&field), seats);
-}
-
 /// Of two centres, one after the other, the first gave seats for longer than the second waits; and one that holds such a seat
 /// hears neither.
 #[test]
@@ -446,10 +435,7 @@ fn a_centre_waits_for_seats_that_another_gave_for_longer() {
         (lease.beat, lease.lasts) = (ROUND * 5, ROUND * 60);
         let first = CouncilPart::Centre(Box::new(long));
         field.admit_member(member("first", first), None, &[], 0);
-        for number in 0..30 {
-            let host = member(&format!("host-{number}"), CouncilPart::HOST);
-            field.admit_member(host, None, &[], 0);
-        }
+        host_fleet(&mut field, 30);
         while believers(&field).len() < 4 {
             field.run(ROUND);
         }
@@ -546,10 +532,7 @@ fn a_centre_that_begins_anew_begins_with_the_highest_estimate() {
     let mut field = Field::empty();
     let centre = || member("centre", CouncilPart::Centre(Box::new(rules())));
     field.admit_member(centre(), None, &[], 0);
-    for number in 0..40 {
-        let host = member(&format!("host-{number}"), CouncilPart::HOST);
-        field.admit_member(host, None, &[], 0);
-    }
+    host_fleet(&mut field, 40);
     field.run(ROUND * 300);
     assert!(centre_status(&field, 0).is_filled(), "no council");
     let now = field.now;

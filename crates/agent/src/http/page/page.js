@@ -128,7 +128,8 @@ function drawCouncil(at, council) {
     const isFilled = centre.chambers.every(({ seats, least, most }) => least <= seats.length && seats.length <= most);
     const each = centre.chambers.map(({ seats, least, most }) => `${seats.length} seats of ${least} to ${most}`);
     const other = centre.gives_way_to === null ? "" : ` Stopped: ${centre.gives_way_to.name} is the centre now.`;
-    write(at("council-state"), `${each.join(", ")} are filled.${other}`, isFilled ? "good" : "wary");
+    const waits = centre.awaits === null ? "" : ` Others are elected, and wait ${inWords(seconds(centre.awaits) - sinceAnswer())} for seats of another centre.`;
+    write(at("council-state"), `${each.join(", ")} are filled.${other}${waits}`, isFilled ? "good" : "wary");
     const row = (it) => [it.member.name, it.member.address ?? "", `for ${ago(it.since)}`, left(it.lease)];
     writeRows(at("seat-rows"), centre.chambers.flatMap(({ seats }) => seats.map(row)));
   } else {

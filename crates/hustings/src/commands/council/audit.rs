@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hustings_agent::Peer;
-use hustings_agent::council::CentreStatus;
+use hustings_agent::council::{CentreStatus, public_seed};
 use hustings_agent::identity::member_id;
 use hustings_protocol::council::{
     Algorithm, Cause, Coin, Config, Course, Dispute, Round, audit, course,
@@ -27,7 +27,7 @@ pub(super) struct Auditing {
     #[arg(long, value_name = "FILE", requires_all = ["public_coin", "hosts"])]
     check: Option<PathBuf>,
 
-    /// Of --check: the names of all hosts that were up, one a line
+    /// Of --check: the names of all hosts that were up, one a line; where there are classes, each with its class: `rack-7 1`
     #[arg(long, value_name = "FILE", requires = "check")]
     hosts: Option<PathBuf>,
 }
@@ -35,9 +35,8 @@ pub(super) struct Auditing {
 impl Auditing {
     pub(super) fn coin(&self) -> Coin {
         match &self.public_coin {
-            // As names become identities: by a hash of all of it.
             Some(text) => Coin::Public {
-                seed: member_id(text).0,
+                seed: public_seed(text),
             },
             None => Coin::Private,
         }
@@ -72,18 +71,14 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
         ))
     })?;
     let names = read(hosts)?;
-    let names: BTreeMap<MemberId, &str> = names
-        .lines()
-        .filter(|it| !it.is_empty())
-        .map(|name| (member_id(name), name))
-        .collect();
-    let candidates: Vec<Candidate> = names
-        .keys()
-        .map(|id| Candidate {
-            merit: Merit(0),
-            id: *id,
+    let lines = names.lines().filter(|it| !it.trim().is_empty());
+    let names: BTreeMap<MemberId, (&str, u16)> = lines
+        .map(|line| {
+            let host = host(line)?;
+            Ok((member_id(host.0), host))
         })
-        .collect();
+        .collect::<Result<_, String>>()
+        .map_err(|error| Failure::Failed(format!("{}: {error}", hosts.display())))?;
     let mut faults = Vec::new();
     for class in 0..rules.chambers.len() as u16 {
         let rounds = first_election(&status, class);
@@ -93,16 +88,23 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
                 record.display()
             )));
         }
+        let of_class = names.iter().filter(|(_, (_, its))| *its == class);
+        let candidates: Vec<Candidate> = of_class
+            .map(|(id, _)| Candidate {
+                merit: Merit(0),
+                id: *id,
+            })
+            .collect();
         faults.extend(judge(rules, &status, class, &rounds));
         let disputes = audit(rules, &rounds, &candidates).ok_or_else(|| {
             Failure::Failed(format!("{}: not the rounds of a draw", record.display()))
         })?;
         for Dispute { round, host, cause } in disputes {
-            let name = names.get(&host).copied();
-            let name = name.map_or_else(
-                || format!("{:016x}, which is no host,", host.0),
-                str::to_owned,
-            );
+            let name = match names.get(&host) {
+                Some((name, its)) if *its == class => (*name).to_owned(),
+                Some((name, _)) => format!("{name}, which is of another class,"),
+                None => format!("{:016x}, which is no host,", host.0),
+            };
             match cause {
                 Cause::Favoured => faults.push(format!(
                     "round {round}: {name} is said to have replied, and its coins say otherwise"
@@ -120,6 +122,17 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
             Ok(())
         }
         false => Err(Failure::Failed(faults.join("\n"))),
+    }
+}
+
+/// A name, and the class of that host if one follows.
+fn host(line: &str) -> Result<(&str, u16), String> {
+    let mut words = line.split_whitespace();
+    let (name, class) = (words.next().unwrap_or_default(), words.next());
+    let class = class.map_or(Ok(0), str::parse);
+    match (class, words.next()) {
+        (Ok(class), None) => Ok((name, class)),
+        _ => Err(format!("`{line}` is not a name, or a name and its class")),
     }
 }
 

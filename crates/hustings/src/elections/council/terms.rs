@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hustings_protocol::council::MOST_STEPS;
 use hustings_theory::council::{Estimate, Seats};
 
 use crate::failure::Failure;
@@ -81,9 +82,6 @@ impl fmt::Display for Guess {
         }
     }
 }
-
-/// More steps than this from the first estimate to the last are no search.
-const MOST_STEPS: usize = 1_000;
 
 /// Makes sure that an estimate comes down in time.
 pub(super) fn require_progress(estimate: Estimate, seats: Seats) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use super::{Count, Election, Next, PATIENCE, POLLS};
 use crate::Duration;
-use crate::council::{Algorithm, Config, Estimate, Knowledge, Search, Seats};
+use crate::council::{Algorithm, Config, Draws, Estimate, Knowledge, Search, Seats};
 
 const SEATS: Seats = Seats::new(4, 8);
 const C: f64 = 6.0;
@@ -238,15 +238,38 @@ fn with_guard_a_few_replies_tell_more_than_none() {
 }
 
 #[test]
-fn with_guard_a_centre_that_nobody_answers_polls_once_and_begins_with_the_highest_estimate() {
+fn with_guard_a_centre_that_nobody_answers_polls_once_and_rests() {
     let mut centre = Centre::guarded(Estimate::conservative(30));
     centre.open();
-    for poll in 1..=POLLS {
-        assert_eq!(centre.hear(0, 0), "all 15");
-        assert_eq!(centre.hear(0, 0), "all 0");
-        let after = if poll < POLLS { "all 30" } else { "rest" };
-        assert_eq!(centre.hear(0, 0), after);
-    }
+    assert_eq!(centre.hear(0, 0), "all 15");
+    assert_eq!(centre.hear(0, 0), "all 0");
+    assert_eq!(centre.hear(0, 0), "rest");
+    centre.election.forget(centre.config.knowledge);
+    assert_eq!(centre.open(), "all 30");
+}
+
+/// 12 replies to 1 in 100 mean 1,200 hosts, whenever they come.
+#[test]
+fn with_guard_late_replies_tell_how_many_hosts_there_are() {
+    let mut centre = Centre::guarded(Estimate::conservative(1_200));
+    let late = |centre: &mut Centre, round, replies| {
+        for _ in 0..replies {
+            let said = (round, Draws(1), 600);
+            centre.election.hear_late(said, &centre.config);
+        }
+    };
+    assert_eq!(centre.open(), "all 1200");
+    assert_eq!(centre.hear(0, 0), "all 600");
+    assert_eq!(centre.hear(0, 0), "all 300");
+    late(&mut centre, 2, 12);
+    // 12 where there were 6/1200, 6/600 and 6/300.
+    assert_eq!(centre.hear(0, 0), "all 343");
+    late(&mut centre, 77, 5);
+    assert_eq!(centre.hear(0, 0), "all 229", "no such round");
+    // They come when the centre has given up.
+    centre.election.forget(centre.config.knowledge);
+    late(&mut centre, 2, 5);
+    assert_eq!(centre.open(), "all 500");
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! Replies that come late, or never.
+
+use super::{Field, ROUND, believers, centre_status, host_fleet, member, rules};
+use crate::council::CouncilPart;
+use crate::group::Group;
+use hustings_protocol::Duration;
+
+const HOSTS: usize = 100;
+
+/// A centre, as the first, and some hosts.
+fn fleet() -> Field {
+    let mut field = Field::empty();
+    let centre = CouncilPart::Centre(Box::new(rules()));
+    field.admit_member(member("centre", centre), None, &[], 0);
+    host_fleet(&mut field, HOSTS);
+    field
+}
+
+fn replies_sent(field: &Field) -> u64 {
+    let sent = |it: &Group| it.counters.council_sent;
+    field.members[1..].iter().map(sent).sum()
+}
+
+/// All hear the centre, and it hears nobody: it asks all once, and then waits for a lease before it searches again.
+#[test]
+fn a_centre_that_hears_nobody_asks_all_once_in_a_search() {
+    let mut field = fleet();
+    field.deaf = Some(0);
+    // It waits for a lease; then there are five numbers from 1,000 down to 0, and a lease of rest.
+    field.run(ROUND * 16);
+    let searches = 10;
+    field.run(ROUND * (5 + 16) * searches);
+    let all = searches * HOSTS as u64;
+    let sent = replies_sent(&field);
+    // A poll each, and the draws before it: by 1000, 126, 30 and 11 with 6.7 on average, which is 100 at most.
+    assert!((all..all * 2 + HOSTS as u64 * 2).contains(&sent), "{sent}");
+}
+
+#[test]
+fn replies_that_take_longer_than_a_round_are_waited_for_and_bring_about_no_poll() {
+    for tenths in [11, 15, 25, 42] {
+        let mut field = fleet();
+        field.slow = Some((0, Duration(ROUND.0 * tenths / 10)));
+        let mut rounds = 0;
+        while !centre_status(&field, 0).is_filled() {
+            field.run(ROUND);
+            rounds += 1;
+            assert!(
+                rounds < 200,
+                "no council where replies take {tenths} tenths"
+            );
+        }
+        let status = centre_status(&field, 0);
+        assert!(status.late > 0, "{tenths}: {status:?}");
+        // It may have come down to a poll before it heard anybody, but once.
+        assert!(status.replies < 2 * HOSTS as u64, "{tenths}: {status:?}");
+        let is_near = tenths <= 15;
+        assert!(!is_near || status.peak_replies < 70, "{tenths}: {status:?}");
+        field.run(ROUND * 20);
+        assert!(believers(&field).len() >= 4);
+        // Whoever is lost is replaced, with rounds that are long enough from the beginning.
+        let (late, lost) = (centre_status(&field, 0).late, believers(&field));
+        for index in 1..field.members.len() {
+            if lost.contains(&field.members[index].member) {
+                field.sides[index] = 1;
+            }
+        }
+        field.run(ROUND * 100);
+        let status = centre_status(&field, 0);
+        assert!(status.is_filled(), "{tenths}: {status:?}");
+        assert_eq!(status.late, late, "{tenths}");
+    }
+}
+
+/// All of them at once, when nobody waits for them any more: that is a burst too.
+#[test]
+fn late_replies_count_as_a_burst() {
+    let mut field = fleet();
+    field.slow = Some((0, ROUND * 6));
+    field.run(ROUND * 16 + ROUND * 12);
+    let status = centre_status(&field, 0);
+    assert!(status.late as usize > HOSTS / 2, "{status:?}");
+    assert!(status.peak_replies as usize > HOSTS / 2, "{status:?}");
+}

@@ -1,0 +1,153 @@
+//! What a centre writes down of its first election is what came of it, whatever befell its messages: an honest draw is never convicted.
+
+use hustings_protocol::council::{
+    Algorithm, Cause, Coin, Config, Course, Estimate, Knowledge, Round, audit, course,
+};
+use hustings_protocol::{Candidate, Duration, Merit};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Field, ROUND, centre_status, host_fleet, member, rules};
+use crate::council::{CouncilPart, public_seed};
+use crate::identity::member_id;
+
+const HOSTS: usize = 60;
+
+fn public(algorithm: Algorithm, seed: u64) -> Config {
+    let mut config = rules();
+    (config.algorithm, config.coin) = (
+        algorithm,
+        Coin::Public {
+            seed: public_seed(&format!("lottery {seed}")),
+        },
+    );
+    config
+}
+
+/// The rounds of the first election of the centre with this index, as it tells them; there must be one.
+#[track_caller]
+fn first_election(field: &mut Field, centre: usize) -> Vec<Round> {
+    let mut rounds = 0;
+    while !centre_status(field, centre).is_filled() {
+        field.run(ROUND);
+        rounds += 1;
+        assert!(rounds < 2_000, "no council");
+    }
+    // What comes late is written down yet.
+    field.run(ROUND * 5);
+    let record = centre_status(field, centre).record;
+    let first = record.into_iter().take_while(|it| it.feedback.seated == 0);
+    first.collect()
+}
+
+#[track_caller]
+fn assert_honest(config: &Config, rounds: &[Round], seed: u64) {
+    let hosts: Vec<Candidate> = (0..HOSTS)
+        .map(|number| Candidate {
+            merit: Merit(0),
+            id: member_id(&format!("host-{number}")),
+        })
+        .collect();
+    let disputes = audit(config, rounds, &hosts).expect("these are rounds");
+    let favoured = disputes.iter().find(|it| it.cause == Cause::Favoured);
+    assert_eq!(favoured, None, "{:?}, seed {seed}", config.algorithm);
+    let last = rounds.last().expect("there were some").feedback.round;
+    let course = course(config, rounds);
+    assert!(
+        matches!(course, Course::Elected(round, _) if round == last),
+        "{:?}, seed {seed}: {course:?}, the last was {last}",
+        config.algorithm
+    );
+}
+
+const ALGORITHMS: [Algorithm; 4] = [
+    Algorithm::Naive,
+    Algorithm::SkipReset,
+    Algorithm::CHOICE,
+    Algorithm::HISTORY,
+];
+
+#[test]
+fn where_messages_are_lost_and_come_late() {
+    let (mut late, mut careful) = (0, 0);
+    for algorithm in ALGORITHMS {
+        for seed in 0..25 {
+            let mut field = Field::empty();
+            field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+            field.lost_percent = 20;
+            field.slow = Some((0, Duration(ROUND.0 * (seed % 5) * 4 / 10)));
+            let config = public(algorithm, seed);
+            let centre = CouncilPart::Centre(Box::new(config.clone()));
+            field.admit_member(member("centre", centre), None, &[], 0);
+            host_fleet(&mut field, HOSTS);
+            let rounds = first_election(&mut field, 0);
+            assert_honest(&config, &rounds, seed);
+            late += rounds.iter().map(|it| it.late.len()).sum::<usize>();
+            let voices = rounds.iter().flat_map(|it| &it.replies);
+            careful += voices.filter(|it| it.number > 200).count();
+        }
+    }
+    assert!(late > 100 && careful > 10, "{late} {careful}");
+}
+
+/// At first too few are there, and the centre looks again.
+#[test]
+fn where_hosts_come_up_while_the_centre_rests() {
+    for seed in 0..10 {
+        let mut field = Field::empty();
+        let config = public(Algorithm::SkipReset, seed);
+        let centre = CouncilPart::Centre(Box::new(config.clone()));
+        field.admit_member(member("centre", centre), None, &[], 0);
+        field.run(ROUND * 50);
+        host_fleet(&mut field, HOSTS);
+        let rounds = first_election(&mut field, 0);
+        assert!(rounds.len() > 6, "it has rested");
+        assert_honest(&config, &rounds, seed);
+    }
+}
+
+#[test]
+fn where_a_centre_with_a_longer_lease_stood_before() {
+    for seed in 0..10 {
+        let mut field = Field::empty();
+        let mut long = rules();
+        let lease = long.lease.as_mut().expect("it has one");
+        (lease.beat, lease.lasts) = (ROUND * 5, ROUND * 60);
+        let first = CouncilPart::Centre(Box::new(long));
+        field.admit_member(member("first", first), None, &[], 0);
+        host_fleet(&mut field, HOSTS);
+        while !centre_status(&field, 0).is_filled() {
+            field.run(ROUND);
+        }
+        field.sides[0] = 1;
+        let config = public(Algorithm::SkipReset, seed);
+        let second = CouncilPart::Centre(Box::new(config.clone()));
+        field.admit_member(member("second", second), None, &[], 0);
+        let index = field.members.len() - 1;
+        field.run(ROUND * 30);
+        assert!(centre_status(&field, index).awaits.is_some(), "seed {seed}");
+        let rounds = first_election(&mut field, index);
+        assert_honest(&config, &rounds, seed);
+    }
+}
+
+/// Who has missed calls draws by a greater number: of two coins one may be a yes by the smaller number alone.
+#[test]
+fn where_a_host_that_draws_twice_has_missed_calls() {
+    let mut config = public(Algorithm::CHOICE, 1);
+    config.knowledge = Knowledge::Estimated(Estimate::conservative(1_000));
+    let mut seen = 0;
+    for seed in 0..40 {
+        config.coin = Coin::Public { seed: seed.into() };
+        let mut field = Field::empty();
+        field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        field.lost_percent = 40;
+        let centre = CouncilPart::Centre(Box::new(config.clone()));
+        field.admit_member(member("centre", centre), None, &[], 0);
+        host_fleet(&mut field, HOSTS);
+        let rounds = first_election(&mut field, 0);
+        assert_honest(&config, &rounds, seed);
+        seen += rounds.len();
+    }
+    assert!(seen > 200, "{seen}");
+}
