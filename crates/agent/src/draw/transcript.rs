@@ -145,7 +145,7 @@ pub enum NoTranscript {
 impl Transcript {
     /// Whether one can be begun at `path`, as far as can be told without doing so.
     pub(super) fn check(path: &Path) -> Result<(), NoTranscript> {
-        if path.exists() {
+        if mark::is_taken(path) {
             return Err(NoTranscript::Exists(path.to_owned()));
         }
         mark::probe(mark::parent(path)).map_err(|error| NoTranscript::Write {

@@ -79,6 +79,78 @@ async fn a_transcript_that_has_no_place_is_refused_before_anybody_waits() {
     );
 }
 
+/// No new file can be made there: better known before all are than when they have gathered.
+#[tokio::test]
+async fn a_transcript_that_is_a_link_is_refused_before_anybody_waits() {
+    let table = Table::lay(4, "").await;
+    std::fs::write(table.home.join("old.jsonl"), "").unwrap();
+    for to in ["nowhere.jsonl", "old.jsonl"] {
+        let part = table.part(0);
+        let _ = std::fs::remove_file(&part.transcript); // of the last
+        std::os::unix::fs::symlink(to, &part.transcript).unwrap();
+        let refused = part.check();
+        assert!(
+            matches!(refused, Err(NoDraw::Transcript(NoTranscript::Exists(_)))),
+            "{to}: {refused:?}"
+        );
+    }
+}
+
+/// Flips are nobody else's business while a draw lasts.
+#[tokio::test]
+async fn nobody_else_can_read_a_transcript() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let mut table = Table::lay(4, "").await;
+    let seats: Vec<_> = (0..4)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    leader(&conclusions(seats).await);
+    let metadata = std::fs::metadata(table.transcript(0)).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+}
+
+/// What the member at 0 is told if, after it has looked and before all are there, `spoil` happens to its marks.
+async fn with_spoiled_marks(spoil: impl FnOnce(&std::path::Path)) -> NoDraw {
+    let mut table = Table::lay(4, "respond_within = \"5s\"").await;
+    let part = table.part(0);
+    let marks = part.marks.clone();
+    let listener = table.listeners[0].take().unwrap();
+    let failing = tokio::spawn(async move {
+        let account = part.account();
+        part.draw(listener, &account, std::future::pending()).await
+    });
+    tokio::task::yield_now().await;
+    spoil(&marks);
+    let others: Vec<_> = (1..4)
+        .map(|place| table.seat(place, Wagner::new()))
+        .collect();
+    for account in conclusions(others).await {
+        assert_eq!(account.state, State::Fault, "{account:?}");
+    }
+    assert!(!table.transcript(0).exists(), "nothing was drawn");
+    failing.await.unwrap().unwrap_err()
+}
+
+#[tokio::test]
+async fn a_mark_that_appears_before_the_draw_begins_is_that_of_a_draw() {
+    let failed = with_spoiled_marks(|marks| {
+        std::fs::write(marks.join("chair 7"), "").unwrap();
+    });
+    let failed = failed.await;
+    assert!(matches!(failed, NoDraw::Drawn { .. }), "{failed:?}");
+}
+
+#[tokio::test]
+async fn marks_that_cannot_be_left_any_more_are_no_sign_of_a_draw() {
+    let failed = with_spoiled_marks(|marks| {
+        std::fs::remove_dir(marks).unwrap();
+        std::fs::write(marks, "").unwrap();
+    });
+    let failed = failed.await;
+    assert!(matches!(failed, NoDraw::NoMark { .. }), "{failed:?}");
+}
+
 /// Root may write anywhere: so these are places where nobody can.
 #[tokio::test]
 async fn a_disk_that_would_refuse_does_so_before_anybody_waits() {

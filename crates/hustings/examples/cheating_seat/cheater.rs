@@ -3,12 +3,15 @@
 //! What cheaters tell each other outside the ring goes over the link between them, on which they have nothing else to say: so
 //! there are at most two.
 
+use std::hash::{BuildHasher, RandomState};
+
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::{Config, Message, Timer};
 use hustings_protocol::{
     Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Outcome, Protocol, View,
 };
 use hustings_sim::wagner::{Note, Seat, Segment, Setting};
+use hustings_sim::{Seeds, Stream};
 use rand_core::Rng;
 
 /// One that cheats.
@@ -28,9 +31,13 @@ impl Cheater {
             members,
             cheaters: vec![segment.clone()],
         };
+        let mut seat = Seat::of(MemberId(place.into()), &setting);
+        // What it means to do is no part of the draw: in its transcript are the coins of a member, and no others.
+        let seed = RandomState::new().hash_one(place);
+        seat.plan(&mut Seeds::new(seed, 0).rng(Stream::Faults));
         Self {
             place,
-            seat: Seat::of(MemberId(place.into()), &setting),
+            seat,
             setting,
             segment,
             has_concluded: false,

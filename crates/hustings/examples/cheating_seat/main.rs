@@ -5,7 +5,8 @@
 //! ```
 //!
 //! takes the seat of delta among honest members that run `hustings draw`, and sends heads one way and tails the other. The
-//! types of cheating are those of `hustings sim wagner --cheat`.
+//! types of cheating are those of `hustings sim wagner --cheat`. Two neighbours cheat together, each a program of its own, if
+//! both are told so: `sm@gamma..delta`, clockwise. What they tell each other goes over the link between them.
 
 mod cheater;
 
@@ -26,11 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let ring = Ring::read(Path::new(ring))?;
     let place = ring.place_of(member).ok_or("no such member")?;
-    let segment = Segment {
-        cheat: cheat_of(cheat)?,
-        from: place,
-        to: place,
-    };
+    let segment = segment(&ring, place, cheat)?;
     let cheater = Cheater::new(place, ring.len(), ring.config, segment);
     let address = ring.member(place).address.clone();
     let part = Part {
@@ -53,6 +50,33 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:?}: {:?}", account.state, account.leader);
         Ok(())
     })
+}
+
+/// Who cheats, of whom the member at `place` is one, and how.
+fn segment(ring: &Ring, place: u32, text: &str) -> Result<Segment, String> {
+    let (cheat, (from, to)) = match text.split_once('@') {
+        None => (text, (place, place)),
+        Some((cheat, names)) => {
+            let names = names.split_once("..");
+            let places =
+                names.and_then(|(from, to)| Some((ring.place_of(from)?, ring.place_of(to)?)));
+            (
+                cheat,
+                places.ok_or("who cheats: TYPE@FROM..TO, by names of members")?,
+            )
+        }
+    };
+    let cheat = cheat_of(cheat)?;
+    let segment = Segment { cheat, from, to };
+    let members = ring.len();
+    // What cheaters tell each other has one link to go over.
+    match segment.fits(members) && segment.len(members) <= 2 && segment.holds(place, members) {
+        true => Ok(segment),
+        false => Err(
+            "one cheats, or two neighbours, of whom this is one, among two others or more"
+                .to_owned(),
+        ),
+    }
 }
 
 fn cheat_of(name: &str) -> Result<Cheat, String> {

@@ -15,6 +15,9 @@ const SEAT: u32 = 2;
 /// No honest member takes as long, even while others work the machine hard.
 const PATIENT: &str = "respond_within = \"60s\"";
 
+/// What a member's transcript shows of a flip that it turned round.
+const OTHER_FLIP: [&str; 2] = ["it sent ", " where an honest member sends "];
+
 /// A draw of which the honest members have come to a conclusion.
 struct Drawn {
     table: Table,
@@ -94,9 +97,9 @@ impl Drawn {
         found.findings
     }
 
-    /// With its own transcript the cheater is convicted.
+    /// With its own transcript the cheater is convicted, of this.
     #[track_caller]
-    fn is_proven(&self) {
+    fn is_proven(&self, breach: &[&str]) {
         let found = self.table.verify(0..self.members);
         assert_eq!(found.unusable, [], "the cheater signed its transcript");
         let proven: Vec<_> = found
@@ -108,8 +111,11 @@ impl Drawn {
         for finding in &proven {
             assert_eq!(finding.who, [format!("m{SEAT}")], "{found:?}");
         }
-        let conduct = |it: &&Finding| it.what.contains("did not keep to the protocol");
-        assert!(proven.into_iter().any(|it| conduct(&it)), "{found:?}");
+        let conduct = |it: &Finding| {
+            let mut words = ["did not keep to the protocol"].iter().chain(breach);
+            words.all(|words| it.what.contains(words))
+        };
+        assert!(proven.into_iter().any(conduct), "{found:?}");
     }
 }
 
@@ -120,7 +126,7 @@ async fn im_heads_one_way_and_tails_the_other_is_proven_by_two_signatures() {
     let accused = drawn.accused();
     assert_eq!(accused[0].weight, Weight::Proven, "{accused:?}");
     assert!(accused[0].what.contains("the flip of m2 was shown as"));
-    drawn.is_proven();
+    drawn.is_proven(&OTHER_FLIP);
     let found = drawn.table.verify(0..5).findings;
     assert!(
         found.contains(&accused[0]),
@@ -135,7 +141,7 @@ async fn cm_a_changed_flip_is_asked_of_who_changed_it() {
     let accused = drawn.accused();
     assert_eq!(accused[0].weight, Weight::Unanswered, "{accused:?}");
     assert!(accused[0].what.contains("in Basic round 1"), "{accused:?}");
-    drawn.is_proven();
+    drawn.is_proven(&OTHER_FLIP);
 }
 
 #[tokio::test]
@@ -156,6 +162,8 @@ async fn br_silence_is_a_fault_after_the_limit() {
             "{accused:?}"
         );
     }
+    // In the end it hears of the fault and signs that, and with it all that it did not do.
+    drawn.is_proven(&["it did nothing where an honest member sends"]);
 }
 
 #[tokio::test]
@@ -166,7 +174,7 @@ async fn fm_a_false_fault_message_leads_back_to_who_began_it() {
     assert_eq!(accused[0].weight, Weight::Unanswered, "{accused:?}");
     assert!(accused[0].what.contains("fault"), "{accused:?}");
     // It came round to the cheater: but it signed its own before it had heard of any.
-    drawn.is_proven();
+    drawn.is_proven(&["it sent a fault message to", "where an honest member sends"]);
 }
 
 #[tokio::test]
@@ -174,6 +182,7 @@ async fn nf_a_suppressed_fault_message_keeps_nobody_from_knowing() {
     let drawn = draw(6, PATIENT, alone(Cheat::NoFaultMessage)).await;
     drawn.is_known_to_all();
     assert!(!drawn.accused().is_empty());
+    drawn.is_proven(&OTHER_FLIP);
 }
 
 #[tokio::test]
@@ -188,7 +197,10 @@ async fn sp_one_more_than_there_is_is_found_out_unless_the_flips_happen_to_fit()
         .await;
         let informed = drawn.honest.iter().filter(|it| it.fault.is_some()).count();
         assert!(informed == 0 || informed == drawn.honest.len());
-        found_out += u32::from(informed > 0 && !drawn.accused().is_empty());
+        if informed > 0 && !drawn.accused().is_empty() {
+            drawn.is_proven(&OTHER_FLIP);
+            found_out += 1;
+        }
     }
     assert!(found_out > 0);
 }
@@ -198,6 +210,8 @@ async fn df_chosen_flips_go_unnoticed_and_all_agree() {
     let drawn = draw(6, PATIENT, alone(Cheat::DeterministicFlip)).await;
     leader(&drawn.honest);
     assert_eq!(drawn.accused(), []);
+    // It flips no coin; had it written down one that fits, before what it heard, nothing would be wrong.
+    drawn.is_proven(&["it did nothing where an honest member flips a coin"]);
 }
 
 #[tokio::test]

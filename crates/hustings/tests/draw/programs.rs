@@ -1,7 +1,7 @@
 //! The cheating program of the examples, a process of its own, against honest ones over real sockets: each of the paper's types.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -10,34 +10,63 @@ use crate::processes::{Home, NAMES, outcome};
 /// What becomes of a type.
 struct Type {
     cheat: &'static str,
+    /// Who cheats so.
+    cheaters: &'static [&'static str],
     /// How honest members end.
     state: &'static str,
-    /// What the transcripts of the honest members make of delta: one of these; none: nothing.
+    /// What the transcripts of the honest members make of it: one of these; none: nothing.
     weights: &'static [&'static str],
-    /// Whether its own transcript, if it hands it in, proves that it did not keep to the protocol.
-    is_convicted: bool,
+    /// What the transcript of each cheater, if it hands it in, shows that it did against the protocol.
+    breach: &'static [&'static str],
     /// How patient honest members are: nobody gains from haste but a test of silence.
     respond_within: &'static str,
+    /// More of the ring file.
+    options: &'static str,
 }
 
-const TYPES: [Type; 8] = [
+/// Another message than an honest member sends then.
+const OTHER_FLIP: &[&str] = &["it sent ", " where an honest member sends "];
+
+/// Coins that were not flipped when it was time. A cheater that writes its transcript itself, and in it a coin that fits before
+/// what it heard, leaves nothing that is wrong: but then it has gained nothing either.
+const NO_COIN: &[&str] = &["it did nothing where an honest member flips a coin"];
+
+const TYPES: [Type; 9] = [
     // Flips that are chosen are no lie to others. They gain nothing, and only its own word gives it away.
-    Type::new("df", "elected", &[]),
-    Type::new("sm", "elected", &[]),
-    Type::new("im", "fault", &["proven"]),
-    Type::new("nf", "fault", &["proven"]),
-    Type::new("cm", "fault", &["unanswered"]),
-    Type::new("fm", "fault", &["unanswered"]),
+    Type::new("df", "elected", &[], NO_COIN),
+    Type::new("sm", "elected", &[], NO_COIN),
+    // Of four all draws are held up: two conspire, and the others sit beside them.
+    Type {
+        options: "stall_limit = 4",
+        cheaters: &["gamma", "delta"],
+        ..Type::new("sm@gamma..delta", "fault", &["open"], NO_COIN)
+    },
+    Type::new("im", "fault", &["proven"], OTHER_FLIP),
+    Type::new("nf", "fault", &["proven"], OTHER_FLIP),
+    Type::new("cm", "fault", &["unanswered"], OTHER_FLIP),
+    Type::new(
+        "fm",
+        "fault",
+        &["unanswered"],
+        &[
+            "it sent a fault message to ",
+            " where an honest member sends ",
+        ],
+    ),
     Type {
         respond_within: "5s",
-        // It is silent to its end, and signs nothing.
-        is_convicted: false,
-        ..Type::new("br", "fault", &["either"])
+        // It signs what it is told of in the end, and with that all that it did not do.
+        ..Type::new(
+            "br",
+            "fault",
+            &["either"],
+            &["it did nothing where an honest member sends "],
+        )
     },
     Type {
         respond_within: "5s",
         // Its flips of two may pass for its own, shown two ways.
-        ..Type::new("sp", "fault", &["proven", "unanswered"])
+        ..Type::new("sp", "fault", &["proven", "unanswered"], OTHER_FLIP)
     },
 ];
 
@@ -46,30 +75,49 @@ impl Type {
         cheat: &'static str,
         state: &'static str,
         weights: &'static [&'static str],
+        breach: &'static [&'static str],
     ) -> Self {
         Self {
             cheat,
+            cheaters: &["delta"],
             state,
             weights,
-            is_convicted: true,
+            breach,
             respond_within: "60s",
+            options: "",
         }
     }
 
-    /// Delta cheats so, and everybody else is honest.
-    fn check(&self, program: &Path) {
-        let options = format!("respond_within = \"{}\"", self.respond_within);
-        let home = Home::new(&format!("draw-{}", self.cheat), &options);
-        let honest = ["alpha", "beta", "gamma"].map(|name| home.member(name));
-        let transcript = "rotating-chair-7-delta.jsonl";
-        let mut cheater = Command::new(program)
-            .args(["ring.toml", "delta", "delta.key", self.cheat, transcript])
+    fn honest(&self) -> Vec<&'static str> {
+        let is_honest = |name: &&str| !self.cheaters.contains(name);
+        NAMES.into_iter().filter(is_honest).collect()
+    }
+
+    fn cheater(&self, program: &Path, home: &Home, name: &str) -> Child {
+        let key = format!("{name}.key");
+        let transcript = format!("rotating-chair-7-{name}.jsonl");
+        Command::new(program)
+            .args(["ring.toml", name, &key, self.cheat, &transcript])
             .current_dir(&home.0)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .unwrap();
-        let accounts = honest.map(outcome);
+            .unwrap()
+    }
+
+    /// Some cheat so, and everybody else is honest.
+    fn check(&self, program: &Path) {
+        let options = format!(
+            "respond_within = \"{}\"\n{}",
+            self.respond_within, self.options
+        );
+        let home = Home::new(&format!("draw-{}", self.cheat), &options);
+        let honest: Vec<_> = self.honest().iter().map(|it| home.member(it)).collect();
+        let cheaters = self.cheaters.iter();
+        let cheaters: Vec<_> = cheaters
+            .map(|it| self.cheater(program, &home, it))
+            .collect();
+        let accounts: Vec<_> = honest.into_iter().map(outcome).collect();
         let cheat = self.cheat;
         for (code, account) in &accounts {
             assert_eq!(account["state"], self.state, "{cheat}: {account}");
@@ -80,24 +128,35 @@ impl Type {
             assert_eq!(account["fault"]["text"].is_string(), !is_elected, "{cheat}");
         }
         self.check_verdict(&home);
-        if self.is_convicted {
-            assert!(cheater.wait().unwrap().success(), "{cheat}");
-            let (code, found) = home.verify(&NAMES);
-            assert_eq!(code, Some(1), "{cheat}: {found}");
-            let of_delta = |it: &&Value| it["weight"] == "proven" && it["who"] == json!(["delta"]);
-            let conduct = |it: &Value| it.to_string().contains("did not keep to the protocol");
-            let mut proven = findings(&found).filter(of_delta);
-            assert!(proven.any(conduct), "{cheat}: {found}");
-        } else {
-            cheater.kill().unwrap();
-            cheater.wait().unwrap();
+        for (name, mut cheater) in self.cheaters.iter().zip(cheaters) {
+            assert!(cheater.wait().unwrap().success(), "{cheat}: {name}");
+            self.check_breach(&home, name);
         }
     }
 
-    /// What the transcripts of the honest ones say, without delta's.
+    /// What `cheater` says itself, held against all others.
+    fn check_breach(&self, home: &Home, cheater: &str) {
+        let (code, found) = home.verify(&NAMES);
+        assert_eq!(code, Some(1), "{}: {found}", self.cheat);
+        let proven =
+            findings(&found).filter(|it| it["weight"] == "proven" && it["who"] == json!([cheater]));
+        let what = proven.filter_map(|it| it["what"].as_str());
+        let is_shown = |what: &str| {
+            let mut words = ["did not keep to the protocol"].iter().chain(self.breach);
+            words.all(|words| what.contains(words))
+        };
+        assert_eq!(
+            what.filter(|it| is_shown(it)).count(),
+            1,
+            "{}: {found}",
+            self.cheat
+        );
+    }
+
+    /// What the transcripts of the honest ones say, without the cheaters'.
     fn check_verdict(&self, home: &Home) {
         let cheat = self.cheat;
-        let (code, found) = home.verify(&NAMES[..3]);
+        let (code, found) = home.verify(&self.honest());
         assert_eq!(
             code,
             Some(i32::from(!self.weights.is_empty())),
@@ -105,9 +164,14 @@ impl Type {
         );
         for finding in findings(&found) {
             let who = finding["who"].as_array().unwrap();
-            assert!(who.contains(&json!("delta")), "{cheat}: {found}");
+            let is_cheater = |it: &Value| self.cheaters.iter().any(|cheater| it == cheater);
             // An honest one is named beside it where only the two know.
-            assert!(who.len() == 1 || finding["weight"] == "either", "{found}");
+            let is_fair = match finding["weight"].as_str().unwrap() {
+                "either" => who.iter().any(is_cheater),
+                "open" => who.is_empty(),
+                _ => !who.is_empty() && who.iter().all(is_cheater),
+            };
+            assert!(is_fair, "{cheat}: {found}");
         }
         let weights: Vec<_> = findings(&found)
             .filter_map(|it| it["weight"].as_str())

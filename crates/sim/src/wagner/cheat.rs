@@ -13,7 +13,8 @@ use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::wagner::flips::{Flip, Places};
 use hustings_protocol::wagner::leader::{Leader, Next};
 use hustings_protocol::wagner::{Message, Ring};
-use rand_core::Rng;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Setting;
 pub use scheme::{Aim, NoScheme, Scheme};
@@ -86,7 +87,8 @@ pub struct Plot {
     own: Vec<Option<Flip>>,
     /// How many messages may go to the left and to the right before all of their flips are chosen.
     ahead: (u32, u32),
-    strike: Strike,
+    /// What they mean to do, once they have planned it.
+    plan: Option<Plan>,
     is_over: bool,
     said: Vec<(Side, Message)>,
 }
@@ -101,7 +103,15 @@ struct Port {
     fault_is_known: bool,
 }
 
-/// Where a fault that happens once happens, drawn by chance.
+/// What cheaters mean to do, drawn by chance of their own: the coins that they flip as members are another thing.
+#[derive(Debug, Clone)]
+struct Plan {
+    strike: Strike,
+    /// The coins of one that they pretend to be and are not.
+    pretended: Xoshiro256PlusPlus,
+}
+
+/// Where a fault that happens once happens.
 #[derive(Debug, Clone, Copy)]
 struct Strike {
     side: Side,
@@ -136,19 +146,17 @@ impl Plot {
             right: Port::default(),
             own: vec![None; pretended as usize],
             ahead: (0, 0),
-            strike: Strike {
-                side: Side::Left,
-                both: false,
-                slot: 1,
-            },
+            plan: None,
             is_over: false,
             said: Vec::new(),
         }
     }
 
-    /// Everybody begins.
+    /// Everybody begins. What is not planned by then is planned now.
     pub(super) fn begin(&mut self, rng: &mut impl Rng) {
-        self.plan(rng);
+        if self.plan.is_none() {
+            self.plan(rng);
+        }
         self.begin_round(rng);
     }
 
@@ -197,7 +205,8 @@ impl Plot {
         (self.cheaters > 1).then(|| MemberId(self.segment.to.into()))
     }
 
-    fn plan(&mut self, rng: &mut impl Rng) {
+    /// Draws what they mean to do.
+    pub(super) fn plan(&mut self, rng: &mut impl Rng) {
         let members = u64::from(self.setting.members);
         let side = match rng.next_u64() >> 63 {
             0 => Side::Left,
@@ -217,11 +226,16 @@ impl Plot {
         };
         let span = last - first + 1;
         let slot = first + ((u128::from(rng.next_u64()) * u128::from(span)) >> 64) as u64;
-        self.strike = Strike {
+        let strike = Strike {
             side,
             both,
             slot: slot as u32,
         };
+        let pretended = Xoshiro256PlusPlus::seed_from_u64(match self.segment.cheat {
+            Cheat::SimulateProcessor => rng.next_u64(),
+            _ => 0, // there is none
+        });
+        self.plan = Some(Plan { strike, pretended });
     }
 
     fn begin_round(&mut self, rng: &mut impl Rng) {
@@ -322,11 +336,14 @@ impl Plot {
 
     /// Whether the fault that happens once happens here.
     fn is_struck(&self, side: Side, slot: u32) -> bool {
+        let Some(Plan { strike, .. }) = &self.plan else {
+            return false;
+        };
         let Strike {
             side: struck,
             both,
             slot: at,
-        } = self.strike;
+        } = *strike;
         let here = side == struck && slot == at;
         self.round == 1
             && match self.segment.cheat {

@@ -84,6 +84,15 @@ impl Seat {
         }
     }
 
+    /// Lets those who think for a segment draw what they mean to do from chance that is not the draw's. Without it they do so
+    /// as they begin, by the chance of the seat.
+    pub fn plan(&mut self, rng: &mut impl Rng) {
+        match self {
+            Self::Mind(plot) => plot.plan(rng),
+            Self::Honest(_) | Self::Mouth(_) | Self::Between => {}
+        }
+    }
+
     /// Whom those who think for a segment have seen elected.
     pub fn foreseen(&self) -> Option<MemberId> {
         match self {

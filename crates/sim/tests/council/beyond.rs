@@ -2,7 +2,7 @@
 
 use hustings_protocol::council::{Algorithm, Change, Council, Estimate, Knowledge, Message, Seats};
 use hustings_protocol::{Instant, MemberId, Merit, Outcome};
-use hustings_sim::council::elect_traced;
+use hustings_sim::council::{elect, elect_traced};
 use hustings_sim::{Event, Scratch, Seeds, Trace};
 
 use crate::trial;
@@ -65,6 +65,20 @@ fn by_merit_the_seated_are_the_best_of_all_and_few_have_to_reply() {
             let storm = u64::from(hosts.max(300)) / 10;
             assert!(it.peak_replies < storm, "{knowledge:?}, run {run}: {it:?}");
         }
+    }
+}
+
+/// Told a number, the centre takes it for what it is; but a threshold's number is a guess from few replies, and a told one may be far
+/// too high: it is halved after each round with too few, and not only when patience is at an end, after 16 of them.
+#[test]
+fn by_merit_a_number_that_is_far_too_high_is_halved_after_each_undershoot() {
+    for run in 0..40 {
+        let told = Knowledge::Told(10_000);
+        let trial = trial(30, Seats::new(3, 6), Algorithm::Merit, told, 5.0);
+        let (it, _) = elect(&trial, Seeds::new(17, run), Scratch::default());
+        assert!((3..=6).contains(&it.seats), "{it:?}");
+        // From 10,000 to 30 are eight halves and a half. By patience alone the first seven of them take 16 rounds each.
+        assert!(it.rounds < 7 * 16, "run {run}: {it:?}");
     }
 }
 

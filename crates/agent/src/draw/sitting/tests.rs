@@ -4,8 +4,9 @@ use std::fs;
 use std::sync::Arc;
 
 use hustings_protocol::Duration;
-use hustings_protocol::wagner::Wagner;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_protocol::wagner::flips::Flip;
+use hustings_protocol::wagner::{Message, Wagner};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
@@ -14,10 +15,10 @@ use crate::draw::account::{Account, State};
 use crate::draw::bytes::Bytes;
 use crate::draw::doors::Doors;
 use crate::draw::gathering::Gathering;
-use crate::draw::link::{Ends, Link};
+use crate::draw::link::{Broken, Ends, Link};
 use crate::draw::part::NoDraw;
 use crate::draw::presence::{Presence, Seating};
-use crate::draw::said::{Conclusion, Frame, Statement, Verdict};
+use crate::draw::said::{Conclusion, Frame, Said, Statement, Verdict, Words};
 use crate::draw::seat::{Seat, System};
 use crate::draw::table::{Table, conclusions, leader};
 use crate::draw::transcript::Transcript;
@@ -132,6 +133,90 @@ async fn what_agrees_is_asked_for_again_by_who_had_to_drop_it() {
         let frame = m1.links.left.hear().await;
         m1.on_frame(Side::Left, frame).ok().unwrap();
     }
+    // Once: who asks again and again gets no more. What comes after tells that nothing came before.
+    m0.links.to(Side::Right).say(Frame::Linked);
+    while m1.links.left.hear().await != Ok(Frame::Linked) {}
+    m0.on_again(Side::Right);
+    m0.links.to(Side::Right).say(Frame::Linked);
+    assert_eq!(m1.links.left.hear().await, Ok(Frame::Linked));
+}
+
+/// What m0 says to m1 as its first message: `spoil` may change it before it is signed, and after.
+async fn hears_first(
+    spoil_words: impl FnOnce(&mut Words),
+    spoil_signed: impl FnOnce(&mut Said),
+) -> (Sitting<Wagner>, String) {
+    let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
+    m1.begin().ok().unwrap();
+    let mut words = Words {
+        number: 1,
+        entry: 4,
+        head: Bytes([3; 32]),
+        message: Message::Flip(Flip::Heads),
+    };
+    spoil_words(&mut words);
+    let mut said = Said::sign(&table.secrets[0], &m0.way_to(Side::Right), words);
+    spoil_signed(&mut said);
+    m0.links.to(Side::Right).say(Frame::Said(said));
+    hear(&mut m1, Side::Left).await;
+    m1.transcript.sync().unwrap();
+    let transcript = fs::read_to_string(table.transcript(1)).unwrap();
+    (m1, transcript)
+}
+
+#[tokio::test]
+async fn words_that_are_not_signed_or_not_the_next_break_the_link_and_are_not_taken_in() {
+    let (m1, transcript) = hears_first(|_| {}, |_| {}).await;
+    assert!(!m1.left.broken && m1.left.heard == 1);
+    assert!(transcript.contains("\"heard\""), "{transcript}");
+    let spoils: [(fn(&mut Words), fn(&mut Said)); 4] = [
+        (|it| it.number = 2, |_| {}),
+        (|it| it.number = 0, |_| {}),
+        (|_| {}, |it| it.signature.0[0] ^= 1),
+        (|_| {}, |it| it.content.message = Message::Flip(Flip::Tails)),
+    ];
+    for (number, (words, signed)) in spoils.into_iter().enumerate() {
+        let (m1, transcript) = hears_first(words, signed).await;
+        assert!(m1.left.broken && m1.left.heard == 0, "{number}");
+        assert!(!transcript.contains("\"heard\""), "{number}: {transcript}");
+        assert!(transcript.contains("wrong signature"), "{transcript}");
+    }
+}
+
+/// Its entries tell when a neighbour said what: none is said twice, nor before another that came first.
+#[tokio::test]
+async fn words_out_of_a_neighbours_order_break_the_link() {
+    for (second, is_broken) in [(5, false), (4, true), (3, true)] {
+        let (table, [(m0, _), (mut m1, _), _m2, _m3]) = all_sit().await;
+        m1.begin().ok().unwrap();
+        for (number, entry) in [(1, 4), (2, second)] {
+            let words = Words {
+                number,
+                entry,
+                head: Bytes([3; 32]),
+                message: Message::Flip(Flip::Heads),
+            };
+            let said = Said::sign(&table.secrets[0], &m0.way_to(Side::Right), words);
+            m0.links.to(Side::Right).say(Frame::Said(said));
+            hear(&mut m1, Side::Left).await;
+        }
+        assert_eq!(m1.left.broken, is_broken, "{second}");
+        assert_eq!(m1.left.heard, 2 - u64::from(is_broken), "{second}");
+    }
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_gathering_has_no_place_in_a_draw() {
+    let (_table, [(mut m0, _), ..]) = all_sit().await;
+    let here = m0.seated[2].clone();
+    for frame in [Frame::Linked, Frame::Here(here), Frame::Begun] {
+        m0.left.broken = false;
+        m0.on_frame(Side::Left, Ok(frame)).ok().unwrap();
+        assert!(m0.left.broken);
+    }
+    m0.left.broken = false;
+    m0.on_frame(Side::Left, Ok(Frame::Again)).ok().unwrap();
+    assert!(!m0.left.broken);
 }
 
 #[tokio::test]
@@ -152,6 +237,19 @@ async fn statements_of_another_sitting_and_endless_ones_break_the_link() {
     m1.transcript.sync().unwrap();
     let transcript = fs::read_to_string(table.transcript(1)).unwrap();
     assert!(transcript.contains("wrong signature"), "{transcript}");
+}
+
+/// Who has lost both neighbours hears no more: it does not sit out what they may take to answer.
+#[tokio::test]
+async fn who_has_come_to_something_and_lost_both_links_is_done() {
+    let (_table, [(mut m0, _), ..]) = all_sit().await;
+    for side in Side::BOTH {
+        assert!(!m0.is_done());
+        m0.lose(side, &Broken::Closed).ok().unwrap();
+    }
+    assert!(!m0.is_done(), "it has come to nothing yet");
+    m0.state(elected(2, 8)).ok().unwrap();
+    assert!(m0.is_done());
 }
 
 #[tokio::test]
@@ -237,8 +335,15 @@ async fn who_alone_complains_of_silence_is_told_as_that() {
     assert_eq!(found.findings.len(), 1, "{found:?}");
     let open = &found.findings[0];
     assert_eq!(open.weight, Weight::Open, "{found:?}");
-    let alone = "by the word of m3 alone there was silence for too long. m0 and m2, for whom";
+    let alone = "the word of m3 alone ended the draw: that there was silence for too long. m0 and m2, for whom they waited, had sent all that was due";
     assert!(open.what.contains(alone), "{found:?}");
+    // m1 has heard m0 and nothing else, and neither m0 nor m2 has heard m1; on the links of m3 all had come.
+    let late = "m3 complained too early, which is a veto, or late was message 1 from m1 to m0 or message 1 from m1 to m2 or message 1 from m2 to m1: of time";
+    assert!(open.what.contains(late), "{found:?}");
+    // Without the transcript of m1 nothing tells which.
+    let found = table.verify([0, 2, 3]);
+    let late = "which is a veto, or somebody further on was late";
+    assert!(found.findings[0].what.contains(late), "{found:?}");
 }
 
 #[tokio::test]
@@ -279,6 +384,41 @@ async fn a_disk_that_fails_late_does_not_deny_a_result() {
         said.contains("and so have all others: that stands"),
         "{said}"
     );
+}
+
+/// m3 tells m0, its right neighbour, that it is there, as `spoil` has it. Whether m0 keeps the link.
+async fn is_taken_to_be_there(spoil: fn(&mut Seating), forge: fn(&mut Presence)) -> bool {
+    let mut table = Table::lay(4, "").await;
+    let seat = table.seat(0, Wagner::new());
+    let ends = ends(&table, 3);
+    let stream = TcpStream::connect(&table.ring.members[0].address).await;
+    let mut link = Link::open(stream.unwrap(), Side::Right, &ends)
+        .await
+        .unwrap();
+    let mut seating = Seating {
+        place: 3,
+        left: Bytes([1; 32]),
+        right: link.session,
+    };
+    spoil(&mut seating);
+    let mut here = Presence::sign(&ends.secret, &ends.digest, seating);
+    forge(&mut here);
+    link.say(Frame::Here(here));
+    // m1 is missing: so m0 has nothing to say, and only ends the link if it must.
+    let within = std::time::Duration::from_millis(700);
+    let heard = tokio::time::timeout(within, link.hear()).await;
+    seat.abort();
+    heard.is_err()
+}
+
+#[tokio::test]
+async fn who_says_of_another_link_or_place_that_it_is_there_or_by_another_key_is_not() {
+    assert!(is_taken_to_be_there(|_| {}, |_| {}).await);
+    let spoils: [fn(&mut Seating); 2] = [|it| it.right.0[0] ^= 1, |it| it.place = 2];
+    for spoil in spoils {
+        assert!(!is_taken_to_be_there(spoil, |_| {}).await);
+    }
+    assert!(!is_taken_to_be_there(|_| {}, |it| it.signature.0[0] ^= 1).await);
 }
 
 /// m3 says to both sides that it is there, passes nothing on, and goes when m1, opposite, has begun.

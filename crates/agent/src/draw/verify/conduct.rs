@@ -122,7 +122,8 @@ impl Replay<'_> {
 
     /// Takes in what an honest member does now.
     fn expect(&mut self, done: Result<Vec<Effect>, NoChance>) -> Result<(), String> {
-        let done = done.map_err(|NoChance| "it should have flipped a coin".to_owned())?;
+        let done = done
+            .map_err(|NoChance| "it did nothing where an honest member flips a coin".to_owned())?;
         let mut sent_left = self.sent_left;
         for effect in done {
             match effect {

@@ -133,7 +133,19 @@ impl Reading {
 
     /// How many flips had come from one side, or words that withhold one, when the holder complained of silence.
     pub(super) fn flips_before_silence(&self, from: Side) -> usize {
-        let before = self.entries.iter().take_while(|it| **it != Entry::Silence);
+        self.flips_before(from, |it| *it == Entry::Silence)
+    }
+
+    /// How many had when it first signed what it had come to.
+    pub(super) fn flips_before_verdict(&self, from: Side) -> usize {
+        self.flips_before(
+            from,
+            |it| matches!(it, Entry::Statement(own) if own.place == self.place),
+        )
+    }
+
+    fn flips_before(&self, from: Side, is_end: impl Fn(&Entry) -> bool) -> usize {
+        let before = self.entries.iter().take_while(|it| !is_end(it));
         let flips = before.filter(|it| {
             matches!(it, Entry::Heard { side, said } if *side == from && said.message != Message::Fault)
         });

@@ -91,16 +91,39 @@ impl<'r> Signed<'r> {
                 "{who} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show"
             ),
             // By then they may have waited for others who were silent, nearly as long.
-            false => format!(
-                "by the word of {who} alone there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody: {who} complained too early, or somebody further on was late, and which these transcripts do not show",
-                names(&content)
-            ),
+            false => {
+                let held_up = match self.on_the_way() {
+                    ways if ways.is_empty() => "somebody further on was late".to_owned(),
+                    ways => format!("late was {}", ways.join(" or ")),
+                };
+                format!(
+                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or {held_up}: of time transcripts do not tell",
+                    names(&content)
+                )
+            }
         };
         Some(Finding {
             who: Vec::new(),
             weight: Weight::Open,
             what,
         })
+    }
+
+    /// What some had sent and the next had not heard when it learned of the fault: for as long as nobody says anything that has
+    /// no place, all wait for one of these.
+    fn on_the_way(&self) -> Vec<String> {
+        let readings = self.readings.iter().flatten();
+        let ends = readings.flat_map(|sender| Side::BOTH.map(|side| (sender, side)));
+        let late = ends.filter_map(|(sender, side)| {
+            let beside = self.ring.neighbour(sender.place, side);
+            let receiver = self.readings[beside as usize].as_ref()?;
+            let heard = receiver.flips_before_verdict(side.opposite());
+            (flips(sender, side) > heard).then(|| {
+                let (from, to) = (name(self.ring, sender.place), name(self.ring, beside));
+                format!("message {} from {from} to {to}", heard + 1)
+            })
+        });
+        late.collect()
     }
 
     /// Whether the member at `place` complains of silence.

@@ -10,7 +10,7 @@ use super::reading::Reading;
 use super::{Sitting, Verification, Weight, two_faced};
 use crate::draw::bytes::Bytes;
 use crate::draw::presence;
-use crate::draw::said::{Conclusion, Statement, Verdict};
+use crate::draw::said::{Conclusion, Said, Statement, Verdict, Way};
 use crate::draw::table::{Table, conclusions, leader};
 use crate::draw::transcript::{Chain, Entry};
 
@@ -225,6 +225,56 @@ async fn a_statement_that_its_own_transcript_does_not_have_is_proven() {
         it.weight == Weight::Proven && it.who == ["m1"] && it.what.contains("another transcript")
     };
     assert!(found.findings.iter().any(another), "{found:?}");
+}
+
+/// What came over a link came once, whole and in its sender's order, or it does not count, whoever signed it.
+#[tokio::test]
+async fn messages_that_are_left_out_or_out_of_their_senders_order_do_not_count() {
+    let why = |found: &Verification| {
+        let [refused] = &found.unusable[..] else {
+            panic!("{found:?}");
+        };
+        refused.why.clone()
+    };
+    let of_m0 = |it: &Entry| {
+        matches!(
+            it,
+            Entry::Heard {
+                side: Side::Left,
+                ..
+            }
+        ) // the left neighbour of m1
+    };
+    let misplaced = "a message is missing, or heard twice";
+    let found = with_lie(1, |entries| {
+        let first = entries.iter().position(of_m0).unwrap();
+        entries.remove(first);
+    })
+    .await;
+    assert!(why(&found).contains(misplaced), "{found:?}");
+    // m0 conspires, and signs its second message as one that it had said before the first.
+    let table = drawn().await;
+    let secret = &table.secrets[0];
+    tell(&table, 1, |entries| {
+        let Entry::Gathered(seated) = &entries[1] else {
+            panic!("nobody was there");
+        };
+        let sitting = presence::sitting(&table.ring, table.ring.digest(), seated).unwrap();
+        let (from, to) = (0, 1);
+        let mut heard = entries.iter_mut().filter_map(|it| match it {
+            Entry::Heard {
+                side: Side::Left,
+                said,
+            } => Some(said),
+            _ => None,
+        });
+        let (first, second) = (heard.next().unwrap(), heard.next().unwrap());
+        let mut words = second.content.clone();
+        words.entry = first.entry;
+        *second = Said::sign(secret, &Way { sitting, from, to }, words);
+    });
+    let found = table.verify([1]);
+    assert!(why(&found).contains(misplaced), "{found:?}");
 }
 
 /// Two neighbours who conspire can say what they like of the link between them.

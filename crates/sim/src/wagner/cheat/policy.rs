@@ -38,8 +38,14 @@ impl Plot {
     }
 
     fn flip_all(&mut self, rng: &mut impl Rng) {
-        for own in &mut self.own {
-            *own = Some(Flip::heads_if(rng.next_u64() >> 63 == 1));
+        let cheaters = self.cheaters as usize;
+        for own in &mut self.own[..cheaters] {
+            *own = Some(flip(rng));
+        }
+        if let Some(plan) = &mut self.plan {
+            for own in &mut self.own[cheaters..] {
+                *own = Some(flip(&mut plan.pretended));
+            }
         }
     }
 
@@ -193,4 +199,8 @@ impl Plot {
     fn place(&self, at: usize) -> u32 {
         (self.segment.from + at as u32) % self.setting.members
     }
+}
+
+fn flip(rng: &mut impl Rng) -> Flip {
+    Flip::heads_if(rng.next_u64() >> 63 == 1)
 }
