@@ -196,15 +196,10 @@ impl Field {
     }
 
     /// A member does something, and what it has to say goes out.
-    fn act<T>(
-        &mut self,
-        index: usize,
-        act: impl FnOnce(&mut Group, Instant, &mut Outbox) -> T,
-    ) -> T {
+    fn act(&mut self, index: usize, act: impl FnOnce(&mut Group, Instant, &mut Outbox)) {
         let mut out = Outbox::new();
-        let done = act(&mut self.members[index], self.now, &mut out);
+        act(&mut self.members[index], self.now, &mut out);
         self.post(index, out);
-        done
     }
 
     /// What is on its way to a member takes so much longer.

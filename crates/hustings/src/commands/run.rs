@@ -24,11 +24,12 @@ pub(crate) struct Run {
     /// How long this member must have led before the command is started. Default: with --voters, no time;
     /// else until a leader is established, which takes --announce and the suppress interval, so 105ms; bully and
     /// rings: 300ms
-    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, allow_hyphen_values = true)]
     settle: Option<hustings_protocol::Duration>,
 
     /// How long the command may take to end when it is told to, before it is killed
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration,
+          allow_hyphen_values = true)]
     grace: hustings_protocol::Duration,
 
     /// What to do when the command ends by itself

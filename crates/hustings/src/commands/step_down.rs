@@ -23,7 +23,7 @@ pub(crate) struct StepDown {
 
     /// For how long
     #[arg(long = "for", value_name = "DURATION", default_value_t = STEP_DOWN_FOR,
-          value_parser = values::some_time)]
+          value_parser = values::some_time, allow_hyphen_values = true)]
     span: Duration,
 
     /// Hand tenure to this member; only where voters grant it. Default: to whomever the election names

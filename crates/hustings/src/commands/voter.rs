@@ -52,7 +52,7 @@ struct Init {
 
     /// How long to wait for the other voters: 1s at least [default: 5s; 1s with --new and --era, where nobody should
     /// answer]
-    #[arg(long, value_name = "DURATION", value_parser = within)]
+    #[arg(long, value_name = "DURATION", value_parser = within, allow_hyphen_values = true)]
     within: Option<hustings_protocol::Duration>,
 }
 

@@ -100,7 +100,8 @@ pub(crate) struct Overrides {
     postgres: Option<String>,
 
     /// How long tenure is granted at a time: when a host is lost, nobody leads for so long. Default: 2s
-    #[arg(long, value_name = "DURATION", env = "HUSTINGS_TTL", value_parser = agent_values::ttl)]
+    #[arg(long, value_name = "DURATION", env = "HUSTINGS_TTL", value_parser = agent_values::ttl,
+          allow_hyphen_values = true)]
     ttl: Option<Duration>,
 
     /// The directory, on a disk, in which a voter keeps what it promised: see `hustings voter init`

@@ -66,3 +66,28 @@ fn a_mistyped_list_is_not_taken_for_the_list_of_a_group_that_is_not_new() {
     let said = hustings(&format!("voter init --new {}", scene.options("a"))).text();
     assert!(said.ends_with(" begins at counter 0\n"), "{said}");
 }
+
+#[test]
+fn what_is_no_time_is_told_as_that_and_not_as_an_unknown_option() {
+    for arguments in [
+        "voter init --within -3s",
+        "run --grace -1s -- true",
+        "run --settle -1s -- true",
+        "agent --ttl -1s",
+        "step-down --for -1s",
+    ] {
+        let outcome = hustings(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments}");
+        let said = outcome.said;
+        assert!(
+            said.contains("not a duration: write a number and a unit"),
+            "{said}"
+        );
+    }
+    let both = "agent --group g --bind 127.0.0.1:0 --voters a --etcd http://127.0.0.1:1";
+    let said = hustings(both).said;
+    assert!(
+        said.contains("one authority grants tenure; choose one of them"),
+        "{said}"
+    );
+}

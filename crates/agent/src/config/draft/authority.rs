@@ -19,7 +19,9 @@ impl Draft {
             return group.refuse_terms();
         };
         if let Some((other, place)) = written.next() {
-            let what = format!("{other} beside {authority}: one authority grants tenure");
+            let what = format!(
+                "{other} beside {authority}: one authority grants tenure; choose one of them"
+            );
             return Err(Misfit { place, what });
         }
         let (ttl, state) = (value(&group.ttl).unwrap_or(TTL), value(&self.state));

@@ -12,7 +12,7 @@ use crate::agent::{HandedOver, NotHandedOver};
 use crate::authority::occupancy::Occupation;
 use crate::config::AuthorityConfig;
 use crate::frame::{Body, Frame, Sender};
-use crate::group::{Heir, Outbox};
+use crate::group::{Group, Heir, Outbox};
 use crate::identity::{Life, group_id};
 use crate::peers::Way;
 
@@ -78,7 +78,7 @@ impl Field {
         let (told, outcome) = oneshot::channel();
         let heir = Heir { id: id(heir), told };
         self.act(index, |it, now, out| {
-            it.step_down(now, Duration::from_secs(5), Some(heir), out)
+            it.step_down(now, Duration::from_secs(5), Some(heir), out);
         });
         outcome
     }
@@ -86,7 +86,7 @@ impl Field {
     /// The work of `index` has stopped, and what it holds can be given up.
     pub(super) fn stop_work(&mut self, index: usize, work: Occupation) {
         drop(work);
-        self.act(index, |it, now, out| it.leave_tenure(now, out));
+        self.act(index, Group::leave_tenure);
     }
 
     /// After a while `heir` has taken tenure, with a higher fence.
@@ -112,7 +112,7 @@ impl Field {
     ) -> Result<MemberId, NotHandedOver> {
         let (found, mut is_found) = oneshot::channel();
         self.act(index, |it, now, out| {
-            it.find_heir(now, name.to_owned(), found, out)
+            it.find_heir(now, name.to_owned(), found, out);
         });
         self.run(span);
         is_found.try_recv().expect("it has said so")
@@ -269,7 +269,7 @@ fn a_pause_while_the_work_stops_does_not_keep_tenure_from_the_heir() {
         let work = field.members[former].occupancy().begin();
         let mut outcome = field.hand_over(former, heir);
         field.act(former, |it, now, out| {
-            it.wake_from_pause(now, TOO_LONG, out)
+            it.wake_from_pause(now, TOO_LONG, out);
         });
         field.run(Duration::from_secs(2));
         assert!(outcome.try_recv().is_err(), "nothing was decided yet");
@@ -373,7 +373,7 @@ fn who_has_handed_over_and_falls_ill_does_not_stand_aside_while_its_heir_may_tak
     let outcome = field.hand_over(former, heir);
     field.hold_up(heir, WHILE);
     field.act(former, |it, now, out| {
-        it.ask_authority(now, Request::Healthy(false), out)
+        it.ask_authority(now, Request::Healthy(false), out);
     });
     assert!(field.members[former].is_nominee());
     field.run(WHILE);

@@ -8,7 +8,7 @@ use super::handover::{TOO_LONG, WHILE};
 use super::tenancy::TTL;
 use super::{ALL, DELAY, Field, id, name};
 use crate::agent::HandedOver;
-use crate::group::Outbox;
+use crate::group::{Group, Outbox};
 
 #[test]
 fn an_heir_that_is_gone_leaves_tenure_to_whom_the_election_names() {
@@ -71,7 +71,7 @@ fn an_heir_that_steps_down_does_not_ask_again() {
     field.assert_taken_by(heir, fence, outcome);
     field.step_down(heir);
     let sent = field.members[heir].counters.tenure_sent;
-    field.act(heir, |it, now, out| it.on_freed(now, out));
+    field.act(heir, Group::on_freed);
     assert_eq!(field.members[heir].counters.tenure_sent, sent);
 }
 
@@ -106,7 +106,7 @@ fn an_heir_that_was_refused_is_told_when_tenure_is_free_though_others_hold_back(
     assert_eq!(field.holders(), [former], "the heir is refused");
     for other in (0..5).filter(|it| ![former, heir].contains(it)) {
         field.act(other, |it, now, out| {
-            it.on_hands_over(now, (id(heir), WHILE), Fence(9), out)
+            it.on_hands_over(now, (id(heir), WHILE), Fence(9), out);
         });
     }
     field.step_down(former);
