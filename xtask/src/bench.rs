@@ -49,8 +49,9 @@ const MUCH_LOSS: f64 = 0.4;
 const FIRST_K: u32 = 7;
 /// The most that all simulations of Figure 5 may take, on one core.
 const MOST_SECONDS_OF_FIGURE: f64 = 60.0;
-/// The most that a probabilistic election of a million members may hold.
+/// The most that a probabilistic election of a million members may hold, and take.
 const MOST_MEGABYTES_DRAWN: f64 = 200.0;
+const MOST_SECONDS_DRAWN: f64 = 1.0;
 /// The two groups in which all are drawn, of which the larger sends sixteen times as many messages.
 const FEWER_DRAWN: u32 = 1_000;
 const MORE_DRAWN: u32 = 4_000;
@@ -152,12 +153,16 @@ fn drawing() -> Result<Vec<String>> {
         for seed in 1..=SEEDS {
             let taken = draw(LARGER, k, loss, seed)?;
             let (megabytes, seconds) = (taken.peak / 1e6, taken.nanos / 1e9);
+            let is_met = megabytes <= MOST_MEGABYTES_DRAWN && seconds <= MOST_SECONDS_DRAWN;
             println!(
-                "seed {seed}: {} rounds, {megabytes:.0} MB (at most {MOST_MEGABYTES_DRAWN}), {seconds:.2} s CPU",
-                taken.rounds
+                "seed {seed}: {} rounds, {megabytes:.0} MB (at most {MOST_MEGABYTES_DRAWN}), {seconds:.2} s CPU (at most {MOST_SECONDS_DRAWN}): {}",
+                taken.rounds,
+                verdict(is_met)
             );
-            if megabytes > MOST_MEGABYTES_DRAWN {
-                exceeded.push(format!("{megabytes:.0} MB in a probabilistic election"));
+            if !is_met {
+                exceeded.push(format!(
+                    "{megabytes:.0} MB and {seconds:.2} s in a probabilistic election, loss {loss}, K = {k}"
+                ));
             }
         }
     }
@@ -183,6 +188,13 @@ fn drawing() -> Result<Vec<String>> {
     Ok(exceeded)
 }
 
+fn verdict(is_met: bool) -> &'static str {
+    match is_met {
+        true => "met",
+        false => "missed",
+    }
+}
+
 /// Prints what Figure 5 of the report takes; returns what is over the limit.
 fn figure() -> Result<Vec<String>> {
     let [points, nanos]: [String; 2] = numbers(Command::new(program()).arg("figure"))?;
@@ -190,9 +202,12 @@ fn figure() -> Result<Vec<String>> {
     println!(
         "\nFigure 5 of the report, (a) to (i), by `hash` and by `delay`, 1,000 elections a point:"
     );
-    println!("{points} points: {seconds:.1} s CPU on one core (at most {MOST_SECONDS_OF_FIGURE})");
-    let is_over = seconds > MOST_SECONDS_OF_FIGURE;
-    Ok(is_over
+    let is_met = seconds <= MOST_SECONDS_OF_FIGURE;
+    println!(
+        "{points} points: {seconds:.1} s CPU on one core (at most {MOST_SECONDS_OF_FIGURE}): {}",
+        verdict(is_met)
+    );
+    Ok((!is_met)
         .then(|| format!("{seconds:.1} s for Figure 5"))
         .into_iter()
         .collect())

@@ -16,6 +16,11 @@ use crate::wheel::{Due, Wheel};
 
 const NEVER: u64 = u64::MAX;
 
+/// So many timers of one time, or more, run out in the order of their members, fewer in the order in which they were queued. A
+/// million members that were queued by chance are not next to each other in memory, and to look for each takes longer than
+/// its step.
+const SORTED_FROM: usize = 1 << 14;
+
 /// The timers of all members.
 #[derive(Debug)]
 pub(crate) struct Timers {
@@ -43,7 +48,7 @@ pub(crate) struct Which {
 
 /// A timer in the queue, or, with a number beyond all timers, a batch: one number, of which the
 /// queue needs no byte more to tell a place it has emptied.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(NonZeroU32);
 
 impl Entry {
@@ -329,7 +334,10 @@ impl Timers {
                 None => return Some((at, entry)),
                 Some(batch) => {
                     self.batches.take(batch, &mut self.in_hand);
-                    self.in_hand.reverse();
+                    match self.in_hand.len() < SORTED_FROM {
+                        true => self.in_hand.reverse(),
+                        false => self.in_hand.sort_unstable_by(|a, b| b.cmp(a)),
+                    }
                     self.in_hand_at = at;
                 }
             }
@@ -339,7 +347,7 @@ impl Timers {
 
 #[cfg(test)]
 mod tests {
-    use super::{Timers, Which};
+    use super::{SORTED_FROM, Timers, Which};
     use crate::wheel::Due;
     use hustings_protocol::Instant;
 
@@ -410,6 +418,18 @@ mod tests {
             (90, 6),
         ];
         assert_eq!(drain(&mut timers), rest);
+    }
+
+    /// But for the first, which was no batch yet.
+    #[test]
+    fn very_many_of_one_time_run_out_in_the_order_of_their_members() {
+        let members = SORTED_FROM as u32 + 1;
+        let mut timers = Timers::new(members as usize, 2);
+        for member in (0..members).rev() {
+            timers.arm(of(member), Instant(0), Instant(50));
+        }
+        let fired = drain(&mut timers).into_iter().map(|(_, member)| member);
+        assert!(fired.eq([members - 1].into_iter().chain(0..members - 1)));
     }
 
     #[test]

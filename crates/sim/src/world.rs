@@ -497,7 +497,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     }
 
     fn fan_out_to_all(&mut self, flight: Flight<P::Message>, lossy: bool) {
-        self.fan_out_where(flight, lossy, |world, flight| world.deliver(flight));
+        self.fan_out_where(flight, lossy, Self::deliver);
     }
 
     /// Has `hand` hand the message to each member whose copy is not lost on its way.

@@ -76,6 +76,8 @@ With --target-success also:
   first_unicasts     how many tell first choices, on average; what is relayed and
                      answered comes on top
   multicasts_bound   the initiation, and one from each of 3/2 of them
+With --introduction multicast those who take part know each other but for what is lost of
+what they say to all, in place of --view; that is no unicast, and a second multicast each.
 There --crash is for the one round, and --multicast-loss for each receiver by itself.
 How long messages take does not matter, as long as members wait for them, nor what
 follows the first round.

@@ -145,6 +145,20 @@ enum Introduction {
     Multicast,
 }
 
+impl Introduction {
+    /// The model in which members that are drawn know as many of each other as they do once all have spoken.
+    fn acquainted(self, model: Model) -> Model {
+        match self {
+            Self::View => model,
+            // Who hears what another says to all knows it.
+            Self::Multicast => Model {
+                view: 1.0 - model.multicast_loss,
+                ..model
+            },
+        }
+    }
+}
+
 fn target(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
@@ -160,18 +174,6 @@ fn growth(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    /// The model in which members that are drawn know as many of each other as they do once all have spoken.
-    fn acquainted(&self, model: Model) -> Model {
-        match self.introduction {
-            Introduction::View => model,
-            // Who hears what another says to all knows it.
-            Introduction::Multicast => Model {
-                view: 1.0 - model.multicast_loss,
-                ..model
-            },
-        }
-    }
-
     pub(super) fn settle(&self, conditions: &Conditions) -> Result<Probabilistic, Failure> {
         let members = self.members;
         let model = Model {
@@ -182,7 +184,7 @@ impl Options {
             multicast_loss: conditions.network.multicast_loss,
         };
         let first = match (self.k, self.target_success) {
-            (_, Some(target)) => paper::k_for(&self.acquainted(model), target)?,
+            (_, Some(target)) => paper::k_for(&self.introduction.acquainted(model), target)?,
             (None, None) => Strategy::DOCUMENT.first.min(members),
             (Some(k), None) if k <= members => k,
             (Some(k), None) => {

@@ -25,7 +25,7 @@ const CLAIMS: &[Claim] = &[
     Claim {
         id: "P1",
         source: "4, round success probabilities, figure 4",
-        says: "A round succeeds with at least the product of five factors; at most 0.6 for K up to 65",
+        says: "A round succeeds with at least the product of five factors, whose peak is about 0.6 for K up to 65",
         reading: "View 0.4, losses and crashes 0.01, N = 10,000. The factors are approximations, not bounds: E1 takes a \
                   binomial law for a normal one, and P_m is the limit for many members. Their product is far below what \
                   rounds achieve all the same.",

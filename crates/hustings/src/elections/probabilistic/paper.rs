@@ -37,11 +37,7 @@ pub(super) fn round(
         Size::View => return Err(no_closed_form("with --group-size view")),
         Size::Estimate => return Err(no_closed_form("with --group-size estimate")),
     }
-    match election.introduction {
-        Introduction::View => {}
-        Introduction::Multicast => return Err(no_closed_form("with --introduction multicast")),
-    }
-    let model = &election.model;
+    let model = &election.introduction.acquainted(election.model);
     let k = f64::from(election.strategy.first);
     let mut values = Vec::new();
     let is_chosen = election.target.is_some();
@@ -55,7 +51,7 @@ pub(super) fn round(
         Reply::Once | Reply::Literal => missing.push("unicasts_bound"),
     }
     if is_chosen {
-        values.extend(cost_of_round(model, k));
+        values.extend(cost_of_round(model, k, election.introduction));
     }
     Ok(ClosedForm { values, missing })
 }
@@ -81,17 +77,28 @@ fn of_round(model: &Model, k: f64, reinitiate: Reinitiate) -> Vec<(String, f64)>
     ])
 }
 
-fn cost_of_round(model: &Model, k: f64) -> Vec<(String, f64)> {
+fn cost_of_round(model: &Model, k: f64, introduction: Introduction) -> Vec<(String, f64)> {
+    let multicasts = cost::multicasts_bound(model, k);
+    let (first_unicasts, multicasts_bound) = match introduction {
+        Introduction::View => (cost::first_unicasts(model, k), multicasts),
+        // First choices are told to all, by whoever sends a final multicast.
+        Introduction::Multicast => (0.0, 2.0 * multicasts - 1.0),
+    };
     named([
         ("relay_members", model.relay_members(k)),
-        ("first_unicasts", cost::first_unicasts(model, k)),
-        ("multicasts_bound", cost::multicasts_bound(model, k)),
+        ("first_unicasts", first_unicasts),
+        ("multicasts_bound", multicasts_bound),
     ])
 }
 
 fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {
     let OutOfReach { ceiling, best } = shortfall;
-    Failure::Usage(if target >= *ceiling {
+    Failure::Usage(if *ceiling <= 0.0 {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} nobody is left when a round is over: choose a --crash below 1",
+            model.crash
+        )
+    } else if target >= *ceiling {
         format!(
             "no K reaches --target-success {target}: with --crash {} the leader itself crashes so often that no round succeeds more often than {ceiling}: choose a target below that",
             model.crash
