@@ -3,8 +3,6 @@
 //! What cheaters tell each other outside the ring goes over the link between them, on which they have nothing else to say: so
 //! there are at most two.
 
-use std::hash::{BuildHasher, RandomState};
-
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::{Config, Message, Timer};
 use hustings_protocol::{
@@ -33,7 +31,7 @@ impl Cheater {
         };
         let mut seat = Seat::of(MemberId(place.into()), &setting);
         // What it means to do is no part of the draw: in its transcript are the coins of a member, and no others.
-        let seed = RandomState::new().hash_one(place);
+        let seed = getrandom::u64().expect("the operating system has randomness");
         seat.plan(&mut Seeds::new(seed, 0).rng(Stream::Faults));
         Self {
             place,

@@ -169,7 +169,8 @@ async fn words_that_are_not_signed_or_not_the_next_break_the_link_and_are_not_ta
     let (m1, transcript) = hears_first(|_| {}, |_| {}).await;
     assert!(!m1.left.broken && m1.left.heard == 1);
     assert!(transcript.contains("\"heard\""), "{transcript}");
-    let spoils: [(fn(&mut Words), fn(&mut Said)); 4] = [
+    type Spoil = (fn(&mut Words), fn(&mut Said));
+    let spoils: [Spoil; 4] = [
         (|it| it.number = 2, |_| {}),
         (|it| it.number = 0, |_| {}),
         (|_| {}, |it| it.signature.0[0] ^= 1),
