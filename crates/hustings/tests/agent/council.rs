@@ -1,10 +1,13 @@
 //! `hustings council`: a centre, and agents as hosts.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::Path;
 
 use serde_json::Value;
 
+use crate::door;
 use crate::process::{self, Program, hustings};
 
 /// Who is seated, of one line.
@@ -12,6 +15,21 @@ fn seated(line: &Value) -> BTreeSet<String> {
     let seats = line["chambers"][0]["seats"].as_array().expect("a list");
     let names = seats.iter().map(|seat| seat["member"]["name"].as_str());
     names.map(|it| it.expect("a name").to_owned()).collect()
+}
+
+/// The first of the events that a page hears of.
+fn first_event(http: &str) -> Value {
+    let mut stream = TcpStream::connect(http).expect("the centre listens");
+    stream
+        .write_all(b"GET /v1/watch-council HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .expect("the centre hears");
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let lines: Vec<String> = lines
+        .skip_while(|line| line != "event: council")
+        .take(2)
+        .collect();
+    let data = lines[1].strip_prefix("data: ").expect("an event has data");
+    serde_json::from_str(data).expect("JSON")
 }
 
 #[test]
@@ -39,6 +57,10 @@ fn hosts_are_seated_and_those_who_die_replaced_and_their_leader_stays() {
             "{text}"
         );
     }
+    let get = format!("GET /v1/groups/{group}/council HTTP/1.1");
+    let (code, told) = door::ask(http, &[&get, "Host: localhost"]);
+    assert_eq!((code, seated(&told["centre"])), (200, first.clone()));
+    assert_eq!(seated(&first_event(http)), first);
     let is_seated = |host: &Program| {
         let text = hustings(&format!("status --http {}", host.http())).text();
         text.contains("  council   seated by ")

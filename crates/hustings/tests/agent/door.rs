@@ -25,7 +25,7 @@ fn exchange(http: &str, lines: &[&str]) -> (u16, String, String) {
 }
 
 /// The status code of the answer to these lines, and the object in it.
-fn ask(http: &str, lines: &[&str]) -> (u16, Value) {
+pub(crate) fn ask(http: &str, lines: &[&str]) -> (u16, Value) {
     let (code, _, body) = exchange(http, lines);
     let body = serde_json::from_str(&body).unwrap_or_else(|_| panic!("JSON: {body}"));
     (code, body)
