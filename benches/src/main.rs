@@ -5,10 +5,11 @@
 //! their CPU times per delivered message, set-up included. `hustings-benches one ...` does one side
 //! alone, for an instruction counter or a memory reading. `hustings-benches elect ...` holds one
 //! election by announcement, `hustings-benches draw ...` a probabilistic one, and `hustings-benches
-//! figure` those of a whole figure, `hustings-benches ring ...` draws on Wagner's ring, with their tables;
-//! these have no skeleton beside them: their memory and their time are told.
+//! figure` those of a whole figure, `hustings-benches ring ...` draws on Wagner's ring, with their tables,
+//! `hustings-benches council ...` council elections, on paper, host by host and by tallies; these have no skeleton beside them: their memory and their time are told.
 
 mod calendar;
+mod councils;
 mod drawn;
 mod election;
 mod figure;
@@ -100,6 +101,25 @@ enum Command {
         #[arg(value_parser = clap::value_parser!(u32).range(2..))]
         most: u32,
     },
+    /// Computes the curves of council elections from 10 to 100,000 hosts; prints how many points they have, and
+    /// the CPU time (in ns)
+    CouncilCurves,
+    /// Elects a council, host by host; prints how many rounds it took, and the CPU time (in ns)
+    CouncilHosts {
+        /// How many hosts, 9 or more
+        #[arg(value_parser = clap::value_parser!(u32).range(9..))]
+        hosts: u32,
+        /// The seed of the run
+        seed: u64,
+    },
+    /// Elects councils by their tallies alone; prints how many came about, and the CPU time (in ns)
+    CouncilTallies {
+        /// How many hosts, 9 or more
+        #[arg(value_parser = clap::value_parser!(u64).range(9..))]
+        members: u64,
+        /// How many elections
+        elections: u64,
+    },
     /// Lists the workloads
     List,
 }
@@ -149,6 +169,21 @@ fn main() -> ExitCode {
         Some(Command::RingTables { most }) => {
             let (nanos, stages) = rings::tables(most as usize);
             println!("{stages} {nanos}");
+            ExitCode::SUCCESS
+        }
+        Some(Command::CouncilCurves) => {
+            let (nanos, points) = councils::curves();
+            println!("{points} {nanos}");
+            ExitCode::SUCCESS
+        }
+        Some(Command::CouncilHosts { hosts, seed }) => {
+            let (nanos, rounds) = councils::by_hosts(hosts, seed);
+            println!("{rounds} {nanos}");
+            ExitCode::SUCCESS
+        }
+        Some(Command::CouncilTallies { members, elections }) => {
+            let (nanos, councils) = councils::by_tallies(members, elections);
+            println!("{councils} {nanos}");
             ExitCode::SUCCESS
         }
         Some(Command::List) => {

@@ -4,7 +4,8 @@
 //! (which no neighbour can disturb), and memory at a million members: of a ring, of an election by
 //! announcement, whose time must besides grow like N, and of a probabilistic one, also where a second round
 //! is needed. Where all take part in that, time must grow like the messages that they send. And CPU seconds of
-//! draws on Wagner's ring and of their exact tables.
+//! draws on Wagner's ring and of their exact tables, and of council elections: their curves, a round of a million
+//! hosts, and an election of a billion by tallies.
 
 use crate::packages::{self, NeededBy};
 use crate::{Result, shell};
@@ -64,6 +65,16 @@ const MOST_SECONDS_DRAWS: f64 = 10.0;
 const RING_TABLES: u32 = 1_000;
 const MOST_SECONDS_TABLES: f64 = 5.0;
 
+/// The CPU seconds that the curves of council elections may take, all algorithms.
+const MOST_SECONDS_CURVES: f64 = 20.0;
+/// The hosts of a council that is elected host by host, and the CPU seconds of a round.
+const COUNCIL_HOSTS: u32 = 1_000_000;
+const MOST_SECONDS_ROUND: f64 = 1.0;
+/// The hosts of a council that is elected by tallies, how often it is, and the CPU microseconds each time.
+const TALLIED: u64 = 1_000_000_000;
+const TALLIES: u64 = 100_000;
+const MOST_MICROS_TALLY: f64 = 100.0;
+
 pub(crate) fn run() -> Result<()> {
     packages::provide(NeededBy::Bench)?;
     let build = ["build", "--release", "--package", "hustings-benches"];
@@ -93,6 +104,7 @@ pub(crate) fn run() -> Result<()> {
     exceeded.extend(drawing()?);
     exceeded.extend(figure()?);
     exceeded.extend(rings()?);
+    exceeded.extend(councils()?);
     if !exceeded.is_empty() {
         return Err(format!("over the limit: {}", exceeded.join(", ")).into());
     }
@@ -215,32 +227,71 @@ fn figure() -> Result<Vec<String>> {
 
 /// Prints what draws on Wagner's ring and their tables take; returns what is over the limit.
 fn rings() -> Result<Vec<String>> {
-    let taken = |arguments: &[u32]| -> Result<(f64, f64)> {
-        let mut command = Command::new(program());
-        command.arg(match arguments {
-            [_] => "ring-tables",
-            _ => "ring",
-        });
-        command.args(arguments.iter().map(u32::to_string));
-        let [first, nanos] = numbers(&mut command)?;
-        Ok((first.parse()?, nanos.parse::<f64>()? / 1e9))
-    };
-    let (elected, seconds) = taken(&[RING, RING_DRAWS, 1])?;
-    println!(
-        "\n{RING_DRAWS} draws on Wagner's ring of {RING}, {elected} with a leader: {seconds:.2} s CPU (at most {MOST_SECONDS_DRAWS})"
+    let draws = ["ring".to_owned(), RING.to_string(), RING_DRAWS.to_string()];
+    let (elected, seconds) = timed(draws.iter().map(String::as_str).chain(["1"]))?;
+    println!("\n{RING_DRAWS} draws on Wagner's ring of {RING}, {elected} with a leader:");
+    let draws = held(
+        "draws on Wagner's ring",
+        seconds,
+        MOST_SECONDS_DRAWS,
+        "s CPU",
     );
-    let (_, tables) = taken(&[RING_TABLES])?;
+    let (_, tables) = timed(["ring-tables", &RING_TABLES.to_string()])?;
     println!(
-        "Exact tables of rings of up to {RING_TABLES}, both comparisons, with and without a limit on equal stages: {tables:.2} s CPU (at most {MOST_SECONDS_TABLES})"
+        "Exact tables of rings of up to {RING_TABLES}, both comparisons, with and without a limit on equal stages:"
     );
-    let mut exceeded = Vec::new();
-    if seconds > MOST_SECONDS_DRAWS {
-        exceeded.push(format!("{seconds:.2} s for draws on Wagner's ring"));
+    let tables = held(
+        "tables of Wagner's ring",
+        tables,
+        MOST_SECONDS_TABLES,
+        "s CPU",
+    );
+    Ok(draws.into_iter().chain(tables).collect())
+}
+
+/// Prints what council elections take; returns what is over the limit.
+fn councils() -> Result<Vec<String>> {
+    let (points, seconds) = timed(["council-curves"])?;
+    println!(
+        "\nT and N of council elections, n = 10 to 100,000, all algorithms, with the best c and by estimates, {points} points:"
+    );
+    let curves = held("curves of councils", seconds, MOST_SECONDS_CURVES, "s CPU");
+    let mut slowest: f64 = 0.0;
+    for seed in 1..=SEEDS {
+        let (rounds, seconds) = timed([
+            "council-hosts",
+            &COUNCIL_HOSTS.to_string(),
+            &seed.to_string(),
+        ])?;
+        slowest = slowest.max(seconds / rounds);
     }
-    if tables > MOST_SECONDS_TABLES {
-        exceeded.push(format!("{tables:.2} s for its tables"));
-    }
-    Ok(exceeded)
+    println!(
+        "A council of {COUNCIL_HOSTS} hosts, each simulated, a round, set-up included, the slowest of {SEEDS} seeds:"
+    );
+    let hosts = held("a round of a council", slowest, MOST_SECONDS_ROUND, "s CPU");
+    let (councils, seconds) = timed([
+        "council-tallies",
+        &TALLIED.to_string(),
+        &TALLIES.to_string(),
+    ])?;
+    println!("A council of {TALLIED} hosts by tallies, the mean of {councils} elections:");
+    let micros = seconds / TALLIES as f64 * 1e6;
+    let tallies = held("a council by tallies", micros, MOST_MICROS_TALLY, "us CPU");
+    Ok(curves.into_iter().chain(hosts).chain(tallies).collect())
+}
+
+/// What the benches print for these arguments: a number, and CPU time, here in seconds.
+fn timed<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(f64, f64)> {
+    let [first, nanos] = numbers(Command::new(program()).args(arguments))?;
+    Ok((first.parse()?, nanos.parse::<f64>()? / 1e9))
+}
+
+/// Prints whether a limit is met; returns what is over it.
+fn held(what: &str, taken: f64, most: f64, unit: &str) -> Option<String> {
+    let is_met = taken <= most;
+    let verdict = if is_met { "met" } else { "missed" };
+    println!("  {taken:.2} {unit} (at most {most}): {verdict}");
+    (!is_met).then(|| format!("{taken:.2} {unit} for {what}"))
 }
 
 fn nanos_per_member(members: u32) -> Result<f64> {

@@ -3,7 +3,7 @@
 
 mod minutes;
 
-use hustings_protocol::council::{Algorithm, Centre, Config, Council, Knowledge};
+use hustings_protocol::council::{Algorithm, Centre, Config, Council, Knowledge, Refill};
 use hustings_protocol::{Duration, Instant, Merit};
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp};
@@ -122,6 +122,33 @@ pub struct Stay {
     pub centre_restarts: Option<Instant>,
     /// Whether, when and for how long the centre and the hosts do not hear each other.
     pub centre_cut_off: Option<(Instant, Duration)>,
+}
+
+impl Stay {
+    /// 200 hosts that come and go, each gone a minute in eleven, where a tenth of all messages is lost: of eight seats one falls
+    /// empty every 100 seconds or so.
+    ///
+    /// # Panics
+    /// If `config` has no lease.
+    pub fn restless(mut config: Config, refill: Refill) -> Self {
+        let lease = config.lease.as_mut();
+        lease.expect("a council that is kept has leases").refill = refill;
+        Self {
+            trial: Trial {
+                hosts: 200,
+                config,
+                reply_loss: 0.1,
+                multicast_loss: 0.1,
+            },
+            lasts: Duration::from_secs(2_000),
+            churn: Some(Churn {
+                crash_every: Duration::from_secs(600),
+                gone_for: Duration::from_secs(60),
+            }),
+            centre_restarts: None,
+            centre_cut_off: None,
+        }
+    }
 }
 
 /// What it took to keep it.

@@ -3,7 +3,7 @@
 use hustings_theory::council::estimate::{Estimate, by_pseudocode};
 use hustings_theory::council::limit;
 use hustings_theory::council::optimum::{
-    Goal, best_c, robust_c, rule_of_thumb_for_messages, rule_of_thumb_for_rounds,
+    Goal, best_c, robust_c, rule_of_thumb_for_messages, rule_of_thumb_for_rounds, uncertain,
 };
 use hustings_theory::council::printed;
 use hustings_theory::council::top_up::recover;
@@ -265,6 +265,75 @@ fn the_best_c_is_the_best() {
             }
         }
     }
+}
+
+/// Where the number of hosts is estimated the best is not what it is where it is known: it is searched for with the estimate.
+#[test]
+fn the_best_c_is_the_best_with_an_estimate_too() {
+    for estimate in [Estimate::conservative(1e5), Estimate::aggressive(1e5)] {
+        for algorithm in ALGORITHMS {
+            for members in [40, 3_000] {
+                for goal in [Goal::ROUNDS, Goal::MESSAGES] {
+                    let known = election((4, 8), members, algorithm, 1.0);
+                    let election = Election {
+                        knowledge: Knowledge::Estimated(estimate),
+                        ..known
+                    };
+                    let best = best_c(&election, goal);
+                    let least = goal.of(&best.cost);
+                    let grid = (0..25).map(|index| 0.4 + 8.6 * f64::from(index) / 25.0);
+                    for c in grid.chain([best_c(&known, goal).c]) {
+                        let other = goal.of(&election.with_c(c).cost());
+                        assert!(
+                            least <= other * (1.0 + 1e-9),
+                            "{election:?}, {goal:?}: {best:?}, but {other} at {c}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The loss that is given is one of the cases, and so is none; and an estimate is not taken for a number.
+#[test]
+fn what_is_uncertain_is_what_is_given_and_more() {
+    let given = Election {
+        loss: LOSSY,
+        ..election((4, 8), 1_000, Algorithm::SkipReset, 1.0)
+    };
+    let cases = uncertain(&given);
+    let of = |members, loss| {
+        let is_such = |it: &&Election| it.members == members && it.loss == loss;
+        cases.iter().filter(is_such).count()
+    };
+    for members in [500, 2_000] {
+        assert_eq!((of(members, LOSSY), of(members, Loss::NONE)), (1, 1));
+    }
+    assert_eq!(cases.len(), 4);
+    // Just as many as it takes them for are never the worst.
+    let right = |loss| Election {
+        knowledge: Knowledge::Taken(1_000.0),
+        loss,
+        ..given
+    };
+    let all = [&cases[..], &[right(Loss::NONE), right(LOSSY)]].concat();
+    let (one, other) = (robust_c(&cases, Goal::ROUNDS), robust_c(&all, Goal::ROUNDS));
+    assert_near("worst", one.worst, other.worst, 1e-6);
+    assert!(
+        cases
+            .iter()
+            .all(|it| it.knowledge == Knowledge::Taken(1_000.0))
+    );
+    let estimate = Knowledge::Estimated(Estimate::aggressive(90_000.0));
+    let cases = uncertain(&Election {
+        knowledge: estimate,
+        ..given
+    });
+    assert!(cases.iter().all(|it| it.knowledge == estimate));
+    let mut sizes: Vec<u64> = cases.iter().map(|it| it.members).collect();
+    sizes.dedup();
+    assert_eq!(sizes, [9, 900, 90_000]);
 }
 
 /// A centre that takes 1,000 hosts for granted, where there are half as many, or twice, and losses of up to 0.3.

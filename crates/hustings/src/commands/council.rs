@@ -20,6 +20,7 @@ use super::agent::client::Printed;
 use super::agent::{self, Signals, log, runtime};
 use crate::failure::Failure;
 use crate::options::agent::AgentOptions;
+use crate::options::seats::no_depth;
 use crate::options::values;
 use terms::{Aim, Average, Guess};
 
@@ -72,8 +73,9 @@ struct Drawing {
     optimise: Aim,
 
     /// Of --algorithm history: how many rounds a host remembers, from 1 to 4. More than one matter where hosts come and go
-    #[arg(long, value_name = "ROUNDS", default_value = "1", value_parser = values::whole(1..=4_u8))]
-    depth: u8,
+    /// [default: 1]
+    #[arg(long, value_name = "ROUNDS", value_parser = values::whole(1..=4_u8))]
+    depth: Option<u8>,
 
     /// What the centre takes the number of hosts to be: --max-guess at first, and after each round with too few replies
     /// its power 0.7 (aggressive), half of it (conservative), or its power A over B (alpha:A,beta:B). Or N hosts (known:N)
@@ -186,9 +188,11 @@ impl CouncilCommand {
     fn rules(&self) -> Result<Config, Failure> {
         let Drawing { round, .. } = self.drawing;
         let knowledge = self.drawing.knowledge();
+        let algorithm = self.drawing.algorithm()?;
+        self.auditing.require_a_draw(algorithm)?;
         let rules = Config {
             chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
-            algorithm: self.drawing.algorithm.protocols(self.drawing.depth),
+            algorithm,
             knowledge,
             search: Search::Guarded,
             coin: self.auditing.coin(),
@@ -445,6 +449,13 @@ pub(super) fn seats_in_words(status: &CentreStatus) -> String {
 }
 
 impl Drawing {
+    fn algorithm(&self) -> Result<Algorithm, Failure> {
+        match (self.depth, self.algorithm) {
+            (Some(_), way) if way != Way::History => Err(Failure::Usage(no_depth(&way))),
+            (depth, way) => Ok(way.protocols(depth.unwrap_or(1))),
+        }
+    }
+
     fn knowledge(&self) -> Knowledge {
         let first = self.max_guess;
         match self.estimate {

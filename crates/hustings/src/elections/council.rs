@@ -16,6 +16,7 @@ use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
 
 use super::ClosedForm;
 use crate::failure::Failure;
+use crate::options::seats::no_depth;
 use crate::options::{Conditions, name_of, no_closed_form, values};
 use crate::report::Parameters;
 use bolot::Bolot;
@@ -44,12 +45,14 @@ pub(crate) struct Options {
 
     /// Of --algorithm history, host by host: how many rounds a host remembers, from 1 to 4. More than one matter only where
     /// hosts come and go
-    #[arg(long, value_name = "ROUNDS", default_value = "1", value_parser = values::whole(1..=4_u8))]
-    depth: u8,
+    /// [default: 1]
+    #[arg(long, value_name = "ROUNDS", value_parser = values::whole(1..=4_u8))]
+    depth: Option<u8>,
 
     /// How many of those who draw are to reply, on average: each does with probability c/n. Or `auto`: the best for
-    /// --optimise, by exact computation. Or `robust`: the best for it in the worst case of half as many hosts or twice as
-    /// many, a tenth of all messages lost or none
+    /// --optimise, by exact computation; where n is estimated, for as many hosts as --max-guess, known. Or `robust`: the best for it
+    /// in the worst case of half as many hosts or twice as many, and of no loss or that which is given, or a tenth of all messages
+    /// if none is
     #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
           allow_hyphen_values = true)]
     c: Average,
@@ -73,9 +76,9 @@ pub(crate) struct Options {
           value_parser = values::whole(2..=1_000_000_000_u64))]
     max_guess: u64,
 
-    /// How an --estimate falls
-    #[arg(long, value_enum, default_value_t = Search::Printed)]
-    search: Search,
+    /// How an --estimate falls [default: printed; with --churn guarded, and nothing else]
+    #[arg(long, value_enum)]
+    search: Option<Search>,
 
     #[command(flatten)]
     replies: ReplyOptions,
@@ -192,7 +195,8 @@ impl Options {
             )));
         }
         self.require_few_seats(loss)?;
-        let drawn = self.algorithm.protocols(self.depth);
+        self.require_what_matters()?;
+        let drawn = self.algorithm.protocols(self.depth.unwrap_or(1));
         // Merit has no recurrence; its samples are drawn as by skip-reset.
         let in_theory = in_theory(drawn).unwrap_or(theory::Algorithm::SkipReset);
         let election = theory::Election {
@@ -203,7 +207,7 @@ impl Options {
         let election = match self.c {
             Average::Best => best_c_of(&election, self.optimise),
             Average::Robust => {
-                let cases = uncertain(&election);
+                let cases = uncertain(&by_first_guess(&election));
                 election.with_c(robust_c(&cases, self.optimise.goal()).c)
             }
             Average::Fixed(c) => election.with_c(c),
@@ -226,7 +230,7 @@ impl Options {
             aim: self.optimise,
             guess: self.estimate,
             max_guess: self.max_guess,
-            search: self.search,
+            search: self.search(),
         };
         council.require_an_end()?;
         Ok(Poll {
@@ -236,6 +240,33 @@ impl Options {
             engine: self.replies.engine,
             keeping: self.keeping.settle(),
         })
+    }
+
+    fn search(&self) -> Search {
+        self.search.unwrap_or(match self.keeping.is_kept() {
+            true => Search::Guarded,
+            false => Search::Printed,
+        })
+    }
+
+    /// Makes sure that nothing was chosen that would change nothing.
+    fn require_what_matters(&self) -> Result<(), Failure> {
+        if self.depth.is_some() && self.algorithm != Algorithm::History {
+            return Err(Failure::Usage(no_depth(&self.algorithm)));
+        }
+        match self.search {
+            Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::Usage(
+                "--search printed does not go with --churn: a council is kept as agents do it, with --search guarded"
+                    .to_owned(),
+            )),
+            Some(_) if self.estimate == Guess::Known && !self.keeping.is_kept() => {
+                Err(Failure::Usage(
+                    "--search is how an --estimate falls, and there is none: choose --estimate conservative, aggressive or alpha:A,beta:B"
+                        .to_owned(),
+                ))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes sure that theory, which every election is checked by, takes no longer than anybody waits.
@@ -273,8 +304,21 @@ impl Options {
     }
 }
 
+/// The same with the best `c`.
 fn best_c_of(election: &theory::Election, aim: Aim) -> theory::Election {
-    election.with_c(best_c(election, aim.goal()).c)
+    election.with_c(best_c(&by_first_guess(election), aim.goal()).c)
+}
+
+/// The same if the first estimate, where there is one, were the number of hosts, and known.
+fn by_first_guess(election: &theory::Election) -> theory::Election {
+    match election.knowledge {
+        Knowledge::Estimated(estimate) => theory::Election {
+            members: estimate.first as u64,
+            knowledge: Knowledge::Known,
+            ..*election
+        },
+        Knowledge::Known | Knowledge::Taken(_) => *election,
+    }
 }
 
 /// A council election, all its options settled.
@@ -344,6 +388,7 @@ impl Council {
             knowledge,
             ..
         } = self.election;
+        let is_estimated = matches!(knowledge, Knowledge::Estimated(_));
         let knowledge = match knowledge {
             Knowledge::Estimated(_) => {
                 let guarded = match self.search {
@@ -355,6 +400,10 @@ impl Council {
             Knowledge::Known | Knowledge::Taken(_) => "number known".to_owned(),
         };
         let c = match self.chosen {
+            Average::Best if is_estimated => {
+                // Who does not know how many hosts there are cannot choose by it.
+                format!("c {c:.4} (best for {} of {})", self.aim, self.max_guess)
+            }
             Average::Best => format!("c {c:.4} (best for {})", self.aim),
             Average::Robust => format!("c {c:.4} (robust for {})", self.aim),
             Average::Fixed(c) => format!("c {c}"),

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use hustings_theory::council::optimum::Goal;
+
+use super::name_of;
 
 /// L and U of `L..U`, or of one number for both. At most `most`.
 pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
@@ -20,6 +23,14 @@ pub(crate) fn seats(text: &str, most_seats: u32) -> Result<(u32, u32), String> {
         return Err(format!("too many seats: {}", usage()));
     }
     Ok((least, most))
+}
+
+/// Why --depth has no place beside this algorithm.
+pub(crate) fn no_depth(algorithm: &impl ValueEnum) -> String {
+    format!(
+        "--depth is how many rounds hosts of --algorithm history remember: those of {} remember none",
+        name_of(algorithm)
+    )
 }
 
 /// How many replies a draw is to have.

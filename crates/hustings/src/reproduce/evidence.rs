@@ -168,6 +168,15 @@ pub(crate) fn mean_below(bound: f64, sample: &Sample) -> Comparison {
     }
 }
 
+/// The mean lies above `bound`, by more than chance explains.
+pub(crate) fn mean_above(bound: f64, sample: &Sample) -> Comparison {
+    Comparison {
+        expected: format!("above {}", number(bound)),
+        measured: estimated(sample),
+        agrees: average(sample) - STANDARD_ERRORS * error_of(sample) > bound,
+    }
+}
+
 /// `measured` does not exceed `bound`.
 pub(crate) fn at_most(bound: u64, measured: u64) -> Comparison {
     Comparison {
@@ -323,8 +332,8 @@ mod tests {
     use hustings_sim::statistics::{Kind, Sample};
 
     use super::{
-        Evidence, Verdict, alike, all_below, equal, mean, mean_below, mean_between, means, number,
-        share_between,
+        Evidence, Verdict, alike, all_below, equal, mean, mean_above, mean_below, mean_between,
+        means, number, share_between,
     };
 
     fn sample(values: &[f64]) -> Sample {
@@ -345,8 +354,9 @@ mod tests {
         assert!(!all_below(&[high, high], &[low]).agrees);
         assert!(mean_between(0.5, 0.9, &low).agrees && !mean_between(0.1, 0.2, &low).agrees);
         assert!(mean_below(1.3, &low).agrees && !mean_below(1.2, &low).agrees);
+        assert!(mean_above(0.7, &low).agrees && !mean_above(0.8, &low).agrees);
         let nothing = sample(&[f64::NAN]);
-        assert!(!mean_below(9.0, &nothing).agrees);
+        assert!(!mean_below(9.0, &nothing).agrees && !mean_above(0.0, &nothing).agrees);
         assert!(!mean(1.0, &nothing).agrees && !all_below(&[nothing], &[low]).agrees);
     }
 

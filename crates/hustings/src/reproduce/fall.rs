@@ -22,3 +22,28 @@ pub(super) fn assert_ours_falls(evidence: &Evidence) {
     let fails = evidence.first_of_ours_that_fails();
     assert!(fails.is_some(), "{evidence:#?}");
 }
+
+/// What tests of mutants need beside their `Stage`: `evaluate` has a claim evaluated where all is conducted as the mutant does, and
+/// with `assert_falls` its verdict falls.
+macro_rules! mutants {
+    ($mutant:ty) => {
+        type Evaluation = fn(
+            &Stage<'_>,
+        ) -> Result<
+            $crate::reproduce::evidence::Evidence,
+            $crate::reproduce::effort::ExperimentError,
+        >;
+
+        fn evaluate(claim: Evaluation, conduct: $mutant) -> $crate::reproduce::evidence::Evidence {
+            let effort = &$crate::reproduce::fall::GLANCE;
+            claim(&Stage { effort, conduct }).expect("the experiment can be run")
+        }
+
+        #[track_caller]
+        fn assert_falls(claim: Evaluation, conduct: $mutant) {
+            $crate::reproduce::fall::assert_falls(&evaluate(claim, conduct));
+        }
+    };
+}
+
+pub(super) use mutants;

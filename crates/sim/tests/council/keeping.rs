@@ -2,7 +2,7 @@
 
 use hustings_protocol::Duration;
 use hustings_protocol::council::{Config, Estimate, Knowledge, Refill, Search, Seats};
-use hustings_sim::council::{Churn, Stay, Trial, Upkeep, keep};
+use hustings_sim::council::{Churn, Stay, Upkeep, keep};
 use hustings_sim::{Scratch, Seeds};
 
 use crate::{ROUND, at};
@@ -11,28 +11,7 @@ const SEATS: Seats = Seats::new(4, 8);
 const SEEDS: u64 = 20;
 
 fn stay(refill: Refill) -> Stay {
-    let mut config = Config::field(SEATS, 10_000, ROUND);
-    config
-        .lease
-        .as_mut()
-        .expect("a council in the field is kept")
-        .refill = refill;
-    Stay {
-        trial: Trial {
-            hosts: 200,
-            config,
-            reply_loss: 0.1,
-            multicast_loss: 0.1,
-        },
-        lasts: Duration::from_secs(2_000),
-        // A seat falls empty about every 100 seconds.
-        churn: Some(Churn {
-            crash_every: Duration::from_secs(600),
-            gone_for: Duration::from_secs(60),
-        }),
-        centre_restarts: None,
-        centre_cut_off: None,
-    }
+    Stay::restless(Config::field(SEATS, 10_000, ROUND), refill)
 }
 
 fn runs(stay: &Stay) -> Vec<Upkeep> {

@@ -97,11 +97,10 @@ fn chain(
     known: Election,
 ) -> Cost {
     let (seats, members) = (election.seats, election.members);
-    let poll = machine.opening(members, 1.0);
     // What follows an undershoot when the centre knows n.
     let restart = match election.algorithm {
         Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
-            let poll = poll.whole();
+            let poll = machine.opening(members, 1.0).whole();
             let tries = tries(poll.undershoot);
             (poll.rounds * tries, poll.messages * tries)
         }
@@ -132,7 +131,8 @@ fn chain(
         guess = next;
     }
     if guess.is_none() {
-        // All reply, until enough of them are heard.
+        // All reply, until enough of them are heard. That takes long to compute where replies are lost, and is seldom needed.
+        let poll = machine.opening(members, 1.0);
         sum.repeat(poll.undershoot);
         sum.take(&poll, restart);
     }

@@ -11,6 +11,8 @@ const TRIED: usize = 16;
 const MOST_STEPS: usize = 60;
 /// How fine it is, in parts of `c`: beyond, rounding hides the difference.
 const PRECISION: f64 = 1e-8;
+/// How fine it is where the worst of several cases is sought: where one takes the place of another nothing is smooth.
+const ROUGH: f64 = 1e-5;
 
 /// What is to be small: a sum of rounds and messages with these weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,10 +52,8 @@ pub struct Best {
     pub cost: Cost,
 }
 
-/// The `c` with which an election comes nearest to the goal, whatever its own `c` is.
-///
-/// With an [`Estimate`](super::Estimate) it is that for as many hosts as the first estimate says: who does not know how many
-/// hosts there are cannot choose by it.
+/// The `c` with which an election comes nearest to the goal, whatever its own `c` is; with an [`Estimate`](super::Estimate) too, by
+/// equations (19) and (20). A centre that estimates does not know for how many hosts to choose: for it there is [`robust_c`].
 ///
 /// Not below `L/10`: for `L = 1` messages become fewer and fewer as `c` goes to 0, and rounds more and more.
 ///
@@ -61,16 +61,8 @@ pub struct Best {
 /// If it is no election, see [`Election::cost`].
 #[must_use]
 pub fn best_c(election: &Election, goal: Goal) -> Best {
-    let searched = match election.knowledge {
-        Knowledge::Known | Knowledge::Taken(_) => *election,
-        Knowledge::Estimated(estimate) => Election {
-            members: estimate.first as u64,
-            knowledge: Knowledge::Known,
-            ..*election
-        },
-    };
     let (from, to) = range(election);
-    let c = least(from, to, |c| goal.of(&searched.with_c(c).cost()));
+    let c = least(from, to, |c| goal.of(&election.with_c(c).cost()));
     Best {
         c,
         cost: election.with_c(c).cost(),
@@ -94,36 +86,53 @@ pub struct Robust {
 #[must_use]
 pub fn robust_c(cases: &[Election], goal: Goal) -> Robust {
     assert!(!cases.is_empty(), "a choice for no case");
-    let bests: Vec<f64> = cases
-        .iter()
-        .map(|case| goal.of(&best_c(case, goal).cost))
-        .collect();
-    let ranges = || cases.iter().map(range);
-    let from = ranges().map(|(from, _)| from).fold(f64::INFINITY, f64::min);
-    let to = ranges().map(|(_, to)| to).fold(f64::INFINITY, f64::min);
+    let bests: Vec<Best> = cases.iter().map(|case| best_c(case, goal)).collect();
     let worst = |c: f64| {
         let each = cases.iter().zip(&bests);
-        each.map(|(case, best)| goal.of(&case.with_c(c).cost()) / best)
+        each.map(|(case, best)| goal.of(&case.with_c(c).cost()) / goal.of(&best.cost))
             .fold(0.0, f64::max)
     };
-    let c = least(from, to, worst);
+    // What is below the best of every case is worse for all of them than that of the least, and so with what is above.
+    let from = bests.iter().map(|it| it.c).fold(f64::INFINITY, f64::min);
+    let to = bests.iter().map(|it| it.c).fold(0.0, f64::max);
+    let limit = cases.iter().map(|case| range(case).1).fold(to, f64::min);
+    let c = brent(from, limit, ROUGH, worst);
     Robust { c, worst: worst(c) }
 }
 
-/// The cases of a centre that takes its hosts for `members`, where there may be half as many or twice, and a tenth of all
-/// messages lost or none: for [`robust_c`].
+/// The cases of a centre that is sure of nothing, for [`robust_c`]: nothing is lost, or as much as in `election` (a tenth of all
+/// messages if nothing is there); and there may be half as many hosts as it takes for granted or twice as many, or, if it
+/// estimates, any number up to its first estimate.
 #[must_use]
 pub fn uncertain(election: &Election) -> Vec<Election> {
-    let members = election.members;
-    let cases = [members / 2, members, members * 2].into_iter();
-    let cases = cases.flat_map(|there| [0.0, 0.1].map(|loss| (there, loss)));
-    let case = |(there, loss): (u64, f64)| Election {
-        members: there.max(election.seats.most + 1),
-        knowledge: Knowledge::Taken(members as f64),
-        loss: Loss {
-            reply: loss,
-            multicast: loss,
+    let lost = match election.loss == Loss::NONE {
+        true => Loss {
+            reply: 0.1,
+            multicast: 0.1,
         },
+        false => election.loss,
+    };
+    let fewest = election.seats.most + 1;
+    let (there, knowledge) = match election.knowledge {
+        Knowledge::Estimated(estimate) => {
+            // In equal ratios.
+            let ratio = estimate.first / fewest as f64;
+            let size = |part: f64| (fewest as f64 * ratio.powf(part)).round() as u64;
+            (vec![size(0.0), size(0.5), size(1.0)], election.knowledge)
+        }
+        Knowledge::Known | Knowledge::Taken(_) => {
+            let members = election.members;
+            let taken = Knowledge::Taken(members as f64);
+            // Neither too few nor too many is never the worst.
+            (vec![members / 2, members * 2], taken)
+        }
+    };
+    let cases = there.into_iter();
+    let cases = cases.flat_map(|there| [Loss::NONE, lost].map(|loss| (there, loss)));
+    let case = |(there, loss): (u64, Loss)| Election {
+        members: there.max(fewest),
+        knowledge,
+        loss,
         ..*election
     };
     cases.map(case).collect()
@@ -154,7 +163,7 @@ fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
         .min_by(|(_, one), (_, other)| one.total_cmp(other))
         .map_or(0, |(index, _)| index);
     let (before, after) = (lowest.saturating_sub(1), (lowest + 1).min(TRIED));
-    let found = brent(at(before), at(after), value);
+    let found = brent(at(before), at(after), PRECISION, value);
     // The least may lie at an end of the whole range.
     if value(at(lowest)) < value(found) {
         at(lowest)
@@ -165,7 +174,7 @@ fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
 
 /// Where `value`, which falls and then rises, is least: by Brent's method, through the vertex of a parabola where that
 /// is good, by the golden section where it is not.
-fn brent(mut from: f64, mut to: f64, value: impl Fn(f64) -> f64) -> f64 {
+fn brent(mut from: f64, mut to: f64, precision: f64, value: impl Fn(f64) -> f64) -> f64 {
     let golden = (3.0 - 5.0_f64.sqrt()) / 2.0;
     let start = from + golden * (to - from);
     // The best so far, the next best, and the one before that.
@@ -174,7 +183,7 @@ fn brent(mut from: f64, mut to: f64, value: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..MOST_STEPS {
         let (best, at_best) = points[0];
         let middle = f64::midpoint(from, to);
-        let tolerance = PRECISION * best.abs();
+        let tolerance = precision * best.abs();
         if (best - middle).abs() <= 2.0 * tolerance - (to - from) / 2.0 {
             break;
         }

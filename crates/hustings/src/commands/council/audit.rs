@@ -42,6 +42,25 @@ impl Auditing {
         }
     }
 
+    /// Makes sure that coins decide, if anybody is to check them.
+    pub(super) fn require_a_draw(&self, algorithm: Algorithm) -> Result<(), Failure> {
+        match algorithm {
+            Algorithm::Merit | Algorithm::Bolot if self.public_coin.is_some() => {
+                Err(Failure::Usage(
+                    "--public-coin is for draws: seats by --algorithm merit and bolot are none"
+                        .to_owned(),
+                ))
+            }
+            Algorithm::Naive
+            | Algorithm::Basic
+            | Algorithm::SkipReset
+            | Algorithm::Choice(_, _)
+            | Algorithm::History { .. }
+            | Algorithm::Merit
+            | Algorithm::Bolot => Ok(()),
+        }
+    }
+
     /// None: there is nothing to check.
     pub(super) fn check(&self, rules: &Config) -> Option<Result<(), Failure>> {
         let (record, hosts) = (self.check.as_ref()?, self.hosts.as_ref()?);
@@ -50,18 +69,6 @@ impl Auditing {
 }
 
 fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
-    match rules.algorithm {
-        Algorithm::Merit | Algorithm::Bolot => {
-            return Err(Failure::Usage(
-                "--check is for draws: seats by --algorithm merit and bolot are none".to_owned(),
-            ));
-        }
-        Algorithm::Naive
-        | Algorithm::Basic
-        | Algorithm::SkipReset
-        | Algorithm::Choice(_, _)
-        | Algorithm::History { .. } => {}
-    }
     let line = read(record)?;
     let line = line.lines().last().unwrap_or_default();
     let status: CentreStatus = serde_json::from_str(line).map_err(|error| {

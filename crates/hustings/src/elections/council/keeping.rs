@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use hustings_protocol::Duration;
-use hustings_protocol::council::{Config, Lease, Refill, Search};
+use hustings_protocol::council::{Config, Lease, Refill};
 use hustings_sim::council::{Churn, Stay, Trial};
 
 use crate::options::{name_of, values};
@@ -34,9 +34,9 @@ pub(super) struct KeepOptions {
           allow_hyphen_values = true)]
     lasts: Option<Duration>,
 
-    /// What the centre of --churn does when too few are left
-    #[arg(long, value_enum, default_value_t = Filling::TopUp)]
-    refill: Filling,
+    /// What the centre of --churn does when too few are left [default: top-up]
+    #[arg(long, value_enum, requires = "churn")]
+    refill: Option<Filling>,
 }
 
 /// What is done when too few are left.
@@ -55,6 +55,11 @@ fn dying(text: &str) -> Result<Duration, String> {
 }
 
 impl KeepOptions {
+    /// Whether the council is kept.
+    pub(super) fn is_kept(&self) -> bool {
+        self.churn.is_some()
+    }
+
     pub(super) fn settle(&self) -> Option<Keeping> {
         let crash_every = self.churn?;
         Some(Keeping {
@@ -65,7 +70,7 @@ impl KeepOptions {
                     .unwrap_or(Duration((crash_every.0 / GONE).max(1))),
             },
             lasts: self.lasts,
-            filling: self.refill,
+            filling: self.refill.unwrap_or(Filling::TopUp),
         })
     }
 }
@@ -106,7 +111,6 @@ impl Keeping {
             lasts: self.lasts.unwrap_or(round * ROUNDS),
             trial: Trial {
                 config: Config {
-                    search: Search::Guarded,
                     lease: Some(Lease {
                         beat: round * ROUNDS_IN_A_BEAT,
                         lasts: round * ROUNDS_IN_A_LEASE,

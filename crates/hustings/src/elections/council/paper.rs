@@ -1,7 +1,7 @@
 //! A council election on paper.
 
 use hustings_theory::council::estimate::by_pseudocode;
-use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, by_evidence, printed};
+use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, Reset, by_evidence, printed};
 
 use super::{Council, Search};
 use crate::elections::{ClosedForm, named};
@@ -69,13 +69,23 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
 
 /// With the search that agents do.
 fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
-    if election.loss.multicast > 0.0 {
-        return Err(no_closed_form(
-            "of --search guarded where multicasts are lost",
-        ));
-    }
-    let cost = by_evidence(election)
-        .ok_or_else(|| no_closed_form("of --search guarded with this --algorithm"))?;
+    let why = match election.algorithm {
+        _ if election.loss.multicast > 0.0 => {
+            "where multicasts are lost: each host that has missed calls goes down by itself, so that hosts draw by as many different numbers as they have missed calls"
+        }
+        Algorithm::Naive => {
+            "with --algorithm naive: all draw in every round, and what the centre takes next depends on all rounds before"
+        }
+        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
+            "with --algorithm basic: after too few replies all are counted, and agents do not do it either"
+        }
+        Algorithm::Choice(_, Reset::Skipped) => {
+            "with --algorithm choice: two draws in a round tell of n together, though the centre goes on with one"
+        }
+        Algorithm::SkipReset | Algorithm::History => "",
+    };
+    let cost = by_evidence(election).filter(|_| why.is_empty());
+    let cost = cost.ok_or_else(|| no_closed_form(&format!("of --search guarded {why}")))?;
     Ok(ClosedForm {
         values: named([
             ("rounds", cost.rounds),
@@ -87,11 +97,12 @@ fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
     })
 }
 
-/// Whether the pseudocode, with every estimate that can follow, takes theory minutes: where replies are lost, and what follows
-/// depends on more than how many are active.
+/// Whether an estimate, with every one that can follow, takes theory minutes: where replies are lost, and what follows depends on
+/// more than how many are active.
 fn takes_long(election: &Election) -> bool {
+    let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));
     match election.algorithm {
         Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset => false,
-        Algorithm::Choice(_, _) | Algorithm::History => election.loss.reply > 0.0,
+        Algorithm::Choice(_, _) | Algorithm::History => is_estimated && election.loss.reply > 0.0,
     }
 }

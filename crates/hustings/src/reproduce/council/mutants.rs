@@ -2,34 +2,14 @@
 
 use hustings_theory::council::{Algorithm, Election, Knowledge, Loss};
 
-use super::super::effort::{Effort, ExperimentError, Extent};
-use super::super::evidence::{Evidence, Verdict};
+use super::super::fall::{assert_ours_falls, mutants};
 use super::stage::Stage;
 use super::{estimates, rounds, tables};
 
 /// The same, wrong in one thing.
 type Mutant = fn(Election) -> Election;
 
-type Evaluation = fn(&Stage<'_>) -> Result<Evidence, ExperimentError>;
-
-fn evaluate(claim: Evaluation, conduct: Mutant) -> Evidence {
-    let effort = Effort {
-        extent: Extent::Quick,
-        seed: 1,
-        threads: 0,
-    };
-    let stage = Stage {
-        effort: &effort,
-        conduct,
-    };
-    claim(&stage).expect("the experiment can be run")
-}
-
-#[track_caller]
-fn assert_falls(claim: Evaluation, conduct: Mutant) {
-    let evidence = evaluate(claim, conduct);
-    assert_eq!(evidence.verdict(), Verdict::DoesNotHold, "{evidence:#?}");
-}
+mutants!(Mutant);
 
 /// Fewer reply than should.
 fn with_less_c(election: Election) -> Election {
@@ -108,9 +88,7 @@ fn c6_falls_if_replies_are_lost() {
 /// The rules of thumb are checked by theory: what we say of the simulation falls.
 #[test]
 fn c7_is_not_as_we_say_with_another_c() {
-    let evidence = evaluate(rounds::c7, with_less_c);
-    let failing = evidence.first_of_ours_that_fails();
-    assert!(failing.is_some(), "{evidence:#?}");
+    assert_ours_falls(&evaluate(rounds::c7, with_less_c));
 }
 
 #[test]
@@ -141,7 +119,5 @@ fn c11_falls_if_more_is_lost() {
 
 #[test]
 fn c13_is_not_as_we_say_if_an_undershoot_makes_all_reply() {
-    let evidence = evaluate(tables::c13, by_basic);
-    let failing = evidence.first_of_ours_that_fails();
-    assert!(failing.is_some(), "{evidence:#?}");
+    assert_ours_falls(&evaluate(tables::c13, by_basic));
 }

@@ -1,11 +1,9 @@
 //! C12 and C13: what hosts and messages are made of, and a council that is kept.
 
 use hustings_protocol::Duration;
-use hustings_protocol::council::{
-    Algorithm as Drawn, Config, Content, Lease, Memory, Refill, Seats,
-};
+use hustings_protocol::council::{Algorithm as Drawn, Config, Content, Memory, Refill, Seats};
 use hustings_sim::Scratch;
-use hustings_sim::council::{Churn, Stay, Trial, keep};
+use hustings_sim::council::{Stay, keep};
 use hustings_sim::statistics::Sample;
 use hustings_theory::council::optimum::{Best, Goal};
 use hustings_theory::council::top_up::recover;
@@ -159,26 +157,10 @@ struct Kept {
     short: Sample,
 }
 
-/// Councils of [4..8] out of 200 hosts, each of which crashes every ten minutes, so that a seat falls empty every 100 seconds or
-/// so.
+/// Councils of [4..8] where hosts come and go.
 fn kept(stage: &Stage<'_>, refill: Refill) -> Result<Kept, ExperimentError> {
-    let mut config = Config::field(Seats::new(4, 8), 10_000, Duration::from_secs(1));
-    config.lease = config.lease.map(|lease| Lease { refill, ..lease });
-    let stay = Stay {
-        trial: Trial {
-            hosts: 200,
-            config,
-            reply_loss: 0.1,
-            multicast_loss: 0.1,
-        },
-        lasts: Duration::from_secs(2_000),
-        churn: Some(Churn {
-            crash_every: Duration::from_secs(600),
-            gone_for: Duration::from_secs(60),
-        }),
-        centre_restarts: None,
-        centre_cut_off: None,
-    };
+    let config = Config::field(Seats::new(4, 8), 10_000, Duration::from_secs(1));
+    let stay = Stay::restless(config, refill);
     let own = stage.effort.reseeded(seed_of(&format!("{refill:?}")));
     let runs = own.choose(20, 200);
     let [replies, short] = own.samples(runs, |seeds| {

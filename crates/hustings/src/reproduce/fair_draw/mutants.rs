@@ -4,26 +4,14 @@ use hustings_protocol::wagner::Config;
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_sim::wagner::{Cheat, Segment, Trial};
 
-use super::super::effort::ExperimentError;
-use super::super::evidence::Evidence;
-use super::super::fall::{self, GLANCE, assert_ours_falls};
+use super::super::fall::{assert_ours_falls, mutants};
 use super::stage::Stage;
 use super::{draws, faults};
 
 /// The same, wrong in one thing.
 type Mutant = fn(Trial) -> Trial;
 
-type Evaluation = fn(&Stage<'_>) -> Result<Evidence, ExperimentError>;
-
-fn evaluate(claim: Evaluation, conduct: Mutant) -> Evidence {
-    let effort = &GLANCE;
-    claim(&Stage { effort, conduct }).expect("the experiment can be run")
-}
-
-#[track_caller]
-fn assert_falls(claim: Evaluation, conduct: Mutant) {
-    fall::assert_falls(&evaluate(claim, conduct));
-}
+mutants!(Mutant);
 
 fn with_config(trial: Trial, change: fn(Config) -> Config) -> Trial {
     Trial {

@@ -5,26 +5,14 @@ use hustings_protocol::probabilistic::{
     Config, GroupSize, Introduction, LastRound, Recall, Reply, Strategy,
 };
 
-use super::super::effort::ExperimentError;
-use super::super::evidence::Evidence;
-use super::super::fall::{self, GLANCE, assert_ours_falls};
+use super::super::fall::{assert_ours_falls, mutants};
 use super::stage::Stage;
 use super::{analysis, strategy, theorems};
 
 /// The same, wrong in one thing.
 type Mutant = fn(Config, u64) -> Config;
 
-type Evaluation = fn(&Stage<'_>) -> Result<Evidence, ExperimentError>;
-
-fn evaluate(claim: Evaluation, conduct: Mutant) -> Evidence {
-    let effort = &GLANCE;
-    claim(&Stage { effort, conduct }).expect("the experiment can be run")
-}
-
-#[track_caller]
-fn assert_falls(claim: Evaluation, conduct: Mutant) {
-    fall::assert_falls(&evaluate(claim, conduct));
-}
+mutants!(Mutant);
 
 /// K stays what it was in the first round.
 fn without_growth(config: Config, _: u64) -> Config {
