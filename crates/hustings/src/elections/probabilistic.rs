@@ -19,6 +19,9 @@ use crate::report::Parameters;
 /// Members beyond which the last round is as any other, unless the user says otherwise; and the greatest K that memory
 /// has room for.
 const MOST_AT_ONCE: u32 = 20_000;
+
+/// Of `--hesitation`: long beside a message, so that few call a round at once.
+const USUAL_HESITATION: u32 = 1_000;
 /// The most members that are simulated: they take about two gigabytes.
 const MOST_SIMULATED: u32 = 10_000_000;
 /// The most members that count themselves in the simulator: that takes about a gigabyte.
@@ -85,10 +88,10 @@ pub(crate) struct Options {
 
     /// With --reinitiate delay: for how long whoever noticed a failure waits at most, by chance, in
     /// messages' times. The next round begins when that is over; the shorter it is, the more call it.
-    /// 0 to 1000000
-    #[arg(long, value_name = "STEPS", default_value = "1000", allow_negative_numbers = true,
+    /// 0 to 1000000; 1000 unless given
+    #[arg(long, value_name = "STEPS", allow_negative_numbers = true,
           value_parser = values::whole(0..=1_000_000_u32))]
-    hesitation: u32,
+    hesitation: Option<u32>,
 }
 
 /// K of the last of several rounds.
@@ -193,6 +196,12 @@ impl Options {
                 )));
             }
         };
+        if self.hesitation.is_some() && self.reinitiate != Reinitiate::Delay {
+            return Err(Failure::Usage(format!(
+                "--hesitation is for --reinitiate delay: with {} nobody waits; leave it out",
+                name_of(&self.reinitiate)
+            )));
+        }
         let usual = if members <= MOST_AT_ONCE {
             Last::Everyone
         } else {
@@ -221,7 +230,7 @@ impl Options {
             reply: self.reply,
             size: self.group_size,
             introduction: self.introduction,
-            hesitation: self.hesitation,
+            hesitation: self.hesitation.unwrap_or(USUAL_HESITATION),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Who takes part in a round: the document's filter, H(member, initiation) x N_i < K.
 //!
-//! H is keyed, so that nobody outside the group can tell who takes part, and made of whole numbers, so that it is the
-//! same on every machine.
+//! H is keyed by the group, so that no two groups draw alike, and made of whole numbers, so that it is the same on every
+//! machine. The key is no secret: what keeps others out is the seal of the messages.
 
 use crate::MemberId;
 use crate::scatter::scatter;

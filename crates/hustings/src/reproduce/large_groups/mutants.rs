@@ -94,6 +94,14 @@ fn p6_falls_if_equal_choices_are_answered() {
 }
 
 #[test]
+fn p6_falls_if_a_round_takes_longer_in_a_larger_group() {
+    assert_falls(theorems::p6, |config, members| Config {
+        hop: config.hop * (members / 2_000),
+        ..config
+    });
+}
+
+#[test]
 fn p7_falls_if_who_notices_asks_a_hash() {
     assert_falls(strategy::p7, |config, _| Config {
         recall: Recall::Hash,
