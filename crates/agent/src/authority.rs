@@ -165,6 +165,14 @@ impl Authority {
         }
     }
 
+    /// Another member of the same authority holds with this fence, or held. Voters remember what they gave.
+    pub(crate) fn hear_fence(&self, fence: Fence) {
+        match self {
+            Self::Nobody | Self::Quorum(_) => {}
+            Self::Store { clerk, .. } => clerk.hear(fence),
+        }
+    }
+
     pub(crate) fn pass(&mut self, now: Instant) -> Vec<Act> {
         match self {
             Self::Nobody | Self::Store { .. } => Vec::new(),

@@ -7,8 +7,9 @@
 //!           ended here before the store may grant it to another; an answer that comes later counts for nothing
 //!           what has ended never goes on: the next tenure is a new grant, with a higher fence
 //!           a fence that is not above the highest seen is never shown: the store has lost what it
-//!           counted, and until a person raises the era this member takes no tenure from it
-//!           the highest fence is remembered before tenure is shown
+//!           counted, and until a person raises the era this member takes no tenure from it. Seen is what the
+//!           store told, and what other members of the same store were heard to hold ([`Clerk::hear`])
+//!           the highest fence is remembered before tenure is shown; one that was heard, when it is heard
 //!
 //! All calls to the store are made one after the other, and each has a deadline here, whatever the
 //! store does: a store that is paused answers nothing at all. What was given up may have been carried
@@ -62,9 +63,16 @@ impl Memory {
     }
 }
 
+/// What a clerk is told.
+enum Note {
+    Asked(Request),
+    /// Another member holds with this fence, or held.
+    Heard(Fence),
+}
+
 /// A clerk at work. When it is dropped, it stops: tenure that was not released runs out.
 pub struct Clerk {
-    requests: mpsc::UnboundedSender<Request>,
+    notes: mpsc::UnboundedSender<Note>,
     cell: Cell,
     is_reachable: Arc<AtomicBool>,
     is_held_elsewhere: Arc<AtomicBool>,
@@ -95,7 +103,7 @@ impl Clerk {
         memory: Memory,
         words: (usize, Words),
     ) -> Self {
-        let (requests, inbox) = mpsc::unbounded_channel();
+        let (notes, inbox) = mpsc::unbounded_channel();
         let (shown, cell) = watch::channel(None);
         let is_reachable = Arc::new(AtomicBool::new(true));
         let is_held_elsewhere = Arc::new(AtomicBool::new(false));
@@ -109,7 +117,7 @@ impl Clerk {
             remember: Arc::new(Mutex::new(memory.remember)),
         };
         Self {
-            requests,
+            notes,
             cell,
             is_reachable,
             is_held_elsewhere,
@@ -121,7 +129,14 @@ impl Clerk {
     /// Asks it for something. What comes of it is in the cell and the words.
     pub fn request(&self, request: Request) {
         // It hears until it is dropped.
-        _ = self.requests.send(request);
+        _ = self.notes.send(Note::Asked(request));
+    }
+
+    /// Another member was heard to hold `fence`, or to have held it, by the same store. From here on the store must count
+    /// above that.
+    pub fn hear(&self, fence: Fence) {
+        // As above.
+        _ = self.notes.send(Note::Heard(fence));
     }
 
     /// What the member holds, as the clerk wrote it last.
@@ -146,7 +161,7 @@ impl Clerk {
 
     /// Stops it, and waits until what was released is released at the store too, or it has tried long enough.
     pub async fn finish(self) {
-        drop(self.requests);
+        drop(self.notes);
         // It ends by itself; if it panicked, it has ended too.
         _ = self.task.await;
     }
@@ -155,7 +170,7 @@ impl Clerk {
 /// Where requests and answers meet.
 struct Counter {
     desk: Desk,
-    inbox: mpsc::UnboundedReceiver<Request>,
+    inbox: mpsc::UnboundedReceiver<Note>,
     is_reachable: Arc<AtomicBool>,
     is_held_elsewhere: Arc<AtomicBool>,
     identity: Arc<OnceLock<u64>>,
@@ -176,6 +191,10 @@ impl Counter {
     async fn serve(mut self, mut store: impl Store) {
         loop {
             self.desk.look_at_the_clock();
+            if let Some(until) = self.desk.has_news_until() {
+                self.keep_in_mind(until).await;
+                continue;
+            }
             match self.desk.act() {
                 Act::Acquire => self.acquire(&mut store).await,
                 Act::Renew => self.renew(&mut store).await,
@@ -187,6 +206,7 @@ impl Counter {
     }
 
     async fn acquire(&mut self, store: &mut impl Store) {
+        self.desk.on_ask();
         // Before it asks: whatever time the answer takes is the holder's loss.
         let read_at = self.desk.now();
         let deadline = read_at + self.desk.answer_within();
@@ -205,11 +225,11 @@ impl Counter {
                     let waited = self.attend(Act::Acquire, writing, held.until).await;
                     self.desk.on_remembered(held, read_at, written(waited));
                 }
-                None => self.keep_in_mind().await,
+                None => self.keep_in_mind(NEVER).await,
             },
             Some(Err(denied)) => {
                 if self.desk.on_denied(&denied, told) {
-                    self.keep_in_mind().await;
+                    self.keep_in_mind(NEVER).await;
                 }
             }
             None => self.desk.on_given_up(),
@@ -274,9 +294,11 @@ impl Counter {
             };
             tokio::select! {
                 biased;
-                request = self.inbox.recv(), if !self.desk.is_left() => {
-                    match request {
-                        Some(request) => self.desk.on_request(request),
+                note = self.inbox.recv(), if !self.desk.is_left() => {
+                    match note {
+                        Some(Note::Asked(request)) => self.desk.on_request(request),
+                        Some(Note::Heard(fence)) if !self.desk.on_heard(fence) => continue,
+                        Some(Note::Heard(_)) => {}
                         None => self.desk.on_leave(),
                     }
                     if !self.desk.goes_on_with(act) {
@@ -318,11 +340,12 @@ impl Counter {
         async { writing.await.map_err(io::Error::other)? }
     }
 
-    /// Remembers the highest fence, when nothing is shown for it: that of somebody else.
-    async fn keep_in_mind(&mut self) {
-        if let Some(highest) = self.desk.highest() {
+    /// Remembers the highest fence, when nothing is shown for it: that of somebody else. Nobody waits for that beyond
+    /// `until`.
+    async fn keep_in_mind(&mut self, until: Instant) {
+        if let Some(highest) = self.desk.take_news() {
             let writing = self.remember(highest);
-            let waited = self.attend(Act::Acquire, writing, NEVER).await;
+            let waited = self.attend(Act::Acquire, writing, until).await;
             self.desk.on_kept_in_mind(written(waited));
         }
     }

@@ -115,8 +115,9 @@ impl Group {
                 authority,
             } => {
                 if self.shares_authority(sender, authority) {
+                    self.tenancy.authority.hear_fence(Fence(fence));
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
-                    self.yield_to_higher(now, sender.id, Fence(fence), out);
+                    self.yield_to_fence(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);
                     self.on_inherited(now, sender.id, Fence(fence), out);
                 } else {

@@ -110,10 +110,7 @@ impl Group {
 
     /// A write to its disk has taken too long. It says so whether it is named or not: it does not vote either.
     pub(super) fn note_silent_disk(&mut self, now: Instant) {
-        self.counters.tenure_refusals += 1;
-        if self.tenancy.note_refusal(now, DISK_IS_SILENT) {
-            tracing::error!("group `{}`: {DISK_IS_SILENT}", self.config.name);
-        }
+        self.note_fault(now, DISK_IS_SILENT);
     }
 
     /// Stands aside, if it is time.
@@ -157,26 +154,34 @@ impl Group {
     }
 
     /// Another member holds, or held, with this fence. A higher one is given when a lower one has ended, by those who gave
-    /// that: so they have forgotten it, as when people begin a new era and miss a member.
-    pub(super) fn yield_to_higher(
+    /// that: so they have forgotten it, as when people begin a new era and miss a member. The same one is given once: so
+    /// they have forgotten that too, and which of both is in the right neither can know.
+    pub(super) fn yield_to_fence(
         &mut self,
         now: Instant,
         from: MemberId,
         fence: Fence,
         out: &mut Outbox,
     ) {
-        let held = self.tenancy.authority.holds(now);
-        if let Some(held) = held.filter(|held| held.fence < fence) {
-            tracing::error!(
-                "group `{}`: `{}` has fence {}, and this member holds a lower one, {}: was a new era begun, or a store \
-                 set back, while it held? Giving it up",
-                self.config.name,
-                self.describe(from).name,
-                fence.0,
-                held.fence.0
-            );
-            self.step_down(now, STAND_ASIDE_FOR, None, out);
-        }
+        let held = self.tenancy.authority.holds(now).map(|held| held.fence);
+        let Some(held) = held.filter(|held| *held <= fence) else {
+            return;
+        };
+        let other = self.describe(from).name;
+        let why = match held == fence {
+            true => format!(
+                "`{other}` has fence {fence} as well as this member, so what gave it has lost what it had counted: a store that \
+                 was restored from an older copy, or failed over to one that lagged, or of which there are two; or voters' files \
+                 that were set back. Both give it up: see that there is one store, and raise `era` on all members; with voters, \
+                 begin a new era (`hustings voter init --era`)"
+            ),
+            false => format!(
+                "`{other}` has fence {fence}, and this member holds a lower one, {held}: was a new era begun, or a store set back, \
+                 while it held? Giving it up"
+            ),
+        };
+        self.note_fault(now, &why);
+        self.step_down(now, STAND_ASIDE_FOR, None, out);
     }
 
     /// Whether it has heard nothing from anybody since it stood aside.

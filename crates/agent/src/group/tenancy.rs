@@ -298,10 +298,7 @@ impl Group {
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
         if let Err(error) = &done {
-            self.counters.tenure_refusals += 1;
-            if self.tenancy.note_refusal(now, error) {
-                tracing::error!("group `{}`: {error}", self.config.name);
-            }
+            self.note_fault(now, error);
         }
         let acts = self.tenancy.authority.on_saved(now, done);
         self.act_on_tenure(now, acts, out);
@@ -451,6 +448,14 @@ impl Group {
         self.counters.tenure_refusals += 1;
         if self.tenancy.note_refusal(now, why) {
             tracing::info!("group `{group}`: no tenure yet: {why}");
+        }
+    }
+
+    /// Something is wrong that a person has to see to.
+    pub(super) fn note_fault(&mut self, now: Instant, why: &str) {
+        self.counters.tenure_refusals += 1;
+        if self.tenancy.note_refusal(now, why) {
+            tracing::error!("group `{}`: {why}", self.config.name);
         }
     }
 

@@ -93,6 +93,15 @@ pub(crate) struct Agents {
 
 impl Agents {
     pub(crate) async fn start(ground: &impl Ground, group: &str) -> Self {
+        Self::start_as(ground, group, |_| String::new()).await
+    }
+
+    /// Each with settings of its own for the group, by its name.
+    pub(crate) async fn start_as(
+        ground: &impl Ground,
+        group: &str,
+        own: impl Fn(&str) -> String,
+    ) -> Self {
         let mut agents = Self {
             group: group.to_owned(),
             agents: Vec::new(),
@@ -100,7 +109,8 @@ impl Agents {
             watcher: Watcher::new(),
         };
         for name in NAMES {
-            let config = parsed(&configured(name, group, "", &ground.setting()));
+            let setting = format!("{}\n{}", ground.setting(), own(name));
+            let config = parsed(&configured(name, group, "", &setting));
             let agent = Agent::start(config).await.unwrap();
             let fencing = agent.handle().fencing(group).expect("it is fenced");
             agents.watcher.add(fencing.tenure.clone());
@@ -149,6 +159,23 @@ impl Agents {
         };
         self.until(&format!("a refusal says that {why}"), look)
             .await;
+    }
+
+    /// Waits until each member that is there was refused, and says `what`.
+    pub(crate) async fn all_refuse(&self, what: &str) {
+        let there = self.agents.iter().zip(NAMES);
+        let there: Vec<&str> = there
+            .filter_map(|(it, name)| it.as_ref().map(|_| name))
+            .collect();
+        let look = async || {
+            let refusals = self.refusals().await;
+            let says = |name: &&str| {
+                let mut own = refusals.iter().filter(|it| it.starts_with(*name));
+                own.any(|it| it.contains(what))
+            };
+            there.iter().all(says).then_some(())
+        };
+        self.until(&format!("all say: {what}"), look).await;
     }
 
     async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {

@@ -8,6 +8,7 @@ use hustings_agent::clock;
 use hustings_protocol::Duration;
 use tokio::time::timeout;
 
+use crate::agents::{Agents, NAMES};
 use crate::house::House;
 use crate::member::{
     ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
@@ -240,7 +241,8 @@ pub(crate) async fn paused<H: House>() {
     watcher.judge();
 }
 
-/// The store loses what it counted. Who has seen more refuses it, until the era is raised.
+/// The store loses what it counted. Who has seen more refuses it, until the era is raised: who held, and who never asked
+/// and has only heard of it, whether it is still there or has restarted.
 pub(crate) async fn restored<H: House>() {
     let mut house = H::open().await;
     let watcher;
@@ -249,27 +251,31 @@ pub(crate) async fn restored<H: House>() {
         house.copy().await;
         let group = Group::new(&house, "restored");
         let mut member = group.member("anna").await;
+        let listener = group.member("ben").await;
         for _ in 0..4 {
-            member.acquire().await;
+            listener.clerk.hear(member.acquire().await);
             pass(Duration::from_millis(50)).await; // to be seen
             member.release().await;
         }
-        let highest = *member.remembered.lock().unwrap();
-        leave(vec![member]).await;
-        remembered = highest;
+        remembered = [&member, &listener].map(|it| *it.remembered.lock().unwrap());
+        leave(vec![member, listener]).await;
         watcher = group.watcher;
     }
-    assert!(remembered.is_some());
+    assert!(remembered[0].is_some());
+    assert_eq!(remembered[0], remembered[1], "what was heard is kept too");
     house.restore().await;
     let group = Group::new(&house, "restored");
-    let mut member = group.member_of_era("anna", 0, remembered).await;
-    member.ask(Request::Acquire);
-    let why = member.refused("raise `era`").await;
-    assert!(why.contains("was seen before"), "{why}");
-    pass(TTL).await;
-    assert_eq!(member.held(), None);
-    let closed = *member.remembered.lock().unwrap();
-    leave(vec![member]).await;
+    let mut closed = None;
+    for (name, highest) in ["anna", "ben"].into_iter().zip(remembered) {
+        let mut member = group.member_of_era(name, 0, highest).await;
+        member.ask(Request::Acquire);
+        let why = member.refused("raise `era`").await;
+        assert!(why.contains("was seen before"), "{why}");
+        pass(TTL).await;
+        assert_eq!(member.held(), None);
+        closed = *member.remembered.lock().unwrap();
+        leave(vec![member]).await;
+    }
 
     let mut raised = group.member_of_era("anna", 1, closed).await;
     let fence = raised.acquire().await;
@@ -278,6 +284,32 @@ pub(crate) async fn restored<H: House>() {
     leave(vec![raised]).await;
     watcher.judge();
     group.watcher.judge();
+}
+
+/// The same with whole agents: one holds, and the others have never asked the store for anything.
+pub(crate) async fn restored_under_agents<H: House>() {
+    const GROUP: &str = "listeners";
+    let mut house = H::open().await;
+    house.copy().await;
+    // However the store counts: what it gives first when it is restored is below what will be heard.
+    let mut early = house.store(&terms(GROUP, "early", 0), house.port());
+    for _ in 0..3 {
+        early.acquire().await.unwrap();
+        early.release().await.unwrap();
+    }
+    // The first is named from the beginning, so that no other asks.
+    let first = |name: &str| match name == NAMES[0] {
+        true => "priority = 9".to_owned(),
+        false => String::new(),
+    };
+    let mut agents = Agents::start_as(&house, GROUP, first).await;
+    let (holder, _) = agents.next(None).await;
+    pass(TTL).await; // it says so once a second
+    house.restore().await;
+    agents.die(holder).await;
+    agents.all_refuse("was seen before").await;
+    assert_eq!(agents.holder(), None);
+    agents.leave().await;
 }
 
 /// Two stores. All who ask one know it for the same, and for another than the other.

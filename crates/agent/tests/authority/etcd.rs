@@ -165,6 +165,11 @@ async fn etcd_restored_from_an_old_copy() {
 }
 
 #[tokio::test]
+async fn etcd_restored_from_an_old_copy_under_agents_that_only_listened() {
+    contract::restored_under_agents::<Alone>().await;
+}
+
+#[tokio::test]
 async fn agents_with_etcd_in_peace() {
     common::in_peace::<Alone>("etcd").await;
 }

@@ -177,6 +177,11 @@ async fn postgres_restored_from_an_old_copy() {
 }
 
 #[tokio::test]
+async fn postgres_restored_from_an_old_copy_under_agents_that_only_listened() {
+    contract::restored_under_agents::<PostgresHouse>().await;
+}
+
+#[tokio::test]
 async fn agents_with_postgres_in_peace() {
     common::in_peace::<PostgresHouse>("postgres").await;
 }

@@ -59,7 +59,14 @@ pub(super) struct Desk {
     attempt_at: Instant,
     /// Whether the store can tell when tenure is free.
     can_watch: bool,
+    /// The highest fence seen: what the store told, and what other members were heard to hold.
     highest: Option<Fence>,
+    /// What that was when the store was asked last. An answer may be older than what was heard since, but not than this.
+    highest_when_asked: Option<Fence>,
+    /// The highest fence that another member was heard to hold.
+    heard: Option<Fence>,
+    /// Whether the highest fence is to be remembered yet.
+    has_news: bool,
     /// The last refusal that was told: each is told once.
     refusal: Option<String>,
 }
@@ -89,6 +96,9 @@ impl Desk {
             attempt_at: Instant::START,
             can_watch: true,
             highest,
+            highest_when_asked: highest,
+            heard: None,
+            has_news: false,
             refusal: None,
         }
     }
@@ -108,8 +118,18 @@ impl Desk {
             .map_or(answered_by, |held| answered_by.min(held.until))
     }
 
-    pub(super) fn highest(&self) -> Option<Fence> {
+    /// The highest fence seen, which is about to be remembered.
+    pub(super) fn take_news(&mut self) -> Option<Fence> {
+        self.has_news = false;
         self.highest
+    }
+
+    /// Whether a fence is to be remembered before anything else is done, and how long that may take: a renewal does not
+    /// wait for a disk.
+    pub(super) fn has_news_until(&self) -> Option<Instant> {
+        let until = self.now() + self.terms.answer_within;
+        let until = self.tenure.map_or(until, |_| until.min(self.renew_at));
+        self.has_news.then_some(until)
     }
 
     pub(super) fn is_left(&self) -> bool {
@@ -199,6 +219,29 @@ impl Desk {
         self.withdraw();
     }
 
+    /// Another member holds `fence`, or held it, by the same store. Returns whether that is news.
+    pub(super) fn on_heard(&mut self, fence: Fence) -> bool {
+        self.heard = self.heard.max(Some(fence));
+        if self.tenure.is_some_and(|held| held.fence == fence) && !self.is_over() {
+            self.end_era(self.given_twice(fence));
+            return true;
+        }
+        if self.highest >= Some(fence) {
+            return false;
+        }
+        self.highest = Some(fence);
+        self.has_news = true;
+        if self.is_nominated && self.is_over() {
+            self.refuse(self.over());
+        }
+        true
+    }
+
+    /// The store is about to be asked for tenure.
+    pub(super) fn on_ask(&mut self) {
+        self.highest_when_asked = self.highest;
+    }
+
     /// Granted. Returns what may be shown when it is remembered.
     pub(super) fn on_grant(&mut self, grant: Grant, read_at: Instant) -> Option<Held> {
         let place = &self.terms.group;
@@ -210,9 +253,13 @@ impl Desk {
             self.leave_over();
             return None;
         };
-        if self.highest >= Some(fence) {
+        if self.highest_when_asked >= Some(fence) {
             self.leave_over();
             self.close_era(fence);
+            return None;
+        }
+        if self.heard >= Some(fence) {
+            self.on_overtaken(fence);
             return None;
         }
         self.highest = Some(fence);
@@ -228,6 +275,7 @@ impl Desk {
         written: Option<io::Result<()>>,
     ) {
         match written {
+            _ if self.heard >= Some(held.fence) => self.on_overtaken(held.fence),
             Some(Ok(())) if self.now() < held.until && self.campaigns() => self.win(held, read_at),
             Some(Err(error)) => {
                 self.refuse(format!(
@@ -237,6 +285,18 @@ impl Desk {
                 self.leave_over();
             }
             Some(Ok(())) | None => self.leave_over(), // too late, or not wanted any more
+        }
+    }
+
+    /// While the store granted `fence`, or that was being remembered, another member was heard to hold it, or a higher one.
+    fn on_overtaken(&mut self, fence: Fence) {
+        self.leave_over();
+        match self.heard == Some(fence) {
+            true => self.end_era(self.given_twice(fence)),
+            // It may have been taken away at the store and given to another. The next answer tells.
+            false => self.refuse(format!(
+                "the store granted fence {fence}, but another member was heard to hold a higher one meanwhile"
+            )),
         }
     }
 
@@ -262,12 +322,10 @@ impl Desk {
     /// How far the store has counted. Returns whether that is to be remembered.
     fn on_told(&mut self, told: Option<u64>) -> bool {
         let told = told.and_then(|count| era::fence(self.terms.era, count));
-        let Some(told) = told.filter(|told| Some(*told) != self.highest) else {
-            return false;
-        };
-        match self.highest > Some(told) {
-            true => self.close_era(told),
-            false => self.highest = Some(told),
+        match told {
+            Some(told) if self.highest_when_asked > Some(told) => self.close_era(told),
+            Some(told) if self.highest < Some(told) => self.highest = Some(told),
+            Some(_) | None => return false,
         }
         true
     }
@@ -418,16 +476,28 @@ impl Desk {
     /// The store has counted back: from here on nothing tells how many of its fences were used before.
     /// Resting on the last fence of the era makes it so that none of them is taken, after a restart neither.
     fn close_era(&mut self, told: Fence) {
-        if let Some(highest) = self.highest
-            && !self.is_over()
-        {
-            self.refuse(format!(
-                "the store tells fence {told}, but {highest} was seen before: it was restored from an older copy, \
-                 or is another store: raise `era` of group `{}` on all members",
-                self.terms.group
-            ));
+        let highest = self.highest.map_or(0, |it| it.0);
+        self.end_era(format!(
+            "the store tells fence {told}, but {highest} was seen before: it was restored from an older copy or lost what it \
+             had confirmed, or is another store: raise `era` of group `{}` on all members",
+            self.terms.group
+        ));
+    }
+
+    fn end_era(&mut self, why: String) {
+        if !self.is_over() {
+            self.refuse(why);
         }
         self.highest = self.highest.max(Some(era::last(self.terms.era)));
+        self.has_news = true;
+    }
+
+    fn given_twice(&self, fence: Fence) -> String {
+        format!(
+            "the store granted fence {fence} to this member and to another: it was restored from an older copy or lost what it \
+             had confirmed, or there are two of it: raise `era` of group `{}` on all members",
+            self.terms.group
+        )
     }
 
     fn over(&self) -> String {

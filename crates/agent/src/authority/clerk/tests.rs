@@ -280,6 +280,100 @@ async fn the_fences_of_others_count_too() {
     assert!(why.contains("fence 5, but 10 was seen before"), "{why}");
 }
 
+/// The store never told them here.
+#[tokio::test(start_paused = true)]
+async fn what_others_are_heard_to_hold_is_remembered_once_and_the_store_must_count_above_it() {
+    for (count, is_granted) in [(8, false), (9, false), (10, true)] {
+        let shop = Shop::open(TTL);
+        shop.books().count = count;
+        let mut desk = Desk::new(&shop, 1);
+        for fence in [10, 10, 9, 10] {
+            desk.clerk.hear(Fence(fence));
+            pass(millis(100)).await;
+        }
+        assert_eq!(*desk.remembered.lock().unwrap(), [Fence(10)]);
+        assert!(shop.books().asked.is_empty());
+        desk.clerk.request(Request::Acquire);
+        if is_granted {
+            assert_eq!(desk.news().await, Word::Gained(Fence(11)));
+            continue;
+        }
+        let why = desk.refusal().await;
+        let told = format!("fence {}, but 10 was seen before", count + 1);
+        assert!(why.contains(&told) && why.contains("raise `era`"), "{why}");
+        pass(A_WHILE).await;
+        assert_eq!(desk.held(), None);
+        assert_eq!(desk.remembered.lock().unwrap()[1..], [era::last(0)]);
+    }
+}
+
+/// The store is as it was: its answer is of before.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_under_way_when_a_higher_fence_was_heard_ends_no_era() {
+    for is_held in [true, false] {
+        let shop = Shop::open(TTL);
+        let mut other = Desk::new(&shop, 1);
+        if is_held {
+            assert_eq!(other.acquire().await, Fence(1));
+        }
+        shop.books().delays = (millis(0), millis(500));
+        let mut desk = Desk::new(&shop, 2);
+        desk.clerk.request(Request::Acquire);
+        pass(millis(100)).await;
+        {
+            let mut books = shop.books();
+            (books.count, books.holder) = (2, None);
+        }
+        drop(other);
+        desk.clerk.hear(Fence(2));
+        assert_eq!(desk.news().await, Word::Gained(Fence(3)), "{is_held}");
+    }
+}
+
+/// Neither can know which of both is in the right. Whoever runs it gives up what is held.
+#[tokio::test(start_paused = true)]
+async fn a_fence_that_another_holds_too_is_the_last_of_its_era_and_goes_on_to_be_renewed() {
+    let shop = Shop::open(TTL);
+    let mut desk = Desk::new(&shop, 1);
+    let fence = desk.acquire().await;
+    for _ in 0..2 {
+        desk.clerk.hear(fence);
+    }
+    let why = desk.refusal().await;
+    assert!(why.contains("to this member and to another"), "{why}");
+    assert!(why.contains("raise `era`"), "{why}");
+    pass(TTL * 3).await;
+    assert_eq!(desk.held().map(|held| held.fence), Some(fence));
+    assert_eq!(*desk.remembered.lock().unwrap(), [fence, era::last(0)]);
+    desk.clerk.request(Request::Release);
+    assert_eq!(desk.news().await, Word::Lost(fence));
+    desk.clerk.request(Request::Acquire);
+    assert!(desk.refusal().await.contains("era 0 of group `g` is over"));
+}
+
+/// A disk takes its time, and meanwhile somebody else says that it holds the very same.
+#[tokio::test(start_paused = true)]
+async fn a_fence_that_another_is_heard_to_hold_before_it_is_shown_is_not_shown() {
+    let shop = Shop::open(TTL);
+    let (go_on, wait) = std::sync::mpsc::channel();
+    let wait = Mutex::new(wait);
+    let keep = move |_| wait.lock().unwrap().recv().map_err(io::Error::other);
+    let mut desk = Desk::with(&shop, 1, 0, None, keep);
+    desk.clerk.request(Request::Acquire);
+    while shop.books().asked.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    tokio::task::yield_now().await;
+    desk.clerk.hear(Fence(1));
+    tokio::task::yield_now().await;
+    for _ in 0..4 {
+        go_on.send(()).unwrap();
+    }
+    let why = desk.refusal().await;
+    assert!(why.contains("to this member and to another"), "{why}");
+    assert_eq!(*desk.clerk.cell().borrow(), None);
+}
+
 /// It grants nothing, but tells how far it has counted.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_tells_less_than_was_seen_before_is_refused_though_another_holds() {

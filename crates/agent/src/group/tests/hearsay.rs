@@ -88,18 +88,26 @@ fn a_holder_is_believed_until_the_election_has_dropped_it() {
     }
 }
 
-/// Those who gave it have forgotten, as in an era that was begun while it held.
+/// Those who gave it have forgotten, as in an era that was begun while it held; or they have given the same one twice.
 #[test]
-fn a_holder_that_hears_of_a_higher_fence_gives_up_its_own() {
-    for (above, gives_up) in [(0, false), (1, true)] {
+fn a_holder_that_hears_of_a_higher_fence_or_of_its_own_gives_it_up_and_says_why() {
+    for (theirs, gives_up, says) in [
+        (-1, false, ""),
+        (0, true, "as well as this member"),
+        (1, true, "holds a lower one"),
+    ] {
         let mut field = Field::fenced(Takeover::Never);
         let (holder, fence) = field.settled_on(&ALL);
         let (other, now) = ((holder + 1) % 5, field.now);
         let mut out = Outbox::new();
         let member = &mut field.members[holder];
-        member.yield_to_higher(now, id(other), Fence(fence + above), &mut out);
+        let theirs = Fence(fence.strict_add_signed(theirs));
+        member.yield_to_fence(now, id(other), theirs, &mut out);
         assert_eq!(member.tenancy.authority.holds(now).is_none(), gives_up);
         assert_eq!(member.leadership.borrow().leads, !gives_up);
+        let whys = field.whys(holder);
+        let is_said = whys.iter().any(|it| it.contains(says));
+        assert_eq!(is_said, gives_up, "{whys:?}");
         field.post(holder, out);
         field.run(TTL * 10);
         assert_eq!(field.settled_on(&ALL).0 != holder, gives_up);

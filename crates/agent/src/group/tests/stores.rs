@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::Field;
 use crate::authority::store::{Denied, Grant, Store};
-use crate::authority::{Authority, store_id};
+use crate::authority::{Authority, Word, store_id};
 use crate::group::Outbox;
 
 /// A store that grants tenure to whoever asks.
@@ -45,9 +45,14 @@ impl Store for Generous {
 /// Two members whose stores are told apart by this, after each was granted tenure by its own. The second has the higher
 /// fence.
 async fn granted_by(identities: [Option<u64>; 2]) -> Field {
+    granted([1, 2], identities).await
+}
+
+/// The same, with these fences.
+async fn granted(counts: [u64; 2], identities: [Option<u64>; 2]) -> Field {
     let mut field = Field::empty();
     let (words, mut told) = mpsc::unbounded_channel();
-    for (count, identity) in (1..).zip(identities) {
+    for (count, identity) in counts.into_iter().zip(identities) {
         let store = Generous { count, identity };
         field.admit_by_store(0, store, words.clone());
     }
@@ -80,6 +85,59 @@ async fn a_holder_by_another_store_drives_nobody_out_and_both_say_so() {
         let field = granted_by(identities).await;
         assert_eq!(field.leaders(), [1], "{identities:?}");
         assert!(field.whys(0).iter().all(|it| !it.contains("another store")));
+    }
+}
+
+/// A store that was set back, or a standby that lagged and was promoted beside its primary.
+#[tokio::test]
+async fn two_who_hold_one_fence_by_one_store_both_give_it_up_and_say_what_to_do() {
+    let mut field = granted([7, 7], [Some(1), Some(1)]).await;
+    assert_eq!(field.leaders(), [] as [usize; 0]);
+    for (it, other) in [(0, "`m1`"), (1, "`m0`")] {
+        let whys = field.whys(it);
+        let is_told = |why: &String| {
+            why.contains(other) && why.contains("fence 7 as well") && why.contains("raise `era`")
+        };
+        assert!(whys.iter().any(is_told), "{whys:?}");
+    }
+    // The clerks release it, and take nothing more of that era, though the store grants to whoever asks.
+    for _ in 0..20 {
+        field.run(Duration::from_secs(1));
+        tokio::time::sleep(StdDuration::from_millis(5)).await;
+    }
+    assert_eq!(field.holders(), [] as [usize; 0]);
+    // By two stores each goes on: there it is for the resource to tell.
+    let field = granted([7, 7], [Some(1), Some(2)]).await;
+    assert_eq!(field.leaders(), [0, 1]);
+}
+
+/// The first has heard who holds, and asks the store after that has lost its count.
+#[tokio::test]
+async fn who_has_heard_a_fence_takes_none_that_is_not_above_it() {
+    for (own, is_taken) in [(6, false), (7, false), (8, true)] {
+        let mut field = Field::empty();
+        let (words, mut told) = mpsc::unbounded_channel();
+        for (merit, count) in [(0, own), (9, 7)] {
+            let identity = Some(1);
+            field.admit_by_store(merit, Generous { count, identity }, words.clone());
+        }
+        field.run(Duration::from_secs(1));
+        for index in [1, 0] {
+            let mut out = Outbox::new();
+            field.members[index].ask_authority(field.now, Request::Acquire, &mut out);
+            field.post(index, out);
+            let (whose, word) = told.recv().await.expect("the clerks are at work");
+            assert_eq!(whose, index);
+            match (&word, index == 1 || is_taken) {
+                (Word::Gained(_), true) => {}
+                (Word::Refused(why), false) => assert!(why.contains("7 was seen"), "{why}"),
+                _ => panic!("{own}: {word:?} of {index}"),
+            }
+            let mut out = Outbox::new();
+            field.members[index].on_word(field.now, &word, &mut out);
+            field.post(index, out);
+            field.run(Duration::from_secs(1));
+        }
     }
 }
 
