@@ -126,7 +126,8 @@ pub enum Body<'a> {
     },
     /// A message of the failure detector.
     Membership(&'a [u8]),
-    /// I have come up. Not to be answered, but by whoever goes by the same name.
+    /// I have come up, or am still here though another came up by my name. Not to be answered, but by whoever goes by
+    /// the same name.
     Up,
     /// I am here. To be answered by the failure detector.
     Hello {

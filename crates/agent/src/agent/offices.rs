@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hustings_fence::FenceGuard;
+use hustings_fence::slots::OpenError;
 
 use hustings_protocol::Candidate;
 use hustings_protocol::tenure::{Role, Saved};
@@ -146,20 +147,34 @@ impl Offices {
                 Some(file.serve(move |done| _ = saved.send((number, done))))
             }
             Err(error) => {
-                let remedy = match error {
-                    // These say what to do, and `voter init` would refuse.
-                    VoterError::OtherVoters { .. } | VoterError::Another { .. } => "",
-                    VoterError::Runs { .. } => ", and then start this agent again",
-                    _ => ". To make it one: stop this agent, and run `hustings voter init`",
-                };
                 tracing::error!(
-                    "group `{}`: this voter does not vote: {error}{remedy}",
-                    vote.group
+                    "group `{}`: this voter does not vote: {error}{}",
+                    vote.group,
+                    remedy(&error)
                 );
                 None
             }
         };
         (votes, Kept { disk, lock })
+    }
+}
+
+/// What to do about it, beside what `error` says. `hustings voter init` refuses to replace what is not lost.
+fn remedy(error: &VoterError) -> &'static str {
+    match error {
+        VoterError::OtherVoters { .. } | VoterError::Another { .. } => "",
+        VoterError::File(OpenError::Another { .. }) => {
+            ". Put this group's own file there. If there is none any more: stop this agent, move the file to where it \
+             belongs, and run `hustings voter init`"
+        }
+        VoterError::File(OpenError::NotOurs { .. }) => {
+            ". Then put this voter's own there, or run `hustings voter init`, while this agent is stopped"
+        }
+        VoterError::Runs { .. }
+        | VoterError::File(OpenError::InUse { .. } | OpenError::Io { .. }) => {
+            ", and then start this agent again"
+        }
+        _ => ". To make it one: stop this agent, and run `hustings voter init`",
     }
 }
 
@@ -282,7 +297,7 @@ mod tests {
     use hustings_protocol::tenure::{Durable, Request};
     use hustings_protocol::{Duration, Merit, announce};
 
-    use super::{Offices, Part, VoterFile, VoterLock, remember};
+    use super::{Offices, Part, VoterFile, VoterLock, remedy, remember};
     use crate::clock;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
     use crate::council::CouncilPart;
@@ -338,6 +353,43 @@ mod tests {
         let ((_, kept), ()) = tokio::join!(biased; offices.vote(0, &state, vote), initialise);
         assert!(kept.disk.is_some() && kept.lock.is_some());
         drop(kept);
+        std::fs::remove_dir_all(state).unwrap();
+    }
+
+    /// `voter init` refuses to replace any of them, so it must not be said to do just that.
+    #[test]
+    fn what_voter_init_would_refuse_is_not_advised() {
+        let state = std::env::temp_dir().join(format!("hustings-advice-{}", std::process::id()));
+        std::fs::create_dir_all(&state).unwrap();
+        let quorum = QuorumConfig {
+            voters: ["a", "b", "c"].map(str::to_owned).into(),
+            ttl: Duration::from_secs(1),
+            state: Some(state.clone()),
+        };
+        let advice = || {
+            let error = VoterFile::open(&state, quorum.vote("h", "a")).unwrap_err();
+            format!("{error}{}", remedy(&error))
+        };
+        let (own, another) = (state.join("h.voter"), state.join("g.voter"));
+        let init = "To make it one: stop this agent, and run `hustings voter init`";
+        assert!(advice().ends_with(init), "{}", advice());
+
+        VoterFile::create(&state, quorum.vote("g", "a"), Durable::FOUNDING).unwrap();
+        std::fs::rename(&another, &own).unwrap();
+        assert!(
+            advice().ends_with(
+                "belongs to `voter of g`, not to `voter of h`: check the path. Put this group's own file there. If \
+                 there is none any more: stop this agent, move the file to where it belongs, and run `hustings voter init`"
+            ),
+            "{}",
+            advice()
+        );
+
+        std::fs::write(&own, "a shopping list").unwrap();
+        assert!(!advice().contains(init), "{}", advice());
+        std::fs::remove_file(&own).unwrap();
+        std::fs::create_dir(&own).unwrap();
+        assert!(!advice().contains("voter init"), "{}", advice());
         std::fs::remove_dir_all(state).unwrap();
     }
 

@@ -88,11 +88,16 @@ impl StoreConfig {
             member: member.to_owned(),
             group: group.to_owned(),
             ttl: self.ttl,
-            answer_within: Duration(self.ttl.0 / ANSWERS_IN_A_TTL),
+            answer_within: answer_within(self.ttl),
             drift_ppm: DRIFT_PPM,
             era: self.era,
         }
     }
+}
+
+/// Whoever grants tenure must answer in this time.
+fn answer_within(ttl: Duration) -> Duration {
+    Duration(ttl.0 / ANSWERS_IN_A_TTL)
 }
 
 /// However promptly voters must answer, an heir has this long.
@@ -117,7 +122,7 @@ impl QuorumConfig {
     /// As the rules know it.
     pub fn terms(&self) -> tenure::Config {
         let voters = self.voters.iter().map(|name| member_id(name)).collect();
-        let answer_within = Duration(self.ttl.0 / ANSWERS_IN_A_TTL);
+        let answer_within = answer_within(self.ttl);
         tenure::Config {
             back_off: Duration(self.ttl.0 / BACK_OFFS_IN_A_TTL).min(LONGEST_BACK_OFF),
             ..tenure::Config::field(voters, self.ttl, answer_within)
@@ -189,5 +194,10 @@ impl AuthorityConfig {
             Self::Quorum(quorum) => Some(quorum.ttl),
             Self::Store(store) => Some(store.ttl),
         }
+    }
+
+    /// In which time whoever grants tenure must answer; none where nobody grants it.
+    pub(crate) fn answer_within(&self) -> Option<Duration> {
+        self.ttl().map(answer_within)
     }
 }

@@ -90,8 +90,8 @@ impl Group {
         self.allow_for_rumours();
         if self.config.protocol.needs_view() || was_told_of_others || !self.reach.has_multicast() {
             self.begin_membership(now, out);
-        } else if !self.is_silent() {
-            self.broadcast(now, &Body::Up, out);
+        } else {
+            self.say_where_it_is(now, out);
         }
         if !was_told_of_others && self.reach.has_multicast() && !self.config.protocol.is_none() {
             self.finding.lonely_at = Some(now + LONELY_AFTER);
@@ -106,6 +106,13 @@ impl Group {
         }
         self.start_tenure(now, out);
         self.act(now, out);
+    }
+
+    /// Lets all others know where it is, in this life.
+    pub(super) fn say_where_it_is(&mut self, now: Instant, out: &mut Outbox) {
+        if !self.is_silent() {
+            self.broadcast(now, &Body::Up, out);
+        }
     }
 
     /// Others may be found at `seeds`.

@@ -28,7 +28,8 @@ impl Group {
     /// Somebody goes by our name: we ourselves, looped back or before a restart, or somebody else. It is told how
     /// long we have been here, and by what we know it: what was said to another process, and is replayed, cannot drive
     /// anybody out. Who stays begins a later life than the other's: to those who have heard the other its own had become
-    /// the past.
+    /// the past. And it says so at once: they would look for it where the other is, and of a voter that means that
+    /// whoever holds asks in vain for more.
     pub(super) fn hear_namesake(
         &mut self,
         now: Instant,
@@ -50,11 +51,13 @@ impl Group {
             return;
         }
         // Whoever was born before us may be our own past, replayed. But only who lives can have heard us.
-        if claimed.is_some() || sender.born() > self.born {
+        let lives = claimed.is_some() || sender.born() > self.born;
+        let is_outlived = lives && sender.life() > self.life;
+        if lives {
             self.complain(from);
-            if sender.life() > self.life {
-                self.begin_life_after(sender.life());
-            }
+        }
+        if is_outlived {
+            self.begin_life_after(sender.life());
         }
         // Each of them: one that comes soon after another may say no more that is heard here.
         let is_time = |(to, at): (Life, Instant)| to != sender.born() || now - at >= CLAIM_EVERY;
@@ -64,6 +67,9 @@ impl Group {
             let (born, age_ns) = (sender.born().0, self.age(now).0);
             let claim = Body::Namesake { born, age_ns };
             self.send(Route::To(address), &claim, out);
+        }
+        if is_outlived {
+            self.say_where_it_is(now, out);
         }
     }
 

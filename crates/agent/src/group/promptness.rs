@@ -98,10 +98,10 @@ impl Group {
 
     /// Where voters take longer than the ttl allows nobody gets tenure, or keeps it.
     pub(super) fn look_at_promptness(&mut self, took: Duration) {
-        let Some(ttl) = self.config.authority.ttl() else {
+        let authority = &self.config.authority;
+        let (Some(ttl), Some(allowed)) = (authority.ttl(), authority.answer_within()) else {
             return;
         };
-        let allowed = Duration(ttl.0 / ANSWERS_IN_A_TTL);
         if let Some(median) = self.tenancy.promptness.note(took, allowed) {
             let least = Duration::from_millis((median * ANSWERS_IN_A_TTL).0 / 1_000_000 + 1);
             tracing::warn!(

@@ -378,14 +378,15 @@ impl Group {
     ) {
         let is_question =
             postcard::from_bytes(message).is_ok_and(|it: Message| it.question().is_some());
-        // One that does not answer may have come up elsewhere: it is called by all ways as well.
-        let patience = self.config.authority.ttl().unwrap_or(Duration::ZERO);
+        // One that does not answer in time may be elsewhere: it is called by all ways as well, while there is time left
+        // to renew.
+        let patience = self.config.authority.answer_within();
         let mut is_silent = false;
         let mut others = self.tenancy.voters.iter_mut();
         if let Some(voter) = others.find(|it| it.id == to)
             && is_question
         {
-            is_silent = voter.asked.waits(now) > patience;
+            is_silent = patience.is_some_and(|it| voter.asked.waits(now) >= it);
             voter.asked.ask(now);
         }
         let body = Body::Tenure {

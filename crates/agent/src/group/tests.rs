@@ -8,6 +8,7 @@ mod inheritance;
 mod lists;
 mod many;
 mod measured;
+mod namesakes;
 mod patience;
 mod refusals;
 mod stores;

@@ -135,8 +135,7 @@ mod tests {
         );
         check(
             "ERROR hustings_agent::agent::offices: group `t`: this voter does not vote: /d/t.voter: Operation not permitted \
-             (os error 1): check the path, its permissions and the disk. To make it one: stop this agent, and run \
-             `hustings voter init`",
+             (os error 1): check the path, its permissions and the disk, and then start this agent again",
             true,
             true,
         );
