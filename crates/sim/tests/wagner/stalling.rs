@@ -110,11 +110,10 @@ fn no_flips_at_all_make_a_draw_longer_than_the_limit_allows() {
     }
 }
 
-/// Without it the same search goes round in circles at once.
+/// Without it one stage can be repeated as often as all flip alike, which leaves everything as it was but the count: so the search
+/// above, to which that count is part of a state, would not end.
 #[test]
 fn without_the_limit_there_is_no_end() {
-    // The number of equal stages in a row makes each state a new one: counting them would not end, but any stage that
-    // leaves the same members active is one that can be repeated.
     let mut leader = Leader::new(4);
     let active = leader.active().clone();
     for _ in 0..1_000 {

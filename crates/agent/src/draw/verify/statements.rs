@@ -210,17 +210,17 @@ impl<'r> Signed<'r> {
             other.map(|it| flips(it, side.opposite())),
         ];
         let (name, neighbour) = (name(self.ring, place), name(self.ring, silent));
-        let link = holder.and_then(|it| it.broken(side));
-        let link = link.map_or_else(String::new, |why| format!(" (of the link it says: {why})"));
-        let came = waited.map_or_else(String::new, |it| match it {
-            1 => " after 1 message".to_owned(),
-            several => format!(" after {several} messages"),
-        });
+        let heard = holder
+            .zip(waited)
+            .map(|(it, waited)| heard(it, side, waited));
+        let heard = heard.unwrap_or_default();
         let what = match (waited, sent) {
             // What it had to say has come: it waited itself.
-            (Some(waited), Some(sent)) if sent <= waited => return None,
+            (Some(waited), Some(sent)) if sent <= waited => {
+                return self.silence_behind(place, side);
+            }
             (Some(_), Some(sent)) => format!(
-                "{name} waited in vain for {neighbour}{came}{link}, who says that it sent {sent}: kept back, lost or late, of which transcripts do not tell"
+                "{name} waited in vain for {neighbour}{heard}, who says that it sent {sent}: kept back, lost or late, of which transcripts do not tell"
             ),
             // It says the same of its other neighbour.
             _ if self.has_waited(silent, side) => return None,
@@ -228,7 +228,7 @@ impl<'r> Signed<'r> {
                 "{name}, of whom there is no transcript, says that it waited in vain for {neighbour}, who says that it sent {sent}"
             ),
             (_, None) => format!(
-                "{name} waited in vain for {neighbour}{came}{link}, who hands in no transcript: silence, a link that failed, or a false complaint"
+                "{name} waited in vain for {neighbour}{heard}, who hands in no transcript: silence, a link that failed, or a false complaint"
             ),
         };
         Some(Finding {
@@ -236,6 +236,52 @@ impl<'r> Signed<'r> {
             weight: Weight::Either,
             what,
         })
+    }
+
+    /// For whom those waited for whom the member at `place` waited. Its complaint may have come to them just before they would
+    /// have complained themselves: so what they waited for goes by what they had heard, and not by what they signed.
+    ///
+    /// None if somebody on the way complains itself, had all that it needed, or if what it waited for was under way.
+    fn silence_behind(&self, place: u32, side: Side) -> Option<Finding> {
+        let mut waiting = self.ring.neighbour(place, side);
+        while waiting != place {
+            let holder = self.readings[waiting as usize].as_ref()?;
+            let first = self.by_place[waiting as usize].first()?.verdict;
+            let is_told = matches!(
+                first,
+                Verdict::Fault(Fault {
+                    cause: Cause::Told { .. },
+                    ..
+                })
+            );
+            let [had, back] = [side, side.opposite()].map(|from| holder.flips_before_verdict(from));
+            if !is_told || had > back {
+                return None;
+            }
+            let beyond = self.ring.neighbour(waiting, side);
+            match &self.readings[beyond as usize] {
+                Some(next) if flips(next, side.opposite()) > had => return None,
+                Some(_) => waiting = beyond,
+                None if self.has_waited(beyond, side) => return None,
+                None => {
+                    let who = [waiting, beyond].map(|it| name(self.ring, it));
+                    let what = format!(
+                        "{} waited in vain for {}{}, who hands in no transcript, until {}, who waited behind {}, complained: silence, a link that failed, or a complaint that came too early",
+                        who[0],
+                        who[1],
+                        heard(holder, side, had),
+                        name(self.ring, place),
+                        who[0],
+                    );
+                    return Some(Finding {
+                        who: who.into(),
+                        weight: Weight::Either,
+                        what,
+                    });
+                }
+            }
+        }
+        None
     }
 
     /// Whether the member at `place` complains itself of silence on `side`.
@@ -398,4 +444,15 @@ impl<'r> Signed<'r> {
 /// How many flips a member sent to one side, or words that withhold one.
 fn flips(reading: &Reading, to: Side) -> usize {
     reading.sent(to).filter(|it| *it != Message::Fault).count()
+}
+
+/// How much the holder had heard from a neighbour, and what it says of the link.
+fn heard(holder: &Reading, from: Side, messages: usize) -> String {
+    let came = match messages {
+        1 => " after 1 message".to_owned(),
+        several => format!(" after {several} messages"),
+    };
+    let link = holder.broken(from);
+    let link = link.map_or_else(String::new, |why| format!(" (of the link it says: {why})"));
+    came + &link
 }
