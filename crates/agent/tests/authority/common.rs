@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_millis(1_500);
 const SLACK: Duration = Duration::from_secs(8);
 
 /// A group that no other test, and no other run of this one, is a member of.
-fn named(what: &str, ground: &str) -> String {
+pub(crate) fn named(what: &str, ground: &str) -> String {
     format!("{what}-{ground}-{}", std::process::id())
 }
 

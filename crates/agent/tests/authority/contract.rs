@@ -9,6 +9,7 @@ use hustings_protocol::Duration;
 use tokio::time::timeout;
 
 use crate::agents::{Agents, NAMES};
+use crate::common::named;
 use crate::house::House;
 use crate::member::{
     ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
@@ -287,12 +288,12 @@ pub(crate) async fn restored<H: House>() {
 }
 
 /// The same with whole agents: one holds, and the others have never asked the store for anything.
-pub(crate) async fn restored_under_agents<H: House>() {
-    const GROUP: &str = "listeners";
+pub(crate) async fn restored_under_agents<H: House>(name: &str) {
+    let group = named("listeners", name);
     let mut house = H::open().await;
     house.copy().await;
     // However the store counts: what it gives first when it is restored is below what will be heard.
-    let mut early = house.store(&terms(GROUP, "early", 0), house.port());
+    let mut early = house.store(&terms(&group, "early", 0), house.port());
     for _ in 0..3 {
         early.acquire().await.unwrap();
         early.release().await.unwrap();
@@ -302,7 +303,7 @@ pub(crate) async fn restored_under_agents<H: House>() {
         true => "priority = 9".to_owned(),
         false => String::new(),
     };
-    let mut agents = Agents::start_as(&house, GROUP, first).await;
+    let mut agents = Agents::start_as(&house, &group, first).await;
     let (holder, _) = agents.next(None).await;
     pass(TTL).await; // it says so once a second
     house.restore().await;

@@ -166,7 +166,7 @@ async fn etcd_restored_from_an_old_copy() {
 
 #[tokio::test]
 async fn etcd_restored_from_an_old_copy_under_agents_that_only_listened() {
-    contract::restored_under_agents::<Alone>().await;
+    contract::restored_under_agents::<Alone>("etcd").await;
 }
 
 #[tokio::test]

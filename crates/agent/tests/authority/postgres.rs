@@ -178,7 +178,7 @@ async fn postgres_restored_from_an_old_copy() {
 
 #[tokio::test]
 async fn postgres_restored_from_an_old_copy_under_agents_that_only_listened() {
-    contract::restored_under_agents::<PostgresHouse>().await;
+    contract::restored_under_agents::<PostgresHouse>("postgres").await;
 }
 
 #[tokio::test]
