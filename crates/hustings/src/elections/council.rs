@@ -208,7 +208,7 @@ impl Options {
             Average::Best => best_c_of(&election, self.optimise),
             Average::Robust => {
                 let cases = uncertain(&by_first_guess(&election));
-                election.with_c(robust_c(&cases, self.optimise.goal()).c)
+                election.with_c(robust_c(&cases, self.optimise.goal()))
             }
             Average::Fixed(c) => election.with_c(c),
         };
