@@ -210,6 +210,11 @@ pub fn in_theory(algorithm: Algorithm) -> Option<theory::Algorithm> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "how long a choice takes is tested"
+)]
 mod tests {
     use std::time::Instant;
 
