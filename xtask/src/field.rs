@@ -71,6 +71,9 @@ pub(crate) struct Options {
     /// with a tenth lost; --program is the example `fleet` then
     #[arg(long, conflicts_with_all = ["trials", "seconds", "only", "tenure", "cost"])]
     council: bool,
+    /// How many hosts, twenty in each network namespace
+    #[arg(long, default_value_t = 2_000, requires = "council", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(20..=2_000))]
+    hosts: usize,
     /// Measure this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -108,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Some(file) => file.canonicalize()?,
             None => build(Build::Release, &["--example", "fleet"], "examples/fleet")?,
         };
-        return council::run(&example);
+        return council::run(&example, options.hosts);
     }
     let program = match &options.program {
         Some(file) => file.canonicalize()?,
@@ -172,6 +175,7 @@ mod tests {
                 only: only.map(str::to_owned),
                 tenure: false,
                 council: false,
+                hosts: 0,
                 rounds: 0,
                 seed: None,
                 cost: false,

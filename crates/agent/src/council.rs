@@ -3,6 +3,8 @@
 //! A host is configured with nothing but its group: how many are elected, in what way and for how long the centre says. So a
 //! fleet need not be touched when somebody wants another council of it.
 
+mod first_call;
+
 use hustings_protocol::council::{
     Algorithm, Chamber, Coin, Config, Estimate, Knowledge, Lease, MOST_SEATS, Message, Pick,
     Refill, Reset, Round, Search, Seats,
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
 use crate::leadership::Peer;
+pub use first_call::{FirstCall, first_call};
 
 /// A member's part in the council of its group.
 #[derive(Debug, Clone, PartialEq)]

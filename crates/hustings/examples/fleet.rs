@@ -178,8 +178,10 @@ async fn measure(hosts: u64, address: IpAddr, loss: f64, killer: &mut Killer<'_>
     let theory = in_theory(hosts, loss);
     // The centre goes by the replies of all draws together.
     let expected = by_evidence(&theory).ok_or("one draw a round")?;
-    elect(address, expected).await?;
-    keep(address, &theory, killer).await
+    // It counts the replies that reach it.
+    let heard = 1.0 - loss;
+    elect(address, expected, heard).await?;
+    keep(address, &theory, heard, killer).await
 }
 
 /// The same election on paper.
@@ -200,7 +202,7 @@ fn in_theory(hosts: u64, loss: f64) -> Election {
 }
 
 /// Many elections, one after the other, each by a centre that knows nothing.
-async fn elect(address: IpAddr, expected: Cost) -> Outcome<()> {
+async fn elect(address: IpAddr, expected: Cost, heard: f64) -> Outcome<()> {
     let (mut rounds, mut replies, mut times, mut seats) = (vec![], vec![], vec![], vec![]);
     let (mut peak, mut late) = (0, 0);
     for number in 0..ELECTIONS {
@@ -227,7 +229,7 @@ async fn elect(address: IpAddr, expected: Cost) -> Outcome<()> {
         "{ELECTIONS} elections of {LEAST}..{MOST}, estimate aggressive from {MAX_GUESS}, rounds of {ROUND_MS} ms:"
     );
     tell("rounds", &rounds, Some(expected.rounds));
-    tell("replies", &replies, Some(expected.messages));
+    tell("replies", &replies, Some(expected.messages * heard));
     tell("seats", &seats, None);
     tell(
         "seconds",
@@ -239,7 +241,12 @@ async fn elect(address: IpAddr, expected: Cost) -> Outcome<()> {
 }
 
 /// A council that loses all but two of its seats again and again.
-async fn keep(address: IpAddr, theory: &Election, killer: &mut Killer<'_>) -> Outcome<()> {
+async fn keep(
+    address: IpAddr,
+    theory: &Election,
+    heard: f64,
+    killer: &mut Killer<'_>,
+) -> Outcome<()> {
     const KEPT: usize = 2;
     let rules = rules();
     let wanted = u64::from(rules.chambers[0].keep);
@@ -284,7 +291,8 @@ async fn keep(address: IpAddr, theory: &Election, killer: &mut Killer<'_>) -> Ou
     );
     println!("(theory: of a centre that knows how many there are)");
     tell("rounds", &rounds, Some(recovery.top_up.cost.rounds));
-    tell("replies", &replies, Some(recovery.top_up.cost.messages));
+    let sent = recovery.top_up.cost.messages;
+    tell("replies", &replies, Some(sent * heard));
     tell("seconds", &times, None);
     println!("peak_replies {} late {}", before.peak_replies, before.late);
     council.dissolve().await?;

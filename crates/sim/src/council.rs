@@ -3,6 +3,8 @@
 
 mod minutes;
 
+use std::collections::BTreeSet;
+
 use hustings_protocol::council::{Algorithm, Centre, Config, Council, Knowledge, Refill};
 use hustings_protocol::{Duration, Instant, Merit};
 use rand_core::Rng;
@@ -98,6 +100,25 @@ pub fn elect_traced<T: Trace<Council>>(
         peak_replies: minutes.replies.iter().copied().max().unwrap_or(0),
     };
     (run, minutes.inner, scratch)
+}
+
+/// What hosts remember in the course of an election, as bits of the paper's: whatever any of them had in memory when feedback and
+/// replies had come.
+///
+/// # Panics
+/// As [`elect`].
+pub fn remembered(trial: &Trial, seeds: Seeds) -> BTreeSet<u8> {
+    let mut world = world(trial, seeds, Scratch::default(), Silent);
+    world.start(CENTRE);
+    let limit = Instant::START + trial.config.round * MOST_ROUNDS;
+    let mut memories = BTreeSet::new();
+    while !centre(&world).is_settled() && world.now() < limit {
+        let end = world.now() + Duration(trial.config.round.0 / 2);
+        world.run_until(end);
+        let hosts = world.members().iter().filter_map(Council::as_host);
+        memories.extend(hosts.map(|host| host.candidacy().memory().bits()));
+    }
+    memories
 }
 
 /// How hosts come and go.

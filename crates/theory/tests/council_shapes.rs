@@ -295,7 +295,7 @@ fn the_best_c_is_the_best_with_an_estimate_too() {
     }
 }
 
-/// The loss that is given is one of the cases, and so is none; and an estimate is not taken for a number.
+/// The loss that is given is one of the cases, and so is none.
 #[test]
 fn what_is_uncertain_is_what_is_given_and_more() {
     let given = Election {
@@ -319,54 +319,50 @@ fn what_is_uncertain_is_what_is_given_and_more() {
     };
     let all = [&cases[..], &[right(Loss::NONE), right(LOSSY)]].concat();
     let (one, other) = (robust_c(&cases, Goal::ROUNDS), robust_c(&all, Goal::ROUNDS));
-    assert_near("worst", one.worst, other.worst, 1e-6);
+    assert_near("c", one, other, 1e-4);
     assert!(
         cases
             .iter()
             .all(|it| it.knowledge == Knowledge::Taken(1_000.0))
     );
-    let estimate = Knowledge::Estimated(Estimate::aggressive(90_000.0));
-    let cases = uncertain(&Election {
-        knowledge: estimate,
-        ..given
-    });
-    assert!(cases.iter().all(|it| it.knowledge == estimate));
-    let mut sizes: Vec<u64> = cases.iter().map(|it| it.members).collect();
-    sizes.dedup();
-    assert_eq!(sizes, [9, 900, 90_000]);
 }
 
-/// A centre that takes 1,000 hosts for granted, where there are half as many, or twice, and losses of up to 0.3.
+/// A centre that takes 1,000 hosts for granted, where there are half as many, or twice, and losses. The choice takes loss for a
+/// smaller `c`; by exact costs no other `c` is better by more than a twentieth in the worst case.
 #[test]
 fn a_robust_c_is_good_enough_in_every_case() {
-    let case = |members: u64, reply: f64| Election {
-        knowledge: Knowledge::Taken(1_000.0),
-        loss: Loss {
-            reply,
-            multicast: 0.0,
-        },
-        ..election((4, 8), members, Algorithm::SkipReset, 1.0)
-    };
-    let cases = [
-        case(500, 0.0),
-        case(500, 0.3),
-        case(2_000, 0.0),
-        case(2_000, 0.3),
-    ];
-    let robust = robust_c(&cases, Goal::ROUNDS);
-    let bests = cases.map(|case| best_c(&case, Goal::ROUNDS).cost.rounds);
-    let worst = |c: f64| {
-        let each = cases.iter().zip(bests);
-        let ratios = each.map(|(case, best)| case.with_c(c).cost().rounds / best);
-        ratios.fold(0.0, f64::max)
-    };
-    assert_near("worst", robust.worst, worst(robust.c), 1e-12);
-    for c in [0.5, 0.8, 0.95, 1.05].map(|factor| factor * robust.c) {
-        assert!(worst(c) > robust.worst, "{c}: {robust:?}");
+    for (algorithm, range, reply, multicast) in [
+        (Algorithm::SkipReset, (4, 8), 0.3, 0.0),
+        (Algorithm::SkipReset, (4, 8), 0.1, 0.1),
+        (Algorithm::SkipReset, (1, 1), 0.1, 0.1),
+        (Algorithm::Basic, (1, 8), 0.1, 0.1),
+        (Algorithm::History, (4, 8), 0.1, 0.1),
+        (Algorithm::CHOICE, (2, 4), 0.1, 0.1),
+    ] {
+        let cases = uncertain(&Election {
+            loss: Loss { reply, multicast },
+            ..election(range, 1_000, algorithm, 1.0)
+        });
+        let bests = cases.map(|case| best_c(&case, Goal::ROUNDS).cost.rounds);
+        let worst = |c: f64| {
+            let each = cases.iter().zip(bests);
+            let ratios = each.map(|(case, best)| case.with_c(c).cost().rounds / best);
+            ratios.fold(0.0, f64::max)
+        };
+        let robust = robust_c(&cases, Goal::ROUNDS);
+        let chosen = worst(robust);
+        let coarse = (1..40).map(|it| f64::from(it) * 0.05);
+        let factors = coarse.chain((96..105).map(|it| f64::from(it) * 0.01));
+        let others = factors.map(|factor| factor * robust);
+        let others = others.filter(|c| *c < range.1 as f64 + 1.0);
+        let least = others.map(&worst).fold(f64::INFINITY, f64::min);
+        assert!(
+            chosen < 1.05 * least,
+            "{algorithm:?}, {range:?}: {chosen} with {robust}, {least} with another"
+        );
+        let alone = robust_c(&cases[..1], Goal::ROUNDS);
+        assert_near("alone", alone, best_c(&cases[0], Goal::ROUNDS).c, 1e-5);
     }
-    let alone = robust_c(&cases[..1], Goal::ROUNDS);
-    assert_near("alone", alone.c, best_c(&cases[0], Goal::ROUNDS).c, 1e-5);
-    assert_near("alone", alone.worst, 1.0, 1e-12);
 }
 
 /// Claim C13: filling the missing seats is faster than starting over, with fewer messages, however many are missing.

@@ -10,9 +10,11 @@ use super::hosts::{Hosts, address};
 use super::table::{Report, Verdict};
 use crate::Result;
 
-/// How many namespaces have hosts, and how many each has.
-const NAMESPACES: usize = 100;
-const HOSTS_EACH: usize = 20;
+/// How many hosts a namespace has.
+pub(super) const HOSTS_EACH: usize = 20;
+
+/// How far a mean may be from theory, in standard errors: of twenty thousand right ones one is farther.
+const FARTHEST: f64 = 4.5;
 
 /// Of a hundred, how many get lost.
 const LOSSES: [u32; 2] = [0, 10];
@@ -40,13 +42,15 @@ impl Drop for Fleet {
     }
 }
 
-pub(super) fn run(example: &Path) -> Result<()> {
+/// With so many hosts, twenty in each namespace.
+pub(super) fn run(example: &Path, members: usize) -> Result<()> {
+    let namespaces = members.div_ceil(HOSTS_EACH);
     let mut report = Report::default();
     for percent in LOSSES {
-        let hosts = Hosts::make(NAMESPACES + 1)?;
-        let fleet = Fleet::start(&hosts, example)?;
+        let hosts = Hosts::make(namespaces + 1)?;
+        let fleet = Fleet::start(&hosts, example, namespaces)?;
         if percent > 0 {
-            for index in 0..=NAMESPACES {
+            for index in 0..=namespaces {
                 hosts.lose(index, percent)?;
             }
         }
@@ -56,9 +60,9 @@ pub(super) fn run(example: &Path) -> Result<()> {
 }
 
 impl Fleet {
-    fn start(hosts: &Hosts, example: &Path) -> Result<Self> {
+    fn start(hosts: &Hosts, example: &Path, namespaces: usize) -> Result<Self> {
         let (mut processes, mut outputs) = (Vec::new(), Vec::new());
-        for index in CENTRE + 1..=NAMESPACES {
+        for index in CENTRE + 1..=namespaces {
             let mut command = hosts.tied_command(index);
             command.arg(example).arg("hosts");
             command.args([
@@ -88,7 +92,8 @@ impl Fleet {
         percent: u32,
         report: &mut Report,
     ) -> Result<()> {
-        let members = NAMESPACES * HOSTS_EACH;
+        let namespaces = self.processes.len();
+        let members = namespaces * HOSTS_EACH;
         let loss = f64::from(percent) / 100.0;
         let mut command = hosts.tied_command(CENTRE);
         command.arg(example).arg("centre");
@@ -106,11 +111,20 @@ impl Fleet {
                     let words: Vec<&str> = rest.split(' ').collect();
                     let values = words.chunks(2).filter_map(|it| it.get(1));
                     let cells: Vec<String> = values.map(|it| (*it).to_owned()).collect();
-                    table.row(what, &cells, &Verdict::none());
+                    table.row(what, &cells, &verdict(what, &cells));
                 }
                 _ => table.note(&line),
             }
         }
+        // What found no room is lost too, and theory does not know.
+        let by_centre = hosts.without_room(CENTRE)?;
+        let mut by_hosts = 0;
+        for index in CENTRE + 1..=namespaces {
+            by_hosts += hosts.without_room(index)?;
+        }
+        table.note(&format!(
+            "datagrams for which receive buffers had no room: {by_centre} of the centre's, {by_hosts} of the hosts'"
+        ));
         match centre.wait()?.success() {
             true => Ok(()),
             false => Err("the centre failed".into()),
@@ -126,6 +140,20 @@ impl Fleet {
     }
 }
 
+/// Rounds and replies must be what theory says, as far as chance allows: the interval tells the standard error. How long a round
+/// trip takes theory does not know.
+fn verdict(what: &str, cells: &[String]) -> Verdict {
+    let values: Vec<f64> = cells.iter().filter_map(|it| it.parse().ok()).collect();
+    match (what, &values[..]) {
+        ("rounds" | "replies", [mean, from, to, _, theory]) => {
+            let error = (to - from) / 2.0 / 1.96;
+            let off = (mean - theory).abs() / error;
+            Verdict::new(format!("{FARTHEST} errors off: {off:.1}"), off <= FARTHEST)
+        }
+        _ => Verdict::none(),
+    }
+}
+
 /// Waits until a process prints this line.
 fn wait_for(output: ChildStdout, expected: &str) -> Result<()> {
     let mut lines = BufReader::new(output).lines();
@@ -136,5 +164,34 @@ fn wait_for(output: ChildStdout, expected: &str) -> Result<()> {
             Ok(())
         }
         None => Err(format!("it ended without `{expected}`").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Report;
+    use super::verdict;
+
+    /// Whether a row of these cells is as it must be.
+    fn passes(what: &str, cells: &[&str]) -> bool {
+        let cells: Vec<String> = cells.iter().map(|it| (*it).to_owned()).collect();
+        let mut report = Report::default();
+        let mut table = report.table("a fleet", &[]);
+        table.row(what, &cells, &verdict(what, &cells));
+        report.close().is_ok()
+    }
+
+    #[test]
+    fn means_far_from_theory_are_missed() {
+        // A standard error of 0.1.
+        let interval = ["3.000", "2.804", "3.196", "6.000"];
+        let by = |what, theory| passes(what, &[&interval[..], &[theory]].concat());
+        for what in ["rounds", "replies"] {
+            assert!(by(what, "3.440") && by(what, "2.560"), "{what}");
+            assert!(!by(what, "3.460") && !by(what, "2.540"), "{what}");
+        }
+        assert!(by("seconds", "9.000"), "theory knows no round trips");
+        assert!(passes("rounds", &interval), "there is no theory");
+        assert!(!by("rounds", "NaN"), "no number");
     }
 }

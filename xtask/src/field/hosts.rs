@@ -273,6 +273,22 @@ impl Hosts {
             _ => Err(format!("{command:?} does not tell two counts: {text:?}").into()),
         }
     }
+
+    /// How many datagrams came to host `index` that no socket's buffer had room for.
+    pub(crate) fn without_room(&self, index: usize) -> Result<u64> {
+        let output = self.command(index, "cat").arg("/proc/net/snmp").output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let count = udp_count(&text, "RcvbufErrors");
+        count.ok_or_else(|| format!("/proc/net/snmp has no RcvbufErrors: {text:?}").into())
+    }
+}
+
+/// What `/proc/net/snmp` says of UDP under this heading.
+fn udp_count(text: &str, heading: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|it| it.strip_prefix("Udp: "));
+    let (headings, values) = (lines.next()?, lines.next()?);
+    let mut pairs = headings.split(' ').zip(values.split(' '));
+    pairs.find(|it| it.0 == heading)?.1.parse().ok()
 }
 
 /// How many packets a host has sent and received.
@@ -391,9 +407,16 @@ pub(crate) fn run_together(commands: impl Iterator<Item = Command>) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use super::{run, run_together};
+    use super::{run, run_together, udp_count};
     use std::fs;
     use std::process::Command;
+
+    #[test]
+    fn counts_of_udp_are_found_by_their_heading() {
+        let text = "Tcp: InErrs\nTcp: 9\nUdp: InDatagrams RcvbufErrors\nUdp: 5 7\nUdpLite: RcvbufErrors\nUdpLite: 8\n";
+        assert_eq!(udp_count(text, "RcvbufErrors"), Some(7));
+        assert_eq!(udp_count(text, "InErrs"), None);
+    }
 
     #[test]
     fn those_that_wait_for_each_other_are_run_together_and_a_failure_is_told() {

@@ -6,6 +6,8 @@ mod keeping;
 mod paper;
 mod terms;
 
+use std::fmt;
+
 use clap::{Args, ValueEnum};
 use hustings::council::in_theory;
 use hustings_protocol::council as protocol;
@@ -39,8 +41,8 @@ pub(crate) struct Options {
           allow_hyphen_values = true)]
     seats: Seats,
 
-    /// Who draws, and who draws again
-    #[arg(long, value_enum, default_value_t = Algorithm::SkipReset)]
+    /// Who draws, and who draws again; the baseline, Bolot's masks, is an election of its own, `bolot`
+    #[arg(long, default_value_t = Algorithm::SkipReset, value_parser = terms::Algorithms)]
     algorithm: Algorithm,
 
     /// Of --algorithm history, host by host: how many rounds a host remembers, from 1 to 4. More than one matter only where
@@ -169,6 +171,12 @@ enum Algorithm {
     Merit,
 }
 
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&name_of(self))
+    }
+}
+
 impl Algorithm {
     fn protocols(self, depth: u8) -> protocol::Algorithm {
         match self {
@@ -208,7 +216,7 @@ impl Options {
             Average::Best => best_c_of(&election, self.optimise),
             Average::Robust => {
                 let cases = uncertain(&by_first_guess(&election));
-                election.with_c(robust_c(&cases, self.optimise.goal()).c)
+                election.with_c(robust_c(&cases, self.optimise.goal()))
             }
             Average::Fixed(c) => election.with_c(c),
         };

@@ -1,7 +1,8 @@
 //! The best `c`.
 //!
 //! Rounds and messages are smooth functions of `c` that fall and then rise. A coarse search finds where, a fine one how far:
-//! some thirty elections are computed, each in some dozens of microseconds, or, where replies are lost, in a millisecond.
+//! some thirty elections are computed, each in some dozens of microseconds, or, where replies are lost, in a millisecond and,
+//! for dozens of seats, in hundreds.
 
 use super::{Cost, Election, Knowledge, Loss, Seats};
 
@@ -69,42 +70,44 @@ pub fn best_c(election: &Election, goal: Goal) -> Best {
     }
 }
 
-/// A `c` for several cases at once.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Robust {
-    /// That `c`.
-    pub c: f64,
-    /// How many times worse the worst case is with it than with the best `c` for that case.
-    pub worst: f64,
-}
-
 /// The `c` with which the worst of several cases is nearest to what the best `c` for it would do: for hosts whose number is
 /// uncertain (a centre that takes it for [`Knowledge::Taken`]), or losses that are.
+///
+/// What gets lost is taken for a smaller `c`, as by equation (21): exact elections with loss take a thousand times as long
+/// where seats are many, and a loss that is uncertain asks for no more.
 ///
 /// # Panics
 /// If there is no case, or one is no election.
 #[must_use]
-pub fn robust_c(cases: &[Election], goal: Goal) -> Robust {
+pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
     assert!(!cases.is_empty(), "a choice for no case");
-    let bests: Vec<Best> = cases.iter().map(|case| best_c(case, goal)).collect();
+    // Each without loss, the part of `c` that is left, and the best of that.
+    let thinned = cases.iter().map(|case| {
+        let lossless = Election {
+            loss: Loss::NONE,
+            ..*case
+        };
+        (lossless, case.loss.both_ways(), best_c(&lossless, goal))
+    });
+    let thinned: Vec<(Election, f64, Best)> = thinned.collect();
     let worst = |c: f64| {
-        let each = cases.iter().zip(&bests);
-        each.map(|(case, best)| goal.of(&case.with_c(c).cost()) / goal.of(&best.cost))
+        let each = thinned.iter();
+        each.map(|(case, left, best)| goal.of(&case.with_c(c * left).cost()) / goal.of(&best.cost))
             .fold(0.0, f64::max)
     };
     // What is below the best of every case is worse for all of them than that of the least, and so with what is above.
-    let from = bests.iter().map(|it| it.c).fold(f64::INFINITY, f64::min);
-    let to = bests.iter().map(|it| it.c).fold(0.0, f64::max);
+    let bests = || thinned.iter().map(|(_, left, best)| best.c / left);
+    let from = bests().fold(f64::INFINITY, f64::min);
+    let to = bests().fold(0.0, f64::max);
     let limit = cases.iter().map(|case| range(case).1).fold(to, f64::min);
-    let c = brent(from, limit, ROUGH, worst);
-    Robust { c, worst: worst(c) }
+    brent(from, limit, ROUGH, worst)
 }
 
 /// The cases of a centre that is sure of nothing, for [`robust_c`]: nothing is lost, or as much as in `election` (a tenth of all
-/// messages if nothing is there); and there may be half as many hosts as it takes for granted or twice as many, or, if it
-/// estimates, any number up to its first estimate.
+/// messages if nothing is there); and there are half as many hosts as it takes for granted, or twice as many. As many as it
+/// takes for granted are never the worst.
 #[must_use]
-pub fn uncertain(election: &Election) -> Vec<Election> {
+pub fn uncertain(election: &Election) -> [Election; 4] {
     let lost = match election.loss == Loss::NONE {
         true => Loss {
             reply: 0.1,
@@ -112,30 +115,20 @@ pub fn uncertain(election: &Election) -> Vec<Election> {
         },
         false => election.loss,
     };
-    let fewest = election.seats.most + 1;
-    let (there, knowledge) = match election.knowledge {
-        Knowledge::Estimated(estimate) => {
-            // In equal ratios.
-            let ratio = estimate.first / fewest as f64;
-            let size = |part: f64| (fewest as f64 * ratio.powf(part)).round() as u64;
-            (vec![size(0.0), size(0.5), size(1.0)], election.knowledge)
-        }
-        Knowledge::Known | Knowledge::Taken(_) => {
-            let members = election.members;
-            let taken = Knowledge::Taken(members as f64);
-            // Neither too few nor too many is never the worst.
-            (vec![members / 2, members * 2], taken)
-        }
-    };
-    let cases = there.into_iter();
-    let cases = cases.flat_map(|there| [Loss::NONE, lost].map(|loss| (there, loss)));
-    let case = |(there, loss): (u64, Loss)| Election {
-        members: there.max(fewest),
-        knowledge,
+    let members = election.members;
+    let case = |there: u64, loss: Loss| Election {
+        members: there.max(election.seats.most + 1),
+        knowledge: Knowledge::Taken(members as f64),
         loss,
         ..*election
     };
-    cases.map(case).collect()
+    let (few, many) = (members / 2, members * 2);
+    [
+        case(few, Loss::NONE),
+        case(few, lost),
+        case(many, Loss::NONE),
+        case(many, lost),
+    ]
 }
 
 /// Where the best `c` lies.

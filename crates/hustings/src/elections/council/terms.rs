@@ -1,10 +1,15 @@
 //! The terms of a council election, as they are written on the command line.
 
+use std::ffi::OsStr;
 use std::fmt;
 
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Command};
 use hustings_protocol::council::MOST_STEPS;
 use hustings_theory::council::{Estimate, Seats};
 
+use super::Algorithm;
 use crate::failure::Failure;
 use crate::options;
 use crate::options::seats::pair;
@@ -12,6 +17,38 @@ pub(super) use crate::options::seats::{Aim, Average, aim};
 
 /// What theory computes in a moment, for any algorithm.
 const MOST_SEATS: u32 = 1_000;
+
+/// An [`Algorithm`]; who asks for the baseline, which `hustings council` has among them, is told where it is.
+#[derive(Clone)]
+pub(super) struct Algorithms;
+
+impl TypedValueParser for Algorithms {
+    type Value = Algorithm;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Algorithm, clap::Error> {
+        let parsed = EnumValueParser::new().parse_ref(command, argument, value);
+        parsed.map_err(|mut error| {
+            if value == "bolot" {
+                let tip = "the baseline is an election of its own: `hustings sim bolot`, `hustings theory bolot`";
+                let tips = ContextValue::StyledStrs(vec![tip.into()]);
+                error.insert(ContextKind::Suggested, tips);
+            }
+            error
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values: Vec<PossibleValue> = EnumValueParser::<Algorithm>::new()
+            .possible_values()?
+            .collect();
+        Some(Box::new(values.into_iter()))
+    }
+}
 
 /// `L..U`, or one number for both.
 pub(super) fn seats(text: &str) -> Result<Seats, String> {

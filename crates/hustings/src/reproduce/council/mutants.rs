@@ -117,6 +117,29 @@ fn c11_falls_if_more_is_lost() {
     assert_falls(estimates::c11, with_loss);
 }
 
+/// Hosts draw twice, and the centre says which draw it took.
+fn by_choice(election: Election) -> Election {
+    Election {
+        algorithm: Algorithm::CHOICE,
+        ..election
+    }
+}
+
+/// Both halves of the table fall: a bit more in memory, and one more on the wire.
+#[test]
+fn c12_falls_if_hosts_draw_twice() {
+    let evidence = evaluate(tables::c12, by_choice);
+    super::super::fall::assert_falls(&evidence);
+    for what in [
+        "Skip-Reset: bits that a host remembers",
+        "Skip-Reset: bits of the paper's feedback in the first call",
+    ] {
+        let mut checks = evidence.checks.iter();
+        let check = checks.find(|it| it.what.starts_with(what));
+        assert!(check.is_some_and(|it| !it.agrees), "{what}: {check:?}");
+    }
+}
+
 #[test]
 fn c13_is_not_as_we_say_if_an_undershoot_makes_all_reply() {
     assert_ours_falls(&evaluate(tables::c13, by_basic));

@@ -1,9 +1,15 @@
 //! C12 and C13: what hosts and messages are made of, and a council that is kept.
 
+use std::collections::BTreeSet;
+
+use hustings::council::in_theory;
+use hustings_agent::council::first_call;
 use hustings_protocol::Duration;
-use hustings_protocol::council::{Algorithm as Drawn, Config, Content, Memory, Refill, Seats};
+use hustings_protocol::council::{
+    Algorithm as Drawn, Config, Content, Knowledge, Memory, Refill, Seats,
+};
 use hustings_sim::Scratch;
-use hustings_sim::council::{Stay, keep};
+use hustings_sim::council::{Stay, Trial, keep, remembered};
 use hustings_sim::statistics::Sample;
 use hustings_theory::council::optimum::{Best, Goal};
 use hustings_theory::council::top_up::recover;
@@ -46,38 +52,97 @@ fn is_short(count: u32, algorithm: Drawn, flags: u32) -> bool {
         })
 }
 
-pub(super) fn c12(_: &Stage<'_>) -> Result<Evidence, ExperimentError> {
+/// Among so many hosts their memory is looked at: enough that draws leave too few and too many.
+const WATCHED_HOSTS: u32 = 200;
+
+/// The longest call that we allow for, as a sealed datagram.
+const CALL_BYTES: u64 = 200;
+
+pub(super) fn c12(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
-    let (mut memory, mut longest) = (Vec::new(), Vec::new());
+    let (mut memory, mut longest, mut datagrams) = (Vec::new(), Vec::new(), Vec::new());
     for (name, algorithm, bits, flags) in TABLE {
-        let held = u64::from(Memory::width(algorithm));
+        let conducted = conducted(stage, algorithm);
+        let memories = memories(stage, name, conducted)?;
+        let held = memories.last().map_or(0, |most| width((*most).into()));
         evidence.stated(
-            format!("{name}: bits that a host remembers"),
-            at_most(bits, held),
+            format!(
+                "{name}: bits that a host remembers, of all memories that hosts had in elections"
+            ),
+            at_most(bits, held.into()),
+        );
+        evidence.ours(
+            format!("{name}: different memories, of those that so many bits can tell apart"),
+            at_most(1 << Memory::width(algorithm), memories.len() as u64),
         );
         memory.push(held);
-        let short = (1..=MOST_HOSTS).filter(|count| is_short(*count, algorithm, flags));
+        let short = (1..=MOST_HOSTS).filter(|count| is_short(*count, conducted, flags));
         evidence.stated(
             format!("{name}: counts from 1 to 100,000 whose feedback takes {flags} bits more than the count, and is understood"),
             all_of(MOST_HOSTS as usize, short.count()),
         );
-        let last = Content {
-            count: MOST_HOSTS,
-            reset: true,
-            taken: 1,
+        let rules = Config {
+            algorithm: conducted,
+            ..Config::field(Seats::new(4, 8), MOST_HOSTS, Duration::from_millis(250))
         };
-        let takes = width(last.encode(algorithm));
+        let call = first_call(rules).ok_or_else(|| {
+            ExperimentError("a centre calls nobody: is there no randomness for a seal?".to_owned())
+        })?;
+        let takes = width(call.feedback.word);
         evidence.stated(
-            format!("{name}: bits of the longest feedback among 100,000 hosts"),
+            format!("{name}: bits of the paper's feedback in the first call of an agent to 100,000 hosts"),
             equal(&(width(MOST_HOSTS.into()) + flags), &takes),
         );
         longest.push(takes);
+        evidence.ours(
+            format!("{name}: bytes of the sealed datagram that it goes in"),
+            at_most(CALL_BYTES, call.datagram as u64),
+        );
+        datagrams.push(call.datagram);
     }
     Ok(evidence.sum_up(format!(
-        "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 takes {}",
+        "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 takes {}, in datagrams of {} bytes",
         list(&memory),
-        list(&longest)
+        list(&longest),
+        list(&datagrams)
     )))
+}
+
+/// The algorithm that an election is held by where this one is asked for: this one, save in tests.
+fn conducted(stage: &Stage<'_>, asked: Drawn) -> Drawn {
+    let of_table = TABLE.map(|(_, drawn, ..)| drawn);
+    let held = in_theory(asked).map(|algorithm| {
+        let election = Election::new(FOUR_TO_EIGHT, MOST_HOSTS.into(), algorithm, 1.0);
+        (stage.conduct)(election).algorithm
+    });
+    let is_held = |drawn: &Drawn| in_theory(*drawn) == held;
+    of_table.into_iter().find(is_held).unwrap_or(asked)
+}
+
+/// All that hosts had in memory in some elections.
+fn memories(
+    stage: &Stage<'_>,
+    name: &str,
+    algorithm: Drawn,
+) -> Result<BTreeSet<u8>, ExperimentError> {
+    let knowledge = Knowledge::Told(WATCHED_HOSTS);
+    let config = Config::once(
+        Seats::new(4, 8),
+        algorithm,
+        knowledge,
+        Duration::from_secs(1),
+    );
+    let trial = Trial {
+        hosts: WATCHED_HOSTS,
+        config,
+        reply_loss: 0.1,
+        multicast_loss: 0.1,
+    };
+    let own = stage
+        .effort
+        .reseeded(seed_of(&format!("memories of {name}")));
+    let each = own.each(own.choose(200, 2_000), |_, seeds| remembered(&trial, seeds))?;
+    Ok(each.into_iter().flatten().collect())
 }
 
 pub(super) fn c13(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
