@@ -84,7 +84,8 @@ enum Command {
         #[arg(default_value_t = 1_000)]
         runs: u64,
     },
-    /// Holds draws on Wagner's ring; prints how many have a leader, and the CPU time (in ns)
+    /// Holds honest draws on Wagner's ring, by their flips and without the messages, as the simulator does; prints how many have a
+    /// leader, and the CPU time (in ns)
     Ring {
         /// How many members, 4 or more
         #[arg(value_parser = clap::value_parser!(u32).range(4..))]

@@ -13,7 +13,8 @@ use crate::cpu_nanos;
 const HOP: Duration = Duration::from_millis(100);
 const MOST_ROUNDS: u32 = 10_000;
 
-/// Holds honest draws as `hustings sim wagner` does; returns the CPU time, and how many ended with a leader.
+/// Holds honest draws as `hustings sim wagner` does: by their flips, without the messages, which is the same draw, as a test of the
+/// simulator says. Returns the CPU time, and how many ended with a leader.
 pub(crate) fn hold(members: u32, draws: u32, seed: u64) -> (f64, u32) {
     let trial = Trial {
         members,

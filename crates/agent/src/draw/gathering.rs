@@ -61,6 +61,27 @@ pub(super) struct Gathering<'a> {
     own: Option<Presence>,
     /// How often it has said who is there, over these links.
     said: usize,
+    refusals: Refusals,
+}
+
+/// Calls that were refused for the same reason, in a row.
+#[derive(Default)]
+struct Refusals {
+    why: Option<Broken>,
+    times: u64,
+}
+
+impl Refusals {
+    /// Takes in one more. Tells how many there were, if it is time to say so: at once where the reason is another one, and then
+    /// ever more seldom, as a neighbour with another ring file calls several times a second.
+    fn add(&mut self, why: &Broken) -> Option<u64> {
+        if self.why.as_ref() != Some(why) {
+            self.why = Some(why.clone());
+            self.times = 0;
+        }
+        self.times += 1;
+        self.times.is_power_of_two().then_some(self.times)
+    }
 }
 
 /// One side.
@@ -81,6 +102,7 @@ impl<'a> Gathering<'a> {
             slots: Default::default(),
             own: None,
             said: 0,
+            refusals: Refusals::default(),
         };
         gathering.tell_account();
         gathering
@@ -238,7 +260,13 @@ impl<'a> Gathering<'a> {
             Err(why) => {
                 if side == Side::Left {
                     self.account.send_modify(|it| it.refused += 1);
-                    tracing::warn!("a connection was refused: {why}");
+                    match self.refusals.add(&why) {
+                        Some(1) => tracing::warn!("a connection was refused: {why}"),
+                        Some(times) => {
+                            tracing::warn!("a connection was refused, {times} times by now: {why}");
+                        }
+                        None => {}
+                    }
                 }
                 let slot = self.slot_mut(side);
                 if slot.trouble.as_ref() != Some(&why) {
@@ -336,10 +364,24 @@ async fn hear(link: &mut Option<Link>) -> Result<Frame, Broken> {
 
 #[cfg(test)]
 mod tests {
-    use super::seats;
+    use super::{Refusals, seats};
     use crate::draw::bytes::Bytes;
     use crate::draw::keys::Secret;
+    use crate::draw::link::Broken;
     use crate::draw::presence::{Presence, Seating};
+
+    #[test]
+    fn what_is_refused_again_and_again_is_said_ever_more_seldom_and_at_once_if_it_is_new() {
+        let mut refusals = Refusals::default();
+        let mut said = |why: &Broken, calls: usize| -> Vec<u64> {
+            (0..calls).filter_map(|_| refusals.add(why)).collect()
+        };
+        let stranger = Broken::Stranger("mallory".to_owned());
+        // A minute of a neighbour with another ring file, at five calls a second.
+        assert_eq!(said(&stranger, 300), [1, 2, 4, 8, 16, 32, 64, 128, 256]);
+        assert_eq!(said(&Broken::Garbage, 1), [1]);
+        assert_eq!(said(&stranger, 2), [1, 2]);
+    }
 
     #[test]
     fn who_says_one_thing_to_the_left_and_another_to_the_right_is_not_there() {

@@ -127,6 +127,11 @@ impl<P: Player, C: Chance> Seat<P, C> {
         self.step(now, Input::Leave)
     }
 
+    /// Who sits here.
+    pub(super) fn player(&self) -> &P {
+        &self.player
+    }
+
     /// When the timer runs out.
     pub(super) fn due(&self) -> Option<Instant> {
         self.table.due

@@ -85,7 +85,7 @@ pub(super) async fn start(config: &AgentConfig) -> Result<(Agent, Option<SocketA
         false => Door::ThisHost,
     };
     let listener = match config.http {
-        Some(address) => Some(listen(address, door).await?),
+        Some(address) => Some(listen(address, door, TAKEN).await?),
         None => None,
     };
     let http = listener.as_ref().and_then(|it| it.local_addr().ok());
@@ -132,15 +132,20 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
     }
 }
 
-pub(super) async fn listen(address: SocketAddr, door: Door) -> Result<TcpListener, Failure> {
-    let remedy = |error: &std::io::Error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            ": does another agent run here? choose another with --http, or --http off"
-        }
-        _ => "",
-    };
+/// What to do where an agent's port is taken.
+const TAKEN: &str = "does another agent run here? choose another with --http, or --http off";
+
+/// Listens for HTTP. What to do where the port is `taken` depends on the command.
+pub(super) async fn listen(
+    address: SocketAddr,
+    door: Door,
+    taken: &str,
+) -> Result<TcpListener, Failure> {
     http::listen(address, door).await.map_err(|error| {
-        let remedy = remedy(&error);
+        let remedy = match error.kind() {
+            std::io::ErrorKind::AddrInUse => format!(": {taken}"),
+            _ => String::new(),
+        };
         Failure::Failed(format!(
             "cannot listen for HTTP on {address}: {error}{remedy}"
         ))

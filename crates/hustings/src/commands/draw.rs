@@ -178,7 +178,9 @@ impl SeatOptions {
         let account = part.account();
         if let Some(address) = self.http {
             let door = Door::ThisHost;
-            let listener = listen(address, door).await?;
+            let taken =
+                "does another program run here? choose another with --http, or leave it out";
+            let listener = listen(address, door, taken).await?;
             tokio::spawn(http::serve(listener, account.subscribe(), door));
         }
         let drawn = part.draw(listener, &account, signals.next()).await;

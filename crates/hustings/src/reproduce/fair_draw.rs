@@ -35,7 +35,8 @@ const CLAIMS: &[Claim] = &[
         source: "theorem 1 (b)",
         says: "Inconsistent, changed, false and missing fault messages reach every honest member of the main segment",
         reading: "Segments of up to floor(n/2) - 1, each fault at a place drawn by chance; ours are longer segments, down to two \
-                  honest members. A test of the simulator tries all that a segment can say on rings of 4 to 6.",
+                  honest members. A test of the simulator tries all that such a segment can say in the first Basic round on \
+                  rings of 4 to 6, whole or broken off, and all whole streams where two neighbours withhold their flips.",
         method: Method::Simulation,
         on_record: Holds,
         evaluate: |effort| faults::w2(&Stage::honest(effort)),

@@ -5,6 +5,7 @@ use hustings_agent::draw::{Account, State};
 use hustings_protocol::wagner::Wagner;
 use hustings_protocol::wagner::fault::Cause;
 use hustings_sim::wagner::{Cheat, Segment};
+use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
 use crate::cheater::Cheater;
 use crate::table::{Table, conclusions, leader};
@@ -95,6 +96,28 @@ impl Drawn {
             assert!(is_it, "{found:?}");
         }
         found.findings
+    }
+
+    /// Of two who stall it is told who was active, which is one of them at least and else who sits beside them, and how seldom
+    /// that is chance.
+    #[track_caller]
+    fn tells_who_stalled(&self) {
+        let accused = self.accused();
+        let [open] = &accused[..] else {
+            panic!("{accused:?}");
+        };
+        assert_eq!(open.weight, Weight::Open, "{accused:?}");
+        let (active, rest) = open
+            .what
+            .split_once(", who were active, flipped alike 16 times in a row")
+            .unwrap_or_else(|| panic!("{accused:?}"));
+        let active: Vec<&str> = active.split(" and ").collect();
+        assert!(active.len() > 1, "{accused:?}");
+        let near = ["m6", "m7", "m0", "m1"];
+        assert!(active.iter().all(|it| near.contains(it)), "{accused:?}");
+        assert!(active.iter().any(|it| near[1..3].contains(it)));
+        let chance = false_alarm(self.members, StallLimit::new(16));
+        assert!(rest.contains(&format!("{chance:.1e}")), "{accused:?}");
     }
 
     /// With its own transcript the cheater is convicted, of this.
@@ -228,9 +251,9 @@ async fn sm_two_who_hold_up_a_draw_are_stopped_by_the_limit() {
         from: 7,
         to: 0,
     };
-    // Half of the draws go on to a leader, whom the second of the two does not get to know of, and does not sign.
+    // So many equal stages are hardly ever chance. Half of the draws go on to a leader, whom the second of the two does not get to know of, and does not sign.
     for _ in 0..20 {
-        let options = "respond_within = \"4s\"\nstall_limit = 4";
+        let options = "respond_within = \"4s\"\nstall_limit = 16";
         let drawn = draw(8, options, two.clone()).await;
         if drawn.honest[0].fault.is_none() {
             for account in &drawn.honest {
@@ -242,9 +265,10 @@ async fn sm_two_who_hold_up_a_draw_are_stopped_by_the_limit() {
         drawn.is_known_to_all();
         let is_stall = |it: &Account| {
             let cause = it.fault.as_ref().unwrap().cause;
-            matches!(cause, Cause::Stalled { stages: 4 })
+            matches!(cause, Cause::Stalled { stages: 16 })
         };
         assert!(drawn.honest.iter().any(is_stall), "{:?}", drawn.honest);
+        drawn.tells_who_stalled();
         return;
     }
     panic!("twenty draws, and not one was held up");

@@ -180,6 +180,19 @@ fn what_cannot_be_used_is_refused_with_a_reason() {
 }
 
 #[test]
+fn a_taken_port_is_told_with_what_a_draw_can_do_about_it() {
+    let home = Home::new("draw-taken", "");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let http = taken.local_addr().unwrap().to_string();
+    let alpha = ["--ring", "ring.toml", "--member", "alpha", "--key"];
+    let refused = home.run(&[&alpha[..], &["alpha.key", "--http", &http]].concat());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("or leave it out"), "{said}");
+    assert!(!said.contains("--http off"), "{said}");
+}
+
+#[test]
 fn without_a_transcript_there_is_no_result() {
     // A file system without room: for anything, and for the end of the transcript.
     for (blocks, expected) in [("0", "cannot leave the mark"), ("8", "there is no result")] {

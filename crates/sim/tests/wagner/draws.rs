@@ -1,6 +1,6 @@
 //! Honest rings.
 
-use hustings_protocol::wagner::subset::Compare;
+use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_protocol::wagner::{Config, Ring};
 use hustings_sim::wagner::{Cheat, Rehearsal, Run, Trial, draw, draw_traced};
 use hustings_sim::{JsonLines, Scratch, Seeds};
@@ -147,18 +147,26 @@ fn the_same_seed_gives_the_same_draw_recorded_or_not() {
     }
 }
 
-/// Without messages it is the same draw, to the last flip.
+/// Without messages it is the same draw, to the last flip, by whatever rules.
 #[test]
 fn a_rehearsed_draw_is_the_draw_that_the_world_holds() {
-    for ring in RINGS {
+    let rules = [
+        (Compare::NonStrict, Selection::Proportional),
+        (Compare::Strict, Selection::Proportional),
+        (Compare::NonStrict, Selection::Parity),
+    ];
+    for (ring, (compare, selection)) in RINGS.into_iter().flat_map(|it| rules.map(|of| (it, of))) {
         for members in [ring.fewest(), 4, 5, 8, 17, 64] {
             for limit in [Some(2), Some(40), None] {
-                let trial = with_stall_limit(with_ring(trial(members), ring), limit);
+                let mut trial = with_stall_limit(with_ring(trial(members), ring), limit);
+                trial.config.compare = compare;
+                trial.config.selection = selection;
                 let rehearsal = Rehearsal::of(&trial).expect("nothing can go wrong");
                 for number in 0..20 {
                     let seeds = Seeds::new(5, number);
                     let (held, _) = draw(&trial, seeds, Scratch::default());
-                    assert_eq!(rehearsal.draw(seeds), Some(held), "{members} {ring:?}");
+                    let what = (members, ring, compare, selection);
+                    assert_eq!(rehearsal.draw(seeds), Some(held), "{what:?}");
                 }
             }
         }

@@ -18,6 +18,17 @@ use hustings_protocol::wagner::fault::Side;
 /// # Errors
 /// Tells the first thing that it did otherwise.
 pub(super) fn check(ring: &Ring, reading: &Reading) -> Result<(), String> {
+    replay(ring, reading).map(drop)
+}
+
+/// Who was active in the end; none unless the holder did what an honest member does.
+pub(super) fn active(ring: &Ring, reading: &Reading) -> Option<Vec<u32>> {
+    let replay = replay(ring, reading).ok()?;
+    let progress = replay.seat.player().progress()?;
+    Some(progress.active().iter().collect())
+}
+
+fn replay<'r>(ring: &'r Ring, reading: &Reading) -> Result<Replay<'r>, String> {
     let chance = reading.entries.iter().filter_map(|entry| match entry {
         Entry::Drew { word, salt } => Some((u64::from_be_bytes(word.0), salt.0)),
         _ => None,
@@ -42,7 +53,8 @@ pub(super) fn check(ring: &Ring, reading: &Reading) -> Result<(), String> {
     replay.settle().map_err(|what| {
         let lines = reading.entries.len();
         format!("did not keep to the protocol: after line {lines}: {what}")
-    })
+    })?;
+    Ok(replay)
 }
 
 struct Replay<'r> {

@@ -3,10 +3,12 @@
 
 use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
 use super::super::ring::Ring;
 use super::super::said::{Statement, Verdict};
 use super::super::transcript::Entry;
+use super::conduct;
 use super::links::{cut_off, name};
 use super::reading::Reading;
 use super::{Finding, Weight, verdict_in_words};
@@ -72,10 +74,6 @@ impl<'r> Signed<'r> {
         if complaining.is_empty() {
             return None;
         }
-        let names = |places: &[u32]| {
-            let names: Vec<String> = places.iter().map(|it| name(self.ring, *it)).collect();
-            names.join(" and ")
-        };
         // Somebody waited for them, and they for nobody, or not for too long.
         let is_content = |place: &u32| {
             let is_waited_for = |side: &Side| {
@@ -85,7 +83,7 @@ impl<'r> Signed<'r> {
             !self.complains(*place) && Side::BOTH.iter().any(is_waited_for)
         };
         let content: Vec<u32> = places().filter(is_content).collect();
-        let who = names(&complaining);
+        let who = self.names(&complaining);
         let what = match content.is_empty() {
             true => format!(
                 "{who} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show"
@@ -98,7 +96,7 @@ impl<'r> Signed<'r> {
                 };
                 format!(
                     "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or {held_up}: of time transcripts do not tell",
-                    names(&content)
+                    self.names(&content)
                 )
             }
         };
@@ -124,6 +122,11 @@ impl<'r> Signed<'r> {
             })
         });
         late.collect()
+    }
+
+    fn names(&self, places: &[u32]) -> String {
+        let names: Vec<String> = places.iter().map(|it| name(self.ring, *it)).collect();
+        names.join(" and ")
     }
 
     /// Whether the member at `place` complains of silence.
@@ -301,15 +304,13 @@ impl<'r> Signed<'r> {
         let says: Vec<(u32, u32)> = (0..self.ring.len())
             .filter_map(|place| Some((place, stages(place)?)))
             .collect();
-        let shown = says.iter().find(|(place, _)| is_sound[*place as usize]);
-        if let Some((_, stages)) = shown {
-            return vec![Finding {
-                who: Vec::new(),
-                weight: Weight::Open,
-                what: format!(
-                    "all active members flipped alike {stages} times in a row, which ends a draw: chance, or two who conspire"
-                ),
-            }];
+        let shown = says.iter().find_map(|(place, stages)| {
+            let holder = self.readings[*place as usize].as_ref();
+            let holder = holder.filter(|_| is_sound[*place as usize])?;
+            Some((conduct::active(self.ring, holder)?, *stages))
+        });
+        if let Some((active, stages)) = shown {
+            return vec![self.equal_flips(&active, stages)];
         }
         // Who hands in a transcript that does not show it is convicted by that.
         let alone = says
@@ -323,6 +324,21 @@ impl<'r> Signed<'r> {
             ),
         });
         alone.collect()
+    }
+
+    /// The limit on equal stages was reached among those at `active`. The flips of others do not count: so unless it was chance
+    /// one of these had a hand in it, who knew of another's flip.
+    fn equal_flips(&self, active: &[u32], stages: u32) -> Finding {
+        let active = self.names(active);
+        // An honest member came to it, so it is one or more.
+        let chance = false_alarm(self.ring.members.len(), StallLimit::new(stages));
+        Finding {
+            who: Vec::new(),
+            weight: Weight::Open,
+            what: format!(
+                "{active}, who were active, flipped alike {stages} times in a row, which ends a draw: chance, by which honest draws end so with a probability of {chance:.1e}, or two or more who conspire, and then one of them at least was active"
+            ),
+        }
     }
 
     /// The result that most have signed, and first of all those who can show how they came to it; and by whom it is not
