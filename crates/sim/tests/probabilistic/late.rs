@@ -103,7 +103,7 @@ fn outcome<T: Trace<Probabilistic>>(
             3 => Verb::Pause(who),
             4 => Verb::Resume(Who::All),
             5 => Verb::Restart { who, keep_state },
-            _ if rng.next_u64() % 2 == 0 => Verb::Heal,
+            _ if rng.next_u64().is_multiple_of(2) => Verb::Heal,
             _ => Verb::Cut(vec![who]),
         };
         world.schedule(at, verb);

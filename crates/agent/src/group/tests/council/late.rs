@@ -52,8 +52,9 @@ fn replies_that_take_longer_than_a_round_are_waited_for_and_bring_about_no_poll(
         }
         let status = centre_status(&field, 0);
         assert!(status.late > 0, "{tenths}: {status:?}");
-        // It may have come down to a poll before it heard anybody, but once.
-        assert!(status.replies < 2 * HOSTS as u64, "{tenths}: {status:?}");
+        // It may have come down to a poll before it heard anybody, but once: that and the draws before, by 1000, 126, 30 and 11,
+        // are 189 replies on average with a spread of 7, and what it draws once it has heard them some ten more. Twice is 289.
+        assert!(status.replies < 250, "{tenths}: {status:?}");
         let is_near = tenths <= 15;
         assert!(!is_near || status.peak_replies < 70, "{tenths}: {status:?}");
         field.run(ROUND * 20);
