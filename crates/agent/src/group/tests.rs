@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 
 use hustings_protocol::announce::{self, Takeover};
-use hustings_protocol::{Duration, Instant, MemberId, Merit};
+use hustings_protocol::{Duration, Instant, MemberId, Merit, bully};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
