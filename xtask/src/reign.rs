@@ -6,8 +6,8 @@ use clap::Args;
 #[derive(Args)]
 #[command(
     after_help = "A fifth of all messages is lost; in each election members crash, of those who vote, relay or are named \
-                  one in four, and five voters grant tenure. The run stops where two members hold at once or a fence \
-                  does not rise. A shorter run is a part of `cargo test -p hustings-sim`."
+                  one in four, and five voters grant tenure, who are hardly ever elected themselves. The run stops where \
+                  two members hold at once or a fence does not rise. A shorter run is a part of `cargo test -p hustings-sim`."
 )]
 pub(crate) struct Options {
     /// How many elections are held in each group

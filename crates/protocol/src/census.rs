@@ -300,7 +300,8 @@ impl Census {
 // parcel is out; while resting, the call timer.
 impl Census {
     fn call_after(&mut self, pause: Duration, io: &mut impl Io<Self>) {
-        let size = self.size().unwrap_or(io.view().len() as u64);
+        // A view may take as long to count as the group is large.
+        let size = self.size().unwrap_or_else(|| io.view().len() as u64);
         let rate = 1.0 + (size as f64).ln();
         let (span, merit) = (io.config().pause, io.me().merit);
         let wait = Wake::Exponential { rate }.draw(span, merit, io.rng());

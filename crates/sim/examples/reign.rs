@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::ops::ControlFlow;
 
-use hustings_sim::fenced::{Crashes, FIRST_K, reign};
+use hustings_sim::fenced::{Crashes, FIRST_K, Voters, reign};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, monte_carlo};
 
@@ -19,12 +19,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let elections: u64 = arguments.next().ok_or("how many elections?")?.parse()?;
     println!("{LOSS} of all messages lost; 95 % intervals of the means\n");
-    println!("members   K  elections  tenures  messages an election  messages about tenure");
+    println!(
+        "members   K  elections  tenures  of voters  messages an election  messages about tenure"
+    );
     for members in arguments {
         let members: u32 = members.parse()?;
         let worlds = elections.div_ceil(IN_A_ROW);
-        let one = |run| reign(members, IN_A_ROW, LOSS, Seeds::new(u64::from(members), run));
-        let (mut tenures, mut crashes) = (0, Crashes::default());
+        let one = |run| {
+            let seeds = Seeds::new(u64::from(members), run);
+            reign(members, Voters::Spread, IN_A_ROW, LOSS, seeds)
+        };
+        let (mut tenures, mut of_voters, mut crashes) = (0, 0, Crashes::default());
         let [mut election, mut tenure] = [Sample::new(Kind::Number); 2];
         monte_carlo::run(
             worlds,
@@ -33,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             || (),
             |it| {
                 tenures += it.tenures;
+                of_voters += it.tenures_of_voters;
                 crashes = crashes.and(it.crashes);
                 election.add(it.election_messages);
                 tenure.add(it.tenure_messages);
@@ -40,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             },
         )?;
         println!(
-            "{members:7}  {FIRST_K:2}  {:9}  {tenures:7}  {:>20}  {:>21}",
+            "{members:7}  {FIRST_K:2}  {:9}  {tenures:7}  {of_voters:9}  {:>20}  {:>21}",
             worlds * IN_A_ROW,
             show(&election),
             show(&tenure)

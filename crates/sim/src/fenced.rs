@@ -5,9 +5,10 @@
 
 mod reign;
 
-pub use reign::{Crashes, FIRST_K, Reign, reign};
+pub use reign::{Crashes, FIRST_K, Reign, Voters, reign};
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use hustings_protocol::probabilistic::{self, Probabilistic};
 use hustings_protocol::tenure::{self, Durable, Fence, Role, Saved, Tenure};
@@ -248,7 +249,8 @@ half!(Tenure, Tenure, tenure, |io, state| io.save(state));
 pub struct Registry {
     holder: Option<(u32, Fence)>,
     last: Option<Fence>,
-    tenures: u64,
+    /// How many tenures each member has had that has had any.
+    tenures: BTreeMap<u32, u64>,
 }
 
 impl Registry {
@@ -259,7 +261,12 @@ impl Registry {
 
     /// How many tenures there have been.
     pub fn tenures(&self) -> u64 {
-        self.tenures
+        self.tenures.values().sum()
+    }
+
+    /// How many of them were a member's.
+    pub fn tenures_of(&self, member: u32) -> u64 {
+        self.tenures.get(&member).copied().unwrap_or_default()
     }
 
     fn gained(&mut self, at: Instant, member: u32, fence: Fence) {
@@ -274,7 +281,7 @@ impl Registry {
         );
         self.holder = Some((member, fence));
         self.last = Some(fence);
-        self.tenures += 1;
+        *self.tenures.entry(member).or_default() += 1;
     }
 
     fn ended(&mut self, member: u32) {

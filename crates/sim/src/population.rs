@@ -251,7 +251,7 @@ fn pair(observer: u32, subject: u32) -> u64 {
     u64::from(observer) << 32 | u64::from(subject)
 }
 
-/// How often a member is drawn for a view that may not hold it.
+/// How often a member is drawn, at least, for a view that may not hold it.
 const TRIALS: usize = 64;
 
 /// One member's view, computed when asked.
@@ -279,6 +279,21 @@ impl ComputedView<'_> {
             }
         }
         self.population.candidate(member)
+    }
+
+    /// Another member, by trial: of a view that holds one in a hundred that takes a hundred on average, however large
+    /// the group is. There are no more trials than members, as going through all of them takes no longer then. If none
+    /// succeeds, a number that has not been tried.
+    fn tried(self, me: MemberId, mut number: u64) -> Result<u32, u64> {
+        let people = self.population;
+        for _ in 0..people.len().max(TRIALS) {
+            let member = fit(number, people.len() as u64) as u32;
+            if u64::from(member) != me.0 && people.knows(self.observer, member) {
+                return Ok(member);
+            }
+            number = scatter(number);
+        }
+        Err(number)
     }
 }
 
@@ -361,17 +376,11 @@ impl View for ComputedView<'_> {
 
     /// By trial: to count a partial view first would take as long as the group is large.
     fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
-        let people = self.population;
-        let mut number = number;
-        for _ in 0..TRIALS {
-            let member = fit(number, people.len() as u64) as u32;
-            if u64::from(member) != me.0 && people.knows(self.observer, member) {
-                return Some(people.candidate(member));
-            }
-            number = scatter(number);
-        }
         let others = || self.candidates().filter(|it| it.id != me);
-        others().nth(fit(number, others().count() as u64) as usize)
+        match self.tried(me, number) {
+            Ok(member) => Some(self.population.candidate(member)),
+            Err(number) => others().nth(fit(number, others().count() as u64) as usize),
+        }
     }
 }
 
@@ -464,6 +473,16 @@ mod tests {
             assert_eq!(drawn.iter().find(even), None, "of {known}");
         }
         assert_eq!(population(1, 1.0).view(0).other(MemberId(0), 3), None);
+    }
+
+    /// A census of ten thousand that know a hundred each draws 800,000 times: none of them may go through the group.
+    #[test]
+    fn small_views_in_large_groups_are_drawn_from_by_trial_alone() {
+        let population = population(10_000, 0.01);
+        for number in (0..2_000).map(scatter) {
+            let tried = population.view(7).tried(MemberId(7), number);
+            assert!(tried.is_ok_and(|member| population.knows(7, member)));
+        }
     }
 
     #[test]

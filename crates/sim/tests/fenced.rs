@@ -2,15 +2,28 @@
 //! not grow with the group.
 
 use hustings_sim::Seeds;
-use hustings_sim::fenced::{Crashes, reign};
+use hustings_sim::fenced::{Crashes, Voters, reign};
 
 #[test]
 fn at_most_one_holds_however_elections_end() {
-    let (elections, mut tenures, mut crashes) = (150, 0, Crashes::default());
+    for voters in [Voters::Best, Voters::Spread] {
+        at_most_one_holds(voters);
+    }
+}
+
+fn at_most_one_holds(voters: Voters) {
+    let (elections, mut tenures, mut of_voters) = (150, 0, 0);
+    let mut crashes = Crashes::default();
     for seed in 0..4 {
-        let run = reign(300, elections, 0.2, Seeds::new(seed, 0));
+        let run = reign(300, voters, elections, 0.2, Seeds::new(seed, 0));
         tenures += run.tenures;
+        of_voters += run.tenures_of_voters;
         crashes = crashes.and(run.crashes);
+    }
+    // Those who hold vote, or they do not.
+    match voters {
+        Voters::Best => assert!(of_voters * 10 > tenures * 9, "{of_voters} of {tenures}"),
+        Voters::Spread => assert!(of_voters * 10 < tenures, "{of_voters} of {tenures}"),
     }
     // Most elections end in a tenure, or the laws were held against nothing.
     assert!(tenures > elections, "{tenures}");
@@ -31,8 +44,8 @@ fn at_most_one_holds_however_elections_end() {
 
 #[test]
 fn neither_the_election_nor_tenure_costs_more_in_a_larger_group() {
-    let small = reign(500, 40, 0.2, Seeds::new(1, 0));
-    let large = reign(20_000, 40, 0.2, Seeds::new(1, 0));
+    let small = reign(500, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
+    let large = reign(20_000, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
     assert!(
         large.election_messages < 1.5 * small.election_messages,
         "{small:?} {large:?}"

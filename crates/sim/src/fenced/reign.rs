@@ -9,7 +9,7 @@ use crate::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 
 const HOP: Duration = Duration::from_millis(10);
 const TTL: Duration = Duration::from_secs(1);
-const VOTERS: u32 = 5;
+const VOTERS: u64 = 5;
 /// K of the first round. At a fifth lost even a member of a hundred thousand hears one of so many.
 pub const FIRST_K: u32 = 28;
 /// From one election to the next: three rounds take less, and so does a tenure that nobody renews.
@@ -20,6 +20,27 @@ const STRICKEN: Duration = Duration::from_millis(400);
 const KEY_MEMBERS: u64 = 4;
 const MEMBERS: u32 = 1_000;
 
+/// Who of a group votes. Of equal merit, the lower number is the better candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voters {
+    /// The five best: whoever is elected nearly always votes, as in a group that is hardly larger.
+    Best,
+    /// Five with as many members between any two of them: whoever is elected hardly ever votes, as in a large group.
+    Spread,
+}
+
+impl Voters {
+    /// Their numbers, in ascending order.
+    fn of(self, members: u32) -> Vec<u32> {
+        let members = u64::from(members);
+        let place = |voter: u64| match self {
+            Self::Best => voter as u32,
+            Self::Spread => (members * (2 * voter + 1) / (2 * VOTERS)) as u32,
+        };
+        (0..VOTERS).map(place).collect()
+    }
+}
+
 /// What many elections in a row came to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reign {
@@ -29,6 +50,8 @@ pub struct Reign {
     pub tenure_messages: f64,
     /// How many tenures there were.
     pub tenures: u64,
+    /// Of these, those of members that vote.
+    pub tenures_of_voters: u64,
     /// Who crashed.
     pub crashes: Crashes,
 }
@@ -69,8 +92,9 @@ impl Crashes {
 ///
 /// # Panics
 /// If two hold at once, or a fence does not rise.
-pub fn reign(members: u32, elections: u64, loss: f64, seeds: Seeds) -> Reign {
-    let voters = (0..VOTERS).map(|it| MemberId(u64::from(it))).collect();
+pub fn reign(members: u32, voters: Voters, elections: u64, loss: f64, seeds: Seeds) -> Reign {
+    let voters = voters.of(members);
+    let ids = voters.iter().map(|&it| MemberId(u64::from(it))).collect();
     let field = probabilistic::Config::field(3, HOP, HOP);
     let config = Config {
         election: probabilistic::Config {
@@ -84,7 +108,7 @@ pub fn reign(members: u32, elections: u64, loss: f64, seeds: Seeds) -> Reign {
             },
             ..field
         },
-        tenure: tenure::Config::field(voters, TTL, HOP * 5),
+        tenure: tenure::Config::field(ids, TTL, HOP * 5),
     };
     let setup = Setup {
         merits: vec![Merit(0); members as usize],
@@ -111,7 +135,7 @@ pub fn reign(members: u32, elections: u64, loss: f64, seeds: Seeds) -> Reign {
         world.request(caller, Request::Call);
         let at = begin + Duration(rng.next_u64() % STRICKEN.0);
         world.run_until(at);
-        let (dead, who) = stricken(&world, caller, election % 2 == 0, &mut rng);
+        let (dead, who) = stricken(&world, &voters, caller, election % 2 == 0, &mut rng);
         crashes = crashes.and(who);
         world.schedule(at, Verb::Kill(Who::Members(dead.clone())));
         let back = begin + Duration(APART.0 / 2);
@@ -126,6 +150,7 @@ pub fn reign(members: u32, elections: u64, loss: f64, seeds: Seeds) -> Reign {
         election_messages: (all - about_tenure) as f64 / elections as f64,
         tenure_messages: about_tenure as f64 / elections as f64,
         tenures: world.trace().tenures(),
+        tenures_of_voters: voters.iter().map(|&it| world.trace().tenures_of(it)).sum(),
         crashes,
     }
 }
@@ -133,6 +158,7 @@ pub fn reign(members: u32, elections: u64, loss: f64, seeds: Seeds) -> Reign {
 /// Who crashes now, in ascending order.
 fn stricken(
     world: &World<Fenced, Registry>,
+    voters: &[u32],
     caller: u32,
     with_holder: bool,
     rng: &mut impl Rng,
@@ -141,8 +167,10 @@ fn stricken(
     let named = world.members()[caller as usize].election.leader();
     let nominee = named.map(|it| it.id.0 as u32);
     let relays = |member: u32| world.members()[member as usize].election.relays();
-    let mut dead: Vec<u32> = (0..VOTERS)
-        .chain((VOTERS..world.len()).filter(|&member| relays(member)))
+    let votes = |member: u32| voters.contains(&member);
+    let others = (0..world.len()).filter(|&member| relays(member) && !votes(member));
+    let mut dead: Vec<u32> = (voters.iter().copied())
+        .chain(others)
         .chain(nominee)
         .filter(|_| rng.next_u64().is_multiple_of(KEY_MEMBERS))
         .collect();
@@ -156,7 +184,7 @@ fn stricken(
         members: dead.len() as u64,
         holders: count(&|member| holder == Some(member)),
         nominees: count(&|member| nominee == Some(member)),
-        voters: count(&|member| member < VOTERS),
+        voters: count(&votes),
         relaying: count(&relays),
     };
     (dead, crashes)

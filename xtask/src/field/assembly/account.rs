@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::interval::Estimate;
 use super::record::{Record, Round, What, Word};
 
 /// The time in which an election took place, and who was killed at its beginning.
@@ -10,14 +11,18 @@ pub(super) struct Window {
     pub(super) killed: u64,
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
+    /// Whether all survivors agreed before the time for it was over.
+    pub(super) in_time: bool,
 }
 
 /// What became of the first election in a window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Account {
+    /// When the leader before was killed.
+    pub(super) killed_ns: u64,
     /// When it was called first.
     pub(super) called_ns: u64,
-    /// Whether all survivors came to name the same survivor, by what they heard in its rounds.
+    /// Whether all survivors came to name the same survivor, by what they heard in its rounds, and in time.
     pub(super) strong: bool,
     /// How many survivors somebody had to set right.
     pub(super) set_right: usize,
@@ -46,6 +51,41 @@ pub(super) struct Cost {
     pub(super) relaying: u64,
 }
 
+/// What became of all elections.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Accounts {
+    /// One for each death after which somebody called an election.
+    pub(super) called: Vec<Account>,
+    /// How many deaths nobody called an election after.
+    pub(super) uncalled: usize,
+}
+
+impl Accounts {
+    /// Reads them from the records of all members.
+    pub(super) fn of(windows: &[Window], records: &[Record]) -> Self {
+        let called = windows.iter().filter_map(|it| Account::of(*it, records));
+        let called: Vec<Account> = called.collect();
+        let uncalled = windows.len() - called.len();
+        Self { called, uncalled }
+    }
+
+    pub(super) fn deaths(&self) -> usize {
+        self.called.len() + self.uncalled
+    }
+
+    /// After how many of all deaths there was a strong success.
+    pub(super) fn strong(&self) -> Estimate {
+        let strong = self.called.iter().filter(|it| it.strong).count();
+        Estimate::of_share(strong, self.deaths())
+    }
+
+    /// The mean over the elections that there were.
+    pub(super) fn mean(&self, count: fn(&Account) -> u64) -> Estimate {
+        let counts = self.called.iter().map(|it| count(it) as f64);
+        Estimate::of_mean(&counts.collect::<Vec<f64>>())
+    }
+}
+
 impl Account {
     /// Reads it from the records of all members. None if nobody called an election.
     pub(super) fn of(window: Window, records: &[Record]) -> Option<Self> {
@@ -63,6 +103,7 @@ impl Account {
             first_callers.entry(round.number).or_insert(*by);
         }
         let mut account = Self {
+            killed_ns: window.from_ns,
             called_ns,
             rounds: first_callers.keys().max().copied()?,
             elections: elections.len(),
@@ -147,7 +188,7 @@ impl Account {
         }
         let only = named.first().copied().flatten();
         let is_up = only.is_some_and(|whom| ids.contains(&whom));
-        self.strong = is_up && named.len() == 1 && self.set_right == 0;
+        self.strong = window.in_time && is_up && named.len() == 1 && self.set_right == 0;
     }
 
     /// What was sent by those that heard the first call of a round, as all do who are called but once.
@@ -189,6 +230,7 @@ pub(super) fn called_for_nothing(windows: &[Window], records: &[Record]) -> usiz
         killed: 0,
         from_ns: first.from_ns,
         to_ns: last.to_ns,
+        in_time: true,
     };
     let is_in = |at_ns: &u64| {
         let holds = |window: &Window| (window.from_ns..window.to_ns).contains(at_ns);
@@ -212,7 +254,7 @@ fn calls_of(record: &Record, window: Window) -> impl Iterator<Item = (u64, Round
 #[cfg(test)]
 mod tests {
     use super::super::record::{Event, Record, Round, What, Word};
-    use super::{Account, Cost, Window, called_for_nothing};
+    use super::{Account, Accounts, Cost, Window, called_for_nothing};
 
     const ROUND: Round = Round {
         sequence: 4,
@@ -222,6 +264,7 @@ mod tests {
         killed: 9,
         from_ns: 10,
         to_ns: 100,
+        in_time: true,
     };
 
     fn record(id: u64, events: &[(u64, What)]) -> Record {
@@ -313,11 +356,33 @@ mod tests {
     }
 
     #[test]
+    fn an_election_that_is_late_or_never_called_is_no_success() {
+        let late = Window {
+            in_time: false,
+            ..WINDOW
+        };
+        let uncalled = Window {
+            from_ns: 200,
+            to_ns: 300,
+            in_time: false,
+            ..WINDOW
+        };
+        let accounts = Accounts::of(&[WINDOW, late, uncalled, WINDOW], &records());
+        let strong: Vec<bool> = accounts.called.iter().map(|it| it.strong).collect();
+        assert_eq!(strong, [true, false, true]);
+        assert_eq!((accounts.uncalled, accounts.deaths()), (1, 4));
+        assert!((accounts.strong().mean - 0.5).abs() < 1e-9);
+        // What was sent is that of the elections that there were.
+        assert!((accounts.mean(|it| it.whole.unicasts).mean - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn elections_between_windows_are_counted() {
         let later = Window {
             killed: 9,
             from_ns: 200,
             to_ns: 300,
+            in_time: true,
         };
         let mut all = records();
         assert_eq!(called_for_nothing(&[WINDOW, later], &all), 0);
