@@ -44,7 +44,7 @@ fn group_with(
             multicast_loss: loss,
             ..Network::perfect(Delay::Uniform {
                 from: Duration(HOP.0 / 10),
-                to: HOP,
+                to: config.hop,
             })
         },
         detection: Detection::After(HOP * 10),
