@@ -40,7 +40,9 @@ async fn transcripts_that_were_cut_or_edited_do_not_count() {
         assert!(why.contains("m0 has not signed it"), "{cut}: {why}");
     }
     assert!(refused(&table, "").contains("empty"));
-    let why = refused(&table, &whole[..whole.len() / 2]);
+    // Amid a line.
+    let cut = whole[..whole.len() / 2].rfind('\n').unwrap() + 20;
+    let why = refused(&table, &whole[..cut]);
     assert!(why.contains("not an entry"), "{why}");
     // Each line left out, and each flip turned round.
     for at in 0..=signed {
