@@ -269,7 +269,7 @@ pub struct CentreStatus {
     pub held_elsewhere: Option<Peer>,
     /// For how long those who are elected wait yet, until seats that another centre gave are over.
     pub awaits: Option<Duration>,
-    /// With public coins: the rounds of this session, for whoever wants to check them.
+    /// With public coins: the rounds of its session, for whoever wants to check them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub record: Vec<Round>,
 }

@@ -10,7 +10,7 @@ use crate::{Duration, Instant, Io, MemberId};
 /// The centre.
 #[derive(Debug, Clone)]
 pub struct Centre {
-    /// The least number that this session may have.
+    /// The least number that a session may have.
     session: u64,
     /// Whether a session was before this one: its seats may still be held.
     is_restart: bool,

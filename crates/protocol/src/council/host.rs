@@ -37,7 +37,7 @@ pub struct Host {
     /// The same of sessions before.
     former_until: Instant,
     class: u16,
-    /// Bolot's, for this session.
+    /// Bolot's, for the session.
     key: u16,
     phase: Phase,
 }

@@ -32,7 +32,7 @@ pub struct Feedback {
     pub session: u64,
     /// To which class of hosts.
     pub class: u16,
-    /// Which round of this session and class, from 1 on, one after the other.
+    /// Which round of its session and class, from 1 on, one after the other.
     pub round: u32,
     /// Those draw who were active after this round; 0: all. The round before, or what a reset goes back to.
     pub base: u32,

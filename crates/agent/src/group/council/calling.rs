@@ -51,7 +51,7 @@ pub(in crate::group) struct Calling {
     changes: u64,
     /// How often all were called and too few came.
     scarce: u64,
-    /// With public coins: the first rounds of this session.
+    /// With public coins: the first rounds of its session.
     record: Vec<council::Round>,
     told: watch::Sender<CentreStatus>,
 }
