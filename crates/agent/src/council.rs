@@ -298,7 +298,7 @@ pub struct Seated {
     pub since: Instant,
     /// When it was last heard, or seated.
     pub heard: Instant,
-    /// Whether it has ever said that it holds the seat.
+    /// Whether it has said that it holds the seat, and its lease is not about to end.
     pub confirmed: bool,
     /// How long the centre counts on it yet unless it is heard; none: for ever.
     pub lease: Option<Duration>,
@@ -322,7 +322,7 @@ impl CentreStatus {
         self.gives_way_to.is_some() || self.held_elsewhere.is_some()
     }
 
-    /// Whether all who are seated have said that they know.
+    /// Whether all who are seated have said that they know, and know it still.
     pub fn is_confirmed(&self) -> bool {
         self.seats().all(|it| it.confirmed)
     }

@@ -237,7 +237,7 @@ impl Group {
         self.act_in_council(now, out);
         if let Part::Centre(centre) = &mut self.council {
             centre.look(now, &self.config.name);
-            if centre.has_news() {
+            if centre.has_news(now) {
                 self.publish_council(now);
             }
         }
@@ -387,7 +387,7 @@ impl Group {
             return;
         };
         centre.hear(now, &holder, message);
-        let is_news = centre.has_news();
+        let is_news = centre.has_news(now);
         self.act_in_council(now, out);
         if is_news {
             self.publish_council(now);

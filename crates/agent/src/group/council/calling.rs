@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::council::{
-    self, Centre, Change, Coin, Config, Content, Council, Feedback, Late, Message, Reply, Saved,
-    Size, Voice,
+    self, Centre, Change, Coin, Config, Content, Council, Feedback, Holder, Late, Lease, Message,
+    Reply, Saved, Size, Voice,
 };
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use tokio::sync::watch;
@@ -336,10 +336,10 @@ impl Calling {
 
     /// Whether there is something to tell that is no change of the council: another one has said that it holds its seat, or those
     /// who are elected wait, or this centre has stopped as a seat is held elsewhere.
-    pub(super) fn has_news(&mut self) -> bool {
+    pub(super) fn has_news(&mut self, now: Instant) -> bool {
         let centre = self.driver.protocol().as_centre();
         let holders = centre.into_iter().flat_map(Centre::holders);
-        let confirmed = holders.filter(|it| it.is_confirmed).count();
+        let confirmed = holders.filter(|it| self.is_sure_of(it, now)).count();
         let is_waiting = centre.and_then(Centre::awaits).is_some();
         let before = std::mem::replace(&mut self.news, (confirmed, is_waiting));
         if is_waiting && !before.1 {
@@ -351,6 +351,14 @@ impl Calling {
         let has_stopped =
             self.held_elsewhere.is_some() && self.told.borrow().held_elsewhere.is_none();
         before.0 < confirmed || before.1 != is_waiting || has_stopped
+    }
+
+    /// Whether one who is seated has said so, and must believe it still: its lease began, before it was heard, when it heard the
+    /// centre, which is less than a round before.
+    fn is_sure_of(&self, holder: &Holder, now: Instant) -> bool {
+        let config = self.driver.config();
+        let outlasts_a_round = |lease: Lease| (holder.heard + lease.lasts) - now > config.round;
+        holder.is_confirmed && config.lease.is_none_or(outlasts_a_round)
     }
 
     /// The council has changed.
@@ -439,7 +447,7 @@ impl Calling {
                 member: describe(it.member),
                 since: *self.since.get(&(class, it.member)).unwrap_or(&now),
                 heard: it.heard,
-                confirmed: it.is_confirmed,
+                confirmed: self.is_sure_of(&it, now),
                 lease: lasts.map(|lasts| (it.heard + lasts) - now),
             });
             ChamberStatus {
