@@ -92,7 +92,7 @@ fn a_holder_is_believed_until_the_election_has_dropped_it() {
 #[test]
 fn a_holder_that_hears_of_a_higher_fence_or_of_its_own_gives_it_up_and_says_why() {
     for (theirs, gives_up, says) in [
-        (-1, false, ""),
+        (-1, false, "holds a lower one"),
         (0, true, "as well as this member"),
         (1, true, "holds a lower one"),
     ] {
