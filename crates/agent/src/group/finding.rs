@@ -51,6 +51,8 @@ pub(super) struct Finding {
     partakes_at: Option<Instant>,
     /// Says that it is alone then.
     lonely_at: Option<Instant>,
+    /// How many words of members it could not read.
+    misread: u64,
 }
 
 impl Finding {
@@ -296,6 +298,20 @@ impl Group {
             && membership.hear(now, sender, from, bytes).is_err()
         {
             self.counters.reject(Rejected::Malformed);
+            self.finding.misread += 1;
+            if self.finding.misread.is_power_of_two() {
+                // It is sealed, so it is what a member of the group meant to say.
+                let knows = match self.config.view {
+                    Some(view) => format!("a few others (`view` is {view})"),
+                    None => "all others (it has no `view`)".to_owned(),
+                };
+                tracing::warn!(
+                    "group `{}`: what `{}` says of members cannot be read: this member is to know {knows}, and that one probably \
+                     not; give both the same `view`",
+                    self.config.name,
+                    sender.name
+                );
+            }
         }
     }
 }

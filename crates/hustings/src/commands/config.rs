@@ -54,7 +54,7 @@ impl Config {
 
 impl Check {
     fn report(&self) -> Result<String, Failure> {
-        let config = self.overrides.config(Some(&self.file))?;
+        let config = self.overrides.config(Some(&self.file), None)?;
         let groups = config.groups.iter().map(GroupConfig::sentence);
         let mut worths: Vec<&str> = config
             .groups

@@ -107,7 +107,7 @@ struct Keeping {
     #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
     beat: Option<Duration>,
 
-    /// Recruit others when fewer than so many are left, of each class. Default: L + 1, or U if that is less
+    /// Recruit others when fewer than so many are left, or were elected, of each class. Default: L + 1, or U if that is less
     #[arg(long, value_name = "N", value_parser = values::whole(1..=MOST_SEATS))]
     keep: Option<u32>,
 
@@ -144,7 +144,8 @@ const AFTER_HELP: &str = "\
 Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
 setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
 centre calls, however many there are. The centre takes no part in the group's election, so that
-what --protocol, --voters and the options that belong to them say means nothing here.
+what --protocol, --voters and the options that belong to them say means nothing here. Where the hosts
+have a view (each knows a few others) and no multicasts, the centre needs --view and --join as well.
 
 Nobody knows how many hosts there are. The centre begins with --max-guess, far too many: so few
 reply, or nobody, and it takes less, until from L to U have. A centre that starts again does
@@ -246,7 +247,7 @@ impl CouncilCommand {
 
     /// The group is that of the agents, and what they elect is their own affair.
     fn config(&self, rules: Config) -> Result<AgentConfig, Failure> {
-        let mut config = self.options.config()?;
+        let mut config = self.options.config_of_bystander()?;
         if config.groups.len() != 1 {
             let what = "a centre calls one group: choose it with --group";
             return Err(Failure::Usage(what.to_owned()));

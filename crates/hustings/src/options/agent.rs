@@ -154,18 +154,31 @@ impl AgentOptions {
         for warning in environment::warnings() {
             say(&format!("warning: {warning}"));
         }
-        self.overrides.config(self.config.as_deref())
+        self.overrides.config(self.config.as_deref(), None)
+    }
+
+    /// The same of one that takes part in no election: where the file does not say how the group elects, it does not.
+    pub(crate) fn config_of_bystander(&self) -> Result<AgentConfig, Failure> {
+        for warning in environment::warnings() {
+            say(&format!("warning: {warning}"));
+        }
+        let file = self.config.as_deref();
+        self.overrides.config(file, Some(ProtocolName::NoElection))
     }
 }
 
 impl Overrides {
-    /// The configuration where the file is `file`.
-    pub(crate) fn config(&self, file: Option<&Path>) -> Result<AgentConfig, Failure> {
+    /// The configuration where the file is `file`, and groups elect by `otherwise` if nothing else is said.
+    pub(crate) fn config(
+        &self,
+        file: Option<&Path>,
+        otherwise: Option<ProtocolName>,
+    ) -> Result<AgentConfig, Failure> {
         let draft = match file {
             Some(path) => file::read(path).map_err(|it| Failure::Usage(it.to_string()))?,
             None => Draft::default(),
         };
-        let draft = self.over(draft)?;
+        let mut draft = self.over(draft)?;
         if draft.groups.is_empty() {
             let remedy = match file {
                 Some(path) => format!(
@@ -175,6 +188,9 @@ impl Overrides {
                 None => "no group to be a member of: add --group GROUP or --config FILE".to_owned(),
             };
             return Err(Failure::Usage(remedy));
+        }
+        for group in draft.groups.iter_mut().filter(|it| it.protocol.is_none()) {
+            lay("--protocol", &otherwise, &mut group.protocol);
         }
         for warning in &draft.warnings {
             say(&format!("warning: {warning}"));

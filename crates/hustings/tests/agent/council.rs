@@ -98,7 +98,7 @@ fn a_centre_says_that_too_few_are_there_and_gives_way_to_a_later_one_but_not_to_
     let _host = Program::member(&format!("{host} --name only"));
     let council = format!("council --group {group} --bind 127.0.0.1:0 --max-guess 20 --round 20ms");
     let mut first = Program::start(&format!("{council} --name first --seats 2..3"));
-    first.until_said_containing("1 hosts are there, and 2 seats are to be filled at least");
+    first.until_said_containing("1 host is there, and 2 seats are to be filled at least");
     let once = format!("{council} --seats 1 --once --log off");
     let refused = hustings(&format!("{once} --name guest"));
     let said = format!("a centre, `first`, stands for group `{group}`");

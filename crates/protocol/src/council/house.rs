@@ -193,6 +193,11 @@ impl House {
         if self.bench.expire(lease, margin, io.now()) {
             self.lose(io);
         }
+        // Who calls once keeps nothing, and who restarts would not end with more.
+        let tops_up = lease.refill == Refill::TopUp && !io.config().yields;
+        if tops_up && self.phase == Phase::Settled && self.wanted(io).is_some() {
+            self.phase = Phase::Resting(0); // an election may end with fewer than are to be kept
+        }
         for seat in self.bench.seats().iter().filter(|it| !it.is_confirmed) {
             io.unicast(seat.member, self.seat(seat, session, beat));
         }

@@ -318,12 +318,16 @@ impl Calling {
             }
             self.scarce += 1;
             if self.scarce.is_power_of_two() {
+                let there = match hosts {
+                    1 => "1 host is there".to_owned(),
+                    _ => format!("{hosts} hosts are there"),
+                };
                 let hint = match hosts {
                     _ if hosts >= least => format!(
-                        "{hosts} hosts are there, and none to spare where {keep} seats are to be kept: if another is lost, too few are left"
+                        "{there}, and none to spare where {keep} seats are to be kept: if another is lost, too few are left"
                     ),
                     0 => "nobody answers; if agents run with this group and key, the network may carry no multicasts".to_owned(),
-                    _ => format!("{hosts} hosts are there, and {least} seats are to be filled at least"),
+                    _ => format!("{there}, and {least} seats are to be filled at least"),
                 };
                 let of_class = match class {
                     0 => String::new(),

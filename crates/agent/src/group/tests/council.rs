@@ -394,6 +394,28 @@ fn believers(field: &Field) -> BTreeSet<String> {
     holders.map(|it| it.member.clone()).collect()
 }
 
+/// An election may end with fewer than are to be kept; and who is alone with as many as must be keeps them.
+#[test]
+fn more_are_recruited_until_as_many_are_seated_as_are_to_be_kept() {
+    for (hosts, kept) in [(30, 8), (5, 5)] {
+        let mut rules = rules();
+        rules.chambers[0].keep = 8;
+        rules.chambers[0].c = Vec::new();
+        let mut field = Field::empty();
+        let centre = CouncilPart::Centre(Box::new(rules));
+        field.admit_member(member("centre", centre), None, &[], 0);
+        host_fleet(&mut field, hosts);
+        let mut fewest = None;
+        for _ in 0..400 {
+            field.run(ROUND);
+            let seated = believers(&field).len();
+            assert!(fewest.is_none_or(|before| seated >= before), "nobody rises");
+            fewest = (seated >= 4).then_some(seated).or(fewest);
+        }
+        assert_eq!(fewest, Some(kept), "of {hosts}");
+    }
+}
+
 /// Whom `--once` prints knows that it is seated when that is printed, and all is over a lease later though its last word be lost.
 #[test]
 fn seats_given_once_are_confirmed_and_end_with_their_lease() {
