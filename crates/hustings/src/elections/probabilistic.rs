@@ -26,6 +26,10 @@ const USUAL_HESITATION: u32 = 1_000;
 const MOST_SIMULATED: u32 = 10_000_000;
 /// The most members that count themselves in the simulator: that takes about a gigabyte.
 const MOST_COUNTED: u32 = 1_000_000;
+/// The most draws from views in a count: some minutes. Who knows one in a thousand is found in a thousand trials.
+const MOST_TRIALS: f64 = 3.5e10;
+/// About so often each member draws another in a count.
+const DRAWS: f64 = 70.0;
 /// A hundred years: what can be written as a duration.
 const LONGEST: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
 
@@ -134,7 +138,7 @@ enum Size {
     View,
     /// As members estimate by gossip: they count themselves before the election, once, with the same
     /// losses, crashes and views; whoever crashes meanwhile is back for the election, and goes by its
-    /// view. Up to 1000000 members
+    /// view. Up to 1000000 members, with a --view of 0.002 or more of so many
     Estimate,
 }
 
@@ -286,7 +290,7 @@ impl Probabilistic {
             hesitation: hop * u64::from(self.hesitation),
             ..Config::document(members.into(), hop)
         };
-        self.require_room()?;
+        self.require_room(conditions.view)?;
         self.require_time(&config)?;
         Ok(Trial {
             members,
@@ -300,7 +304,7 @@ impl Probabilistic {
     }
 
     /// Makes sure that members, and the messages of those who take part, fit into memory.
-    fn require_room(&self) -> Result<(), Failure> {
+    fn require_room(&self, view: f64) -> Result<(), Failure> {
         let members = self.members;
         if members > MOST_SIMULATED {
             return Err(Failure::Usage(format!(
@@ -310,6 +314,13 @@ impl Probabilistic {
         if self.size == Size::Estimate && members > MOST_COUNTED {
             return Err(Failure::Usage(format!(
                 "--members {members} is more than the simulator has room for with --group-size estimate: choose from 1 to {MOST_COUNTED}"
+            )));
+        }
+        let least = f64::from(members) * DRAWS / MOST_TRIALS;
+        if self.size == Size::Estimate && view < least {
+            return Err(Failure::Usage(format!(
+                "--view {view} is too little for {members} members to be counted in some minutes: choose {least} or more with \
+                 --group-size estimate, or --group-size known"
             )));
         }
         let greatest = self.strategy.ks(members.into()).max().unwrap_or(0);

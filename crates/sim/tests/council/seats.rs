@@ -76,6 +76,8 @@ impl Stage {
 fn an_election_that_finds_room_for_too_few_is_followed_by_another() {
     let mut config = Config::field(Seats::new(4, 7), 100, ROUND);
     config.knowledge = Knowledge::Told(20);
+    config.chambers[0].keep = 4;
+    config.chambers[0].c.truncate(4);
     let mut stage = Stage::new(config);
     stage.reply(1, 0, 1..5);
     // Of four that are seated two are heard again, and lost ten seconds after the others.

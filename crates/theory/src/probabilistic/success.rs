@@ -73,7 +73,7 @@ fn success(model: &Model, k: f64, agreement: impl Fn(u64) -> f64) -> f64 {
         .iter()
         .filter(|(number, _)| *number >= 1)
         .map(|(number, weight)| weight * agreement(*number) * all_are_told(model, *number as f64))
-        .sum();
+        .fold(0.0, |sum, it| sum + it); // of none, `sum` is -0.0
     (1.0 - model.crash) * sum.min(1.0)
 }
 
