@@ -10,6 +10,7 @@ pub mod era;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod last_words;
+pub mod memory;
 pub(crate) mod occupancy;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -22,8 +23,9 @@ use hustings_protocol::tenure::Message;
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::{mpsc, watch};
 
-pub use clerk::{Clerk, Memory, Remember};
+pub use clerk::{Clerk, Heard};
 pub use hustings_protocol::tenure::{Fence, Held, Request};
+pub use memory::{Mark, Memory, Remember, Seen};
 pub use occupancy::{Occupancy, Occupation};
 pub use terms::StoreTerms;
 
@@ -38,8 +40,17 @@ pub enum Word {
     Gained(Fence),
     /// This member's tenure has ended.
     Lost(Fence),
+    /// Another member was heard to hold the fence that this one holds, or a higher one.
+    Contested {
+        /// Who.
+        by: MemberId,
+        /// Which.
+        fence: Fence,
+    },
     /// An attempt failed: why, for people to read.
     Refused(String),
+    /// Something is wrong on this host that a person has to see to: what, for people to read.
+    Failed(String),
 }
 
 /// Where an authority that is not part of the agent's loop leaves its words: which group, and what.
@@ -58,8 +69,16 @@ pub fn holds(cell: &Cell) -> Option<Held> {
 const KIND: u64 = !0 << 32;
 
 pub(crate) fn store_id(kind: &str, identity: Option<u64>) -> u64 {
-    let which = identity.map_or(0, |it| ((it ^ (it >> 32)) & !KIND).max(1));
-    (group_id(kind) & KIND) | which
+    let which = identity.map_or(0, |it| Mark::of(it).0);
+    (group_id(kind) & KIND) | u64::from(which)
+}
+
+/// Which store an id means; none if that had not told.
+fn mark_of(id: u64) -> Option<Mark> {
+    u32::try_from(id & !KIND)
+        .ok()
+        .filter(|it| *it > 0)
+        .map(Mark)
 }
 
 /// Who grants a group's tenure, from its member's point of view.
@@ -165,11 +184,13 @@ impl Authority {
         }
     }
 
-    /// Another member of the same authority holds with this fence, or held. Voters remember what they gave.
-    pub(crate) fn hear_fence(&self, fence: Fence) {
+    /// The member `by`, which [`is_also`](Self::is_also) of the authority `theirs`, holds with this fence, or held. Voters
+    /// remember what they gave.
+    pub(crate) fn hear_fence(&self, by: MemberId, theirs: u64, fence: Fence) {
+        let store = mark_of(theirs);
         match self {
             Self::Nobody | Self::Quorum(_) => {}
-            Self::Store { clerk, .. } => clerk.hear(fence),
+            Self::Store { clerk, .. } => clerk.hear(Heard { by, store, fence }),
         }
     }
 

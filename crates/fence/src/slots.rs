@@ -75,7 +75,19 @@ impl SlotFile {
     /// # Errors
     /// If there is no such file, or it is in use, or it is not what it should be.
     pub fn open(path: &Path, tag: &[u8]) -> Result<(Self, Vec<u8>), OpenError> {
-        let slots = Self::read(path, tag, Busy::GiveUp)?;
+        Self::open_unless(Busy::GiveUp, path, tag)
+    }
+
+    /// As [`open`](Self::open), once nobody else has the file. For files that nobody has for long.
+    ///
+    /// # Errors
+    /// If there is no such file, or it is not what it should be.
+    pub fn open_when_free(path: &Path, tag: &[u8]) -> Result<(Self, Vec<u8>), OpenError> {
+        Self::open_unless(Busy::Wait, path, tag)
+    }
+
+    fn open_unless(busy: Busy, path: &Path, tag: &[u8]) -> Result<(Self, Vec<u8>), OpenError> {
+        let slots = Self::read(path, tag, busy)?;
         slots.confirm()?;
         let payload = slots.payload().to_owned();
         Ok((slots, payload))
@@ -147,7 +159,7 @@ impl SlotFile {
         Ok(())
     }
 
-    /// As [`open`](Self::open), once nobody else has the file. What it says need not be on the disk: see
+    /// As [`open_when_free`](Self::open_when_free), but what it says need not be on the disk: see
     /// [`confirm`](Self::confirm).
     pub(crate) fn read_when_free(path: &Path, tag: &[u8]) -> Result<Self, OpenError> {
         Self::read(path, tag, Busy::Wait)

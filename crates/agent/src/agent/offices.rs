@@ -1,11 +1,9 @@
 //! The authorities of an agent's groups, and how those that work beside the loop reach it.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hustings_fence::FenceGuard;
 use hustings_fence::slots::OpenError;
 
 use hustings_protocol::Candidate;
@@ -88,7 +86,10 @@ impl Offices {
             AuthorityConfig::Quorum(quorum) => Ok(self.quorum(number, group, quorum, member).await),
             AuthorityConfig::Store(store) => {
                 let terms = store.terms(&group.name, member);
-                let memory = remember(store.state.as_deref(), &group.name)?;
+                let memory = match &store.state {
+                    Some(state) => Memory::on_disk(state, &group.name)?,
+                    None => Memory::fleeting(),
+                };
                 let name = store.store.name();
                 let words = self.words.clone();
                 let clerk = hire(&store.store, terms, memory, number, words)?;
@@ -209,28 +210,6 @@ async fn lock(state: &Path, vote: Vote<'_>) -> Result<VoterLock, VoterError> {
     }
 }
 
-/// The highest fence that was ever seen of `group`, and how it is kept.
-fn remember(state: Option<&Path>, group: &str) -> Result<Memory, String> {
-    let Some(state) = state else {
-        return Ok(Memory::fleeting());
-    };
-    let kept = std::fs::create_dir_all(state).map_err(|error| {
-        format!(
-            "{}: cannot be made a directory for the highest fence seen: {error}: name one on a disk that can be \
-             written (--state, or state = \"..\"), or none",
-            state.display()
-        )
-    });
-    let guard = kept.and_then(|()| {
-        FenceGuard::open(state.join(format!("{group}.fence"))).map_err(|error| error.to_string())
-    })?;
-    let highest = guard.highest().map_err(|error| error.to_string())?;
-    Ok(Memory {
-        highest: Some(highest),
-        remember: Box::new(move |fence| guard.check(fence).map_err(io::Error::other)),
-    })
-}
-
 /// Sends a clerk to a store that this program knows.
 fn hire(
     store: &StoreKind,
@@ -292,12 +271,10 @@ fn rand_seed() -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use hustings_protocol::tenure::{Durable, Request};
     use hustings_protocol::{Duration, Merit, announce};
 
-    use super::{Offices, Part, VoterFile, VoterLock, remedy, remember};
+    use super::{Offices, Part, VoterFile, VoterLock, remedy};
     use crate::clock;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
     use crate::council::CouncilPart;
@@ -391,14 +368,5 @@ mod tests {
         std::fs::create_dir(&own).unwrap();
         assert!(!advice().contains("voter init"), "{}", advice());
         std::fs::remove_dir_all(state).unwrap();
-    }
-
-    #[test]
-    fn where_no_fence_can_be_kept_it_is_said_where_and_what_to_do() {
-        // The file system of the kernel lets nobody make anything, root included.
-        let refused = remember(Some(Path::new("/sys/hustings/state")), "g").err();
-        let refused = refused.expect("nothing can be made there");
-        assert!(refused.starts_with("/sys/hustings/state: "), "{refused}");
-        assert!(refused.contains("--state"), "{refused}");
     }
 }

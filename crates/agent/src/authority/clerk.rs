@@ -9,7 +9,8 @@
 //!           a fence that is not above the highest seen is never shown: the store has lost what it
 //!           counted, and until a person raises the era this member takes no tenure from it. Seen is what the
 //!           store told, and what other members of the same store were heard to hold ([`Clerk::hear`])
-//!           the highest fence is remembered before tenure is shown; one that was heard, when it is heard
+//!           the highest fence is remembered before tenure is shown; one that was heard, when it is heard, and
+//!           if that fails, as soon as it can be: meanwhile grants are judged by it all the same
 //!
 //! All calls to the store are made one after the other, and each has a deadline here, whatever the
 //! store does: a store that is paused answers nothing at all. What was given up may have been carried
@@ -19,6 +20,8 @@
 mod desk;
 #[cfg(test)]
 mod fake;
+mod hearsay;
+mod keeping;
 #[cfg(test)]
 mod tests;
 
@@ -29,12 +32,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::{Duration, Instant};
+use hustings_protocol::{Instant, MemberId};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::store::{Denied, Store};
-use super::{Cell, Fence, Request, StoreTerms, Words};
+use super::{Cell, Fence, Mark, Memory, Remember, Request, StoreTerms, Words};
 use crate::clock;
 use desk::{Act, Desk};
 
@@ -42,32 +45,21 @@ use desk::{Act, Desk};
 /// at most. What is held is computed from the clock each time it is asked, and not late at all.
 const NAP: StdDuration = StdDuration::from_millis(200);
 
-/// The highest fence that a member has seen, and how it is kept.
-pub struct Memory {
-    /// The highest so far.
-    pub highest: Option<Fence>,
-    /// Keeps a higher one, on disk if it can: when it returns, it is kept.
-    pub remember: Remember,
-}
-
-/// How a fence is kept.
-pub type Remember = Box<dyn FnMut(Fence) -> io::Result<()> + Send>;
-
-impl Memory {
-    /// The memory of a member without a disk: a restart forgets all.
-    pub fn fleeting() -> Self {
-        Self {
-            highest: None,
-            remember: Box::new(|_| Ok(())),
-        }
-    }
+/// What another member was heard to hold, or to have held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heard {
+    /// Who.
+    pub by: MemberId,
+    /// By which store, if that was said. If not, it is taken for the same.
+    pub store: Option<Mark>,
+    /// Its fence.
+    pub fence: Fence,
 }
 
 /// What a clerk is told.
 enum Note {
     Asked(Request),
-    /// Another member holds with this fence, or held.
-    Heard(Fence),
+    Heard(Heard),
 }
 
 /// A clerk at work. When it is dropped, it stops: tenure that was not released runs out.
@@ -109,12 +101,14 @@ impl Clerk {
         let is_held_elsewhere = Arc::new(AtomicBool::new(false));
         let identity = Arc::new(OnceLock::new());
         let counter = Counter {
-            desk: Desk::new(clock, terms, memory.highest, shown, words),
+            desk: Desk::new(clock, terms, memory.seen, shown, words),
             inbox,
             is_reachable: Arc::clone(&is_reachable),
             is_held_elsewhere: Arc::clone(&is_held_elsewhere),
             identity: Arc::clone(&identity),
-            remember: Arc::new(Mutex::new(memory.remember)),
+            memory: Arc::new(Mutex::new((memory.remember, 0))),
+            writes: 0,
+            writing: None,
         };
         Self {
             notes,
@@ -132,11 +126,11 @@ impl Clerk {
         _ = self.notes.send(Note::Asked(request));
     }
 
-    /// Another member was heard to hold `fence`, or to have held it, by the same store. From here on the store must count
-    /// above that.
-    pub fn hear(&self, fence: Fence) {
+    /// Another member was heard to hold a fence, or to have held it, by the same store as far as is known. From here on
+    /// the store must count above that, if it is the same.
+    pub fn hear(&self, heard: Heard) {
         // As above.
-        _ = self.notes.send(Note::Heard(fence));
+        _ = self.notes.send(Note::Heard(heard));
     }
 
     /// What the member holds, as the clerk wrote it last.
@@ -174,9 +168,16 @@ struct Counter {
     is_reachable: Arc<AtomicBool>,
     is_held_elsewhere: Arc<AtomicBool>,
     identity: Arc<OnceLock<u64>>,
-    /// Shared with the thread that writes, which goes on when nobody waits for it any more.
-    remember: Arc<Mutex<Remember>>,
+    /// How to remember, and the number of the last write that is done. Shared with threads that write, which go on when
+    /// nobody waits for them any more.
+    memory: Arc<Mutex<(Remember, u64)>>,
+    /// How many writes were begun.
+    writes: u64,
+    /// The one under way for which nothing waits.
+    writing: Option<Writing>,
 }
+
+type Writing = JoinHandle<io::Result<()>>;
 
 /// How waiting for an answer ended.
 enum Waited<T> {
@@ -191,10 +192,6 @@ impl Counter {
     async fn serve(mut self, mut store: impl Store) {
         loop {
             self.desk.look_at_the_clock();
-            if let Some(until) = self.desk.has_news_until() {
-                self.keep_in_mind(until).await;
-                continue;
-            }
             match self.desk.act() {
                 Act::Acquire => self.acquire(&mut store).await,
                 Act::Renew => self.renew(&mut store).await,
@@ -215,23 +212,19 @@ impl Counter {
         let told = store.told();
         if let Some(identity) = store.identity() {
             self.identity.get_or_init(|| identity); // before anything is shown that it granted
+            self.desk.on_identified(Mark::of(identity)); // and before it is judged
         }
         let is_held = matches!(answer, Some(Err(Denied::Held { .. })));
         self.is_held_elsewhere.store(is_held, Ordering::Relaxed);
         match answer {
-            Some(Ok(grant)) => match self.desk.on_grant(grant, read_at) {
-                Some(held) => {
-                    let writing = self.remember(held.fence);
+            Some(Ok(grant)) => {
+                if let Some(held) = self.desk.on_grant(grant, read_at) {
+                    let writing = ended(self.write());
                     let waited = self.attend(Act::Acquire, writing, held.until).await;
                     self.desk.on_remembered(held, read_at, written(waited));
                 }
-                None => self.keep_in_mind(NEVER).await,
-            },
-            Some(Err(denied)) => {
-                if self.desk.on_denied(&denied, told) {
-                    self.keep_in_mind(NEVER).await;
-                }
             }
+            Some(Err(denied)) => self.desk.on_denied(&denied, told),
             None => self.desk.on_given_up(),
         }
     }
@@ -272,8 +265,8 @@ impl Counter {
         }
     }
 
-    /// Waits for an answer until `deadline` on the desk's clock, and hears what is asked meanwhile. Whoever
-    /// waits no longer gives the call up.
+    /// Waits for an answer until `deadline` on the desk's clock. Hears what is asked meanwhile, and keeps what was heard.
+    /// Whoever waits no longer gives the call up.
     async fn attend<T>(
         &mut self,
         act: Act,
@@ -282,14 +275,24 @@ impl Counter {
     ) -> Waited<T> {
         let mut answer = pin!(answer);
         loop {
-            let left = deadline - self.desk.now();
-            if left == Duration::ZERO {
+            let now = self.desk.now();
+            if deadline <= now {
                 return Waited::TooLong;
             }
+            let wakes_at = self
+                .keep_in_mind(now)
+                .map_or(deadline, |at| at.min(deadline));
             let nap = async {
-                match deadline == NEVER {
+                match wakes_at == NEVER {
                     true => pending().await,
-                    false => tokio::time::sleep(NAP.min(left.into())).await,
+                    false => tokio::time::sleep(NAP.min((wakes_at - now).into())).await,
+                }
+            };
+            let writing = &mut self.writing;
+            let kept = async {
+                match writing {
+                    Some(writing) => ended(writing).await,
+                    None => pending().await,
                 }
             };
             tokio::select! {
@@ -297,13 +300,17 @@ impl Counter {
                 note = self.inbox.recv(), if !self.desk.is_left() => {
                     match note {
                         Some(Note::Asked(request)) => self.desk.on_request(request),
-                        Some(Note::Heard(fence)) if !self.desk.on_heard(fence) => continue,
+                        Some(Note::Heard(heard)) if !self.desk.on_heard(heard) => continue,
                         Some(Note::Heard(_)) => {}
                         None => self.desk.on_leave(),
                     }
                     if !self.desk.goes_on_with(act) {
                         return Waited::Overtaken;
                     }
+                }
+                kept = kept => {
+                    self.writing = None;
+                    self.desk.on_kept_in_mind(kept);
                 }
                 answer = &mut answer => return Waited::Answered(answer),
                 () = nap => {}
@@ -330,25 +337,37 @@ impl Counter {
         Some(answer)
     }
 
-    /// Remembers a fence on a thread of its own: a disk may take its time.
-    fn remember(&self, fence: Fence) -> impl Future<Output = io::Result<()>> + use<> {
-        let remember = Arc::clone(&self.remember);
-        let writing = tokio::task::spawn_blocking(move || {
-            let mut remember = remember.lock().unwrap_or_else(PoisonError::into_inner);
-            remember(fence)
-        });
-        async { writing.await.map_err(io::Error::other)? }
+    /// Remembers what was seen, on a thread of its own: a disk may take its time.
+    fn write(&mut self) -> Writing {
+        self.writes += 1;
+        let (number, seen) = (self.writes, self.desk.take_news());
+        let memory = Arc::clone(&self.memory);
+        tokio::task::spawn_blocking(move || {
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let (remember, done) = &mut *memory;
+            // Threads come in any order, and what was seen later has in it what was seen before.
+            if *done < number {
+                remember(&seen)?;
+                *done = number;
+            }
+            Ok(())
+        })
     }
 
-    /// Remembers the highest fence, when nothing is shown for it: that of somebody else. Nobody waits for that beyond
-    /// `until`.
-    async fn keep_in_mind(&mut self, until: Instant) {
-        if let Some(highest) = self.desk.take_news() {
-            let writing = self.remember(highest);
-            let waited = self.attend(Act::Acquire, writing, until).await;
-            self.desk.on_kept_in_mind(written(waited));
+    /// Begins to remember what was seen, if there is need and no such write is under way: no tenure is shown for it, so
+    /// nothing waits for it. Returns when to look again, if it is to be tried later.
+    fn keep_in_mind(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.desk.has_news_at().filter(|_| self.writing.is_none())?;
+        if now < due {
+            return Some(due);
         }
+        self.writing = Some(self.write());
+        None
     }
+}
+
+async fn ended(writing: impl Future<Output = Result<io::Result<()>, JoinError>>) -> io::Result<()> {
+    writing.await.map_err(io::Error::other)?
 }
 
 /// No moment that comes.

@@ -115,7 +115,8 @@ impl Group {
                 authority,
             } => {
                 if self.shares_authority(sender, authority) {
-                    self.tenancy.authority.hear_fence(Fence(fence));
+                    let store = &self.tenancy.authority;
+                    store.hear_fence(sender.id, authority, Fence(fence));
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
                     self.yield_to_fence(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);

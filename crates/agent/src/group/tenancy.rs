@@ -307,8 +307,14 @@ impl Group {
 
     /// An authority beside the loop said something.
     pub(crate) fn on_word(&mut self, now: Instant, word: &Word, out: &mut Outbox) {
-        if let Word::Refused(why) = word {
-            self.note_refusal(now, why);
+        match word {
+            Word::Refused(why) => self.note_refusal(now, why),
+            Word::Failed(why) => self.note_fault(now, why),
+            // If the group heard it before it could see that its clerk had won, nobody has given up yet.
+            Word::Contested { by, fence } if self.tenancy.fence.is_some() => {
+                self.yield_to_fence(now, *by, *fence, out);
+            }
+            Word::Contested { .. } | Word::Gained(_) | Word::Lost(_) => {}
         }
         self.look_at_tenure(now, out);
         self.pass_patience(now, out);

@@ -3,8 +3,9 @@
 use std::time::Duration as StdDuration;
 
 use hustings_agent::authority::store::Store;
-use hustings_agent::authority::{Fence, Request};
+use hustings_agent::authority::{Fence, Heard, Mark, Request, Seen};
 use hustings_agent::clock;
+use hustings_agent::identity::member_id;
 use hustings_protocol::Duration;
 use tokio::time::timeout;
 
@@ -249,54 +250,70 @@ pub(crate) async fn restored<H: House>() {
     let watcher;
     let remembered;
     {
+        begin(&house, "restored").await;
         house.copy().await;
         let group = Group::new(&house, "restored");
         let mut member = group.member("anna").await;
         let listener = group.member("ben").await;
         for _ in 0..4 {
-            listener.clerk.hear(member.acquire().await);
+            let fence = member.acquire().await;
+            let store = member.clerk.identity().map(Mark::of);
+            assert!(store.is_some(), "it has told which it is");
+            let by = member_id("anna");
+            listener.clerk.hear(Heard { by, store, fence });
             pass(Duration::from_millis(50)).await; // to be seen
             member.release().await;
         }
-        remembered = [&member, &listener].map(|it| *it.remembered.lock().unwrap());
+        remembered = [&member, &listener].map(|it| it.remembered.lock().unwrap().clone());
         leave(vec![member, listener]).await;
         watcher = group.watcher;
     }
-    assert!(remembered[0].is_some());
-    assert_eq!(remembered[0], remembered[1], "what was heard is kept too");
+    assert!(remembered[0].highest.is_some());
+    let heard = remembered[1].heard.values().copied();
+    assert!(
+        remembered[0].highest.into_iter().eq(heard),
+        "what was heard is kept too: {remembered:?}"
+    );
     house.restore().await;
     let group = Group::new(&house, "restored");
-    let mut closed = None;
-    for (name, highest) in ["anna", "ben"].into_iter().zip(remembered) {
-        let mut member = group.member_of_era(name, 0, highest).await;
+    let mut closed = Seen::default();
+    for (name, seen) in ["anna", "ben"].into_iter().zip(remembered) {
+        let mut member = group.member_of_era(name, 0, seen).await;
         member.ask(Request::Acquire);
         let why = member.refused("raise `era`").await;
         assert!(why.contains("was seen before"), "{why}");
         pass(TTL).await;
         assert_eq!(member.held(), None);
-        closed = *member.remembered.lock().unwrap();
+        closed = member.remembered.lock().unwrap().clone();
         leave(vec![member]).await;
     }
 
+    let highest = closed.highest;
     let mut raised = group.member_of_era("anna", 1, closed).await;
     let fence = raised.acquire().await;
-    assert!(Some(fence) > closed, "{fence}");
+    assert!(Some(fence) > highest, "{fence}");
     pass(Duration::from_millis(50)).await;
     leave(vec![raised]).await;
     watcher.judge();
     group.watcher.judge();
 }
 
+/// Somebody has had tenure of `group`: from then on the store knows it, and itself from others.
+async fn begin(house: &impl House, group: &str) {
+    let mut early = house.store(&terms(group, "early", 0), house.port());
+    early.acquire().await.unwrap();
+    early.release().await.unwrap();
+}
+
 /// The same with whole agents: one holds, and the others have never asked the store for anything.
 pub(crate) async fn restored_under_agents<H: House>(name: &str) {
     let group = named("listeners", name);
     let mut house = H::open().await;
+    begin(&house, &group).await;
     house.copy().await;
     // However the store counts: what it gives first when it is restored is below what will be heard.
-    let mut early = house.store(&terms(&group, "early", 0), house.port());
     for _ in 0..3 {
-        early.acquire().await.unwrap();
-        early.release().await.unwrap();
+        begin(&house, &group).await;
     }
     // The first is named from the beginning, so that no other asks.
     let first = |name: &str| match name == NAMES[0] {

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
 use hustings_agent::authority::store::Store;
-use hustings_agent::authority::{Clerk, Fence, Held, Memory, Request, StoreTerms, Word, holds};
+use hustings_agent::authority::{
+    Clerk, Fence, Held, Memory, Request, Seen, StoreTerms, Word, holds,
+};
 use hustings_agent::clock;
 use hustings_protocol::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -32,8 +34,8 @@ pub(crate) struct Member {
     pub(crate) clerk: Clerk,
     pub(crate) proxy: Proxy,
     words: mpsc::UnboundedReceiver<(usize, Word)>,
-    /// The highest fence that it was told to remember.
-    pub(crate) remembered: Arc<Mutex<Option<Fence>>>,
+    /// What it was told to remember.
+    pub(crate) remembered: Arc<Mutex<Seen>>,
 }
 
 impl<'a, H: House> Group<'a, H> {
@@ -46,20 +48,15 @@ impl<'a, H: House> Group<'a, H> {
     }
 
     pub(crate) async fn member(&self, name: &str) -> Member {
-        self.member_of_era(name, 0, None).await
+        self.member_of_era(name, 0, Seen::default()).await
     }
 
-    pub(crate) async fn member_of_era(
-        &self,
-        name: &str,
-        era: u16,
-        highest: Option<Fence>,
-    ) -> Member {
+    pub(crate) async fn member_of_era(&self, name: &str, era: u16, seen: Seen) -> Member {
         let terms = terms(self.name, name, era);
         terms.check().unwrap();
         let proxy = Proxy::before(self.house.port()).await;
         let store = self.house.store(&terms, proxy.port());
-        let member = Member::hire(store, terms, proxy, highest);
+        let member = Member::hire(store, terms, proxy, seen);
         self.watcher.add(member.clerk.cell());
         member
     }
@@ -77,15 +74,15 @@ pub(crate) fn terms(group: &str, member: &str, era: u16) -> StoreTerms {
 }
 
 impl Member {
-    fn hire(store: impl Store, terms: StoreTerms, proxy: Proxy, highest: Option<Fence>) -> Self {
+    fn hire(store: impl Store, terms: StoreTerms, proxy: Proxy, seen: Seen) -> Self {
         let (sender, words) = mpsc::unbounded_channel();
-        let remembered = Arc::new(Mutex::new(highest));
+        let remembered = Arc::new(Mutex::new(seen.clone()));
         let memory = Arc::clone(&remembered);
-        let remember = Box::new(move |fence| {
-            *memory.lock().unwrap() = Some(fence);
+        let remember = Box::new(move |seen: &Seen| {
+            *memory.lock().unwrap() = seen.clone();
             Ok(())
         });
-        let memory = Memory { highest, remember };
+        let memory = Memory { seen, remember };
         Self {
             name: terms.member.clone(),
             clerk: Clerk::hire(store, terms, memory, 0, sender),
@@ -121,8 +118,8 @@ impl Member {
         loop {
             match self.word("tenure").await {
                 Word::Gained(fence) => return fence,
-                Word::Lost(fence) => panic!("{} lost {fence}, which it had not gained", self.name),
                 Word::Refused(_) => {}
+                word => panic!("{}: {word:?}, though it had not gained", self.name),
             }
         }
     }
@@ -136,8 +133,8 @@ impl Member {
         loop {
             match self.word("the end of its tenure").await {
                 Word::Lost(lost) => return assert_eq!(lost, fence, "{}", self.name),
-                Word::Gained(fence) => panic!("{} gained {fence}, but holds already", self.name),
                 Word::Refused(_) => {}
+                word => panic!("{}: {word:?}, but it holds already", self.name),
             }
         }
     }
@@ -148,7 +145,7 @@ impl Member {
             match self.word(what).await {
                 Word::Refused(why) if why.contains(what) => return why,
                 Word::Refused(_) => {}
-                word @ (Word::Gained(_) | Word::Lost(_)) => {
+                word => {
                     panic!("{}: {word:?}, and no refusal that says {what}", self.name)
                 }
             }
@@ -180,9 +177,8 @@ pub(crate) async fn first_to_gain(members: &mut [Member]) -> (usize, Fence) {
     loop {
         for (index, member) in members.iter_mut().enumerate() {
             while let Ok((_, word)) = member.words.try_recv() {
-                match word {
-                    Word::Gained(fence) => return (index, fence),
-                    Word::Lost(_) | Word::Refused(_) => {}
+                if let Word::Gained(fence) = word {
+                    return (index, fence);
                 }
             }
         }

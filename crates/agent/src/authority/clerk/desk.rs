@@ -1,5 +1,7 @@
 //! What a clerk knows, and what it decides.
 
+mod seen;
+
 use std::io;
 
 use hustings_protocol::tenure::drift;
@@ -8,8 +10,10 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
+use super::hearsay::Hearsay;
+use super::keeping::Keeping;
 use crate::authority::store::{Denied, Grant};
-use crate::authority::{Fence, Held, Request, StoreTerms, Word, Words, era};
+use crate::authority::{Fence, Held, Request, Seen, StoreTerms, Word, Words, era};
 
 /// Renewal begins when this part of the ttl is over: two more tries fit in before the end.
 const RENEWALS_IN_A_TTL: u64 = 3;
@@ -65,8 +69,9 @@ pub(super) struct Desk {
     highest_when_asked: Option<Fence>,
     /// The highest fence that another member was heard to hold.
     heard: Option<Fence>,
-    /// Whether the highest fence is to be remembered yet.
-    has_news: bool,
+    /// What was heard and does not count, as long as it is not known whether that is of the same store.
+    hearsay: Hearsay,
+    keeping: Keeping,
     /// The last refusal that was told: each is told once.
     refusal: Option<String>,
 }
@@ -75,7 +80,7 @@ impl Desk {
     pub(super) fn new(
         clock: fn() -> Instant,
         terms: StoreTerms,
-        highest: Option<Fence>,
+        seen: Seen,
         shown: watch::Sender<Option<Held>>,
         words: (usize, Words),
     ) -> Self {
@@ -95,10 +100,11 @@ impl Desk {
             leftover: None,
             attempt_at: Instant::START,
             can_watch: true,
-            highest,
-            highest_when_asked: highest,
+            highest: seen.highest,
+            highest_when_asked: seen.highest,
             heard: None,
-            has_news: false,
+            hearsay: Hearsay::new(seen.store, seen.heard),
+            keeping: Keeping::new(),
             refusal: None,
         }
     }
@@ -118,31 +124,12 @@ impl Desk {
             .map_or(answered_by, |held| answered_by.min(held.until))
     }
 
-    /// The highest fence seen, which is about to be remembered.
-    pub(super) fn take_news(&mut self) -> Option<Fence> {
-        self.has_news = false;
-        self.highest
-    }
-
-    /// Whether a fence is to be remembered before anything else is done, and how long that may take: a renewal does not
-    /// wait for a disk.
-    pub(super) fn has_news_until(&self) -> Option<Instant> {
-        let until = self.now() + self.terms.answer_within;
-        let until = self.tenure.map_or(until, |_| until.min(self.renew_at));
-        self.has_news.then_some(until)
-    }
-
     pub(super) fn is_left(&self) -> bool {
         self.is_left
     }
 
     fn campaigns(&self) -> bool {
         self.is_nominated && self.is_healthy && !self.is_over()
-    }
-
-    /// Whether no fence of this era is taken any more.
-    fn is_over(&self) -> bool {
-        self.highest >= Some(era::last(self.terms.era))
     }
 
     /// What is to be done now.
@@ -219,31 +206,17 @@ impl Desk {
         self.withdraw();
     }
 
-    /// Another member holds `fence`, or held it, by the same store. Returns whether that is news.
-    pub(super) fn on_heard(&mut self, fence: Fence) -> bool {
-        self.heard = self.heard.max(Some(fence));
-        if self.tenure.is_some_and(|held| held.fence == fence) && !self.is_over() {
-            self.end_era(self.given_twice(fence));
-            return true;
-        }
-        if self.highest >= Some(fence) {
-            return false;
-        }
-        self.highest = Some(fence);
-        self.has_news = true;
-        if self.is_nominated && self.is_over() {
-            self.refuse(self.over());
-        }
-        true
-    }
-
     /// The store is about to be asked for tenure.
     pub(super) fn on_ask(&mut self) {
         self.highest_when_asked = self.highest;
+        self.hearsay.on_ask();
     }
 
     /// Granted. Returns what may be shown when it is remembered.
     pub(super) fn on_grant(&mut self, grant: Grant, read_at: Instant) -> Option<Held> {
+        if !self.hearsay.is_told() {
+            self.count_in(self.hearsay.of_any()); // it grants, and does not tell: it may be any
+        }
         let place = &self.terms.group;
         let Some(fence) = era::fence(self.terms.era, grant.count) else {
             let count = grant.count;
@@ -274,14 +247,19 @@ impl Desk {
         read_at: Instant,
         written: Option<io::Result<()>>,
     ) {
+        match &written {
+            Some(Ok(())) => self.keeping.succeed(),
+            Some(Err(_)) => self.keeping.fail(self.now()),
+            None => self.keeping.note(), // whoever writes has not told yet
+        }
         match written {
             _ if self.heard >= Some(held.fence) => self.on_overtaken(held.fence),
             Some(Ok(())) if self.now() < held.until && self.campaigns() => self.win(held, read_at),
             Some(Err(error)) => {
-                self.refuse(format!(
+                self.tell(Word::Failed(format!(
                     "fence {} could not be remembered, so tenure is not taken: {error}: see to the state directory",
                     held.fence
-                ));
+                )));
                 self.leave_over();
             }
             Some(Ok(())) | None => self.leave_over(), // too late, or not wanted any more
@@ -300,41 +278,20 @@ impl Desk {
         }
     }
 
-    /// Not granted. Returns whether something is to be remembered.
-    pub(super) fn on_denied(&mut self, denied: &Denied, told: Option<u64>) -> bool {
+    pub(super) fn on_denied(&mut self, denied: &Denied, told: Option<u64>) {
         self.can_watch = true;
         let why = denied.to_string();
         match denied {
             Denied::Held { lasts, .. } => {
                 self.refuse(why);
                 self.pause(lasts.map_or(self.terms.ttl, Duration::from));
-                self.on_told(told)
+                self.on_told(told);
             }
             // What was not answered may have been done.
             Denied::Gone | Denied::Refused(_) | Denied::Unavailable(_) => {
                 self.refuse(why);
                 self.leave_over();
-                false
             }
-        }
-    }
-
-    /// How far the store has counted. Returns whether that is to be remembered.
-    fn on_told(&mut self, told: Option<u64>) -> bool {
-        let told = told.and_then(|count| era::fence(self.terms.era, count));
-        match told {
-            Some(told) if self.highest_when_asked > Some(told) => self.close_era(told),
-            Some(told) if self.highest < Some(told) => self.highest = Some(told),
-            Some(_) | None => return false,
-        }
-        true
-    }
-
-    pub(super) fn on_kept_in_mind(&mut self, written: Option<io::Result<()>>) {
-        if let Some(Err(error)) = written {
-            self.refuse(format!(
-                "the highest fence could not be remembered: {error}: see to the state directory"
-            ));
         }
     }
 
@@ -471,41 +428,6 @@ impl Desk {
     fn chance(&mut self, most: Duration) -> Duration {
         let least = most.0 / 8;
         Duration(least + self.rng.next_u64() % (most.0 - least).max(1))
-    }
-
-    /// The store has counted back: from here on nothing tells how many of its fences were used before.
-    /// Resting on the last fence of the era makes it so that none of them is taken, after a restart neither.
-    fn close_era(&mut self, told: Fence) {
-        let highest = self.highest.map_or(0, |it| it.0);
-        self.end_era(format!(
-            "the store tells fence {told}, but {highest} was seen before: it was restored from an older copy or lost what it \
-             had confirmed, or is another store: raise `era` of group `{}` on all members",
-            self.terms.group
-        ));
-    }
-
-    fn end_era(&mut self, why: String) {
-        if !self.is_over() {
-            self.refuse(why);
-        }
-        self.highest = self.highest.max(Some(era::last(self.terms.era)));
-        self.has_news = true;
-    }
-
-    fn given_twice(&self, fence: Fence) -> String {
-        format!(
-            "the store granted fence {fence} to this member and to another: it was restored from an older copy or lost what it \
-             had confirmed, or there are two of it: raise `era` of group `{}` on all members",
-            self.terms.group
-        )
-    }
-
-    fn over(&self) -> String {
-        let StoreTerms { era, group, .. } = &self.terms;
-        format!(
-            "era {era} of group `{group}` is over: the store went back in it, or a later era has begun: \
-             raise `era` on all members"
-        )
     }
 
     fn refuse(&mut self, why: String) {

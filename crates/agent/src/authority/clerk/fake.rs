@@ -39,6 +39,8 @@ pub(super) struct Books {
     pub(super) delays: (StdDuration, StdDuration),
     /// Whether each request arrives twice.
     pub(super) twice: bool,
+    /// What it tells of itself.
+    pub(super) identity: Option<u64>,
     /// Why whatever is asked is refused, if it is.
     pub(super) refusal: Option<String>,
     /// What was asked, in order, when it arrived.
@@ -60,6 +62,7 @@ impl Shop {
             holder: None,
             delays: (StdDuration::ZERO, StdDuration::ZERO),
             twice: false,
+            identity: None,
             refusal: None,
             asked: Vec::new(),
             ttl,
@@ -76,6 +79,7 @@ impl Shop {
             member,
             granted: 0,
             told: None,
+            identity: None,
         }
     }
 
@@ -126,6 +130,7 @@ pub(super) struct Fake {
     member: u64,
     granted: u64,
     told: Option<u64>,
+    identity: Option<u64>,
 }
 
 impl Store for Fake {
@@ -145,7 +150,9 @@ impl Store for Fake {
             });
             Ok(Ok((count, books.ttl)))
         };
-        match self.shop.carry_out("acquire", act).await? {
+        let answer = self.shop.carry_out("acquire", act).await?;
+        self.identity = self.shop.books().identity;
+        match answer {
             Ok((count, ttl)) => {
                 self.granted = count;
                 self.told = Some(count);
@@ -192,7 +199,7 @@ impl Store for Fake {
     }
 
     fn identity(&self) -> Option<u64> {
-        None
+        self.identity
     }
 
     fn place(&self) -> String {

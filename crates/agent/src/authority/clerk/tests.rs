@@ -1,5 +1,7 @@
 //! What a clerk makes of a store that answers late, twice, or with an old value.
 
+mod memory;
+
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
@@ -8,12 +10,14 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::mpsc;
 
 use super::fake::{Shop, clock, sleep_machine};
-use super::{Clerk, Memory};
-use crate::authority::{Cell, Fence, Held, Request, StoreTerms, Word, era};
+use super::{Clerk, Heard};
+use crate::authority::{Cell, Fence, Held, Mark, Memory, Request, Seen, StoreTerms, Word, era};
 
 const TTL: StdDuration = StdDuration::from_secs(10);
 const ANSWER_WITHIN: StdDuration = StdDuration::from_secs(2);
 const A_WHILE: StdDuration = StdDuration::from_secs(60);
+/// Another member.
+const OTHER: MemberId = MemberId(9);
 
 fn terms(era: u16) -> StoreTerms {
     StoreTerms {
@@ -30,7 +34,7 @@ fn terms(era: u16) -> StoreTerms {
 struct Desk {
     clerk: Clerk,
     words: mpsc::UnboundedReceiver<(usize, Word)>,
-    remembered: Arc<Mutex<Vec<Fence>>>,
+    kept: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Desk {
@@ -43,24 +47,50 @@ impl Desk {
         member: u64,
         era: u16,
         highest: Option<Fence>,
-        mut keep: impl FnMut(Fence) -> io::Result<()> + Send + 'static,
+        keep: impl FnMut(&Seen) -> io::Result<()> + Send + 'static,
+    ) -> Self {
+        let seen = Seen {
+            highest,
+            ..Seen::default()
+        };
+        Self::who_saw(seen, shop, member, era, keep)
+    }
+
+    fn who_saw(
+        seen: Seen,
+        shop: &Shop,
+        member: u64,
+        era: u16,
+        mut keep: impl FnMut(&Seen) -> io::Result<()> + Send + 'static,
     ) -> Self {
         let (sender, words) = mpsc::unbounded_channel();
-        let remembered = Arc::new(Mutex::new(Vec::new()));
-        let list = Arc::clone(&remembered);
-        let remember = Box::new(move |fence| {
-            keep(fence)?;
-            list.lock().unwrap().push(fence);
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let list = Arc::clone(&kept);
+        let remember = Box::new(move |seen: &Seen| {
+            keep(seen)?;
+            list.lock().unwrap().push(seen.clone());
             Ok(())
         });
-        let memory = Memory { highest, remember };
+        let memory = Memory { seen, remember };
         let (store, words_to) = (shop.member(member), (7, sender));
         let clerk = Clerk::hire_by(clock, store, terms(era), memory, words_to);
-        Self {
-            clerk,
-            words,
-            remembered,
-        }
+        Self { clerk, words, kept }
+    }
+
+    /// Another member holds `fence`, and does not say by which store.
+    fn hear(&self, fence: Fence) {
+        self.hear_of(None, fence);
+    }
+
+    fn hear_of(&self, store: Option<Mark>, fence: Fence) {
+        let by = OTHER;
+        self.clerk.hear(Heard { by, store, fence });
+    }
+
+    /// The highest fences that were kept, in order.
+    fn remembered(&self) -> Vec<Fence> {
+        let kept = self.kept.lock().unwrap();
+        kept.iter().filter_map(|it| it.highest).collect()
     }
 
     async fn word(&mut self) -> Word {
@@ -75,7 +105,7 @@ impl Desk {
         loop {
             match self.word().await {
                 Word::Refused(_) => {}
-                word @ (Word::Gained(_) | Word::Lost(_)) => return word,
+                word => return word,
             }
         }
     }
@@ -83,7 +113,14 @@ impl Desk {
     async fn refusal(&mut self) -> String {
         match self.word().await {
             Word::Refused(why) => why,
-            word @ (Word::Gained(_) | Word::Lost(_)) => panic!("{word:?} is no refusal"),
+            word => panic!("{word:?} is no refusal"),
+        }
+    }
+
+    async fn fault(&mut self) -> String {
+        match self.news().await {
+            Word::Failed(why) => why,
+            word => panic!("{word:?} is no fault"),
         }
     }
 
@@ -91,7 +128,7 @@ impl Desk {
         self.clerk.request(Request::Acquire);
         match self.news().await {
             Word::Gained(fence) => fence,
-            word @ (Word::Lost(_) | Word::Refused(_)) => panic!("{word:?}, not gained"),
+            word => panic!("{word:?}, not gained"),
         }
     }
 
@@ -248,7 +285,7 @@ async fn a_store_that_counts_back_is_refused_until_the_era_is_raised() {
     assert_eq!(desk.held(), None);
     let books_asked = shop.books().asked.clone();
     assert_eq!(books_asked, ["acquire", "release", "acquire", "release"]);
-    let remembered = desk.remembered.lock().unwrap().clone();
+    let remembered = desk.remembered();
     assert_eq!(remembered, [Fence(10), era::last(0)]);
 
     let highest = remembered.last().copied();
@@ -270,7 +307,7 @@ async fn the_fences_of_others_count_too() {
     desk.clerk.request(Request::Acquire);
     assert_eq!(desk.refusal().await, "`1` holds tenure");
     pass(millis(100)).await;
-    assert_eq!(*desk.remembered.lock().unwrap(), [Fence(10)]);
+    assert_eq!(desk.remembered(), [Fence(10)]);
     drop(other);
     {
         let mut books = shop.books();
@@ -278,100 +315,6 @@ async fn the_fences_of_others_count_too() {
     }
     let why = desk.refusal().await;
     assert!(why.contains("fence 5, but 10 was seen before"), "{why}");
-}
-
-/// The store never told them here.
-#[tokio::test(start_paused = true)]
-async fn what_others_are_heard_to_hold_is_remembered_once_and_the_store_must_count_above_it() {
-    for (count, is_granted) in [(8, false), (9, false), (10, true)] {
-        let shop = Shop::open(TTL);
-        shop.books().count = count;
-        let mut desk = Desk::new(&shop, 1);
-        for fence in [10, 10, 9, 10] {
-            desk.clerk.hear(Fence(fence));
-            pass(millis(100)).await;
-        }
-        assert_eq!(*desk.remembered.lock().unwrap(), [Fence(10)]);
-        assert!(shop.books().asked.is_empty());
-        desk.clerk.request(Request::Acquire);
-        if is_granted {
-            assert_eq!(desk.news().await, Word::Gained(Fence(11)));
-            continue;
-        }
-        let why = desk.refusal().await;
-        let told = format!("fence {}, but 10 was seen before", count + 1);
-        assert!(why.contains(&told) && why.contains("raise `era`"), "{why}");
-        pass(A_WHILE).await;
-        assert_eq!(desk.held(), None);
-        assert_eq!(desk.remembered.lock().unwrap()[1..], [era::last(0)]);
-    }
-}
-
-/// The store is as it was: its answer is of before.
-#[tokio::test(start_paused = true)]
-async fn an_answer_that_was_under_way_when_a_higher_fence_was_heard_ends_no_era() {
-    for is_held in [true, false] {
-        let shop = Shop::open(TTL);
-        let mut other = Desk::new(&shop, 1);
-        if is_held {
-            assert_eq!(other.acquire().await, Fence(1));
-        }
-        shop.books().delays = (millis(0), millis(500));
-        let mut desk = Desk::new(&shop, 2);
-        desk.clerk.request(Request::Acquire);
-        pass(millis(100)).await;
-        {
-            let mut books = shop.books();
-            (books.count, books.holder) = (2, None);
-        }
-        drop(other);
-        desk.clerk.hear(Fence(2));
-        assert_eq!(desk.news().await, Word::Gained(Fence(3)), "{is_held}");
-    }
-}
-
-/// Neither can know which of both is in the right. Whoever runs it gives up what is held.
-#[tokio::test(start_paused = true)]
-async fn a_fence_that_another_holds_too_is_the_last_of_its_era_and_goes_on_to_be_renewed() {
-    let shop = Shop::open(TTL);
-    let mut desk = Desk::new(&shop, 1);
-    let fence = desk.acquire().await;
-    for _ in 0..2 {
-        desk.clerk.hear(fence);
-    }
-    let why = desk.refusal().await;
-    assert!(why.contains("to this member and to another"), "{why}");
-    assert!(why.contains("raise `era`"), "{why}");
-    pass(TTL * 3).await;
-    assert_eq!(desk.held().map(|held| held.fence), Some(fence));
-    assert_eq!(*desk.remembered.lock().unwrap(), [fence, era::last(0)]);
-    desk.clerk.request(Request::Release);
-    assert_eq!(desk.news().await, Word::Lost(fence));
-    desk.clerk.request(Request::Acquire);
-    assert!(desk.refusal().await.contains("era 0 of group `g` is over"));
-}
-
-/// A disk takes its time, and meanwhile somebody else says that it holds the very same.
-#[tokio::test(start_paused = true)]
-async fn a_fence_that_another_is_heard_to_hold_before_it_is_shown_is_not_shown() {
-    let shop = Shop::open(TTL);
-    let (go_on, wait) = std::sync::mpsc::channel();
-    let wait = Mutex::new(wait);
-    let keep = move |_| wait.lock().unwrap().recv().map_err(io::Error::other);
-    let mut desk = Desk::with(&shop, 1, 0, None, keep);
-    desk.clerk.request(Request::Acquire);
-    while shop.books().asked.is_empty() {
-        tokio::task::yield_now().await;
-    }
-    tokio::task::yield_now().await;
-    desk.clerk.hear(Fence(1));
-    tokio::task::yield_now().await;
-    for _ in 0..4 {
-        go_on.send(()).unwrap();
-    }
-    let why = desk.refusal().await;
-    assert!(why.contains("to this member and to another"), "{why}");
-    assert_eq!(*desk.clerk.cell().borrow(), None);
 }
 
 /// It grants nothing, but tells how far it has counted.
@@ -387,7 +330,7 @@ async fn a_store_that_tells_less_than_was_seen_before_is_refused_though_another_
     let why = desk.refusal().await;
     assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
     pass(millis(100)).await;
-    assert_eq!(*desk.remembered.lock().unwrap(), [era::last(0)]);
+    assert_eq!(desk.remembered(), [era::last(0)]);
     other.clerk.request(Request::Release);
     pass(A_WHILE).await;
     assert_eq!(desk.held(), None, "though it is free, and counted on");
@@ -398,7 +341,7 @@ async fn a_fence_is_remembered_before_it_is_shown_or_not_shown_at_all() {
     let shop = Shop::open(TTL);
     let mut desk = Desk::with(&shop, 1, 0, None, |_| Err(io::Error::other("disk full")));
     desk.clerk.request(Request::Acquire);
-    let why = desk.refusal().await;
+    let why = desk.fault().await;
     assert!(why.contains("fence 1 could not be remembered"), "{why}");
     assert!(why.contains("disk full"), "{why}");
     assert_eq!(*desk.clerk.cell().borrow(), None);
@@ -408,7 +351,7 @@ async fn a_fence_is_remembered_before_it_is_shown_or_not_shown_at_all() {
 
     let mut good = Desk::new(&shop, 2);
     let fence = good.acquire().await;
-    assert_eq!(*good.remembered.lock().unwrap(), [fence]);
+    assert_eq!(good.remembered(), [fence]);
 }
 
 #[tokio::test(start_paused = true)]

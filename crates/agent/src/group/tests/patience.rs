@@ -9,9 +9,8 @@ use tokio::sync::mpsc;
 
 use super::tenancy::TTL;
 use super::{ALL, Field, LISTEN, address, announcing, id, name};
-use crate::authority::clerk::{Clerk, Memory};
 use crate::authority::store::{Denied, Grant, Store};
-use crate::authority::{Authority, Occupancy, StoreTerms, Words};
+use crate::authority::{Authority, Clerk, Memory, Occupancy, StoreTerms, Words};
 use crate::config::{GroupConfig, QuorumConfig};
 use crate::group::{Group, Outbox};
 

@@ -3,22 +3,38 @@
 use std::time::Duration as StdDuration;
 
 use hustings_protocol::Duration;
-use hustings_protocol::tenure::Request;
+use hustings_protocol::tenure::{Fence, Request};
 use tokio::sync::mpsc;
 
-use super::Field;
+use super::{Field, id};
 use crate::authority::store::{Denied, Grant, Store};
 use crate::authority::{Authority, Word, store_id};
 use crate::group::Outbox;
+
+/// Far longer than anything here takes.
+const A_WHILE: StdDuration = StdDuration::from_secs(10);
 
 /// A store that grants tenure to whoever asks.
 struct Generous {
     count: u64,
     identity: Option<u64>,
+    /// Whether it was asked: before, it tells nothing of itself.
+    was_asked: bool,
+}
+
+impl Generous {
+    fn new(count: u64, identity: Option<u64>) -> Self {
+        Self {
+            count,
+            identity,
+            was_asked: false,
+        }
+    }
 }
 
 impl Store for Generous {
     async fn acquire(&mut self) -> Result<Grant, Denied> {
+        self.was_asked = true;
         let (count, ttl) = (self.count, StdDuration::from_secs(3600));
         Ok(Grant { count, ttl })
     }
@@ -35,7 +51,7 @@ impl Store for Generous {
         None
     }
     fn identity(&self) -> Option<u64> {
-        self.identity
+        self.identity.filter(|_| self.was_asked)
     }
     fn place(&self) -> String {
         "a store".to_owned()
@@ -50,11 +66,17 @@ async fn granted_by(identities: [Option<u64>; 2]) -> Field {
 
 /// The same, with these fences.
 async fn granted(counts: [u64; 2], identities: [Option<u64>; 2]) -> Field {
+    heard_granted(counts, identities).await.0
+}
+
+type Told = mpsc::UnboundedReceiver<(usize, Word)>;
+
+/// The same, and what the clerks tell from then on.
+async fn heard_granted(counts: [u64; 2], identities: [Option<u64>; 2]) -> (Field, Told) {
     let mut field = Field::empty();
     let (words, mut told) = mpsc::unbounded_channel();
     for (count, identity) in counts.into_iter().zip(identities) {
-        let store = Generous { count, identity };
-        field.admit_by_store(0, store, words.clone());
+        field.admit_by_store(0, Generous::new(count, identity), words.clone());
     }
     field.run(Duration::from_secs(1));
     for member in &mut field.members {
@@ -67,7 +89,7 @@ async fn granted(counts: [u64; 2], identities: [Option<u64>; 2]) -> Field {
         field.post(index, out);
     }
     field.run(Duration::from_secs(1));
-    field
+    (field, told)
 }
 
 #[tokio::test]
@@ -91,7 +113,7 @@ async fn a_holder_by_another_store_drives_nobody_out_and_both_say_so() {
 /// A store that was set back, or a standby that lagged and was promoted beside its primary.
 #[tokio::test]
 async fn two_who_hold_one_fence_by_one_store_both_give_it_up_and_say_what_to_do() {
-    let mut field = granted([7, 7], [Some(1), Some(1)]).await;
+    let (mut field, mut told) = heard_granted([7, 7], [Some(1), Some(1)]).await;
     assert_eq!(field.leaders(), [] as [usize; 0]);
     for (it, other) in [(0, "`m1`"), (1, "`m0`")] {
         let whys = field.whys(it);
@@ -101,9 +123,18 @@ async fn two_who_hold_one_fence_by_one_store_both_give_it_up_and_say_what_to_do(
         assert!(whys.iter().any(is_told), "{whys:?}");
     }
     // The clerks release it, and take nothing more of that era, though the store grants to whoever asks.
-    for _ in 0..20 {
-        field.run(Duration::from_secs(1));
-        tokio::time::sleep(StdDuration::from_millis(5)).await;
+    field.run(Duration::from_secs(20));
+    for member in &mut field.members {
+        member.ask_authority(field.now, Request::Acquire, &mut Outbox::new());
+    }
+    let mut have_said = [false; 2];
+    while have_said != [true; 2] {
+        let word = tokio::time::timeout(A_WHILE, told.recv()).await;
+        match word.expect("both say so").expect("the clerks are at work") {
+            (it, Word::Refused(why)) => have_said[it] |= why.contains("is over"),
+            (it, word @ Word::Gained(_)) => panic!("{word:?} of {it}"),
+            _ => {}
+        }
     }
     assert_eq!(field.holders(), [] as [usize; 0]);
     // By two stores each goes on: there it is for the resource to tell.
@@ -111,15 +142,58 @@ async fn two_who_hold_one_fence_by_one_store_both_give_it_up_and_say_what_to_do(
     assert_eq!(field.leaders(), [0, 1]);
 }
 
-/// The first has heard who holds, and asks the store after that has lost its count.
+/// The group heard it just before it could see that its clerk had won, so the clerk alone can notice.
+#[tokio::test]
+async fn who_holds_what_another_was_heard_to_hold_gives_it_up_before_it_hears_so_again() {
+    for theirs in [Fence(1), Fence(2)] {
+        let (mut field, mut told) = heard_granted([1, 9], [Some(1), Some(2)]).await;
+        assert_eq!(field.leaders(), [0, 1]);
+        let store = store_id("store", Some(1));
+        for fence in [Fence(0), theirs] {
+            let authority = &field.members[0].tenancy.authority;
+            authority.hear_fence(id(1), store, fence);
+        }
+        let mut is_told = false;
+        while !is_told {
+            let word = tokio::time::timeout(A_WHILE, told.recv()).await;
+            let word = word.expect("it says so").expect("the clerks are at work");
+            let (by, fence) = (id(1), theirs);
+            is_told = word == (0, Word::Contested { by, fence });
+            field.members[0].on_word(field.now, &word.1, &mut Outbox::new());
+        }
+        assert_eq!(field.leaders(), [1], "{theirs}");
+        let whys = field.whys(0);
+        let say = |why: &String| why.contains(&format!("`m1` has fence {theirs}"));
+        assert!(whys.iter().any(say), "{whys:?}");
+    }
+}
+
+/// A disk that fails is told of as one of a voter's is.
+#[tokio::test]
+async fn what_a_clerk_says_that_a_person_must_see_to_is_shown() {
+    let mut field = granted_by([Some(7), Some(8)]).await;
+    let word = Word::Failed("disk full".to_owned());
+    field.members[0].on_word(field.now, &word, &mut Outbox::new());
+    assert!(field.whys(0).contains(&"disk full".to_owned()));
+    assert_eq!(field.leaders(), [0, 1], "what is held goes on");
+}
+
+/// The first has heard who holds, and asks the store after that has lost its count. It knows which store that is when it
+/// answers.
 #[tokio::test]
 async fn who_has_heard_a_fence_takes_none_that_is_not_above_it() {
-    for (own, is_taken) in [(6, false), (7, false), (8, true)] {
+    for (own, theirs, is_taken) in [
+        (6, 1, false),
+        (7, 1, false),
+        (8, 1, true),
+        // That was another store.
+        (6, 2, true),
+    ] {
         let mut field = Field::empty();
         let (words, mut told) = mpsc::unbounded_channel();
-        for (merit, count) in [(0, own), (9, 7)] {
-            let identity = Some(1);
-            field.admit_by_store(merit, Generous { count, identity }, words.clone());
+        for (merit, count, identity) in [(0, own, 1), (9, 7, theirs)] {
+            let store = Generous::new(count, Some(identity));
+            field.admit_by_store(merit, store, words.clone());
         }
         field.run(Duration::from_secs(1));
         for index in [1, 0] {

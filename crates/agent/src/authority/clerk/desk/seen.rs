@@ -1,0 +1,156 @@
+//! What a clerk has seen of fences, and what follows for its era.
+
+use std::io;
+
+use hustings_protocol::Instant;
+
+use super::Desk;
+use crate::authority::clerk::Heard;
+use crate::authority::clerk::hearsay::Highest;
+use crate::authority::{Fence, Mark, Seen, StoreTerms, Word, era};
+
+// What is kept.
+impl Desk {
+    /// What was seen, which is about to be remembered.
+    pub(in crate::authority::clerk) fn take_news(&mut self) -> Seen {
+        self.keeping.begin();
+        Seen {
+            highest: self.highest,
+            store: self.hearsay.store(),
+            heard: self.hearsay.heard().clone(),
+        }
+    }
+
+    /// When to remember what was seen, if that is not done yet.
+    pub(in crate::authority::clerk) fn has_news_at(&self) -> Option<Instant> {
+        self.keeping.due()
+    }
+
+    /// What was seen is kept, or could not be: then it is tried again.
+    pub(in crate::authority::clerk) fn on_kept_in_mind(&mut self, written: io::Result<()>) {
+        match written {
+            Ok(()) => self.keeping.succeed(),
+            Err(error) => {
+                self.keeping.fail(self.now());
+                self.tell(Word::Failed(format!(
+                    "the highest fence seen could not be remembered: {error}: see to the state directory: until then a restart \
+                     would forget it"
+                )));
+            }
+        }
+    }
+}
+
+// What is heard and told.
+impl Desk {
+    /// Another member holds a fence, or held it. Returns whether that is news.
+    pub(in crate::authority::clerk) fn on_heard(&mut self, heard: Heard) -> bool {
+        let Heard { by, store, fence } = heard;
+        match store {
+            Some(store) if self.hearsay.store() != Some(store) => {
+                let is_news = self.hearsay.note(store, fence);
+                if is_news {
+                    self.keeping.note();
+                }
+                return is_news;
+            }
+            Some(_) | None => {}
+        }
+        self.heard = self.heard.max(Some(fence));
+        let held = self.tenure.map(|held| held.fence);
+        if held.is_some_and(|held| held <= fence) {
+            self.tell(Word::Contested { by, fence });
+        }
+        if held == Some(fence) && !self.is_over() {
+            self.end_era(self.given_twice(fence));
+            return true;
+        }
+        if self.highest >= Some(fence) {
+            return false;
+        }
+        self.highest = Some(fence);
+        self.keeping.note();
+        if self.is_nominated && self.is_over() {
+            self.refuse(self.over());
+        }
+        true
+    }
+
+    /// The store told which it is: what was heard of it counts from here on, and of no other.
+    pub(in crate::authority::clerk) fn on_identified(&mut self, store: Mark) {
+        if self.hearsay.is_told() {
+            return;
+        }
+        let (highest, is_news) = self.hearsay.identify(store);
+        if is_news {
+            self.keeping.note();
+        }
+        self.count_in(highest);
+    }
+
+    /// Fences that were heard turn out to be of this store.
+    pub(super) fn count_in(&mut self, Highest { when_asked, now }: Highest) {
+        self.highest_when_asked = self.highest_when_asked.max(when_asked);
+        self.heard = self.heard.max(now);
+        if self.highest < now {
+            self.highest = now;
+            self.keeping.note();
+        }
+    }
+
+    /// How far the store has counted.
+    pub(super) fn on_told(&mut self, told: Option<u64>) {
+        let told = told.and_then(|count| era::fence(self.terms.era, count));
+        match told {
+            Some(told) if self.highest_when_asked > Some(told) => self.close_era(told),
+            Some(told) if self.highest < Some(told) => {
+                self.highest = Some(told);
+                self.keeping.note();
+            }
+            Some(_) | None => {}
+        }
+    }
+}
+
+// An era that is over.
+impl Desk {
+    /// Whether no fence of this era is taken any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.highest >= Some(era::last(self.terms.era))
+    }
+
+    /// The store has counted back: from here on nothing tells how many of its fences were used before.
+    /// Resting on the last fence of the era makes it so that none of them is taken, after a restart neither.
+    pub(super) fn close_era(&mut self, told: Fence) {
+        let highest = self.highest.map_or(0, |it| it.0);
+        self.end_era(format!(
+            "the store tells fence {told}, but {highest} was seen before: it was restored from an older copy or lost what it \
+             had confirmed, or is another store: raise `era` of group `{}` on all members",
+            self.terms.group
+        ));
+    }
+
+    pub(super) fn end_era(&mut self, why: String) {
+        if !self.is_over() {
+            self.refuse(why);
+        }
+        self.highest = self.highest.max(Some(era::last(self.terms.era)));
+        self.keeping.note();
+    }
+
+    pub(super) fn given_twice(&self, fence: Fence) -> String {
+        format!(
+            "the store granted fence {fence} to this member and to another: it was restored from an older copy or lost what it \
+             had confirmed, or there are two of it: raise `era` of group `{}` on all members",
+            self.terms.group
+        )
+    }
+
+    pub(super) fn over(&self) -> String {
+        let StoreTerms { era, group, .. } = &self.terms;
+        format!(
+            "era {era} of group `{group}` is over: the store went back in it, or a later era has begun: \
+             raise `era` on all members"
+        )
+    }
+}

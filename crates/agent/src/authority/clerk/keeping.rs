@@ -1,0 +1,55 @@
+//! When what was seen is to be kept on disk: at once, and if that fails again and again, with pauses that grow.
+
+use hustings_protocol::{Duration, Instant};
+
+/// The pause after the first failure, and the longest: a disk that was mended is noticed so late at most.
+const PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub(super) struct Keeping {
+    /// Whether there is something that is not kept yet, nor being kept.
+    has_news: bool,
+    /// Nothing is tried before.
+    not_before: Instant,
+    /// The pause after the next failure.
+    pause: Duration,
+}
+
+impl Keeping {
+    pub(super) const fn new() -> Self {
+        Self {
+            has_news: false,
+            not_before: Instant::START,
+            pause: PAUSE,
+        }
+    }
+
+    /// Something was seen that is to be kept.
+    pub(super) fn note(&mut self) {
+        self.has_news = true;
+    }
+
+    /// When to keep what is not kept yet.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.has_news.then_some(self.not_before)
+    }
+
+    /// All that was seen is being kept from here on.
+    pub(super) fn begin(&mut self) {
+        self.has_news = false;
+    }
+
+    pub(super) fn succeed(&mut self) {
+        *self = Self {
+            has_news: self.has_news,
+            ..Self::new()
+        };
+    }
+
+    pub(super) fn fail(&mut self, now: Instant) {
+        self.has_news = true;
+        self.not_before = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
