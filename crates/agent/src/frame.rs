@@ -1,5 +1,7 @@
 //! What members say to each other, before it is sealed.
 
+use std::net::SocketAddr;
+
 use hustings_protocol::{MemberId, Merit};
 use serde::{Deserialize, Serialize};
 
@@ -148,10 +150,17 @@ pub enum Body<'a> {
     },
     /// I led, and give way to another who leads.
     GiveWay,
-    /// What you say is of a life of yours that is over, for all I have heard.
+    /// What you say is of a life of yours that is over, for all I have heard: said to whoever speaks in it, and where that
+    /// one was before it spoke in a later life from elsewhere.
     Outlived {
+        /// Whose life.
+        of: MemberId,
         /// The later one.
         life: u64,
+        /// In which life the process began that was heard in the later one, as far as I know.
+        born: u64,
+        /// Where that process is, if not where you are.
+        elsewhere: Option<SocketAddr>,
     },
     /// I am called as you are: who was here later must go.
     Namesake {

@@ -54,6 +54,7 @@ use handover::{Handover, Sought};
 use lookout::Lookout;
 use mortality::Mortality;
 use muster::Muster;
+use namesake::Outlived;
 use survey::Survey;
 use suspicion::Suspicion;
 use tenancy::Tenancy;
@@ -117,6 +118,7 @@ pub(crate) struct Group {
     answered_past: Option<Instant>,
     /// When it last told somebody who goes by its name how long it has been here.
     claimed_at: Option<(Life, Instant)>,
+    outlived: Outlived,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     standing: Standing,
@@ -230,6 +232,7 @@ impl Group {
             suspicion: None,
             answered_past: None,
             claimed_at: None,
+            outlived: Outlived::default(),
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),

@@ -27,6 +27,8 @@ pub(crate) struct Acquaintance {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
     pub(crate) life: Life,
+    /// The first life of its process.
+    pub(crate) born: Life,
     pub(crate) heard: Instant,
     /// By which ways what it said to all was heard in this life.
     pub(crate) ways: Ways,
@@ -75,6 +77,7 @@ impl Peers {
             name: sender.name.to_owned(),
             address,
             life: sender.life(),
+            born: sender.born(),
             heard: now,
             ways,
         };

@@ -41,6 +41,12 @@ impl Group {
         // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
         // can repeat what a member said.
         let is_copy = !is_new && self.is_at(sender, address);
+        // What all hear that one hears too, and need not be told by all.
+        let may_tell = way != Way::Multicast && self.may_answer_past(&frame.body, frame.to_all);
+        let former = match is_new && may_tell {
+            true => self.where_another_process_was(sender, address),
+            false => None,
+        };
         if is_new || is_copy {
             self.note_way(now, from, way, frame, is_new, out);
         }
@@ -56,6 +62,9 @@ impl Group {
             return false;
         }
         self.counters.heard += 1;
+        if let Some(former) = former {
+            self.tell_the_former(sender, address, former, out);
+        }
         self.note_sign_of_life(now, sender.id, out);
         self.take_in(now, address, way, frame, out);
         self.act(now, out);
@@ -143,7 +152,17 @@ impl Group {
             Body::Seek { whom } => self.on_seek(sender.id, whom, frame.number, out),
             Body::Here { knock } => self.on_here(sender.id, knock),
             Body::Up => self.tell_newcomer(address, out),
-            Body::Outlived { life } => self.on_outlived(now, Life(life), out),
+            Body::Outlived {
+                of,
+                life,
+                born,
+                elsewhere,
+            } => {
+                if of == self.me.id {
+                    let later = (Life(life), Life(born));
+                    self.on_outlived(now, address, later, elsewhere, out);
+                }
+            }
             Body::Namesake { .. } => {} // not of our name
             Body::Dead { of, life } => self.on_dead(now, sender, of, Life(life), out),
             Body::Alive { merit } => self.on_alive(now, sender, address, merit),
@@ -158,8 +177,9 @@ impl Group {
         }
     }
 
-    /// Somebody speaks in a life that is over: a replay, or a member whose calendar was set back before it came up
-    /// again. It is told, now and then.
+    /// Somebody speaks in a life that is over: a replay, a member whose calendar was set back before it came up again, or
+    /// one of two that go by one name. It is told, now and then. What its own process said before it began its later life
+    /// was only late.
     fn answer_past(
         &mut self,
         now: Instant,
@@ -167,11 +187,50 @@ impl Group {
         address: SocketAddr,
         out: &mut Outbox,
     ) {
-        if let Some(later) = self.replays.outlived(sender.id, sender.life())
-            && self.is_time_to_answer_past(now)
-        {
-            self.send(Route::To(address), &Body::Outlived { life: later.0 }, out);
+        let Some(later) = self.replays.outlived(sender.id, sender.life()) else {
+            return;
+        };
+        let known = self.peers.get(sender.id);
+        let (born, heard_at) = known.map_or((later, address), |it| (it.born, it.address));
+        if born != sender.born() && self.is_time_to_answer_past(now) {
+            let outlived = Body::Outlived {
+                of: sender.id,
+                life: later.0,
+                born: born.0,
+                elsewhere: Some(heard_at).filter(|it| *it != address),
+            };
+            self.send(Route::To(address), &outlived, out);
         }
+    }
+
+    /// Where this member was, as far as is known, if it speaks at `address` as another process.
+    fn where_another_process_was(
+        &self,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+    ) -> Option<SocketAddr> {
+        let known = self.peers.get(sender.id);
+        let is_another = known.is_none_or(|it| it.born != sender.born());
+        let former = self.address_of(sender.id).filter(|_| is_another);
+        former.filter(|it| *it != address)
+    }
+
+    /// A member came up anew, and elsewhere. As a rule its process before that is gone. But if two go by its name, and
+    /// neither hears the other, whoever was here first learns of it only so; and before that a voter is looked for in vain.
+    fn tell_the_former(
+        &mut self,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        former: SocketAddr,
+        out: &mut Outbox,
+    ) {
+        let outlived = Body::Outlived {
+            of: sender.id,
+            life: sender.life().0,
+            born: sender.born().0,
+            elsewhere: Some(address),
+        };
+        self.send(Route::To(former), &outlived, out);
     }
 
     /// Whether it may tell somebody again that its life is over: what is replayed draws no more answers than that.
@@ -182,18 +241,6 @@ impl Group {
             self.answered_past = Some(now);
         }
         is_time
-    }
-
-    /// The others have heard this member in a later life than it is in: it begins one after that.
-    fn on_outlived(&mut self, now: Instant, later: Life, out: &mut Outbox) {
-        if later >= self.life {
-            tracing::warn!(
-                "group `{}`: others have heard this member in a later life: was the calendar set back? Going on after that one",
-                self.config.name
-            );
-            self.begin_life_after(later);
-            self.call_anew(now, out);
-        }
     }
 
     /// Members that run different protocols cannot elect anybody together.

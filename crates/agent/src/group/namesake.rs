@@ -9,6 +9,9 @@
 //! its own grants what the other knows nothing of, and whoever counts takes them for one voter. So two may hold until
 //! one of them yields. That a voter's name, and its file, exist once is assumed, not seen to: what is here ends it
 //! when they hear each other, and no sooner.
+//!
+//! Where multicasts are off two may know the same others, and not each other. Whoever hears both tells each where the
+//! other is. If one cannot be reached from the other even so, neither yields: each in turn is the past to the others.
 
 use std::net::SocketAddr;
 
@@ -23,6 +26,38 @@ const NEAR: Duration = Duration::from_secs(1);
 
 /// How often whoever goes by our name is told how long we have been here.
 const CLAIM_EVERY: Duration = Duration::from_millis(20);
+
+/// Who is told again and again that another process has outlived it waits longer each time before it begins one more
+/// life: so long at first, and doubled so often at most. Two that cannot reach each other would else outlive each other
+/// as fast as whoever hears both can tell them.
+const OUTLIVED_PAUSE: Duration = Duration::from_millis(20);
+const MOST_DOUBLINGS: u32 = 6;
+
+/// How often others had heard this member in a later life.
+#[derive(Debug, Default)]
+pub(super) struct Outlived {
+    pub(super) times: u64,
+    /// By which process last, how often in a row, and when.
+    latest: Option<(Life, u32, Instant)>,
+}
+
+impl Outlived {
+    /// It was, by the process that began with the life `by`. Returns whether it may begin a later one by now.
+    fn note(&mut self, now: Instant, by: Life) -> bool {
+        let row = match self.latest {
+            Some((before, row, at)) if before == by => {
+                if now - at < OUTLIVED_PAUSE * (1 << row.min(MOST_DOUBLINGS)) {
+                    return false;
+                }
+                row + 1
+            }
+            Some(_) | None => 0,
+        };
+        self.latest = Some((by, row, now));
+        self.times += 1;
+        true
+    }
+}
 
 impl Group {
     /// Somebody goes by our name: we ourselves, looped back or before a restart, or somebody else. It is told how
@@ -59,17 +94,52 @@ impl Group {
         if is_outlived {
             self.begin_life_after(sender.life());
         }
-        // Each of them: one that comes soon after another may say no more that is heard here.
-        let is_time = |(to, at): (Life, Instant)| to != sender.born() || now - at >= CLAIM_EVERY;
-        if self.claimed_at.is_none_or(is_time) {
-            self.claimed_at = Some((sender.born(), now));
-            let address = SocketAddr::new(from.ip(), sender.port);
-            let (born, age_ns) = (sender.born().0, self.age(now).0);
-            let claim = Body::Namesake { born, age_ns };
-            self.send(Route::To(address), &claim, out);
-        }
+        let address = SocketAddr::new(from.ip(), sender.port);
+        self.claim(now, sender.born(), address, out);
         if is_outlived {
             self.say_where_it_is(now, out);
+        }
+    }
+
+    /// Somebody has heard this member in the life `later`, of a process that began with the life `born`. Unless it is
+    /// ahead of that already it begins one after it. If that process is elsewhere it may run: it is told that this one is
+    /// here, so that the two hear each other, though neither knew where the other is. And whoever told of it hears at
+    /// once that this one is here: it may be looking for a voter.
+    pub(super) fn on_outlived(
+        &mut self,
+        now: Instant,
+        teller: SocketAddr,
+        (later, born): (Life, Life),
+        elsewhere: Option<SocketAddr>,
+        out: &mut Outbox,
+    ) {
+        if born == self.born {
+            return; // heard by two ways, from two addresses
+        }
+        if later >= self.life && self.outlived.note(now, born) {
+            self.tell_of_outlived(elsewhere);
+            self.begin_life_after(later);
+            self.call_anew(now, out);
+        }
+        if let Some(address) = elsewhere {
+            self.claim(now, born, address, out);
+        }
+        if self.life > later {
+            self.send(Route::To(teller), &Body::Up, out);
+        }
+    }
+
+    /// Tells the process that began with the life `born`, and goes by our name, how long we have been here. Each of
+    /// them: one that comes soon after another may say no more that is heard here.
+    fn claim(&mut self, now: Instant, born: Life, address: SocketAddr, out: &mut Outbox) {
+        let is_time = |(to, at): (Life, Instant)| to != born || now - at >= CLAIM_EVERY;
+        if self.claimed_at.is_none_or(is_time) {
+            self.claimed_at = Some((born, now));
+            let claim = Body::Namesake {
+                born: born.0,
+                age_ns: self.age(now).0,
+            };
+            self.send(Route::To(address), &claim, out);
         }
     }
 
@@ -98,6 +168,28 @@ impl Group {
         self.quit_council();
         self.standing = Standing::Refused(from);
         self.publish(now, None, out);
+    }
+
+    /// Once it may be the calendar. Again and again it is somebody who runs: told ever more seldom.
+    fn tell_of_outlived(&self, elsewhere: Option<SocketAddr>) {
+        let (group, member, times) = (&self.config.name, &self.member, self.outlived.times);
+        if !times.is_power_of_two() {
+            return;
+        }
+        match (times, elsewhere) {
+            (1, None) => tracing::warn!(
+                "group `{group}`: others have heard this member in a later life: was the calendar set back? Going on after that one"
+            ),
+            (1, Some(address)) => tracing::warn!(
+                "group `{group}`: others have heard `{member}` in a later life, at {address}: another process by this name, or this one's past, before it moved and the calendar was set back? Going on after that one; if a process is there, who was here first stays"
+            ),
+            (_, Some(address)) => tracing::warn!(
+                "group `{group}`: another process called `{member}` seems to run at {address}; so others said {times} times. Who was here first stays; if both go on, they do not reach each other: end one of the two"
+            ),
+            (_, None) => tracing::warn!(
+                "group `{group}`: another process called `{member}` seems to run behind the address of this one; so others said {times} times: end one of the two"
+            ),
+        }
     }
 
     fn complain(&mut self, from: SocketAddr) {

@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
-use hustings_protocol::{Duration, Instant};
+use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::Group;
 use super::tenancy::{EXPLAIN_EVERY, Voter};
 use crate::config::presets::ANSWERS_IN_A_TTL;
+use crate::identity::Life;
 
 /// So many answers are looked at together. Of some the question was lost, and asked again: the median does not mind.
 const LATEST: usize = 9;
@@ -23,24 +24,50 @@ pub(super) struct Promptness {
     is_told: bool,
 }
 
-/// A question that waits for its answer.
+/// A voter that was called by all ways so often without an answer is said to be looked for. A few words may be lost.
+const TOLD_AFTER_CALLS: u32 = 10;
+
+/// A question that waits for its answer, if one does.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked(Option<Instant>);
+pub(super) struct Asked(Option<Question>);
+
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    since: Instant,
+    /// The life in which the voter was known then; none if it was never heard.
+    life: Option<Life>,
+    /// How often it was called by all ways since.
+    calls: u32,
+}
 
 impl Asked {
-    /// A question goes out; of several without an answer the first counts.
-    pub(super) fn ask(&mut self, now: Instant) {
-        self.0.get_or_insert(now);
+    /// A question goes out to a voter that is known in this life; of several without an answer the first counts.
+    pub(super) fn ask(&mut self, now: Instant, life: Option<Life>) {
+        self.0.get_or_insert(Question {
+            since: now,
+            life,
+            calls: 0,
+        });
     }
 
     /// How long it has waited by now.
     pub(super) fn waits(self, now: Instant) -> Duration {
-        self.0.map_or(Duration::ZERO, |asked| now - asked)
+        self.0.map_or(Duration::ZERO, |asked| now - asked.since)
     }
 
-    /// How long the answer took that has come.
-    pub(super) fn answered(&mut self, now: Instant) -> Option<Duration> {
-        self.0.take().map(|asked| now - asked)
+    /// The voter is called by all ways. Returns whether that is to be told: once, until it answers.
+    pub(super) fn call(&mut self) -> bool {
+        self.0.as_mut().is_some_and(|asked| {
+            asked.calls = asked.calls.saturating_add(1);
+            asked.calls == TOLD_AFTER_CALLS
+        })
+    }
+
+    /// How long the answer took that has come, of a voter that is in this life now; none if it had to be found, or came
+    /// up anew, meanwhile: that tells nothing of how soon it answers.
+    pub(super) fn answered(&mut self, now: Instant, life: Option<Life>) -> Option<Duration> {
+        let asked = self.0.take().filter(|it| it.life == life);
+        asked.map(|asked| now - asked.since)
     }
 }
 
@@ -96,6 +123,19 @@ impl Group {
         }
     }
 
+    /// A voter has been called by all ways for some time, and does not answer.
+    pub(super) fn tell_of_search(&self, voter: MemberId) {
+        let (group, name) = (&self.config.name, self.name_of(voter));
+        match self.address_of(voter) {
+            Some(address) => tracing::info!(
+                "group `{group}`: voter `{name}` does not answer where it was heard last, at {address}: it is looked for by all ways; does its agent run?"
+            ),
+            None => tracing::info!(
+                "group `{group}`: voter `{name}` was not found yet: it is looked for by all ways; does its agent run, and does the network lead there?"
+            ),
+        }
+    }
+
     /// Where voters take longer than the ttl allows nobody gets tenure, or keeps it.
     pub(super) fn look_at_promptness(&mut self, took: Duration) {
         let authority = &self.config.authority;
@@ -116,7 +156,8 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, LATEST, Promptness};
+    use super::{Asked, LATEST, Promptness, TOLD_AFTER_CALLS};
+    use crate::identity::Life;
     use hustings_protocol::{Duration, Instant};
 
     const ALLOWED: Duration = Duration::from_millis(50);
@@ -136,10 +177,40 @@ mod tests {
     #[test]
     fn the_first_question_counts() {
         let mut asked = Asked::default();
-        assert_eq!(asked.answered(Instant(7)), None);
-        asked.ask(Instant(10));
-        asked.ask(Instant(20));
-        assert_eq!(asked.answered(Instant(25)), Some(Duration(15)));
-        assert_eq!(asked.answered(Instant(26)), None);
+        let life = Some(Life(1));
+        assert_eq!(asked.answered(Instant(7), life), None);
+        asked.ask(Instant(10), life);
+        asked.ask(Instant(20), life);
+        assert_eq!(asked.answered(Instant(25), life), Some(Duration(15)));
+        assert_eq!(asked.answered(Instant(26), life), None);
+    }
+
+    /// It was never heard before, came up anew, or somebody else went by its name.
+    #[test]
+    fn a_voter_that_had_to_be_found_is_not_late() {
+        let [first, later] = [1, 2].map(|life| Some(Life(life)));
+        for (asked_in, answers_in, counts) in [
+            (None, first, false),
+            (first, later, false),
+            (first, first, true),
+        ] {
+            let mut asked = Asked::default();
+            asked.ask(Instant(10), asked_in);
+            asked.ask(Instant(20), first);
+            let took = asked.answered(Instant(25), answers_in);
+            assert_eq!(took.is_some(), counts, "{asked_in:?} {answers_in:?}");
+        }
+    }
+
+    #[test]
+    fn that_a_voter_is_looked_for_is_told_once_until_it_answers() {
+        let mut asked = Asked::default();
+        for silence in 0..2 {
+            asked.ask(Instant(silence), None);
+            let told: Vec<u32> = (1..100).filter(|_| asked.call()).collect();
+            assert_eq!(told, [TOLD_AFTER_CALLS]);
+            asked.answered(Instant(silence), None);
+            assert!(!asked.call(), "nothing was asked");
+        }
     }
 }

@@ -274,7 +274,7 @@ impl Group {
         let mut voters = self.tenancy.voters.iter_mut();
         if let Some(voter) = voters.find(|it| it.id == sender.id) {
             voter.heard = Some(now);
-            if let Some(took) = voter.asked.answered(now) {
+            if let Some(took) = voter.asked.answered(now, Some(sender.life())) {
                 self.look_at_promptness(took);
             }
         }
@@ -388,12 +388,13 @@ impl Group {
         // to renew.
         let patience = self.config.authority.answer_within();
         let mut is_silent = false;
+        let life = self.peers.get(to).map(|it| it.life);
         let mut others = self.tenancy.voters.iter_mut();
         if let Some(voter) = others.find(|it| it.id == to)
             && is_question
         {
             is_silent = patience.is_some_and(|it| voter.asked.waits(now) >= it);
-            voter.asked.ask(now);
+            voter.asked.ask(now, life);
         }
         let body = Body::Tenure {
             to,
@@ -418,8 +419,12 @@ impl Group {
         };
         if times < CALLS {
             voter.called = Some((since, times + 1));
+            let is_news = voter.asked.call();
             self.counters.tenure_sent += 1;
             self.broadcast(now, &body, out);
+            if is_news {
+                self.tell_of_search(to);
+            }
         }
     }
 

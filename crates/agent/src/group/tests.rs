@@ -53,6 +53,8 @@ struct Field {
     sides: Vec<u8>,
     /// Who hears nobody, though it is heard.
     deaf: Option<usize>,
+    /// Two that do not reach each other, though others reach both.
+    cut: Option<[usize; 2]>,
     /// Whom unicasts reach so much later than others.
     slow: Option<(usize, Duration)>,
     carries_multicasts: bool,
@@ -66,6 +68,8 @@ struct Field {
     ttl: Duration,
     /// By what those who seek tenure elect; none: by announcements.
     protocol: Option<ProtocolConfig>,
+    /// Where those who seek tenure are told to join, if they send no multicasts.
+    seed: Option<usize>,
     multicasts: usize,
     unicasts: usize,
 }
@@ -91,6 +95,7 @@ impl Field {
             members: Vec::new(),
             sides: Vec::new(),
             deaf: None,
+            cut: None,
             slow: None,
             carries_multicasts: true,
             lost_percent: 0,
@@ -99,6 +104,7 @@ impl Field {
             disks: Vec::new(),
             ttl: tenancy::TTL,
             protocol: None,
+            seed: None,
             multicasts: 0,
             unicasts: 0,
         }
@@ -181,8 +187,11 @@ impl Field {
             };
             for to in receivers {
                 let is_lost = self.chance.next_u64() % 100 < self.lost_percent && way != Way::Link;
+                let is_cut = self
+                    .cut
+                    .is_some_and(|it| it == [from, to] || it == [to, from]);
                 let is_near = self.sides[to] == self.sides[from] && self.deaf != Some(to);
-                if to != from && is_near && !is_lost {
+                if to != from && is_near && !is_cut && !is_lost {
                     let slow = self.slow.filter(|it| it.0 == to && way == Way::Unicast);
                     let delay = slow.map_or(DELAY, |it| DELAY + it.1);
                     self.flights.push(Flight {
@@ -491,6 +500,7 @@ fn a_member_whose_calendar_was_set_back_is_heard_again() {
     field.post(leader, out);
     field.run(Duration::from_secs(1));
     assert!(field.members[leader].life > ahead);
+    assert_eq!(field.members[leader].outlived.times, 1);
     let next = field.agreed(&ALL[..3]).expect("they agree");
     assert_ne!(next, leader);
     // And when the others are gone it is heard: it leads, and is asked for no longer.

@@ -63,7 +63,7 @@ impl Group {
     }
 
     /// A voter that was never heard has a name nevertheless.
-    fn name_of(&self, id: MemberId) -> String {
+    pub(in crate::group) fn name_of(&self, id: MemberId) -> String {
         let voter = self.tenancy.voters.iter().find(|it| it.id == id);
         voter.map_or_else(|| self.describe(id).name, |voter| voter.name.clone())
     }

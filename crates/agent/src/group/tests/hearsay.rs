@@ -9,7 +9,7 @@ use super::{ALL, DELAY, Field, address, id, name};
 use crate::agent::{Promised, Told};
 use crate::driver::encode;
 use crate::frame::{Body, Frame, Sender};
-use crate::group::{Group, Outbox};
+use crate::group::{Group, Outbox, Route};
 use crate::identity::{Life, group_id};
 use crate::peers::Way;
 
@@ -33,6 +33,41 @@ fn a_claim_to_the_name_of_another_process_drives_nobody_out() {
         let mut out = Outbox::new();
         field.members[0].hear(field.now, address(9), Way::Unicast, &claim, &mut out);
         assert_eq!(field.members[0].namesake().is_some(), is_driven_out);
+    }
+}
+
+/// That another member has a later life, or that this very process was heard in one from elsewhere.
+#[test]
+fn only_another_process_of_its_name_outlives_a_member() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let (life, born) = (field.members[0].life, field.members[0].born);
+    for (number, of, by, begins_another) in [
+        (u64::MAX - 3, 1, Life(born.0 + 1), false),
+        (u64::MAX - 2, 0, born, false),
+        (u64::MAX - 1, 0, Life(born.0 + 1), true),
+    ] {
+        let teller = name(1);
+        let told = Frame {
+            group: group_id("test"),
+            sender: Sender::new(&teller, id(1), field.members[1].life, address(1).port()),
+            number,
+            to_all: false,
+            body: Body::Outlived {
+                of: id(of),
+                life: life.0 + 1,
+                born: by.0,
+                elsewhere: Some(address(9)),
+            },
+        };
+        let mut out = Outbox::new();
+        field.members[0].hear(field.now, address(1), Way::Unicast, &told, &mut out);
+        let to = out.iter().map(|(_, route, _)| *route);
+        let expected = match begins_another {
+            true => vec![Route::To(address(9)), Route::To(address(1))],
+            false => vec![],
+        };
+        assert_eq!(to.collect::<Vec<_>>(), expected);
+        assert_eq!(field.members[0].life > life, begins_another);
     }
 }
 

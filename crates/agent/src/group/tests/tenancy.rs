@@ -34,15 +34,27 @@ impl Field {
     pub(super) fn fenced_for(ttl: Duration, takeover: Takeover) -> Self {
         let mut field = Self::empty();
         field.ttl = ttl;
+        field.admit_five(takeover);
+        field
+    }
+
+    /// As [`Field::fenced`], without multicasts: all were told of `seed`, and of nobody else.
+    pub(super) fn fenced_by_unicast(seed: usize, takeover: Takeover) -> Self {
+        let mut field = Self::empty();
+        field.seed = Some(seed);
+        field.admit_five(takeover);
+        field
+    }
+
+    fn admit_five(&mut self, takeover: Takeover) {
         for index in ALL {
-            field.admit_fenced(
+            self.admit_fenced(
                 takeover,
                 5 - index as u64,
                 Saved::Initialised(Durable::FOUNDING),
             );
         }
-        field.run(Duration::from_secs(1));
-        field
+        self.run(Duration::from_secs(1));
     }
 
     pub(super) fn admit_fenced(&mut self, takeover: Takeover, merit: u64, saved: Saved) {
@@ -59,7 +71,15 @@ impl Field {
     ) {
         let index = self.members.len();
         let (member, given) = self.fenced_member(index, voters, takeover, merit, saved);
-        self.admit_member(member, Some(given), &[], 0);
+        self.admit_member(member, Some(given), self.told(index), 0);
+    }
+
+    /// Whom a member is told of that comes up as `index`: the seed, unless it is that itself.
+    pub(super) fn told(&self, index: usize) -> &'static [usize] {
+        let is_told = self.seed.is_some_and(|seed| seed != index);
+        self.seed
+            .filter(|_| is_told)
+            .map_or(&[], |seed| &ALL[seed..=seed])
     }
 
     /// A member by the name of `index` that has not come up yet, and what its disk is given.
@@ -105,6 +125,7 @@ impl Field {
         let rng = Xoshiro256PlusPlus::seed_from_u64(self.members.len() as u64);
         let voters = (quorum.voters.clone(), quorum.voters_id());
         let part = Quorum::new(me, voters, quorum.terms(), role, rng, kept);
+        let told = self.told(self.members.len());
         let config = GroupConfig {
             name: "test".to_owned(),
             keys: Vec::new(),
@@ -115,8 +136,8 @@ impl Field {
             target: None,
             authority: AuthorityConfig::Quorum(quorum),
             council: CouncilPart::HOST,
-            multicast: Some(MULTICAST),
-            join: Vec::new(),
+            multicast: self.seed.is_none().then_some(MULTICAST),
+            join: told.iter().map(|&it| address(it).to_string()).collect(),
             trace: None,
         };
         let granted = (Authority::Quorum(Box::new(part)), Occupancy::default());
