@@ -370,15 +370,15 @@ fn a_centre_and_its_hosts_in_a_network_that_loses_a_fifth_fill_the_seats() {
         rounds += 1;
         assert!(rounds < 300, "no council");
     }
-    let believers = |field: &Field| {
-        let seat = |it: &Group| it.watch_seat().is_some_and(|it| it.borrow().seat.is_some());
-        field.members.iter().filter(|it| seat(it)).count()
-    };
+    // Seats fall empty where a few heartbeats in a row, or the answers to them, are lost; now and then several at once.
+    let mut short = 0;
     for _ in 0..200 {
         field.run(ROUND);
-        assert!(believers(&field) <= 8);
+        let seated = believers(&field).len();
+        assert!(seated <= 8);
+        short += u32::from(seated < 4);
     }
-    assert!(believers(&field) >= 3, "{}", believers(&field));
+    assert!(short < 50, "{short} of 200 rounds");
 }
 
 fn centre_status(field: &Field, member: usize) -> CentreStatus {
