@@ -9,7 +9,7 @@ use std::time::Duration as StdDuration;
 
 use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
-use hustings_protocol::{Instant, Outcome};
+use hustings_protocol::{Duration, Instant, Outcome};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -62,7 +62,13 @@ pub(super) struct Sitting<P> {
     verdict: Option<Verdict>,
     /// The last time that somebody's statement was new, once this member has come to something.
     news: Instant,
+    /// Set when an answer is overdue: until then what lies unread may be read.
+    last_call: Option<Instant>,
 }
+
+/// How long a member takes to read what has come, before it complains of silence. It may have been stopped itself, or its host
+/// asleep, for longer than others may take to answer: then their answers lie there, and their silence was its own.
+const LAST_CALL: Duration = Duration::from_millis(50);
 
 /// What passed on one side.
 #[derive(Default)]
@@ -104,6 +110,7 @@ impl<P: Player> Sitting<P> {
             tally,
             verdict: None,
             news: clock::now(),
+            last_call: None,
         }
     }
 
@@ -146,7 +153,7 @@ impl<P: Player> Sitting<P> {
                     if self.verdict.is_some() {
                         break; // nobody has anything to say any more
                     }
-                    self.on_silence()?;
+                    self.on_overdue()?;
                 }
                 () = &mut stop => {
                     self.on_stop()?;
@@ -204,6 +211,7 @@ impl<P: Player> Sitting<P> {
         heard.heard = said.number;
         heard.entry = Some(said.entry);
         let message = said.message;
+        self.last_call = None;
         self.transcript.add(&Entry::Heard { side, said })?;
         let effects = self.seat.hear(clock::now(), side, message)?;
         self.carry_out(effects)
@@ -232,6 +240,10 @@ impl<P: Player> Sitting<P> {
         }
         self.transcript.add(&Entry::Statement(statement.clone()))?;
         self.tally.keep(statement);
+        if from.is_none() {
+            // Who is killed from now on can show what it has said.
+            self.transcript.sync()?;
+        }
         self.news = clock::now();
         for side in Side::BOTH {
             if from != Some(side) {
@@ -248,6 +260,18 @@ impl<P: Player> Sitting<P> {
             for statement in self.tally.agreeing() {
                 let frame = Frame::Statement(statement.clone());
                 self.links.to(side).say(frame);
+            }
+        }
+    }
+
+    /// An answer is overdue, or still so after the last call; unless even that was slept through.
+    fn on_overdue(&mut self) -> Result<(), Failure> {
+        let now = clock::now();
+        match self.last_call {
+            Some(end) if now < end + LAST_CALL => self.on_silence(),
+            Some(_) | None => {
+                self.last_call = Some(now + LAST_CALL);
+                Ok(())
             }
         }
     }
@@ -316,7 +340,8 @@ impl<P: Player> Sitting<P> {
         }
     }
 
-    /// Signs what this member has come to, and with it its transcript, which must last before it says so.
+    /// Signs what this member has come to, and with it its transcript, which must last before it does: what a disk refuses is
+    /// not signed.
     fn state(&mut self, verdict: Verdict) -> Result<(), Failure> {
         self.transcript.sync()?;
         self.verdict = Some(verdict);
@@ -396,7 +421,7 @@ impl<P: Player> Sitting<P> {
     /// When silence has lasted too long.
     fn due(&self) -> Option<Instant> {
         match self.verdict {
-            None => self.seat.due(),
+            None => self.last_call.or(self.seat.due()),
             Some(_) => Some(self.news + self.ends.ring.respond_within()),
         }
     }

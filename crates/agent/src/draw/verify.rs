@@ -173,7 +173,7 @@ impl Sitting {
                 }
             }
         }
-        found.extend(links::check(ring, &self.readings));
+        found.extend(links::check(ring, &self.readings, signed));
         found.extend(signed.check(&is_sound));
         if found.is_empty() {
             found.extend(signed.silence_of_somebody());

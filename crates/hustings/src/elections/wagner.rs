@@ -334,11 +334,22 @@ impl Wagner {
             Selection::Parity => "selection by parity".to_owned(),
         };
         let cheat = self.show_cheaters().map(|it| format!(", cheat {it}"));
+        let few = match self.members < self.protocol_ring().fewest() {
+            true => " (honest ones: they are too few to be held to a flip, and hold no draw)",
+            false => "",
+        };
         format!(
-            "{} members, {choice}, flips {ring}, {limit}{}",
+            "{} members{few}, {choice}, flips {ring}, {limit}{}",
             self.members,
             cheat.unwrap_or_default()
         )
+    }
+
+    fn protocol_ring(&self) -> protocol::Ring {
+        match self.ring {
+            Ring::BothWays => protocol::Ring::BothWays,
+            Ring::Clockwise => protocol::Ring::Clockwise,
+        }
     }
 
     /// What a run is to be in the simulator.
@@ -348,10 +359,7 @@ impl Wagner {
     pub(crate) fn trial(&self, conditions: &Conditions) -> Result<Trial, Failure> {
         let hop = conditions.require_steps(Self::NAME)?;
         conditions.require_agreed_ring(Self::NAME)?;
-        let ring = match self.ring {
-            Ring::BothWays => protocol::Ring::BothWays,
-            Ring::Clockwise => protocol::Ring::Clockwise,
-        };
+        let ring = self.protocol_ring();
         if self.members < ring.fewest() {
             return Err(Failure::Usage(format!(
                 "--members {} is too few for a draw, as nobody can be held to a flip: choose {} or more",

@@ -179,7 +179,8 @@ async fn br_silence_is_a_fault_after_the_limit() {
     let accused = drawn.accused();
     assert!(!accused.is_empty());
     for finding in &accused {
-        assert_eq!(finding.weight, Weight::Either, "{accused:?}");
+        // It was there to the end, and may have been kept waiting itself: its transcript would show it.
+        assert_eq!(finding.weight, Weight::Unanswered, "{accused:?}");
         assert!(
             finding.what.contains("waited in vain for m2"),
             "{accused:?}"

@@ -59,7 +59,7 @@ const TYPES: [Type; 9] = [
         ..Type::new(
             "br",
             "fault",
-            &["either"],
+            &["unanswered"],
             &["it did nothing where an honest member sends "],
         )
     },

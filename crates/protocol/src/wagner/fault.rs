@@ -130,7 +130,8 @@ pub enum About {
         /// What was received, by the receiver's.
         received: Message,
     },
-    /// A message that was sent, by the sender's word, and for which the receiver waited in vain.
+    /// A message that was sent, by the sender's word, and for which the receiver waited in vain. It may have been on its way, where
+    /// the sender was itself kept waiting by somebody who was late: of time nobody testifies.
     Silence {
         /// Which one, from 1 on.
         number: u32,

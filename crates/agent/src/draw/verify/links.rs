@@ -1,17 +1,22 @@
 //! Transcripts held against each other: what one says it sent, and what its neighbour has in its handwriting.
 
 use hustings_protocol::wagner::Message;
-use hustings_protocol::wagner::fault::{Cause, Side};
+use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 
-use super::super::account::show;
+use super::super::account::{in_words, show};
 use super::super::ring::Ring;
 use super::super::said::Verdict;
 use super::super::transcript::Entry;
 use super::reading::Reading;
+use super::statements::Signed;
 use super::{Finding, Weight};
 
-/// All that does not fit, in transcripts of one sitting.
-pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
+/// All that does not fit, in transcripts of one sitting, in which so much was signed.
+pub(super) fn check(
+    ring: &Ring,
+    readings: &[Option<Reading>],
+    signed: &Signed<'_>,
+) -> Vec<Finding> {
     let at = |place: u32| readings[place as usize].as_ref();
     let mut found = Vec::new();
     for sender in readings.iter().flatten() {
@@ -33,7 +38,11 @@ pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
         found.extend(match absent {
             // It has its say: but two signatures against it are two signatures.
             0 => Gap::new(ring, left, 1, right).shown_two_ways(),
-            _ => Gap::new(ring, left, absent, right).check(is_explained),
+            _ => {
+                let gap = Gap::new(ring, left, absent, right);
+                let fault = || gap.fault_message(signed).filter(|_| !is_explained);
+                gap.flips().or_else(fault)
+            }
         });
     }
     found
@@ -42,9 +51,14 @@ pub(super) fn check(ring: &Ring, readings: &[Option<Reading>]) -> Vec<Finding> {
 /// Whether the holder found a fault by itself, and was not told of it.
 fn has_noticed(reading: &Reading) -> bool {
     match reading.verdict {
-        Verdict::Fault(fault) => !matches!(fault.cause, Cause::Told { .. }),
+        Verdict::Fault(fault) => is_own(fault),
         Verdict::Elected { .. } => false,
     }
+}
+
+/// Whether who says so noticed it itself.
+fn is_own(fault: Fault) -> bool {
+    !matches!(fault.cause, Cause::Told { .. })
 }
 
 /// What `sender` says that it sent to `side`, against what `receiver` there has.
@@ -114,11 +128,10 @@ impl<'r> Gap<'r> {
         }
     }
 
-    /// The first thing that came out of them and cannot have, if they kept to the protocol.
-    fn check(&self, is_explained: bool) -> Option<Finding> {
+    /// The first flip that came out of them and cannot have, if they kept to the protocol.
+    fn flips(&self) -> Option<Finding> {
         self.rounds()
             .find_map(|round| self.own_flips(round).or_else(|| self.passed_on(round)))
-            .or_else(|| self.fault_message().filter(|_| !is_explained))
     }
 
     /// A flip of theirs that was shown one way to the left and another to the right.
@@ -184,7 +197,7 @@ impl<'r> Gap<'r> {
     }
 
     /// A fault message that came out of them and did not go in.
-    fn fault_message(&self) -> Option<Finding> {
+    fn fault_message(&self, signed: &Signed<'_>) -> Option<Finding> {
         let has = |messages: &[Message]| messages.contains(&Message::Fault);
         let went_in = has(&self.from_left) || has(&self.from_right);
         let told = |reading: &Reading, side| match reading.verdict {
@@ -192,7 +205,27 @@ impl<'r> Gap<'r> {
             Verdict::Elected { .. } => false,
         };
         let came_out = told(self.left, Side::Right) || told(self.right, Side::Left);
+        let noticed = self.places().filter_map(|it| signed.fault_of(it));
+        let noticed: Vec<Fault> = noticed.filter(|it| is_own(*it)).collect();
+        // These are told as what they are, with what the others' transcripts show of them.
+        let is_told = |it: &Fault| {
+            matches!(
+                it.cause,
+                Cause::Silence { .. } | Cause::Stalled { .. } | Cause::Withdrawn
+            )
+        };
         let what = match (came_out, went_in) {
+            (true, _) if noticed.iter().any(is_told) => return None,
+            (true, _) if !noticed.is_empty() => {
+                let reasons: Vec<String> = noticed
+                    .into_iter()
+                    .map(|it| format!("\"{}\"", in_words(self.ring, it)))
+                    .collect();
+                format!(
+                    "said that there is a fault, and signed why, but do not show it: {}",
+                    reasons.join(" and ")
+                )
+            }
             (true, false) => "said that there is a fault, and do not show why".to_owned(),
             // It went in at one end because it came out at the other, perhaps after it had gone round.
             (true, true) => {
@@ -204,13 +237,16 @@ impl<'r> Gap<'r> {
     }
 
     fn finding(&self, weight: Weight, what: String) -> Finding {
-        let places =
-            (1..=self.absent as u32).map(|step| (self.left.place + step) % self.ring.len());
         Finding {
-            who: places.map(|place| name(self.ring, place)).collect(),
+            who: self.places().map(|place| name(self.ring, place)).collect(),
             weight,
             what,
         }
+    }
+
+    /// Where they sit.
+    fn places(&self) -> impl Iterator<Item = u32> {
+        (1..=self.absent as u32).map(|step| (self.left.place + step) % self.ring.len())
     }
 
     fn ends(&self) -> (String, String) {

@@ -123,6 +123,16 @@ impl Reading {
         })
     }
 
+    /// Whether its holder listened on until all had spoken, or nobody did any more: then it signs once more what it came to. A
+    /// transcript that ends before, as its holder was stopped or killed or somebody cut it, does not show who was silent to the
+    /// end.
+    pub(super) fn is_whole(&self) -> bool {
+        let own = self
+            .statements()
+            .filter(|it| it.place == self.place && it.verdict == self.verdict);
+        own.count() > 1 && !self.entries.contains(&Entry::Withdrew)
+    }
+
     /// What was heard from one side, in order.
     pub(super) fn heard(&self, from: Side) -> impl Iterator<Item = &Said> {
         self.entries.iter().filter_map(move |entry| match entry {

@@ -1,6 +1,8 @@
 //! What members have signed that they came to: held against their transcripts, against each other, and for what it says of a
 //! fault that no signature proves.
 
+mod silence;
+
 use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
@@ -67,72 +69,9 @@ impl<'r> Signed<'r> {
         found
     }
 
-    /// Silence of which nothing shows whose it was.
-    pub(super) fn silence_of_somebody(&self) -> Option<Finding> {
-        let places = || 0..self.ring.len();
-        let complaining: Vec<u32> = places().filter(|it| self.complains(*it)).collect();
-        if complaining.is_empty() {
-            return None;
-        }
-        // Somebody waited for them, and they for nobody, or not for too long.
-        let is_content = |place: &u32| {
-            let is_waited_for = |side: &Side| {
-                let beside = self.ring.neighbour(*place, *side);
-                self.has_waited(beside, side.opposite())
-            };
-            !self.complains(*place) && Side::BOTH.iter().any(is_waited_for)
-        };
-        let content: Vec<u32> = places().filter(is_content).collect();
-        let who = self.names(&complaining);
-        let what = match content.is_empty() {
-            true => format!(
-                "{who} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show"
-            ),
-            // By then they may have waited for others who were silent, nearly as long.
-            false => {
-                let held_up = match self.on_the_way() {
-                    ways if ways.is_empty() => "somebody further on was late".to_owned(),
-                    ways => format!("late was {}", ways.join(" or ")),
-                };
-                format!(
-                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or {held_up}: of time transcripts do not tell",
-                    self.names(&content)
-                )
-            }
-        };
-        Some(Finding {
-            who: Vec::new(),
-            weight: Weight::Open,
-            what,
-        })
-    }
-
-    /// What some had sent and the next had not heard when it learned of the fault: for as long as nobody says anything that has
-    /// no place, all wait for one of these.
-    fn on_the_way(&self) -> Vec<String> {
-        let readings = self.readings.iter().flatten();
-        let ends = readings.flat_map(|sender| Side::BOTH.map(|side| (sender, side)));
-        let late = ends.filter_map(|(sender, side)| {
-            let beside = self.ring.neighbour(sender.place, side);
-            let receiver = self.readings[beside as usize].as_ref()?;
-            let heard = receiver.flips_before_verdict(side.opposite());
-            (flips(sender, side) > heard).then(|| {
-                let (from, to) = (name(self.ring, sender.place), name(self.ring, beside));
-                format!("message {} from {from} to {to}", heard + 1)
-            })
-        });
-        late.collect()
-    }
-
     fn names(&self, places: &[u32]) -> String {
         let names: Vec<String> = places.iter().map(|it| name(self.ring, *it)).collect();
         names.join(" and ")
-    }
-
-    /// Whether the member at `place` complains of silence.
-    fn complains(&self, place: u32) -> bool {
-        let cause = self.fault_of(place).map(|it| it.cause);
-        matches!(cause, Some(Cause::Silence { .. }))
     }
 
     /// What `holder` signed while the draw went on, as others have it, and does not have itself.
@@ -187,112 +126,6 @@ impl<'r> Signed<'r> {
         let fault = self.fault_of(place)?;
         let what = "withdrew before the draw was over, by its own word: a veto".to_owned();
         (fault.cause == Cause::Withdrawn).then(|| Finding::proven(name(self.ring, place), what))
-    }
-
-    /// For whom the member at `place` says that it waited in vain. Never a proof: only one of the two knows, and the link.
-    fn silences(&self, place: u32) -> Vec<Finding> {
-        let Some(Fault {
-            cause: Cause::Silence { side },
-            ..
-        }) = self.fault_of(place)
-        else {
-            return Vec::new();
-        };
-        let sides = Side::BOTH.into_iter();
-        sides
-            .filter(|it| side.is_none_or(|side| side == *it))
-            .filter_map(|side| self.silence(place, side))
-            .collect()
-    }
-
-    fn silence(&self, place: u32, side: Side) -> Option<Finding> {
-        let silent = self.ring.neighbour(place, side);
-        let [holder, other] = [place, silent].map(|it| self.readings[it as usize].as_ref());
-        let [waited, sent] = [
-            holder.map(|it| it.flips_before_silence(side)),
-            other.map(|it| flips(it, side.opposite())),
-        ];
-        let (name, neighbour) = (name(self.ring, place), name(self.ring, silent));
-        let heard = holder
-            .zip(waited)
-            .map(|(it, waited)| heard(it, side, waited));
-        let heard = heard.unwrap_or_default();
-        let what = match (waited, sent) {
-            // What it had to say has come: it waited itself.
-            (Some(waited), Some(sent)) if sent <= waited => {
-                return self.silence_behind(place, side);
-            }
-            (Some(_), Some(sent)) => format!(
-                "{name} waited in vain for {neighbour}{heard}, who says that it sent {sent}: kept back, lost or late, of which transcripts do not tell"
-            ),
-            // It says the same of its other neighbour.
-            _ if self.has_waited(silent, side) => return None,
-            (None, Some(sent)) => format!(
-                "{name}, of whom there is no transcript, says that it waited in vain for {neighbour}, who says that it sent {sent}"
-            ),
-            (_, None) => format!(
-                "{name} waited in vain for {neighbour}{heard}, who hands in no transcript: silence, a link that failed, or a false complaint"
-            ),
-        };
-        Some(Finding {
-            who: vec![name, neighbour],
-            weight: Weight::Either,
-            what,
-        })
-    }
-
-    /// For whom those waited for whom the member at `place` waited. Its complaint may have come to them just before they would
-    /// have complained themselves: so what they waited for goes by what they had heard, and not by what they signed.
-    ///
-    /// None if somebody on the way complains itself, had all that it needed, or if what it waited for was under way.
-    fn silence_behind(&self, place: u32, side: Side) -> Option<Finding> {
-        let mut waiting = self.ring.neighbour(place, side);
-        while waiting != place {
-            let holder = self.readings[waiting as usize].as_ref()?;
-            let first = self.by_place[waiting as usize].first()?.verdict;
-            let is_told = matches!(
-                first,
-                Verdict::Fault(Fault {
-                    cause: Cause::Told { .. },
-                    ..
-                })
-            );
-            let [had, back] = [side, side.opposite()].map(|from| holder.flips_before_verdict(from));
-            if !is_told || had > back {
-                return None;
-            }
-            let beyond = self.ring.neighbour(waiting, side);
-            match &self.readings[beyond as usize] {
-                Some(next) if flips(next, side.opposite()) > had => return None,
-                Some(_) => waiting = beyond,
-                None if self.has_waited(beyond, side) => return None,
-                None => {
-                    let who = [waiting, beyond].map(|it| name(self.ring, it));
-                    let what = format!(
-                        "{} waited in vain for {}{}, who hands in no transcript, until {}, who waited behind {}, complained: silence, a link that failed, or a complaint that came too early",
-                        who[0],
-                        who[1],
-                        heard(holder, side, had),
-                        name(self.ring, place),
-                        who[0],
-                    );
-                    return Some(Finding {
-                        who: who.into(),
-                        weight: Weight::Either,
-                        what,
-                    });
-                }
-            }
-        }
-        None
-    }
-
-    /// Whether the member at `place` complains itself of silence on `side`.
-    fn has_waited(&self, place: u32, on: Side) -> bool {
-        match self.fault_of(place).map(|it| it.cause) {
-            Some(Cause::Silence { side }) => side.is_none_or(|side| side == on),
-            _ => false,
-        }
     }
 
     /// The limit on equal stages blames nobody, if somebody can show that it was reached.
@@ -448,27 +281,11 @@ impl<'r> Signed<'r> {
         all.filter(move |(_, it)| lacks(it)).map(|(place, _)| place)
     }
 
-    fn fault_of(&self, place: u32) -> Option<Fault> {
+    pub(super) fn fault_of(&self, place: u32) -> Option<Fault> {
         let mut own = self.by_place[place as usize].iter();
         own.find_map(|it| match it.verdict {
             Verdict::Fault(fault) => Some(fault),
             Verdict::Elected { .. } => None,
         })
     }
-}
-
-/// How many flips a member sent to one side, or words that withhold one.
-fn flips(reading: &Reading, to: Side) -> usize {
-    reading.sent(to).filter(|it| *it != Message::Fault).count()
-}
-
-/// How much the holder had heard from a neighbour, and what it says of the link.
-fn heard(holder: &Reading, from: Side, messages: usize) -> String {
-    let came = match messages {
-        1 => " after 1 message".to_owned(),
-        several => format!(" after {several} messages"),
-    };
-    let link = holder.broken(from);
-    let link = link.map_or_else(String::new, |why| format!(" (of the link it says: {why})"));
-    came + &link
 }
