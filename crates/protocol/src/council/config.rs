@@ -62,7 +62,8 @@ pub enum Algorithm {
     /// After an undershoot those draw again who were active before it (section VI).
     History {
         /// How many such rounds a host remembers, from 1 to [`MOST_DEPTH`]. One is enough while hosts neither come nor go. If
-        /// so many have gone that draw after draw finds too few, the centre returns to the round before, and at last to all.
+        /// so many have gone that draw after draw finds too few, the centre returns to the round before, and at last to all
+        /// ([`Search::Guarded`]).
         depth: u8,
     },
     /// The best hosts, by thresholds on their merit (ours).
@@ -103,10 +104,13 @@ pub enum Knowledge {
 /// How the number of hosts is searched for where nobody knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// As in Fig. 16: less after each undershoot, whatever was heard before, and everybody draws as the centre says.
+    /// As in Fig. 16: less after each undershoot, whatever was heard before, and everybody draws as the centre says. A number
+    /// that was told or counted is never doubted, and a poll of all that finds too few is followed by another at once: for the
+    /// simulator, where the outcome has the law that theory has.
     Printed,
     /// Such that there is no storm: the centre goes by the replies of all draws together, never down by more than a step of
-    /// the [`Estimate`], and begins anew if nobody replies. A host that has missed calls goes down step by step itself, from
+    /// the [`Estimate`], and begins anew after a rest if nobody replies to a poll, or too few do to several. What draw after draw
+    /// belies it no longer believes. A host that has missed calls goes down step by step itself, from
     /// where it was; from the first estimate if it has not heard the centre for a lease. Not for algorithms that have
     /// all reply after an undershoot, which are storms by themselves.
     Guarded,

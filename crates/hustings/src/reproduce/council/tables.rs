@@ -43,6 +43,7 @@ fn is_short(count: u32, algorithm: Drawn, flags: u32) -> bool {
             let taken = if algorithm == Drawn::CHOICE { draw } else { 0 };
             let content = Content {
                 count,
+                fraction: 0,
                 reset,
                 taken,
             };
