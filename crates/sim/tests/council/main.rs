@@ -25,12 +25,7 @@ fn at(seconds: u64) -> Instant {
 fn trial(hosts: u32, seats: Seats, algorithm: Algorithm, knowledge: Knowledge, c: f64) -> Trial {
     let mut config = Config::once(seats, algorithm, knowledge, ROUND);
     config.chambers[0].c = vec![c];
-    Trial {
-        hosts,
-        config,
-        reply_loss: 0.0,
-        multicast_loss: 0.0,
-    }
+    Trial::new(hosts, config)
 }
 
 /// The means of many runs.

@@ -1,9 +1,9 @@
 //! The two engines of the simulator: hosts, each with its state machine, and tallies alone. Whatever is measured has the same law.
 
 use hustings_protocol::council::{Algorithm, Estimate, Knowledge, Seats};
-use hustings_sim::council::Trial;
+use hustings_sim::council::{Trial, elect};
 use hustings_sim::statistics::Sample;
-use hustings_sim::{Seeds, council_tally};
+use hustings_sim::{Scratch, Seeds, council_tally};
 use hustings_theory::council::{self as theory, Election, Loss};
 
 use crate::theory::{ALL, FOUR_TO_EIGHT, ONE, election};
@@ -139,6 +139,15 @@ fn hosts_and_tallies_agree_where_multicasts_are_lost() {
     }
 }
 
+/// So many are to reply that without loss nobody of nine would ever draw out.
+#[test]
+fn hosts_and_tallies_agree_where_loss_makes_a_great_c_right() {
+    for algorithm in ALL {
+        let trial = trial(60, FOUR_TO_EIGHT, algorithm, Knowledge::Told(60), 10.0);
+        compare(trial, (0.2, 0.2), RUNS);
+    }
+}
+
 /// The naive algorithm ends with any `c`: here all reply at first, and tell the centre how many they are.
 #[test]
 fn hosts_and_tallies_agree_where_more_are_to_reply_than_there_are() {
@@ -150,6 +159,47 @@ fn hosts_and_tallies_agree_where_more_are_to_reply_than_there_are() {
             RUNS,
         );
     }
+}
+
+/// Of six hosts, four of which must be heard, more than half of all replies are lost: many elections take more than three rounds.
+#[test]
+fn hosts_and_tallies_give_up_after_as_many_rounds() {
+    let lost = Loss {
+        reply: 0.6,
+        multicast: 0.0,
+    };
+    let mut trial = trial(6, FOUR_TO_EIGHT, Algorithm::Naive, Knowledge::Told(6), 7.0);
+    (trial.reply_loss, trial.most_rounds) = (lost.reply, 3);
+    let election = Election {
+        loss: lost,
+        ..election(6, FOUR_TO_EIGHT, Algorithm::Naive, 7.0)
+    };
+    let (mut hosts, mut tallies) = (Means::default(), Means::default());
+    for run in 0..RUNS {
+        let (by_hosts, _) = elect(&trial, Seeds::new(10, run), Scratch::default());
+        let by_tallies = council_tally::elect(&election, 3, Seeds::new(11, run));
+        for (means, rounds, messages, is_elected) in [
+            (
+                &mut hosts,
+                by_hosts.rounds,
+                by_hosts.messages,
+                by_hosts.seats > 0,
+            ),
+            (
+                &mut tallies,
+                by_tallies.rounds,
+                by_tallies.messages,
+                by_tallies.seats.is_some(),
+            ),
+        ] {
+            assert!(is_elected || rounds == 3, "run {run}: {rounds} rounds");
+            means.rounds.add(rounds as f64);
+            means.messages.add(messages as f64);
+            means.success.add(f64::from(u8::from(is_elected)));
+            means.peak.add(0.0);
+        }
+    }
+    assert_alike("three rounds at most", &hosts, &tallies);
 }
 
 #[test]

@@ -134,10 +134,9 @@ fn memories(
         Duration::from_secs(1),
     );
     let trial = Trial {
-        hosts: WATCHED_HOSTS,
-        config,
         reply_loss: 0.1,
         multicast_loss: 0.1,
+        ..Trial::new(WATCHED_HOSTS, config)
     };
     let own = stage
         .effort
