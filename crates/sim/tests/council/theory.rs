@@ -132,6 +132,8 @@ fn c10_estimates_cost_what_theory_says() {
         (Estimate::aggressive(100_000), 0.7, 1.0, 1e5),
     ];
     let cases = [
+        (Algorithm::Naive, (0.0, 0.0)),
+        (Algorithm::Naive, (0.2, 0.1)),
         (Algorithm::Basic, (0.0, 0.0)),
         (Algorithm::SkipReset, (0.0, 0.0)),
         (Algorithm::SkipReset, (0.2, 0.1)),
