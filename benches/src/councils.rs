@@ -60,12 +60,7 @@ pub(crate) fn by_hosts(hosts: u32, seed: u64) -> (f64, u64) {
     let knowledge = protocol::Knowledge::Told(hosts);
     let mut config = Config::once(seats, protocol::Algorithm::SkipReset, knowledge, ROUND);
     config.chambers[0].c.fill(BEST_C);
-    let trial = Trial {
-        hosts,
-        config,
-        reply_loss: 0.0,
-        multicast_loss: 0.0,
-    };
+    let trial = Trial::new(hosts, config);
     let begin = cpu_nanos();
     let (run, _) = council::elect(&trial, Seeds::new(seed, 0), Scratch::default());
     (cpu_nanos() - begin, run.feedbacks)

@@ -5,6 +5,7 @@ mod minutes;
 
 use std::collections::BTreeSet;
 
+use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{Algorithm, Centre, Config, Council, Knowledge, Refill};
 use hustings_protocol::{Duration, Instant, Merit};
 use rand_core::Rng;
@@ -18,8 +19,8 @@ use minutes::Minutes;
 
 /// The centre; hosts have the numbers that follow.
 pub const CENTRE: u32 = 0;
-/// The rounds in which an election must end.
-const MOST_ROUNDS: u64 = 100_000;
+/// In so many rounds nearly every election ends that ever does.
+pub const MOST_ROUNDS: u64 = 100_000;
 
 /// What one run is to be.
 #[derive(Debug, Clone)]
@@ -32,6 +33,30 @@ pub struct Trial {
     pub reply_loss: f64,
     /// The probability that one host misses a multicast.
     pub multicast_loss: f64,
+    /// An election is given up after so many rounds; a council that is kept is not.
+    pub most_rounds: u64,
+}
+
+impl Trial {
+    /// Nothing gets lost, and nearly every election comes to its end.
+    pub fn new(hosts: u32, config: Config) -> Self {
+        Self {
+            hosts,
+            config,
+            reply_loss: 0.0,
+            multicast_loss: 0.0,
+            most_rounds: MOST_ROUNDS,
+        }
+    }
+
+    /// Whether the configuration can work where so much gets lost.
+    ///
+    /// # Errors
+    /// Names the first option that cannot.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let heard = (1.0 - self.multicast_loss) * (1.0 - self.reply_loss);
+        self.config.check_where_heard(heard)
+    }
 }
 
 /// What it took to have a council, of all classes together.
@@ -54,7 +79,7 @@ pub struct Run {
 /// Does one run.
 ///
 /// # Panics
-/// If the configuration does not pass [`Config::check`], there are no hosts, or a probability is none.
+/// If it does not pass [`Trial::check`], there are no hosts, or a probability is none.
 pub fn elect(trial: &Trial, seeds: Seeds, scratch: Scratch<Council>) -> (Run, Scratch<Council>) {
     let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, || true);
     (run, scratch)
@@ -74,29 +99,30 @@ pub fn elect_traced<T: Trace<Council>>(
 ) -> (Run, T, Scratch<Council>) {
     let mut world = world(trial, seeds, scratch, trace);
     world.start(CENTRE);
-    let limit = Instant::START + trial.config.round * MOST_ROUNDS;
+    let is_polled =
+        trial.config.knowledge == Knowledge::Polled && trial.config.algorithm != Algorithm::Naive;
+    let most_rounds = trial.most_rounds + u64::from(is_polled);
+    let limit = Instant::START + trial.config.round * most_rounds;
     while !centre(&world).is_settled() && world.now() < limit && goes_on() {
         let end = world.now() + trial.config.round;
         world.run_until(end);
     }
-    let is_polled =
-        trial.config.knowledge == Knowledge::Polled && trial.config.algorithm != Algorithm::Naive;
-    let polls = match is_polled {
-        true => trial.config.chambers.len(),
-        false => 0,
-    };
+    let classes = trial.config.chambers.len();
+    let polls = usize::from(is_polled) * classes;
     let seats = match centre(&world).is_settled() {
         true => centre(&world).seats().count() as u32,
         false => 0,
     };
-    let (minutes, scratch) = world.retire();
+    let (mut minutes, scratch) = world.retire();
+    // Whoever is given up has just begun another.
+    minutes.replies.truncate(most_rounds as usize * classes);
     let counted = minutes.replies.get(polls..).unwrap_or_default();
     let run = Run {
         rounds: counted.len() as u64,
         messages: counted.iter().sum(),
         feedbacks: minutes.replies.len() as u64,
         seats,
-        success_first_round: seats > 0 && counted.len() <= trial.config.chambers.len(),
+        success_first_round: seats > 0 && counted.len() <= classes,
         peak_replies: minutes.replies.iter().copied().max().unwrap_or(0),
     };
     (run, minutes.inner, scratch)
@@ -110,7 +136,7 @@ pub fn elect_traced<T: Trace<Council>>(
 pub fn remembered(trial: &Trial, seeds: Seeds) -> BTreeSet<u8> {
     let mut world = world(trial, seeds, Scratch::default(), Silent);
     world.start(CENTRE);
-    let limit = Instant::START + trial.config.round * MOST_ROUNDS;
+    let limit = Instant::START + trial.config.round * trial.most_rounds;
     let mut memories = BTreeSet::new();
     while !centre(&world).is_settled() && world.now() < limit {
         let end = world.now() + Duration(trial.config.round.0 / 2);
@@ -156,10 +182,9 @@ impl Stay {
         lease.expect("a council that is kept has leases").refill = refill;
         Self {
             trial: Trial {
-                hosts: 200,
-                config,
                 reply_loss: 0.1,
                 multicast_loss: 0.1,
+                ..Trial::new(200, config)
             },
             lasts: Duration::from_secs(2_000),
             churn: Some(Churn {
@@ -240,7 +265,7 @@ fn world<T: Trace<Council>>(
     trace: T,
 ) -> World<Council, Minutes<T>> {
     let config = trial.config.clone();
-    assert_eq!(config.check(), Ok(()), "the configuration must be possible");
+    assert_eq!(trial.check(), Ok(()), "the configuration must be possible");
     assert!(trial.hosts > 0, "a council of no hosts");
     let classes = config.chambers.len() as u64;
     let setup = Setup {

@@ -32,6 +32,7 @@ mod choice;
 mod draw;
 pub mod estimate;
 mod evidence;
+mod guess;
 mod history;
 pub mod limit;
 pub mod optimum;

@@ -195,6 +195,32 @@ fn councils_cost_what_theory_says() {
     }
 }
 
+/// The more gets lost, the greater the best c: such that without loss a draw among U + 1 would leave all of them, for ever.
+#[test]
+fn councils_are_held_host_by_host_with_the_best_c_whatever_gets_lost() {
+    for options in [
+        "--members 1000 --loss 0.2",
+        "--members 300 --seats 1..1 --loss 0.3",
+        "--members 300 --unicast-loss 0.5",
+    ] {
+        assert_agreement("council", &format!("{options} --engine per-host"));
+    }
+    for loss in [
+        "--loss 0.2",
+        "--loss 0.3",
+        "--unicast-loss 0.5",
+        "--multicast-loss 0.5",
+    ] {
+        let kept = object(&format!(
+            "sim council --members 200 --churn die:10m --for 2m --runs 2 {loss}"
+        ));
+        let c = number(&kept["parameters"]["c"]);
+        assert!(c > 9.0, "{loss}: {c} is no more than could be without");
+        let seats = number(&kept["metrics"]["most_seats"]["min"]);
+        assert!(seats >= 4.0, "{loss}: {kept}");
+    }
+}
+
 /// The group as a whole is inconsistent as long as any listener misses the leader.
 #[test]
 fn leaders_are_missed_as_often_as_theory_says() {

@@ -41,6 +41,9 @@ impl Call {
         if mask.is_none() && !content.reset && content.count <= wanted.most {
             return None; // the election would be over
         }
+        if content.fraction != 0 && (!content.reset || config.steps().is_some()) {
+            return None; // counts are whole, and so are the numbers that hosts go down by themselves
+        }
         Some(Self {
             content,
             wanted,
@@ -50,7 +53,7 @@ impl Call {
         })
     }
 
-    /// By which number a host draws that goes down by itself, by these steps. It has not yet taken in this feedback.
+    /// By which number, in whole hosts, a host draws that goes down by itself, by these steps. It has not yet taken in this feedback.
     #[inline]
     pub(super) fn number(
         &self,
@@ -65,12 +68,16 @@ impl Call {
         }
     }
 
-    /// The probability of a reply by who draws by this number.
+    /// The probability of a reply by who draws by this number; the centre's own is taken with its fraction.
     #[inline]
     pub(super) fn chance(&self, number: u32) -> Chance {
+        let exact = match number == self.content.count {
+            true => self.content.number(),
+            false => f64::from(number),
+        };
         match self.mask.is_some() || number < self.wanted.least {
             true => Chance::CERTAIN,
-            false => Chance::new(self.c, number),
+            false => Chance::new(self.c, exact),
         }
     }
 

@@ -238,6 +238,7 @@ mod tests {
     ) -> bool {
         let content = Content {
             count: 9,
+            fraction: 0,
             reset: base + 1 != round || base == 0,
             taken,
         };

@@ -32,9 +32,9 @@ impl Chance {
     /// Everybody replies.
     pub(super) const CERTAIN: Self = Self { bound: None };
 
-    /// One in `count` with probability `c`: at most 1.
-    pub(super) fn new(c: f64, count: u32) -> Self {
-        let share = c / f64::from(count);
+    /// One in `number` with probability `c`: at most 1.
+    pub(super) fn new(c: f64, number: f64) -> Self {
+        let share = c / number;
         Self {
             // A cast saturates; what is not a number becomes 0, so that nobody replies.
             bound: (share.is_nan() || share < 1.0).then(|| (share * 2f64.powi(64)) as u64),
@@ -105,18 +105,18 @@ mod tests {
 
     #[test]
     fn a_chance_is_a_share_of_all_numbers_and_at_most_certain() {
-        assert!(Chance::new(0.5, 1).admits((1 << 63) - 1));
-        assert!(!Chance::new(0.5, 1).admits(1 << 63));
-        assert!(Chance::new(8.0, 8).admits(u64::MAX) && Chance::new(9.0, 8).is_certain());
-        assert!(Chance::new(1.0, 0).is_certain());
+        assert!(Chance::new(0.5, 1.0).admits((1 << 63) - 1));
+        assert!(!Chance::new(0.5, 1.0).admits(1 << 63));
+        assert!(Chance::new(8.0, 8.0).admits(u64::MAX) && Chance::new(9.0, 8.0).is_certain());
+        assert!(Chance::new(1.0, 0.0).is_certain());
         for nothing in [f64::NAN, -1.0, 0.0] {
-            assert!(!Chance::new(nothing, 5).admits(0), "{nothing}");
+            assert!(!Chance::new(nothing, 5.0).admits(0), "{nothing}");
         }
     }
 
     #[test]
     fn two_draws_are_two_coins() {
-        let chance = Chance::new(1.0, 2);
+        let chance = Chance::new(1.0, 2.0);
         let draws =
             |first, second| Draws::new(2, chance, |draw| [first, second][usize::from(draw)]);
         assert_eq!(draws(0, u64::MAX), Draws(1));

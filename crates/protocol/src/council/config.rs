@@ -44,7 +44,8 @@ pub struct Chamber {
     /// When a seat falls empty and fewer than so many are left, others are recruited: `L` or more, `U` at most.
     pub keep: u32,
     /// `c` by how many are seated already: the first for a whole council `[L..U]`, the one at `s` for the recruitment of
-    /// `[keep - s .. U - s]` others. Below one more than the most that are wanted: else a draw might leave all for ever.
+    /// `[keep - s .. U - s]` others. Below one more than the most that are wanted: else a draw might leave all for ever, unless
+    /// messages get lost ([`Config::check_where_heard`]).
     pub c: Vec<f64>,
 }
 
@@ -62,7 +63,8 @@ pub enum Algorithm {
     /// After an undershoot those draw again who were active before it (section VI).
     History {
         /// How many such rounds a host remembers, from 1 to [`MOST_DEPTH`]. One is enough while hosts neither come nor go. If
-        /// so many have gone that draw after draw finds too few, the centre returns to the round before, and at last to all.
+        /// so many have gone that draw after draw finds too few, the centre returns to the round before, and at last to all
+        /// ([`Search::Guarded`]).
         depth: u8,
     },
     /// The best hosts, by thresholds on their merit (ours).
@@ -103,10 +105,13 @@ pub enum Knowledge {
 /// How the number of hosts is searched for where nobody knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// As in Fig. 16: less after each undershoot, whatever was heard before, and everybody draws as the centre says.
+    /// As in Fig. 16: less after each undershoot, whatever was heard before, and everybody draws as the centre says. A number
+    /// that was told or counted is never doubted, and a poll of all that finds too few is followed by another at once: for the
+    /// simulator, where the outcome has the law that theory has.
     Printed,
     /// Such that there is no storm: the centre goes by the replies of all draws together, never down by more than a step of
-    /// the [`Estimate`], and begins anew if nobody replies. A host that has missed calls goes down step by step itself, from
+    /// the [`Estimate`], and begins anew after a rest if nobody replies to a poll, or too few do to several. What draw after draw
+    /// belies it no longer believes. A host that has missed calls goes down step by step itself, from
     /// where it was; from the first estimate if it has not heard the centre for a lease. Not for algorithms that have
     /// all reply after an undershoot, which are storms by themselves.
     Guarded,
@@ -165,7 +170,7 @@ impl Chamber {
             .unwrap_or(1.0)
     }
 
-    fn check(&self, algorithm: Algorithm) -> Result<(), ConfigError> {
+    fn check(&self, algorithm: Algorithm, heard: f64) -> Result<(), ConfigError> {
         let Seats { least, most } = self.seats;
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
         if least < 1 || least > most || most > MOST_SEATS {
@@ -183,10 +188,18 @@ impl Chamber {
                 Algorithm::Basic
                 | Algorithm::SkipReset
                 | Algorithm::Choice(_, _)
-                | Algorithm::History { .. } => *c < f64::from(wanted.most) + 1.0,
+                | Algorithm::History { .. } => *c < (f64::from(wanted.most) + 1.0) / heard,
             };
             if !(*c > 0.0 && ends) {
-                return out_of_range("c", "above 0, below one more than the most that are wanted");
+                return out_of_range(
+                    "c",
+                    match heard < 1.0 {
+                        false => "above 0, below one more than the most that are wanted",
+                        true => {
+                            "above 0, such that of those who are to reply fewer are heard than one more than the most that are wanted"
+                        }
+                    },
+                );
             }
         }
         Ok(())
@@ -249,17 +262,26 @@ impl Config {
         }
     }
 
-    /// Whether it can work.
+    /// Whether it can work, whatever gets lost.
     ///
     /// # Errors
     /// Names the first option that cannot.
     pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_where_heard(1.0)
+    }
+
+    /// Whether it can work where, with this probability, a host hears the centre and the centre hears its reply. The fewer
+    /// are heard, the greater `c` may be, and is best.
+    ///
+    /// # Errors
+    /// Names the first option that cannot.
+    pub fn check_where_heard(&self, heard: f64) -> Result<(), ConfigError> {
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
         if self.chambers.is_empty() || self.chambers.len() > usize::from(u16::MAX) {
             return out_of_range("number of classes", "from 1 to 65535");
         }
         for chamber in &self.chambers {
-            chamber.check(self.algorithm)?;
+            chamber.check(self.algorithm, heard)?;
             if let Knowledge::Estimated(estimate) = self.knowledge {
                 estimate.check(chamber.seats)?;
             }
@@ -374,6 +396,22 @@ mod tests {
         check(|it| it.chambers[0].c[0] = 9.0, c);
         check(|it| it.chambers[0].c[0] = f64::NAN, c);
         check(|it| it.chambers[0].c[4] = 5.0, c);
+        let heard = |c: f64, heard: f64| {
+            let mut config = good();
+            config.chambers[0].c[0] = c;
+            config.check_where_heard(heard)
+        };
+        assert_eq!(heard(9.0, 0.9), Ok(()));
+        assert_eq!(heard(1e9, 0.0), Ok(()));
+        for (c, share) in [
+            (9.0, 1.0),
+            (10.0, 0.9),
+            (0.0, 0.5),
+            (f64::NAN, 0.0),
+            (f64::INFINITY, 0.0),
+        ] {
+            assert!(heard(c, share).is_err(), "{c} {share}");
+        }
         check(
             |it| it.chambers[0].c.push(1.0),
             "list of c is out of range: choose one for each number of seats below keep",

@@ -9,6 +9,10 @@
 //!
 //! The count comes last, so that the whole is as short as the count allows. Which of these it is both sides know. What
 //! goes with it in a [`Feedback`](super::Feedback), numbers against what is old, and top-ups, the paper does not have.
+//!
+//! Counts are whole, and so are an agent's estimates. Those of [`Search::Printed`](super::Search::Printed) are powers or parts of
+//! others; the paper takes them as they come, and what they are beyond a whole number goes before the count, in 24 bits more: rounded,
+//! they would have small groups take another number of rounds than they do on paper.
 
 use super::Algorithm;
 
@@ -17,11 +21,16 @@ use super::Algorithm;
 pub struct Content {
     /// `N_c`: so many have replied, or take part.
     pub count: u32,
+    /// What an estimate is beyond that, in parts of 2^24.
+    pub fraction: u32,
     /// `r`: those draw again who were active before.
     pub reset: bool,
     /// Which draw was taken.
     pub taken: u8,
 }
+
+/// In how many bits a fraction is told: to 6 in 10^8 of a host.
+const FRACTION: u32 = 24;
 
 /// How many bits a reset takes, and the number of a draw.
 fn widths(algorithm: Algorithm) -> (u32, u32) {
@@ -33,6 +42,25 @@ fn widths(algorithm: Algorithm) -> (u32, u32) {
 }
 
 impl Content {
+    /// All draw, by this number.
+    pub(super) fn to_all(number: f64) -> Self {
+        // Casts saturate, and cut off.
+        let count = number as u32;
+        let fraction = ((number - f64::from(count)) * f64::from(1 << FRACTION)) as u32;
+        Self {
+            count,
+            fraction: fraction.min((1 << FRACTION) - 1),
+            reset: true,
+            taken: 0,
+        }
+    }
+
+    /// The number with its fraction.
+    #[inline]
+    pub(super) fn number(self) -> f64 {
+        f64::from(self.count) + f64::from(self.fraction) / f64::from(1 << FRACTION)
+    }
+
     /// In as few bits as there can be.
     pub fn encode(self, algorithm: Algorithm) -> u64 {
         let (reset, draw) = widths(algorithm);
@@ -41,14 +69,19 @@ impl Content {
             (_, 0) => u64::from(self.reset),
             _ => u64::from(self.reset) << 1 | u64::from(self.taken & 1),
         };
-        u64::from(self.count) << (reset + draw) | flags
+        let number = u64::from(self.fraction) << u32::BITS | u64::from(self.count);
+        number << (reset + draw) | flags
     }
 
     /// None: nobody says so. `continues` is whether the message's number goes on where the last ended: where there is no bit
     /// for a reset that tells it.
     pub fn decode(word: u64, algorithm: Algorithm, continues: bool) -> Option<Self> {
         let (reset, draw) = widths(algorithm);
-        let count = u32::try_from(word >> (reset + draw)).ok()?;
+        let number = word >> (reset + draw);
+        let (fraction, count) = ((number >> u32::BITS) as u32, number as u32);
+        if fraction >> FRACTION != 0 {
+            return None;
+        }
         let reset = match reset {
             0 => !continues,
             _ => word >> draw & 1 == 1,
@@ -56,6 +89,7 @@ impl Content {
         // A reset goes back beyond the last round, anything else goes on from it.
         (reset != continues).then_some(Self {
             count,
+            fraction,
             reset,
             taken: if draw == 1 { (word & 1) as u8 } else { 0 },
         })
@@ -107,6 +141,7 @@ mod tests {
         for (n, log_n) in [(500, 9), (10_000, 14), (100_000, 17), (u32::MAX, 32)] {
             let longest = Content {
                 count: n,
+                fraction: 0,
                 reset: true,
                 taken: 1,
             };
@@ -128,11 +163,12 @@ mod tests {
             Algorithm::HISTORY,
             Algorithm::Merit,
         ] {
-            for count in [0, 1, 77, u32::MAX] {
+            for (count, fraction) in [(0, 0), (1, 5), (77, 0xff_ffff), (u32::MAX, 1)] {
                 for reset in [false, true] {
                     for taken in 0..algorithm.draws() {
                         let content = Content {
                             count,
+                            fraction,
                             reset,
                             taken,
                         };
@@ -143,6 +179,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn estimates_are_told_as_they_are() {
+        for number in [16.25, 281.838_293_126, 1e5, 3_162.277_660_168, 0.0] {
+            let told = Content::to_all(number).number();
+            assert!((told - number).abs() < 1e-7, "{number}: {told}");
+        }
+        assert_eq!(Content::to_all(1e5).fraction, 0);
+        assert_eq!(Content::to_all(1e300).count, u32::MAX);
+        assert_eq!(Content::to_all(f64::NAN).number(), 0.0);
     }
 
     #[test]

@@ -8,11 +8,12 @@ use super::{Algorithm, Config, Content, Draws, Knowledge, Pick, Reset, Search, S
 use crate::Candidate;
 
 /// So many polls of all that find too few hosts, without an overshoot in between, are followed by a rest. One that finds nobody is:
-/// replies may be lost on their way or come late, and all would be asked again and again.
+/// replies may be lost on their way or come late, and all would be asked again and again. As in the paper they are with
+/// [`Search::Printed`].
 const POLLS: u32 = 4;
 /// Of so many draws of all it knows with what probability hosts replied, for replies that come late.
 const REMEMBERED: usize = 16;
-/// After so many undershoots in a row from the same number the centre no longer believes it: hosts have gone.
+/// After so many undershoots in a row from the same number the centre no longer believes it: hosts have gone. In the paper none go.
 const PATIENCE: u32 = 16;
 
 /// An election in one chamber, and what the centre has learnt of the number of hosts.
@@ -157,7 +158,7 @@ impl Election {
             key,
             bits: Mask::WHOLE,
         };
-        self.call_all(config.algorithm)
+        self.call_all(config)
     }
 
     /// After a rest, much may have changed: too high a number is the safe one. Replies to what was asked before may come yet.
@@ -191,7 +192,7 @@ impl Election {
     pub(super) fn count(&mut self, count: Count<'_>, config: &Config) -> Next {
         match config.algorithm {
             Algorithm::Merit => return self.count_by_merit(count, config),
-            Algorithm::Bolot => return self.count_by_mask(count),
+            Algorithm::Bolot => return self.count_by_mask(count, config),
             Algorithm::Naive
             | Algorithm::Basic
             | Algorithm::SkipReset
@@ -243,7 +244,7 @@ impl Election {
         }
         let round = count.round;
         match config.algorithm {
-            Algorithm::Naive => return self.call_all(config.algorithm),
+            Algorithm::Naive => return self.call_all(config),
             Algorithm::History { depth } => {
                 let base = Base {
                     round,
@@ -263,6 +264,7 @@ impl Election {
         Ask {
             content: Content {
                 count: number,
+                fraction: 0,
                 reset: false,
                 taken,
             },
@@ -281,7 +283,7 @@ impl Election {
             }
             // Everyone draws anew, so it takes the best guess.
             (Knowledge::Estimated(_), Algorithm::Naive) if self.called == Called::All => {
-                self.size * f64::from(number) / c
+                self.size.max(c) * f64::from(number) / c
             }
             (Knowledge::Polled | Knowledge::Estimated(_), _) => counted,
         }
@@ -290,28 +292,23 @@ impl Election {
     /// Fewer than `L`.
     fn undershoot(&mut self, number: u32, count: &Count<'_>, config: &Config) -> Next {
         let wanted = count.wanted;
+        let is_guarded = config.search == Search::Guarded;
         self.undershoots += 1;
         if self.called == Called::Poll {
             if number >= count.enough {
                 return Next::Elected(0); // all that there are, and they have said yes to every draw
             }
             self.polls += 1;
-            let is_cut_off = number == 0 && config.search == Search::Guarded;
-            if is_cut_off || self.polls >= POLLS {
+            if is_guarded && (number == 0 || self.polls >= POLLS) {
                 return Next::Rest;
             }
         }
-        let is_tired = self.undershoots.is_multiple_of(PATIENCE);
+        let is_tired = is_guarded && self.undershoots.is_multiple_of(PATIENCE);
         let goes_back = is_tired && self.bases.pop().is_some();
         if let Some(base) = self.bases.last() {
             return Next::Ask(Ask {
-                content: Content {
-                    count: base.count,
-                    reset: true,
-                    taken: 0,
-                },
                 base: base.round,
-                floor: None,
+                ..call(f64::from(base.count))
             });
         }
         let polls = match config.algorithm {
@@ -331,7 +328,7 @@ impl Election {
                     Search::Printed => estimate.next(self.size, wanted).unwrap_or(0.0),
                     Search::Guarded => self.evidence.next(estimate, self.size, wanted),
                 };
-                Next::Ask(self.call_all(config.algorithm))
+                Next::Ask(self.call_all(config))
             }
             Knowledge::Told(_) | Knowledge::Polled => {
                 // A threshold's number is a guess from few replies.
@@ -341,7 +338,7 @@ impl Election {
                 if self.size < f64::from(wanted.least) {
                     self.size = 0.0;
                 }
-                Next::Ask(self.call_all(config.algorithm))
+                Next::Ask(self.call_all(config))
             }
         }
     }
@@ -362,57 +359,55 @@ impl Election {
             Found::Size(size) => {
                 (self.undershoots, self.polls) = (0, 0);
                 self.size = if size <= c { 0.0 } else { size };
-                Next::Ask(self.call_all(config.algorithm))
+                Next::Ask(self.call_all(config))
             }
             Found::TooFew => self.undershoot(best_first.len() as u32, &count, config),
         }
     }
 
     /// Bolot's: one bit less each time, until somebody replies.
-    fn count_by_mask(&mut self, count: Count<'_>) -> Next {
+    fn count_by_mask(&mut self, count: Count<'_>, config: &Config) -> Next {
         if count.yes[0] >= count.wanted.least {
             return Next::Elected(0);
         }
-        match self.mask.bits.checked_sub(1) {
-            Some(bits) => {
-                self.mask.bits = bits;
-                Next::Ask(self.call_all(Algorithm::Bolot))
-            }
-            None => Next::Rest,
+        // When none counts all have been asked to reply.
+        if self.mask.bits == 0 && config.search == Search::Guarded {
+            return Next::Rest;
         }
+        self.mask.bits = self.mask.bits.saturating_sub(1);
+        Next::Ask(self.call_all(config))
     }
 
     /// All are to reply; `number` have, which is too few.
     fn poll(&mut self, number: u32) -> Ask {
         self.called = Called::Poll;
-        call(number)
+        call(f64::from(number))
     }
 
     /// All draw, as `N` says.
-    fn call_all(&mut self, algorithm: Algorithm) -> Ask {
-        if algorithm == Algorithm::Bolot {
-            return call(self.mask.count());
+    fn call_all(&mut self, config: &Config) -> Ask {
+        if config.algorithm == Algorithm::Bolot {
+            return call(f64::from(self.mask.count()));
         }
-        // A number that rounds to 0 has all reply, as 0 has.
-        let size = self.size.round() as u32;
-        self.called = match size {
+        let ask = call(match config.search {
+            Search::Printed => self.size,
+            Search::Guarded => self.size.round(), // hosts go down by whole numbers themselves
+        });
+        // A number below 1 has all reply, as 0 has.
+        self.called = match ask.content.count {
             0 => Called::Poll,
             1.. => Called::All,
         };
         Ask {
             floor: self.climb.floor(),
-            ..call(size)
+            ..ask
         }
     }
 }
 
-fn call(count: u32) -> Ask {
+fn call(number: f64) -> Ask {
     Ask {
-        content: Content {
-            count,
-            reset: true,
-            taken: 0,
-        },
+        content: Content::to_all(number),
         base: 0,
         floor: None,
     }

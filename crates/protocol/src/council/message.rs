@@ -1,6 +1,6 @@
 //! What the centre and the hosts say to each other.
 //!
-//! No message carries a fraction: `c` is configured, and hosts divide. All name the session, a number greater than that of
+//! No message carries a probability: `c` is configured, and hosts divide. All name the session, a number greater than that of
 //! any session before, and what they are about by number, so that whatever is old is known to be.
 
 use serde::{Deserialize, Serialize};

@@ -307,12 +307,7 @@ fn each_class_has_a_council_of_its_own() {
             ROUND,
         )
     };
-    let trial = Trial {
-        hosts: 300,
-        config,
-        reply_loss: 0.0,
-        multicast_loss: 0.0,
-    };
+    let trial = Trial::new(300, config);
     for run in 0..50 {
         let (it, _) = elect(&trial, Seeds::new(15, run), Scratch::default());
         assert!((6..=12).contains(&it.seats), "{it:?}");

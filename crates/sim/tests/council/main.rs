@@ -6,6 +6,7 @@ mod keeping;
 mod laws;
 mod seats;
 mod table;
+mod tallies;
 mod theory;
 
 use hustings_protocol::council::{Algorithm, Config, Council, Knowledge, Seats};
@@ -24,12 +25,7 @@ fn at(seconds: u64) -> Instant {
 fn trial(hosts: u32, seats: Seats, algorithm: Algorithm, knowledge: Knowledge, c: f64) -> Trial {
     let mut config = Config::once(seats, algorithm, knowledge, ROUND);
     config.chambers[0].c = vec![c];
-    Trial {
-        hosts,
-        config,
-        reply_loss: 0.0,
-        multicast_loss: 0.0,
-    }
+    Trial::new(hosts, config)
 }
 
 /// The means of many runs.
@@ -37,14 +33,23 @@ struct Means {
     rounds: Sample,
     messages: Sample,
     success: Sample,
+    peak: Sample,
+}
+
+impl Default for Means {
+    fn default() -> Self {
+        let [rounds, messages, success, peak] = [(); 4].map(|()| Sample::new(Kind::Number));
+        Self {
+            rounds,
+            messages,
+            success,
+            peak,
+        }
+    }
 }
 
 fn measure(trial: &Trial, seed: u64, runs: u64) -> Means {
-    let mut means = Means {
-        rounds: Sample::new(Kind::Number),
-        messages: Sample::new(Kind::Number),
-        success: Sample::new(Kind::Number),
-    };
+    let mut means = Means::default();
     let mut scratch = Scratch::<Council>::default();
     for run in 0..runs {
         let (it, memory): (Run, _) = elect(trial, Seeds::new(seed, run), scratch);
@@ -52,6 +57,7 @@ fn measure(trial: &Trial, seed: u64, runs: u64) -> Means {
         assert!(it.seats > 0, "no end: {trial:?}, seed {seed}, run {run}");
         means.rounds.add(it.rounds as f64);
         means.messages.add(it.messages as f64);
+        means.peak.add(it.peak_replies as f64);
         means
             .success
             .add(f64::from(u8::from(it.success_first_round)));

@@ -7,11 +7,11 @@ use hustings_theory::council::{self as theory, Cost, Election, Loss, by_evidence
 use crate::{assert_mean, measure, trial};
 
 const RUNS: u64 = 4_000;
-const FOUR_TO_EIGHT: Seats = Seats::new(4, 8);
-const ONE: Seats = Seats::new(1, 1);
+pub(crate) const FOUR_TO_EIGHT: Seats = Seats::new(4, 8);
+pub(crate) const ONE: Seats = Seats::new(1, 1);
 const ONE_TO_EIGHT: Seats = Seats::new(1, 8);
 
-const ALL: [Algorithm; 7] = [
+pub(crate) const ALL: [Algorithm; 7] = [
     Algorithm::Naive,
     Algorithm::Basic,
     Algorithm::SkipReset,
@@ -21,7 +21,7 @@ const ALL: [Algorithm; 7] = [
     Algorithm::HISTORY,
 ];
 
-fn election(hosts: u32, seats: Seats, algorithm: Algorithm, c: f64) -> Election {
+pub(crate) fn election(hosts: u32, seats: Seats, algorithm: Algorithm, c: f64) -> Election {
     let pick = |it| match it {
         Pick::First => theory::Pick::First,
         Pick::SmallestOvershoot => theory::Pick::SmallestOvershoot,
@@ -132,6 +132,8 @@ fn c10_estimates_cost_what_theory_says() {
         (Estimate::aggressive(100_000), 0.7, 1.0, 1e5),
     ];
     let cases = [
+        (Algorithm::Naive, (0.0, 0.0)),
+        (Algorithm::Naive, (0.2, 0.1)),
         (Algorithm::Basic, (0.0, 0.0)),
         (Algorithm::SkipReset, (0.0, 0.0)),
         (Algorithm::SkipReset, (0.2, 0.1)),

@@ -24,8 +24,8 @@ pub(super) struct Choice {
 struct Draw {
     elected: f64,
     undershoot: f64,
-    /// By count and unheard hosts.
-    overshoots: BTreeMap<(u64, u64), f64>,
+    /// By count and unheard hosts, the same more than once: to sort them would take ten times as long as to go through them.
+    overshoots: Vec<((u64, u64), f64)>,
 }
 
 impl Choice {
@@ -53,7 +53,10 @@ impl Choice {
             return known;
         }
         let (mut passage, draw) = self.round(active, count);
-        let most = draw.overshoots.keys().map(|(count, more)| count + more);
+        let most = draw
+            .overshoots
+            .iter()
+            .map(|((count, more), _)| count + more);
         self.tabulate(most.max());
         if let Some(known) = self.tabulated(count, unheard) {
             return known;
@@ -141,7 +144,7 @@ impl Choice {
                 for (more, share) in &unheard {
                     let likely = weight * part * share;
                     if likely >= NEGLIGIBLE {
-                        *draw.overshoots.entry((count, *more)).or_default() += likely;
+                        draw.overshoots.push(((count, *more), likely));
                     }
                 }
             }
@@ -162,7 +165,7 @@ impl Choice {
         let (low, council) = (share_of(Verdict::Undershoot), share_of(Verdict::Council));
         let no_council = 1.0 - council;
         let mut greater = 0.0;
-        let mut overshoots = BTreeMap::new();
+        let mut overshoots = Vec::new();
         for (count, weight) in counts.iter().rev() {
             if self.rules.verdict(*count) != Verdict::Overshoot {
                 break;
@@ -172,7 +175,7 @@ impl Choice {
                 Pick::SmallestOvershoot => weight * (2.0 * (low + greater) + weight),
                 Pick::First => weight * no_council,
             };
-            overshoots.insert((*count, 0), taken);
+            overshoots.push(((*count, 0), taken));
             greater += weight;
         }
         Draw {
@@ -189,11 +192,16 @@ impl Choice {
 impl Descend for Choice {
     fn opening(&mut self, members: u64, chance: f64) -> Opening {
         let draw = self.draw(members, chance);
-        let overshoots = draw.overshoots.iter();
+        // What follows takes long, and is the same for the same.
+        let mut overshoots: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+        for (state, probability) in draw.overshoots {
+            *overshoots.entry(state).or_default() += probability;
+        }
+        let overshoots = overshoots.into_iter();
         let overshoots = overshoots.map(|((count, unheard), probability)| Overshoot {
-            count: *count,
-            probability: *probability,
-            after: self.after(*count, *unheard),
+            count,
+            probability,
+            after: self.after(count, unheard),
         });
         let overshoots = overshoots.collect();
         Opening {

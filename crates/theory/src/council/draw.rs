@@ -49,6 +49,11 @@ impl Rules {
         law(active, chance * self.loss.both_ways())
     }
 
+    /// The same, for means of what is smooth where many are heard.
+    pub(super) fn heard_in_steps(&self, active: u64, chance: f64) -> Vec<(u64, f64)> {
+        self.likely(active, chance * self.loss.both_ways())
+    }
+
     /// How many replies are sent if each of `active` hosts that hears the centre replies with `chance`.
     pub(super) fn replies(&self, active: u64, chance: f64) -> f64 {
         active as f64 * chance * (1.0 - self.loss.multicast)

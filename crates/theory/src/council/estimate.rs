@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::draw::{Descend, Opening, Rules};
 use super::{Algorithm, Cost, Election, Knowledge, Reset, Seats};
-use super::{choice, history, plain, tries};
+use super::{choice, guess, history, plain, tries};
 
 /// What is left out of the sums over all ways that an election can go.
 const NEGLIGIBLE: f64 = 1e-15;
@@ -45,8 +45,12 @@ impl Estimate {
     /// The estimate after an undershoot with this one. Nothing: all reply.
     #[must_use]
     pub fn next(&self, estimate: f64, seats: Seats) -> Option<f64> {
-        let last = (self.beta * seats.most as f64).powf(1.0 / self.alpha);
-        (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
+        (estimate > self.last(seats)).then(|| estimate.powf(self.alpha) / self.beta)
+    }
+
+    /// After an undershoot with this one, or less, all reply.
+    pub(super) fn last(&self, seats: Seats) -> f64 {
+        (self.beta * seats.most as f64).powf(1.0 / self.alpha)
     }
 
     /// Whether estimates never rise.
@@ -216,10 +220,12 @@ impl Sum {
 
 /// What the pseudocode of Fig. 16 does, and a simulation measures: the centre never learns `n`. It keeps the greater of
 /// its estimate and the count of the round in which all drew, and reduces that after an undershoot, also after one that
-/// follows an overshoot. (Later counts are smaller, unless replies are lost.)
+/// follows an overshoot. (Later counts are smaller, unless replies are lost.) With [`Algorithm::Naive`], whose counts are no
+/// lower bounds that it could go on with, it takes its best guess after an overshoot: exact up to one in a million,
+/// or in ten thousand where `c` is above the first estimate.
 ///
-/// Nothing for [`Algorithm::Naive`], whose counts are no lower bounds that it could go on with, and [`Algorithm::Basic`],
-/// whose hosts know no reset.
+/// Nothing for algorithms that have all reply after an overshoot and an undershoot, whose centre learns `n` as the equations have
+/// it; and for [`Algorithm::Naive`] where it takes dozens of rounds.
 ///
 /// # Panics
 /// If this is no election, or none with an estimate.
@@ -231,7 +237,8 @@ pub fn by_pseudocode(election: &Election) -> Option<Cost> {
     };
     let rules = Rules::of(election);
     match election.algorithm {
-        Algorithm::Naive | Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => None,
+        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => None,
+        Algorithm::Naive => guess::by_guesses(election, estimate),
         Algorithm::SkipReset => Some(spread(&mut plain::Plain::new(rules), election, estimate)),
         Algorithm::Choice(pick, Reset::Skipped) => Some(spread(
             &mut choice::Choice::new(rules, pick),

@@ -30,15 +30,15 @@ impl Poll {
         let hosts = u32::try_from(members).ok().filter(|it| *it <= MOST_HOSTS);
         let hosts = hosts
             .ok_or_else(|| refused(&format!("--members {members} are more than {MOST_HOSTS}")))?;
-        config
-            .check()
-            .map_err(|error| refused(&error.to_string()))?;
-        Ok(Trial {
+        let trial = Trial {
             hosts,
             config,
             reply_loss: self.loss.reply,
             multicast_loss: self.loss.multicast,
-        })
+            most_rounds: self.most_rounds,
+        };
+        trial.check().map_err(|error| refused(&error.to_string()))?;
+        Ok(trial)
     }
 }
 

@@ -30,15 +30,16 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
     ]);
     let mut missing = Vec::new();
     match election.knowledge {
-        Knowledge::Estimated(_) if takes_long(election) => {
-            missing.extend(["rounds_pseudocode", "messages_pseudocode"]);
-        }
+        // The equations are what its centre does.
+        Knowledge::Estimated(_) if counts_all(election.algorithm) => {}
         Knowledge::Estimated(_) => {
-            if let Some(cost) = by_pseudocode(election) {
-                values.extend(named([
+            let cost = (!takes_long(election)).then(|| by_pseudocode(election));
+            match cost.flatten() {
+                Some(cost) => values.extend(named([
                     ("rounds_pseudocode", cost.rounds),
                     ("messages_pseudocode", cost.messages),
-                ]));
+                ])),
+                None => missing.extend(["rounds_pseudocode", "messages_pseudocode"]),
             }
         }
         Knowledge::Known | Knowledge::Taken(_) if election.loss != Loss::NONE => {
@@ -95,6 +96,17 @@ fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
         ]),
         missing: Vec::new(),
     })
+}
+
+/// Whether all reply after an undershoot that follows an overshoot.
+fn counts_all(algorithm: Algorithm) -> bool {
+    match algorithm {
+        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => true,
+        Algorithm::Naive
+        | Algorithm::SkipReset
+        | Algorithm::Choice(_, Reset::Skipped)
+        | Algorithm::History => false,
+    }
 }
 
 /// Whether an estimate, with every one that can follow, takes theory minutes: where replies are lost, and what follows depends on

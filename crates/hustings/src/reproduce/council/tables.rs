@@ -43,6 +43,7 @@ fn is_short(count: u32, algorithm: Drawn, flags: u32) -> bool {
             let taken = if algorithm == Drawn::CHOICE { draw } else { 0 };
             let content = Content {
                 count,
+                fraction: 0,
                 reset,
                 taken,
             };
@@ -133,10 +134,9 @@ fn memories(
         Duration::from_secs(1),
     );
     let trial = Trial {
-        hosts: WATCHED_HOSTS,
-        config,
         reply_loss: 0.1,
         multicast_loss: 0.1,
+        ..Trial::new(WATCHED_HOSTS, config)
     };
     let own = stage
         .effort
