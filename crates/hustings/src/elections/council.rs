@@ -232,6 +232,7 @@ impl Options {
         }
         let council = Council {
             election,
+            cost: election.cost(),
             algorithm: self.algorithm,
             drawn,
             chosen: self.c,
@@ -333,6 +334,8 @@ fn by_first_guess(election: &theory::Election) -> theory::Election {
 #[derive(Debug, Clone, Copy)]
 struct Council {
     election: theory::Election,
+    /// What it costs by the equations: computed once, as it may take seconds.
+    cost: theory::Cost,
     algorithm: Algorithm,
     /// The same, as hosts know it.
     drawn: protocol::Algorithm,
@@ -347,8 +350,7 @@ impl Council {
     /// Makes sure that there is a council within a time that somebody might wait.
     fn require_an_end(&self) -> Result<(), Failure> {
         const TOO_MANY: f64 = 1e6;
-        let rounds = self.election.cost().rounds;
-        if (0.0..TOO_MANY).contains(&rounds) {
+        if (0.0..TOO_MANY).contains(&self.cost.rounds) {
             return Ok(());
         }
         let best = best_c_of(&self.election, Aim::Rounds).c;

@@ -21,7 +21,7 @@ pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
     if council.search == Search::Guarded && is_estimated {
         return guarded(election);
     }
-    let cost = election.cost();
+    let cost = council.cost;
     let mut values = named([
         ("rounds", cost.rounds),
         ("messages", cost.messages),
