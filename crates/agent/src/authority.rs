@@ -157,6 +157,15 @@ impl Authority {
         }
     }
 
+    /// What this member holds counts no more, from now on: another was heard to hold the same fence, or a higher one. It is not
+    /// given up by that: work may go on for as long as it takes to end it. The clerk of a store sees to it by itself.
+    pub(crate) fn forfeit(&mut self, now: Instant) {
+        match self {
+            Self::Nobody | Self::Store { .. } => {}
+            Self::Quorum(quorum) => quorum.forfeit(now),
+        }
+    }
+
     pub(crate) fn due(&self) -> Option<Instant> {
         match self {
             Self::Nobody => None,
@@ -208,11 +217,12 @@ impl Authority {
         }
     }
 
-    /// Whether its disk refuses to keep what it should promise, or does not answer.
+    /// Whether its disk refuses to keep what it should promise or remember, or does not answer.
     pub(crate) fn is_stuck(&self) -> bool {
         match self {
-            Self::Nobody | Self::Store { .. } => false,
+            Self::Nobody => false,
             Self::Quorum(quorum) => quorum.is_stuck(),
+            Self::Store { clerk, .. } => clerk.is_stuck(),
         }
     }
 

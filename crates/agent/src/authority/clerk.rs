@@ -68,6 +68,7 @@ pub struct Clerk {
     cell: Cell,
     is_reachable: Arc<AtomicBool>,
     is_held_elsewhere: Arc<AtomicBool>,
+    is_stuck: Arc<AtomicBool>,
     identity: Arc<OnceLock<u64>>,
     task: JoinHandle<()>,
 }
@@ -99,9 +100,10 @@ impl Clerk {
         let (shown, cell) = watch::channel(None);
         let is_reachable = Arc::new(AtomicBool::new(true));
         let is_held_elsewhere = Arc::new(AtomicBool::new(false));
+        let is_stuck = Arc::new(AtomicBool::new(false));
         let identity = Arc::new(OnceLock::new());
         let counter = Counter {
-            desk: Desk::new(clock, terms, memory.seen, shown, words),
+            desk: Desk::new(clock, terms, memory.seen, shown, words, &is_stuck),
             inbox,
             is_reachable: Arc::clone(&is_reachable),
             is_held_elsewhere: Arc::clone(&is_held_elsewhere),
@@ -115,6 +117,7 @@ impl Clerk {
             cell,
             is_reachable,
             is_held_elsewhere,
+            is_stuck,
             identity,
             task: tokio::spawn(counter.serve(store)),
         }
@@ -146,6 +149,11 @@ impl Clerk {
     /// Whether the store said, asked for tenure last, that somebody else holds it.
     pub fn is_held_elsewhere(&self) -> bool {
         self.is_held_elsewhere.load(Ordering::Relaxed)
+    }
+
+    /// Whether what was seen could not be kept on disk when that was tried last.
+    pub fn is_stuck(&self) -> bool {
+        self.is_stuck.load(Ordering::Relaxed)
     }
 
     /// What tells its store from any other; none before the store has told.

@@ -12,8 +12,8 @@ use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
-use super::Cell;
 use super::voter_file::VoterLock;
+use super::{Cell, Fence};
 use crate::driver::{Driver, Effect, Seat};
 use crate::seal::Rejected;
 
@@ -57,6 +57,8 @@ pub(crate) struct Quorum {
     saving: Saving,
     /// What comes after what is being saved.
     line: VecDeque<Effect>,
+    /// What is shown no longer, though it has not been given up yet.
+    forfeited: Option<Fence>,
     cell: watch::Sender<Option<Held>>,
 }
 
@@ -99,6 +101,7 @@ impl Quorum {
             _lock: lock,
             saving: Saving::Done,
             line: VecDeque::new(),
+            forfeited: None,
             cell: watch::Sender::new(None),
         }
     }
@@ -121,6 +124,12 @@ impl Quorum {
     /// What it shows that it holds.
     pub(crate) fn shown(&self, now: Instant) -> Option<Held> {
         self.cell.borrow().filter(|held| now < held.until)
+    }
+
+    /// What it holds counts no more.
+    pub(crate) fn forfeit(&mut self, now: Instant) {
+        self.forfeited = self.cell.borrow().map(|held| held.fence);
+        self.show(now);
     }
 
     /// To see what this member holds.
@@ -265,6 +274,7 @@ impl Quorum {
     /// which counts among the votes.
     fn show(&self, now: Instant) {
         let held = self.seat.protocol().holds(now);
+        let held = held.filter(|held| Some(held.fence) != self.forfeited);
         if held.is_none() || matches!(self.saving, Saving::Done) {
             self.cell.send_if_modified(|shown| {
                 let is_news = *shown != held;

@@ -163,7 +163,9 @@ impl Group {
         fence: Fence,
         out: &mut Outbox,
     ) {
-        let held = self.tenancy.authority.holds(now).map(|held| held.fence);
+        let shown = self.tenancy.authority.holds(now).map(|held| held.fence);
+        // A clerk that has heard it too has shown that it is over.
+        let held = shown.or(self.tenancy.fence());
         let Some(held) = held.filter(|held| *held <= fence) else {
             return;
         };
@@ -181,6 +183,7 @@ impl Group {
             ),
         };
         self.note_fault(now, &why);
+        self.tenancy.authority.forfeit(now);
         self.step_down(now, STAND_ASIDE_FOR, None, out);
     }
 

@@ -110,9 +110,9 @@ impl Places {
     }
 }
 
-/// What somebody has on its own host's loopback is, seen from here, at its address.
+/// What somebody has on its own host's loopback is, seen from here, at its address. If that is a loopback's too it is this host.
 pub(super) fn localize(ip: &mut Ipv6Addr, host: Ipv6Addr) {
-    if ip.to_canonical().is_loopback() {
+    if ip.to_canonical().is_loopback() && !host.to_canonical().is_loopback() {
         *ip = host;
     }
 }

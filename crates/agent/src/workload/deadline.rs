@@ -28,6 +28,14 @@ impl Deadline {
         Self { until, span }
     }
 
+    /// The tenure is over, before its time: whatever is left of the command is killed.
+    pub(super) fn at_once(now: Instant) -> Self {
+        Self {
+            until: now + GREATEST_MARGIN,
+            span: GREATEST_MARGIN * 10,
+        }
+    }
+
     /// Word has come that the tenure ends at `until`.
     pub(super) fn told(before: Option<Self>, until: Instant, now: Instant) -> Self {
         let span = before.map_or(Duration::ZERO, |before| before.span);

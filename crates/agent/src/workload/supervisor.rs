@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::back_off::BackOff;
+use super::deadline::Deadline;
 use super::fencing::{Change, Tenures, Term};
 use super::guard::Guard;
 use super::lines::{Order, Report};
@@ -20,7 +21,7 @@ use super::signals::Signals;
 use super::{AtEnd, Error, Fencing, Workload};
 use crate::authority::Occupation;
 use crate::processes::Ending;
-use crate::{Leadership, StepDown};
+use crate::{Leadership, StepDown, clock};
 
 /// Runs the command whenever `leadership` says that this member leads, and has done so for
 /// [`settle`](Workload::settle); stops it when it no longer does. Returns the code that the program should exit
@@ -299,11 +300,13 @@ impl<R: FnMut()> Supervisor<R> {
                 change = changed(&mut self.tenures, term) => match change {
                     Change::Until(deadline) => guard.order(&Order::Until(deadline)),
                     Change::LastWords(words) => guard.order(&Order::LastWords(words)),
-                    Change::Over if runs_on => {
-                        cause = Cause::Expired;
-                        guard.order(&Order::Stop(Signal::TERM));
+                    // It was not given up, for the command runs: so another may hold.
+                    Change::Over => {
+                        if runs_on {
+                            cause = Cause::Expired;
+                        }
+                        guard.order(&Order::Until(Deadline::at_once(clock::now())));
                     }
-                    Change::Over => {}
                 },
                 Some(step_down) = self.step_downs.recv(), if runs_on => {
                     info!("stepping down: the command is stopped first");

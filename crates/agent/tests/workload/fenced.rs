@@ -194,14 +194,19 @@ fn a_command_is_not_started_again_in_what_is_left_of_a_tenure() {
     assert_eq!(agent.line(), "up");
 }
 
+/// Another may hold by then. So it is not waited for, though it was asked to end before, and its tenure would last for long.
 #[test]
-fn a_command_whose_tenure_is_lost_is_asked_to_end() {
-    let mut agent = Agent::holding("exit", LONG, POLITE);
-    for _ in 0..3 {
-        assert_eq!(agent.line(), "up");
+fn a_command_whose_tenure_is_lost_is_killed_at_once() {
+    for before in ["", "follow"] {
+        let mut agent = Agent::holding("exit", LONG, &format!("trap '' TERM; {TREE}"));
+        let pids = agent.pids::<3>();
+        if !before.is_empty() {
+            agent.tell(before);
+            agent.is_silent(TO_TELL);
+        }
+        let soon = clock::now() + hustings_protocol::Duration::from_secs(5);
         agent.tell("lose");
-        assert_eq!(agent.line(), "asked");
-        agent.hold(7, LONG);
+        assert_gone_before(soon, &pids);
     }
 }
 

@@ -3,6 +3,8 @@
 mod seen;
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use hustings_protocol::tenure::drift;
 use hustings_protocol::{Duration, Instant};
@@ -83,6 +85,7 @@ impl Desk {
         seen: Seen,
         shown: watch::Sender<Option<Held>>,
         words: (usize, Words),
+        is_stuck: &Arc<AtomicBool>,
     ) -> Self {
         // Chance only keeps clerks out of step. Without it, the clock does.
         let seed = getrandom::u64().unwrap_or_else(|_| clock().0);
@@ -104,7 +107,7 @@ impl Desk {
             highest_when_asked: seen.highest,
             heard: None,
             hearsay: Hearsay::new(seen.store, seen.heard),
-            keeping: Keeping::new(),
+            keeping: Keeping::new(Arc::clone(is_stuck)),
             refusal: None,
         }
     }
@@ -257,8 +260,7 @@ impl Desk {
             Some(Ok(())) if self.now() < held.until && self.campaigns() => self.win(held, read_at),
             Some(Err(error)) => {
                 self.tell(Word::Failed(format!(
-                    "fence {} could not be remembered, so tenure is not taken: {error}: see to the state directory",
-                    held.fence
+                    "the fence that was granted could not be remembered, so tenure is not taken: {error}: see to the state directory"
                 )));
                 self.leave_over();
             }
@@ -403,6 +405,14 @@ impl Desk {
             });
             self.tell(Word::Lost(held.fence));
         }
+    }
+
+    /// Another has what it holds too, or has had more since: it counts no more. It is not given back, as work may go on for as
+    /// long as it takes to end it, but runs out.
+    fn forfeit(&mut self) {
+        self.lose(self.now());
+        self.leftover = None;
+        self.pause(self.terms.ttl);
     }
 
     /// The store may have granted what is not held.

@@ -1,5 +1,8 @@
 //! When what was seen is to be kept on disk: at once, and if that fails again and again, with pauses that grow.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use hustings_protocol::{Duration, Instant};
 
 /// The pause after the first failure, and the longest: a disk that was mended is noticed so late at most.
@@ -14,14 +17,17 @@ pub(super) struct Keeping {
     not_before: Instant,
     /// The pause after the next failure.
     pause: Duration,
+    /// Whether the last try failed, for others to see.
+    is_stuck: Arc<AtomicBool>,
 }
 
 impl Keeping {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new(is_stuck: Arc<AtomicBool>) -> Self {
         Self {
             has_news: false,
             not_before: Instant::START,
             pause: PAUSE,
+            is_stuck,
         }
     }
 
@@ -41,15 +47,14 @@ impl Keeping {
     }
 
     pub(super) fn succeed(&mut self) {
-        *self = Self {
-            has_news: self.has_news,
-            ..Self::new()
-        };
+        (self.not_before, self.pause) = (Instant::START, PAUSE);
+        self.is_stuck.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn fail(&mut self, now: Instant) {
         self.has_news = true;
         self.not_before = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.is_stuck.store(true, Ordering::Relaxed);
     }
 }

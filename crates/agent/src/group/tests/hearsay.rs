@@ -137,8 +137,12 @@ fn a_holder_that_hears_of_a_higher_fence_or_of_its_own_gives_it_up_and_says_why(
         let mut out = Outbox::new();
         let member = &mut field.members[holder];
         let theirs = Fence(fence.strict_add_signed(theirs));
+        let work = member.occupancy().begin();
         member.yield_to_fence(now, id(other), theirs, &mut out);
+        // Not when the work has stopped: another holds.
         assert_eq!(member.tenancy.authority.holds(now).is_none(), gives_up);
+        drop(work);
+        member.leave_tenure(now, &mut out);
         assert_eq!(member.leadership.borrow().leads, !gives_up);
         let whys = field.whys(holder);
         let is_said = whys.iter().any(|it| it.contains(says));

@@ -162,6 +162,8 @@ async fn who_holds_what_another_was_heard_to_hold_gives_it_up_before_it_hears_so
             field.members[0].on_word(field.now, &word.1, &mut Outbox::new());
         }
         assert_eq!(field.leaders(), [1], "{theirs}");
+        let now = field.now;
+        assert_eq!(field.members[0].tenancy.authority.holds(now), None);
         let whys = field.whys(0);
         let say = |why: &String| why.contains(&format!("`m1` has fence {theirs}"));
         assert!(whys.iter().any(say), "{whys:?}");

@@ -395,6 +395,18 @@ fn what_is_on_a_host_s_loopback_is_found_at_that_host() {
     }
     assert_eq!(a.describe(member_id("c")).unwrap().name, "c");
     assert_eq!(a.address_of(member_id("c")), Some(host));
+    // d, on another loopback address of the same host, asks too.
+    let asker = Sender::new("d", member_id("d"), Life(1), 7400);
+    let mut d = Swim::new(&asker, Merit(1));
+    let [of_b, of_d] = [2, 4].map(|it| SocketAddr::from(([127, 0, 0, it], 7400)));
+    d.greet(&senders[1], of_b);
+    for bytes in messages(&mut d) {
+        b.hear(at, of_d, &bytes).unwrap();
+    }
+    for bytes in messages(&mut b) {
+        d.hear(at, of_b, &bytes).unwrap();
+    }
+    assert_eq!(d.address_of(member_id("c")), Some(loopback));
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Desk {
         let held = self.tenure.map(|held| held.fence);
         if held.is_some_and(|held| held <= fence) {
             self.tell(Word::Contested { by, fence });
+            self.forfeit();
         }
         if held == Some(fence) && !self.is_over() {
             self.end_era(self.given_twice(fence));
