@@ -123,7 +123,7 @@ pub fn elect_traced<T: Trace<Council>>(
         feedbacks: minutes.replies.len() as u64,
         seats,
         success_first_round: seats > 0 && counted.len() <= classes,
-        peak_replies: minutes.replies.iter().copied().max().unwrap_or(0),
+        peak_replies: counted.iter().copied().max().unwrap_or(0),
     };
     (run, minutes.inner, scratch)
 }

@@ -128,7 +128,8 @@ impl Quorum {
 
     /// What it holds counts no more.
     pub(crate) fn forfeit(&mut self, now: Instant) {
-        self.forfeited = self.cell.borrow().map(|held| held.fence);
+        let shown = self.cell.borrow().map(|held| held.fence);
+        self.forfeited = shown.or(self.forfeited);
         self.show(now);
     }
 

@@ -145,7 +145,9 @@ pub(super) fn in_words(
             format!("all active members flipped alike {stages} times in a row, which may be chance")
         }
         Cause::Told { side } => format!("{} says that there is a fault", neighbour(side)),
-        Cause::Withdrawn => "it was stopped before the draw was over".to_owned(),
+        Cause::Withdrawn => {
+            "it withdrew before the draw was over: stopped, or failed by its host".to_owned()
+        }
     };
     format!("{by}, in Basic round {round}: {what}")
 }

@@ -328,7 +328,8 @@ impl Group {
         let was_stuck = self.tenancy.authority.is_stuck();
         let acts = self.tenancy.authority.pass(now);
         self.act_on_tenure(now, acts, out);
-        if !was_stuck && self.tenancy.authority.is_stuck() {
+        let saves = self.tenancy.authority.saves_since().is_some();
+        if !was_stuck && saves && self.tenancy.authority.is_stuck() {
             self.note_silent_disk(now);
         }
         let is_due = |at: &mut Instant| *at <= now;

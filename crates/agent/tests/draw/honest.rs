@@ -235,7 +235,7 @@ async fn who_withdraws_ends_the_draw_for_all() {
     let found = table.verify(0..5);
     assert!(!found.is_clean() && found.leader.is_none());
     let withdrawn = &found.transcripts[0].verdict;
-    assert!(withdrawn.contains("stopped before"), "{withdrawn}");
+    assert!(withdrawn.contains("it withdrew before"), "{withdrawn}");
     // It did what it may, and everybody's transcript has that, signed by it.
     for found in [found, table.verify([2])] {
         assert_eq!(found.findings.len(), 1, "{found:?}");

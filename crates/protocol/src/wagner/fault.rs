@@ -91,7 +91,7 @@ pub enum Cause {
         /// From where the message came.
         side: Side,
     },
-    /// This member was stopped before the draw was over.
+    /// This member was stopped, or something failed that it cannot do without, before the draw was over.
     Withdrawn,
 }
 

@@ -95,6 +95,15 @@ fn hosts_and_tallies_agree_where_draw_after_draw_finds_too_few() {
     }
 }
 
+/// The poll that comes before the rounds is not counted among them, nor are its replies: where all find room there is nothing to count.
+#[test]
+fn hosts_and_tallies_agree_where_the_poll_decides() {
+    for algorithm in ALL {
+        let trial = trial(6, FOUR_TO_EIGHT, algorithm, Knowledge::Polled, 6.0);
+        compare(trial, NOTHING, 10);
+    }
+}
+
 /// Of six hosts four must be heard: polls of all find too few, time after time.
 #[test]
 fn hosts_and_tallies_agree_where_most_replies_are_lost() {

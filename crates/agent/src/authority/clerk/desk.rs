@@ -253,7 +253,15 @@ impl Desk {
         match &written {
             Some(Ok(())) => self.keeping.succeed(),
             Some(Err(_)) => self.keeping.fail(self.now()),
-            None => self.keeping.note(), // whoever writes has not told yet
+            None if self.now() < held.until => self.keeping.note(), // whoever writes has not told yet
+            None => {
+                self.keeping.hang();
+                self.tell(Word::Failed(
+                    "the fence that was granted is not remembered yet, and its time is over: the disk hangs, or is far too slow: see to the \
+                     state directory"
+                        .to_owned(),
+                ));
+            }
         }
         match written {
             _ if self.heard >= Some(held.fence) => self.on_overtaken(held.fence),

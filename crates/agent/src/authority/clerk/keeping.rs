@@ -51,6 +51,12 @@ impl Keeping {
         self.is_stuck.store(false, Ordering::Relaxed);
     }
 
+    /// What is being kept has taken too long. It is kept once more when that has ended.
+    pub(super) fn hang(&mut self) {
+        self.has_news = true;
+        self.is_stuck.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn fail(&mut self, now: Instant) {
         self.has_news = true;
         self.not_before = now + self.pause;

@@ -124,7 +124,7 @@ impl<'r> Signed<'r> {
 
     fn withdrawal(&self, place: u32) -> Option<Finding> {
         let fault = self.fault_of(place)?;
-        let what = "withdrew before the draw was over, by its own word: a veto".to_owned();
+        let what = "withdrew before the draw was over, by its own word: stopped, or its host failed it (a disk, randomness); whatever the reason, it is a veto".to_owned();
         (fault.cause == Cause::Withdrawn).then(|| Finding::proven(name(self.ring, place), what))
     }
 

@@ -324,7 +324,7 @@ impl Calling {
                 };
                 let hint = match hosts {
                     _ if hosts >= least => format!(
-                        "{there}, and none to spare where {keep} seats are to be kept: if another is lost, too few are left"
+                        "{there}, and none to spare where {keep} seats are to be kept"
                     ),
                     0 => "nobody answers; if agents run with this group and key, the network may carry no multicasts".to_owned(),
                     _ => format!("{there}, and {least} seats are to be filled at least"),

@@ -109,12 +109,15 @@ fn counts_all(algorithm: Algorithm) -> bool {
     }
 }
 
-/// Whether an estimate, with every one that can follow, takes theory minutes: where replies are lost, and what follows depends on
+/// Whether an estimate, with every one that can follow, takes theory minutes: where messages are lost, and what follows depends on
 /// more than how many are active.
 fn takes_long(election: &Election) -> bool {
     let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));
     match election.algorithm {
         Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset => false,
-        Algorithm::Choice(_, _) | Algorithm::History => is_estimated && election.loss.reply > 0.0,
+        Algorithm::Choice(_, _) => {
+            is_estimated && (election.loss.reply > 0.0 || election.loss.multicast > 0.0)
+        }
+        Algorithm::History => is_estimated && election.loss.reply > 0.0,
     }
 }

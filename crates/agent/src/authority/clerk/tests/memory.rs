@@ -167,6 +167,30 @@ async fn a_grant_is_judged_by_what_was_heard_though_it_could_not_be_kept() {
     assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_hangs_is_told_of_when_the_grant_is_over_and_until_it_answers() {
+    let shop = Shop::open(TTL);
+    let (go_on, wait) = std::sync::mpsc::channel();
+    let wait = Mutex::new(wait);
+    let keep = move |_: &Seen| wait.lock().unwrap().recv().map_err(io::Error::other);
+    let mut desk = Desk::with(&shop, 1, 0, None, keep);
+    desk.clerk.request(Request::Acquire);
+    while !desk.clerk.is_stuck() {
+        // Time does not pass by itself while a thread is at work.
+        tokio::time::advance(std::time::Duration::from_millis(100)).await;
+    }
+    let why = desk.fault().await;
+    assert!(why.contains("the disk hangs"), "{why}");
+    desk.clerk.request(Request::Withdraw);
+    for _ in 0..10 {
+        go_on.send(()).unwrap();
+    }
+    while desk.clerk.is_stuck() {
+        pass(millis(600)).await;
+    }
+    assert_eq!(desk.held(), None);
+}
+
 /// A request that comes while the disk is at work.
 #[tokio::test(start_paused = true)]
 async fn what_is_being_kept_when_something_else_is_asked_is_tried_again_too() {

@@ -181,7 +181,8 @@ impl Signed<'_> {
                 weight: Weight::Unanswered,
             };
         }
-        // An honest member that is there says at last that it was told, which takes its neighbour less time than it waits for it.
+        // An honest member that is there says at last that it was told, which takes its neighbour less time than it waits for it: if
+        // `respond_within` is longer than there and back takes, as the guide demands.
         Finding {
             who: vec![name_of_holder, neighbour],
             weight: Weight::Either,
