@@ -17,7 +17,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     version: Option<String>,
     /// How many messages must arrive
-    #[arg(long, default_value_t = 100_000_000, conflicts_with = "seed")]
+    #[arg(long, default_value_t = 200_000_000, conflicts_with = "seed")]
     messages: u64,
     /// As what to print it
     #[arg(long, value_enum, default_value_t = Format::Table)]

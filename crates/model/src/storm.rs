@@ -2,7 +2,7 @@
 //!
 //! A storm is made from a seed: a group of voters and nominees, their clocks and configurations, and a
 //! list of what strikes them. The same seed is the same storm on every machine, and whatever version
-//! of tenure goes through it.
+//! of tenure goes through it. In every fifth little happens but that voters lose their disks.
 //!
 //! # What strikes
 //! - Messages are lost, doubled, overtaken, and later than any tenure lasts.
@@ -24,6 +24,7 @@ mod group;
 mod happen;
 mod judge;
 mod letters;
+mod season;
 mod seat;
 mod strike;
 mod tally;

@@ -19,7 +19,7 @@ struct Options {
     #[arg(long, default_value = Version::HONEST.name, value_parser = version)]
     version: Version,
     /// How many messages must arrive
-    #[arg(long, default_value_t = 100_000_000)]
+    #[arg(long, default_value_t = 200_000_000)]
     messages: u64,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,

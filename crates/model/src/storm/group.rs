@@ -5,6 +5,7 @@ use hustings_protocol::{Duration, MemberId};
 
 use super::chance::Chance;
 use super::clock::{Clock, MILLION, Micros};
+use super::season::Season;
 
 /// How long nominees wait for answers, in every storm. Everything else is long or short beside it.
 pub(super) const ANSWER_WITHIN: Micros = 100_000;
@@ -45,10 +46,15 @@ enum Rates {
 }
 
 impl Group {
-    pub(super) fn draw(chance: &mut Chance) -> Self {
-        let voters = chance.choose(&[1, 3, 3, 3, 5]);
-        let nominees = chance.between(2, 6);
-        let standing_voters = chance.between(0, nominees.min(voters));
+    pub(super) fn draw(season: Season, chance: &mut Chance) -> Self {
+        let (voters, nominees, standing_voters) = match season {
+            Season::Any => {
+                let voters = chance.choose(&[1, 3, 3, 3, 5]);
+                let nominees = chance.between(2, 6);
+                (voters, nominees, chance.between(0, nominees.min(voters)))
+            }
+            Season::LostDisks => (3, chance.between(2, 3), 0),
+        };
         let drift_ppm = chance.choose(&DRIFTS);
         let unit = chance.choose(&UNITS);
         let answer_within = ANSWER_WITHIN / unit;

@@ -5,6 +5,7 @@ use hustings_protocol::{Input, MemberId};
 
 use super::clock::Micros;
 use super::judge::{Broken, Holder};
+use super::season::Season;
 use super::seat::{Condition, Death, Disk, Seat};
 use super::strike::{Kind, Strike};
 use super::tally::Count;
@@ -256,7 +257,7 @@ impl<S: Subject> World<S> {
     }
 
     fn change_weather(&mut self) {
-        self.weather = Weather::draw(self.strikes.chance());
+        self.weather = Weather::draw(Season::Any, self.strikes.chance());
         self.diary.note(self.now, || format!("{:?}", self.weather));
     }
 

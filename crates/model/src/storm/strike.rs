@@ -3,6 +3,7 @@
 
 use super::chance::Chance;
 use super::clock::Micros;
+use super::season::Season;
 
 /// The kinds of what may strike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +61,14 @@ const WEIGHTS: [(Kind, u64); 18] = [
     (Kind::Leave, 1),
 ];
 
+/// The same where voters lose their disks.
+const OF_LOST_DISKS: [(Kind, u64); 3] =
+    [(Kind::LoseDisk, 2), (Kind::Acquire, 12), (Kind::Release, 6)];
+
 /// How far apart strikes are on the average.
 const CALM: [Micros; 4] = [20_000, 60_000, 250_000, 1_500_000];
-/// The longest that anything lasts: several tenures.
-const LONGEST: Micros = 4_000_000;
+/// The longest that anything lasts: from much less than a message takes to several tenures.
+const LONGEST: [Micros; 4] = [4_000, 40_000, 400_000, 4_000_000];
 
 /// One of them.
 #[derive(Debug, Clone, Copy)]
@@ -82,25 +87,37 @@ pub(super) struct Strike {
 #[derive(Debug)]
 pub(super) struct Strikes {
     chance: Chance,
-    weights: [(Kind, u64); WEIGHTS.len()],
+    weights: Vec<(Kind, u64)>,
     calm: Micros,
+    /// How long each may last, at most.
+    longest: &'static [Micros],
 }
 
 impl Strikes {
     /// In each storm some kinds are rife and some never strike: what many others would hide is then
     /// seen in some of them.
-    pub(super) fn new(mut chance: Chance) -> Self {
-        let calm = chance.choose(&CALM);
-        let weights = WEIGHTS.map(|(kind, weight)| {
-            let much = chance.choose(&[0, 1, 1, 3]);
-            // Where nobody is ever nominated, nothing happens.
-            (kind, weight * much.max(u64::from(kind == Kind::Acquire)))
-        });
+    pub(super) fn new(season: Season, mut chance: Chance) -> Self {
+        let (calm, longest) = match season {
+            Season::Any => (&CALM[..], &LONGEST[..]),
+            Season::LostDisks => (&CALM[..2], &LONGEST[..1]),
+        };
+        let calm = chance.choose(calm);
+        let weights = match season {
+            Season::Any => WEIGHTS.map(|it| Self::rife(it, &mut chance)).to_vec(),
+            Season::LostDisks => OF_LOST_DISKS.to_vec(),
+        };
         Self {
             chance,
             weights,
             calm,
+            longest,
         }
+    }
+
+    fn rife((kind, weight): (Kind, u64), chance: &mut Chance) -> (Kind, u64) {
+        let much = chance.choose(&[0, 1, 1, 3]);
+        // Where nobody is ever nominated, nothing happens.
+        (kind, weight * much.max(u64::from(kind == Kind::Acquire)))
     }
 
     /// For what is drawn when it strikes: the weather.
@@ -114,7 +131,7 @@ impl Strikes {
         let total = self.weights.iter().map(|(_, weight)| weight).sum();
         let mut left = chance.below(total);
         let mut kind = Kind::Acquire;
-        for (candidate, weight) in self.weights {
+        for &(candidate, weight) in &self.weights {
             if left < weight {
                 kind = candidate;
                 break;
@@ -122,7 +139,7 @@ impl Strikes {
             left -= weight;
         }
         let after = chance.between(1, 2 * self.calm);
-        let longest = chance.choose(&[LONGEST / 1_000, LONGEST / 100, LONGEST / 10, LONGEST]);
+        let longest = chance.choose(self.longest);
         let strike = Strike {
             kind,
             is_aimed: chance.happens(40),

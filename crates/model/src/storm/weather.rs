@@ -2,9 +2,13 @@
 
 use super::chance::Chance;
 use super::clock::Micros;
+use super::season::Season;
 
 /// By how much late messages are late, at most: a round, a tenure, or several.
 const LATEST: [Micros; 3] = [150_000, 1_000_000, 5_000_000];
+
+/// How long messages take where nominees get in each other's way, at most.
+const SLOW: [Micros; 3] = [30_000, 50_000, 80_000];
 
 /// How the network is, for a while. Chances are in percent.
 #[derive(Debug, Clone, Copy)]
@@ -29,16 +33,20 @@ pub(super) enum Fate {
 
 impl Weather {
     /// Fair as often as not: where nobody ever holds, nothing is tried.
-    pub(super) fn draw(chance: &mut Chance) -> Self {
-        let slowest = chance.choose(&[1, 200, 5_000, 30_000, 50_000, 80_000]);
+    pub(super) fn draw(season: Season, chance: &mut Chance) -> Self {
+        let fair = |slowest| Self {
+            loss: 0,
+            doubling: 0,
+            late: 0,
+            latest: 0,
+            slowest,
+        };
+        if season == Season::LostDisks {
+            return fair(chance.choose(&SLOW));
+        }
+        let slowest = chance.choose(&[1, 200, 5_000, SLOW[0], SLOW[1], SLOW[2]]);
         if chance.happens(50) {
-            return Self {
-                loss: 0,
-                doubling: 0,
-                late: 0,
-                latest: 0,
-                slowest,
-            };
+            return fair(slowest);
         }
         Self {
             loss: chance.choose(&[0, 3, 10, 40]),

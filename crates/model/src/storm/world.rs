@@ -11,6 +11,7 @@ use super::diary::{Diary, Said};
 use super::group::Group;
 use super::judge::{Broken, Change, Holder, Judge};
 use super::letters::{Letter, Letters};
+use super::season::Season;
 use super::seat::{Condition, Done, Seat};
 use super::strike::{Strike, Strikes};
 use super::tally::{Count, Tally};
@@ -68,8 +69,9 @@ pub(super) struct World<S> {
 
 impl<S: Subject> World<S> {
     pub(super) fn new(seed: u64, operator: Operator, diary: Diary) -> Self {
+        let season = Season::of(seed);
         let mut chance = Chance::new(seed, Stream::Group);
-        let group = Group::draw(&mut chance);
+        let group = Group::draw(season, &mut chance);
         let mut seat = |who| {
             let clock = group.clock(who, &mut chance);
             let config = group.config(&mut chance);
@@ -84,8 +86,8 @@ impl<S: Subject> World<S> {
             letters: Letters::default(),
             agenda: BTreeMap::new(),
             entered: 0,
-            strikes: Strikes::new(Chance::new(seed, Stream::Strikes)),
-            weather: Weather::draw(&mut network),
+            strikes: Strikes::new(season, Chance::new(seed, Stream::Strikes)),
+            weather: Weather::draw(season, &mut network),
             cuts: Cuts::default(),
             network,
             members: Chance::new(seed, Stream::Members),
