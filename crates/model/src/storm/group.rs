@@ -154,12 +154,13 @@ impl Group {
 mod tests {
     use super::Group;
     use crate::storm::chance::{Chance, Stream};
+    use crate::storm::season::Season;
 
     #[test]
     fn every_configuration_that_is_drawn_can_work() {
         for seed in 0..500 {
             let chance = &mut Chance::new(seed, Stream::Group);
-            let group = Group::draw(chance);
+            let group = Group::draw(Season::Any, chance);
             for _ in 0..20 {
                 let config = group.config(chance);
                 assert_eq!(config.check(), Ok(()), "{config:?}");
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn every_number_names_a_nominee_and_every_nominee_has_a_number() {
         for seed in 0..100 {
-            let group = Group::draw(&mut Chance::new(seed, Stream::Group));
+            let group = Group::draw(Season::of(seed), &mut Chance::new(seed, Stream::Group));
             let mut named: Vec<usize> = (0..12).map(|number| group.nominee(number)).collect();
             named.sort_unstable();
             named.dedup();
@@ -184,7 +185,7 @@ mod tests {
     fn no_clock_is_off_by_more_than_the_drift() {
         for seed in 0..100 {
             let chance = &mut Chance::new(seed, Stream::Group);
-            let group = Group::draw(chance);
+            let group = Group::draw(Season::Any, chance);
             for who in 0..group.members {
                 let off = group.rate_ppm(who, chance.number()).abs_diff(1_000_000);
                 assert!(off <= u64::from(group.drift_ppm), "{group:?}");
