@@ -12,8 +12,7 @@ mod traces;
 mod waiting;
 
 use std::path::Path;
-use std::time::Duration;
-use std::{fs, iter, thread};
+use std::{fs, iter};
 
 use process::{Program, hustings};
 use serde_json::Value;
@@ -85,14 +84,11 @@ fn status_shows_how_many_there_are_and_how_few_of_them_a_member_knows() {
     }
     for it in [&alpha, &beta] {
         let http = it.http();
-        let asked = || {
-            thread::sleep(Duration::from_millis(50));
-            hustings(&format!("status --http {http} --format json")).json()
-        };
+        let asked = || hustings(&format!("status --http {http} --format json")).json();
         let size_in = |status: &Value| status["groups"][0]["circle"]["size"].as_u64();
         // Who follows a leader may be counted later than that; and a count that fails, as where a host is too busy for the bound, is
         // followed by another after one or two minutes.
-        let mut statuses = iter::repeat_with(asked).take(4_000);
+        let mut statuses = iter::repeat_with(asked).take(20_000);
         let status = statuses.find(|it| size_in(it).is_some());
         let status = status.expect("they are counted");
         let circle = &status["groups"][0]["circle"];
