@@ -35,7 +35,7 @@ fn help_teaches() {
     check(
         &["storm", "--help"],
         0,
-        &["--seed", "--version", "100000000", "json"],
+        &["--seed", "--version", "200000000", "json"],
     );
 }
 
