@@ -91,6 +91,7 @@ pub(crate) fn run(only: &str, packets: u64) -> Result<Outcome> {
         return Ok(Outcome::Skipped { reason });
     }
     let program = program(Build::Dev)?;
+    tenure::writer()?; // before anything is timed
     let hosts = Hosts::make(MEMBERS + 1)?;
     let ground = Ground::new(&hosts, &program);
     let trial = Trial { ground, packets };

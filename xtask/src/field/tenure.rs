@@ -14,6 +14,7 @@ mod schedule;
 mod stall;
 mod tally;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::hosts::Hosts;
@@ -58,12 +59,17 @@ pub(super) fn ten_rounds(hosts: &Hosts) -> Result<String> {
     Ok(tally.in_words())
 }
 
+/// The program that writes while it holds tenure, built if need be.
+pub(super) fn writer() -> Result<PathBuf> {
+    build(Build::Dev, &["--example", "writer"], "examples/writer")
+}
+
 /// Lives of groups, one after the other.
 fn live_through(hosts: &Hosts, seed: u64, rounds: usize, tally: &mut Tally) -> Result<()> {
     // With all assertions: it is not speed that is looked for.
     let programs = Programs {
         hustings: &program(Build::Dev)?,
-        writer: &build(Build::Dev, &["--example", "writer"], "examples/writer")?,
+        writer: &writer()?,
     };
     for life in schedule::draw(seed, rounds) {
         let lived = live(hosts, programs, &life, tally);
