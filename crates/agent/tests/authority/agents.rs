@@ -7,6 +7,7 @@ use hustings_agent::agent::{HandedOver, NotHandedOver};
 use hustings_agent::authority::{Cell, Fence, Held, holds};
 use hustings_agent::config::file;
 use hustings_agent::{Agent, AgentConfig, Handle, clock};
+use hustings_protocol::Instant;
 
 use crate::house::House;
 use crate::member::TTL;
@@ -140,11 +141,26 @@ impl Agents {
 
     /// What is held, and cannot be renewed, ends in time; and nobody holds anything for a ttl from then.
     pub(crate) async fn runs_out(&self, held: Held) {
+        let ended = self.ends().await;
+        assert!(ended - held.until < TTL, "not in time");
+        self.stays_vacant(ended).await;
+    }
+
+    /// What anybody holds ends, that of the dead when it runs out; and nobody holds anything for a ttl from then.
+    pub(crate) async fn ends_for_good(&self) {
+        let ended = self.ends().await;
+        self.stays_vacant(ended).await;
+    }
+
+    /// Waits until nobody holds anything, and tells since when.
+    async fn ends(&self) -> Instant {
         let nobody = async || self.holder().is_none().then_some(());
         self.until("nobody holds any more", nobody).await;
-        let ended = clock::now();
-        assert!(ended - held.until < TTL, "not in time");
-        while clock::now() < ended + TTL {
+        clock::now()
+    }
+
+    async fn stays_vacant(&self, since: Instant) {
+        while clock::now() < since + TTL {
             assert_eq!(self.holder(), None, "nobody can have granted that");
             tokio::time::sleep(LOOK_EVERY).await;
         }

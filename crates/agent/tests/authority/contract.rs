@@ -326,7 +326,7 @@ pub(crate) async fn restored_under_agents<H: House>(name: &str) {
     house.restore().await;
     agents.die(holder).await;
     agents.all_refuse("was seen before").await;
-    assert_eq!(agents.holder(), None);
+    agents.ends_for_good().await;
     agents.leave().await;
 }
 
