@@ -93,6 +93,28 @@ pub struct GroupConfig {
     pub trace: Option<PathBuf>,
 }
 
+impl GroupConfig {
+    /// A group with no secret, in which nobody grants tenure, and a member that may lead, is as good as any, knows all, and has
+    /// no way to find others yet.
+    #[must_use]
+    pub fn plain(name: impl Into<String>, protocol: ProtocolConfig) -> Self {
+        Self {
+            name: name.into(),
+            keys: Vec::new(),
+            merit: Merit(0),
+            campaigns: true,
+            protocol,
+            view: None,
+            target: None,
+            authority: AuthorityConfig::Nobody,
+            council: CouncilPart::HOST,
+            multicast: None,
+            join: Vec::new(),
+            trace: None,
+        }
+    }
+}
+
 /// How the leader is elected.
 #[derive(Debug, Clone, Copy)]
 pub enum ProtocolConfig {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration as StdDuration;
 
-use hustings_agent::config::{AgentConfig, AuthorityConfig, GroupConfig, MULTICAST};
+use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST};
 use hustings_agent::council::Terms;
 use hustings_agent::counters::Counters;
 use hustings_agent::frame::{Body, Frame, Sender};
@@ -19,7 +19,7 @@ use hustings_agent::identity::{Life, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
 use hustings_agent::{Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig};
 use hustings_protocol::council::{Config, Feedback, Message, Search, Seats};
-use hustings_protocol::{Duration, Merit, chang_roberts};
+use hustings_protocol::{Duration, chang_roberts};
 use tokio::sync::watch;
 
 /// Far longer than anything here takes: past it a test has failed.
@@ -66,18 +66,12 @@ impl Fleet {
             http: None,
             insecure: false,
             groups: vec![GroupConfig {
-                name: self.group.clone(),
                 keys: vec![self.key.clone()],
-                merit: Merit(0),
-                campaigns: true,
-                protocol: self.protocol,
                 view: self.view,
-                target: None,
-                authority: AuthorityConfig::Nobody,
                 council,
                 multicast: self.multicast,
                 join: join.iter().map(SocketAddr::to_string).collect(),
-                trace: None,
+                ..GroupConfig::plain(&self.group, self.protocol)
             }],
         }
     }

@@ -118,18 +118,13 @@ impl Joining {
             http: None,
             insecure: false,
             groups: vec![GroupConfig {
-                name: self.group,
                 keys: self.key.into_iter().collect(),
                 merit: Merit(self.priority),
-                campaigns: true,
-                protocol: self.protocol,
-                view: None,
-                target: None,
                 authority: self.authority,
                 council: self.council,
                 multicast: Some(default_multicast(self.bind.ip())),
                 join: self.join,
-                trace: None,
+                ..GroupConfig::plain(self.group, self.protocol)
             }],
         })
     }

@@ -272,12 +272,11 @@ fn rand_seed() -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use hustings_protocol::tenure::{Durable, Request};
-    use hustings_protocol::{Duration, Merit, announce};
+    use hustings_protocol::{Duration, announce};
 
     use super::{Offices, Part, VoterFile, VoterLock, remedy};
     use crate::clock;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
-    use crate::council::CouncilPart;
 
     /// The election may name it, where nobody else is there.
     #[tokio::test]
@@ -287,19 +286,10 @@ mod tests {
             ttl: Duration::from_secs(1),
             state: None,
         };
+        let protocol = ProtocolConfig::Announce(announce::Config::field(Duration::from_secs(1)));
         let group = GroupConfig {
-            name: "g".to_owned(),
-            keys: Vec::new(),
-            merit: Merit(0),
-            campaigns: true,
-            protocol: ProtocolConfig::Announce(announce::Config::field(Duration::from_secs(1))),
-            view: None,
-            target: None,
             authority: AuthorityConfig::Quorum(quorum),
-            multicast: None,
-            join: Vec::new(),
-            council: CouncilPart::HOST,
-            trace: None,
+            ..GroupConfig::plain("g", protocol)
         };
         for (part, asks_for_it) in [(Part::Whole, true), (Part::Asks, false)] {
             let (offices, _doors) = Offices::open(part);

@@ -419,13 +419,13 @@ impl Loop {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
-    use hustings_protocol::{Merit, bully};
+    use hustings_protocol::bully;
 
     use super::super::offices::{Offices, Part};
     use super::*;
     use crate::authority::Occupancy;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
-    use crate::council::CouncilPart;
+
     use crate::frame::Sender;
     use crate::identity::{Life, group_id, member_id};
     use crate::seal::{Key, Keyring};
@@ -439,22 +439,10 @@ mod tests {
             ttl: Duration::from_secs(2),
             state: None,
         };
+        let bully = bully::Config::field(Duration::from_millis(10), Duration::from_secs(1));
         let group = GroupConfig {
-            name: "test".to_owned(),
-            keys: Vec::new(),
-            merit: Merit(0),
-            campaigns: true,
-            protocol: ProtocolConfig::Bully(bully::Config::field(
-                Duration::from_millis(10),
-                Duration::from_secs(1),
-            )),
-            view: None,
-            target: None,
             authority: AuthorityConfig::Quorum(quorum),
-            multicast: None,
-            join: Vec::new(),
-            council: CouncilPart::HOST,
-            trace: None,
+            ..GroupConfig::plain("test", ProtocolConfig::Bully(bully))
         };
         AgentConfig {
             name: "me".to_owned(),

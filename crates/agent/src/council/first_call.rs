@@ -1,12 +1,12 @@
 //! The first call of a centre, as it goes over the wire: for whoever measures how long calls are.
 
+use hustings_protocol::Instant;
 use hustings_protocol::council::{Config, Feedback, Message};
-use hustings_protocol::{Instant, Merit};
 
 use super::CouncilPart;
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
-use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::frame::{Body, Frame};
 use crate::group::{Group, Outbox};
 use crate::seal::Keyring;
@@ -29,18 +29,9 @@ pub struct FirstCall {
 /// operating system has no randomness to give.
 pub fn first_call(rules: Config) -> Option<FirstCall> {
     let config = GroupConfig {
-        name: "fleet".to_owned(),
-        keys: Vec::new(),
-        merit: Merit(0),
-        campaigns: true,
-        protocol: ProtocolConfig::NoElection,
-        view: None,
-        target: None,
-        authority: AuthorityConfig::Nobody,
         council: CouncilPart::Centre(Box::new(rules)),
         multicast: Some(MULTICAST),
-        join: Vec::new(),
-        trace: None,
+        ..GroupConfig::plain("fleet", ProtocolConfig::NoElection)
     };
     let nobody = (Authority::Nobody, Occupancy::default());
     let now = Instant::START;

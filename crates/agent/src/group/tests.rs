@@ -27,8 +27,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Group, Outbox, Route};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
-use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
-use crate::council::CouncilPart;
+use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::frame::Frame;
 use crate::identity::{Life, member_id};
 use crate::peers::Way;
@@ -130,18 +129,10 @@ impl Field {
     ) {
         let index = self.members.len();
         let config = GroupConfig {
-            name: "test".to_owned(),
-            keys: Vec::new(),
             merit: Merit(merit),
-            campaigns: true,
-            protocol,
-            view: None,
-            target: None,
-            authority: AuthorityConfig::Nobody,
-            council: CouncilPart::HOST,
             multicast: Some(MULTICAST),
             join: others.iter().map(|&it| address(it).to_string()).collect(),
-            trace: None,
+            ..GroupConfig::plain("test", protocol)
         };
         let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
         let port = address(index).port();

@@ -3,14 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration as StdDuration;
 
-use hustings_agent::config::{
-    AgentConfig, AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig,
-};
+use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST, ProtocolConfig};
 use hustings_agent::group::CircleStatus;
 use hustings_agent::seal::Key;
-use hustings_agent::{Agent, AgentStatus, CouncilPart, Leadership};
+use hustings_agent::{Agent, AgentStatus, Leadership};
+use hustings_protocol::Duration;
 use hustings_protocol::announce::{self, Takeover};
-use hustings_protocol::{Duration, Merit};
 use tokio::sync::watch;
 
 /// Far longer than anything here takes: past it a test has failed. A group that nobody knows whole is counted before it
@@ -223,18 +221,9 @@ fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>
         http: None,
         insecure: false,
         groups: vec![GroupConfig {
-            name: group.to_owned(),
             keys: vec![Key::generate().unwrap()],
-            merit: Merit(0),
-            campaigns: true,
-            protocol,
-            view: None,
-            target: None,
-            authority: AuthorityConfig::Nobody,
-            council: CouncilPart::HOST,
             multicast,
-            join: Vec::new(),
-            trace: None,
+            ..GroupConfig::plain(group, protocol)
         }],
     }
 }

@@ -6,18 +6,18 @@ mod record;
 
 use std::collections::BTreeSet;
 
+use hustings_protocol::Duration;
 use hustings_protocol::Instant;
 use hustings_protocol::council::{
     Config, Content, Feedback, Message, Search, Seat, Seats, Standing,
 };
-use hustings_protocol::{Duration, Merit};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Field, address};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
-use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
+use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::council::{CentreStatus, CouncilPart, CouncilStatus, Terms};
 use crate::driver::encode;
 use crate::frame::{Body, Frame, Sender};
@@ -57,18 +57,9 @@ fn plain_rules() -> Config {
 
 fn member(name: &str, council: CouncilPart) -> Group {
     let config = GroupConfig {
-        name: "test".to_owned(),
-        keys: Vec::new(),
-        merit: Merit(0),
-        campaigns: true,
-        protocol: ProtocolConfig::NoElection,
-        view: None,
-        target: None,
-        authority: AuthorityConfig::Nobody,
         council,
         multicast: Some(MULTICAST),
-        join: Vec::new(),
-        trace: None,
+        ..GroupConfig::plain("test", ProtocolConfig::NoElection)
     };
     let nobody = (Authority::Nobody, Occupancy::default());
     Group::new(config, name, 7400, Instant::START, None, nobody)

@@ -1,12 +1,11 @@
 //! Members of a group that nobody knows whole.
 
-use hustings_protocol::{Duration, Merit};
+use hustings_protocol::Duration;
 
 use super::{Field, address, id, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
-use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
-use crate::council::CouncilPart;
+use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::group::{CircleStatus, Group, Outbox};
 
 const MEMBERS: usize = 24;
@@ -47,19 +46,13 @@ impl Field {
             (Found::ByMulticast, _) | (Found::ByAddress, 0) => &[],
             (Found::ByAddress, _) => &[0],
         };
+        let protocol = ProtocolConfig::probabilistic_field("test", BOUND, 7).knowing_few();
         let config = GroupConfig {
-            name: "test".to_owned(),
-            keys: Vec::new(),
-            merit: Merit(0),
-            campaigns: true,
-            protocol: ProtocolConfig::probabilistic_field("test", BOUND, 7).knowing_few(),
             view: Some(VIEW),
             target,
-            authority: AuthorityConfig::Nobody,
-            council: CouncilPart::HOST,
             multicast: (found == Found::ByMulticast).then_some(MULTICAST),
             join: join.iter().map(|&it| address(it).to_string()).collect(),
-            trace: None,
+            ..GroupConfig::plain("test", protocol)
         };
         let nobody = (Authority::Nobody, Occupancy::default());
         let port = address(index).port();

@@ -1,12 +1,11 @@
 //! What members measure of their group, and that K follows it.
 
-use hustings_protocol::{Duration, Merit};
+use hustings_protocol::Duration;
 
 use super::{Field, address, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
-use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, ProtocolConfig};
-use crate::council::CouncilPart;
+use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::group::{Group, Measured};
 
 const MEMBERS: usize = 20;
@@ -17,19 +16,11 @@ impl Field {
     fn of_whole() -> Self {
         let mut field = Self::empty();
         for index in 0..MEMBERS {
+            let protocol = ProtocolConfig::probabilistic_field("test", BOUND, 7);
             let config = GroupConfig {
-                name: "test".to_owned(),
-                keys: Vec::new(),
-                merit: Merit(0),
-                campaigns: true,
-                protocol: ProtocolConfig::probabilistic_field("test", BOUND, 7),
-                view: None,
                 target: Some(0.999),
-                authority: AuthorityConfig::Nobody,
                 multicast: Some(MULTICAST),
-                join: Vec::new(),
-                council: CouncilPart::HOST,
-                trace: None,
+                ..GroupConfig::plain("test", protocol)
             };
             let nobody = (Authority::Nobody, Occupancy::default());
             let port = address(index).port();

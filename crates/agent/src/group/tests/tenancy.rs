@@ -12,7 +12,6 @@ use super::{ALL, ANNOUNCE, Field, LISTEN, address, announcing, id, name};
 use crate::authority::quorum::{Kept, Quorum};
 use crate::authority::{Authority, Occupancy};
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, QuorumConfig};
-use crate::council::CouncilPart;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox};
 use crate::identity::{Life, group_id};
@@ -126,19 +125,13 @@ impl Field {
         let voters = (quorum.voters.clone(), quorum.voters_id());
         let part = Quorum::new(me, voters, quorum.terms(), role, rng, kept);
         let told = self.told(self.members.len());
+        let protocol = self.protocol.unwrap_or_else(|| announcing(takeover));
         let config = GroupConfig {
-            name: "test".to_owned(),
-            keys: Vec::new(),
             merit: Merit(merit),
-            campaigns: true,
-            protocol: self.protocol.unwrap_or_else(|| announcing(takeover)),
-            view: None,
-            target: None,
             authority: AuthorityConfig::Quorum(quorum),
-            council: CouncilPart::HOST,
             multicast: self.seed.is_none().then_some(MULTICAST),
             join: told.iter().map(|&it| address(it).to_string()).collect(),
-            trace: None,
+            ..GroupConfig::plain("test", protocol)
         };
         let granted = (Authority::Quorum(Box::new(part)), Occupancy::default());
         let (name, port) = (name(index), address(index).port());
