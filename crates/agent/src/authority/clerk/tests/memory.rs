@@ -93,14 +93,18 @@ async fn a_fence_that_another_holds_too_is_the_last_of_its_era_and_counts_no_mor
     assert!(desk.refusal().await.contains("era 0 of group `g` is over"));
 }
 
+/// A clerk whose disk ends a write each time it is told to.
+fn with_a_slow_disk(shop: &Shop) -> (Desk, std::sync::mpsc::Sender<()>) {
+    let (go_on, wait) = std::sync::mpsc::channel();
+    let keep = move |_: &Seen| wait.recv().map_err(io::Error::other);
+    (Desk::with(shop, 1, 0, None, keep), go_on)
+}
+
 /// A disk takes its time, and meanwhile somebody else says that it holds the very same.
 #[tokio::test(start_paused = true)]
 async fn a_fence_that_another_is_heard_to_hold_before_it_is_shown_is_not_shown() {
     let shop = Shop::open(TTL);
-    let (go_on, wait) = std::sync::mpsc::channel();
-    let wait = Mutex::new(wait);
-    let keep = move |_: &Seen| wait.lock().unwrap().recv().map_err(io::Error::other);
-    let mut desk = Desk::with(&shop, 1, 0, None, keep);
+    let (mut desk, disk) = with_a_slow_disk(&shop);
     desk.clerk.request(Request::Acquire);
     while shop.books().asked.is_empty() {
         tokio::task::yield_now().await;
@@ -109,7 +113,7 @@ async fn a_fence_that_another_is_heard_to_hold_before_it_is_shown_is_not_shown()
     desk.hear(Fence(1));
     tokio::task::yield_now().await;
     for _ in 0..4 {
-        go_on.send(()).unwrap();
+        disk.send(()).unwrap();
     }
     let why = desk.refusal().await;
     assert!(why.contains("to this member and to another"), "{why}");
@@ -170,24 +174,24 @@ async fn a_grant_is_judged_by_what_was_heard_though_it_could_not_be_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_hangs_is_told_of_when_the_grant_is_over_and_until_it_answers() {
     let shop = Shop::open(TTL);
-    let (go_on, wait) = std::sync::mpsc::channel();
-    let wait = Mutex::new(wait);
-    let keep = move |_: &Seen| wait.lock().unwrap().recv().map_err(io::Error::other);
-    let mut desk = Desk::with(&shop, 1, 0, None, keep);
+    let (mut desk, disk) = with_a_slow_disk(&shop);
     desk.clerk.request(Request::Acquire);
-    while !desk.clerk.is_stuck() {
+    for _ in 0..300 {
+        if desk.clerk.is_stuck() {
+            break;
+        }
         // Time does not pass by itself while a thread is at work.
-        tokio::time::advance(std::time::Duration::from_millis(100)).await;
+        tokio::time::advance(TTL / 100).await;
     }
+    assert!(desk.clerk.is_stuck(), "for three ttls");
     let why = desk.fault().await;
     assert!(why.contains("the disk hangs"), "{why}");
     desk.clerk.request(Request::Withdraw);
-    for _ in 0..10 {
-        go_on.send(()).unwrap();
+    for _ in 0..1_000 {
+        disk.send(()).unwrap();
     }
-    while desk.clerk.is_stuck() {
-        pass(millis(600)).await;
-    }
+    pass(TTL).await;
+    assert!(!desk.clerk.is_stuck());
     assert_eq!(desk.held(), None);
 }
 
