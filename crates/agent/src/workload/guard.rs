@@ -129,6 +129,8 @@ impl Guard {
                 // A line that is no text is none that it would write.
                 line = self.reports.next_line() => return line.ok().flatten(),
                 step = sleep_until(next) => match (step, &self.watchers) {
+                    // It was in time. This process was not: it was stopped, or is slow to read.
+                    (_, Some(watchers)) if watchers.have_written() => sleep(LEAST_WAIT).await,
                     (Step::Kill, Some(watchers)) => {
                         warn!("the command's guardian is stopped, or hangs: killing it");
                         watchers.kill_guardian();
@@ -247,10 +249,21 @@ impl Watchers {
 
     /// Whether all have closed the socket.
     fn have_ended(&self) -> bool {
+        self.peek().is_some_and(|unread| unread == 0)
+    }
+
+    /// Whether there is something to read, if only the end.
+    fn have_written(&self) -> bool {
+        self.peek().is_some()
+    }
+
+    /// How much there is to read, one byte at most; none if nobody knows yet.
+    fn peek(&self) -> Option<usize> {
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
         match recv(&self.socket, &mut [0; 1], flags) {
-            Ok((length, _)) => length == 0,
-            Err(error) => error != Errno::AGAIN,
+            Ok((length, _)) => Some(length),
+            Err(Errno::AGAIN) => None,
+            Err(_) => Some(0),
         }
     }
 

@@ -282,7 +282,7 @@ impl<R: FnMut()> Supervisor<R> {
                     }
                     Some(Report::Refused { errno }) => break Err(Error::refused(self.program(), errno)),
                     Some(Report::Expired) if runs_on => {
-                        warn!("the tenure is about to end: the command is being stopped");
+                        warn!("the tenure ends, and was not renewed in time: the command is being stopped, or was");
                         cause = Cause::Expired;
                     }
                     Some(Report::Expired) => {}

@@ -19,10 +19,13 @@ const UP: &str = "echo up $HUSTINGS_FENCE; exec sleep 1000";
 /// Says when it is asked to end, and does.
 const POLITE: &str = "sleep 1000 & trap 'echo asked; exit' TERM; echo up; while :; do wait; done";
 
-/// These live while `until` is far, and are gone before it.
+#[track_caller]
+fn assert_alive(pids: &[Pid]) {
+    assert!(pids.iter().all(|pid| lives(*pid)));
+}
+
 #[track_caller]
 fn assert_gone_before(until: Instant, pids: &[Pid]) {
-    assert!(pids.iter().all(|pid| lives(*pid)));
     assert_gone(pids);
     let late = clock::now() - until;
     assert_eq!(late.to_string(), "0s", "beyond the end of the tenure");
@@ -48,6 +51,7 @@ fn nothing_is_left_when_a_tenure_ends_that_nobody_renews() {
         let mut agent = Agent::holding("exit", SHORT, &format!("{deaf} {TREE}"));
         let pids = agent.pids::<3>();
         let until = agent.hold(7, TENURE);
+        assert_alive(&pids);
         assert_gone_before(until, &pids);
         assert!(
             lives(agent.pid()),
@@ -66,6 +70,7 @@ fn nothing_is_left_when_a_tenure_ends_while_the_agent_is_stopped() {
         agent.is_silent(TO_TELL);
         agent.send(Signal::STOP);
         eventually(|| (state(agent.pid())? == "T").then_some(()));
+        assert_alive(&pids);
         assert_gone_before(until, &pids);
         agent.send(Signal::CONT);
         agent.hold(7, LONG);
@@ -91,6 +96,7 @@ fn nothing_is_left_when_a_tenure_ends_while_the_guardian_is_stopped() {
         let pids = agent.pids::<4>();
         stop_watchers(pids[0], both);
         let until = agent.hold(7, TENURE);
+        assert_alive(&pids);
         assert_gone_before(until, &pids);
     }
 }
@@ -149,6 +155,7 @@ fn renewals_keep_a_command_alive_and_the_last_one_ends_it() {
         until = agent.hold(7, TENURE);
         agent.is_silent(TENURE / 8);
     }
+    assert_alive(&pids);
     assert_gone_before(until, &pids);
 }
 
@@ -204,6 +211,7 @@ fn a_command_whose_tenure_is_lost_is_killed_at_once() {
             agent.tell(before);
             agent.is_silent(TO_TELL);
         }
+        assert_alive(&pids);
         let soon = clock::now() + hustings_protocol::Duration::from_secs(5);
         agent.tell("lose");
         assert_gone_before(soon, &pids);
@@ -217,7 +225,7 @@ fn a_lost_leadership_leaves_no_command_longer_than_its_tenure() {
     let pids = agent.pids::<3>();
     let until = agent.hold(7, TENURE);
     agent.is_silent(TO_TELL);
-    agent.tell("lose");
+    assert_alive(&pids);
     agent.tell("follow");
     assert_gone_before(until, &pids);
 }

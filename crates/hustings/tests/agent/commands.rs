@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -33,19 +34,53 @@ fn the_demo_tells_its_story_and_ends_by_itself() {
     );
 }
 
-/// All who watched over it were killed at one moment.
+fn pid(text: &str) -> Pid {
+    text.parse().ok().and_then(Pid::from_raw).expect("a number")
+}
+
+/// Its guardian has ended the command meanwhile, and itself: both in time.
 #[test]
-fn a_command_of_which_nobody_saw_the_end_is_not_said_to_have_ended() {
-    let group = process::group("unseen");
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&group);
+fn who_was_stopped_past_its_tenure_does_not_say_that_its_guardian_hung() {
+    let group = process::group("stopped");
+    let options = alone(&group);
+    let run = format!("run --http off --settle 0s {options} -- sh -c");
+    let mut program = Program::start_with(&run, "echo $PPID; exec sleep 1000");
+    for _ in 0..2 {
+        let guardian = program.next_line("the guardian");
+        program.pause();
+        while Path::new("/proc").join(&guardian).exists() {
+            thread::yield_now();
+        }
+        program.resume();
+    }
+    program.next_line("it goes on");
+    kill_process(program.pid(), Signal::TERM).expect("it runs");
+    let (_, said) = program.ended_saying();
+    assert_eq!(
+        said.matches("the tenure ends, and was not renewed").count(),
+        2,
+        "{said}"
+    );
+    assert!(!said.contains("guardian"), "{said}");
+}
+
+/// The options of a member that is its only voter, which is initialised.
+fn alone(group: &str) -> String {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(group);
     let options = format!(
         "--group {group} --name a --bind 127.0.0.1:0 --voters a --ttl 2s --state {}",
         home.display()
     );
     hustings(&format!("voter init --new --within 1s {options}")).text();
-    let run = format!("run --http off {options} -- sh -c");
+    options
+}
+
+/// All who watched over it were killed at one moment.
+#[test]
+fn a_command_of_which_nobody_saw_the_end_is_not_said_to_have_ended() {
+    let group = process::group("unseen");
+    let run = format!("run --http off {} -- sh -c", alone(&group));
     let mut program = Program::start_with(&run, "echo $PPID; exec sleep 1000");
-    let pid = |text: &str| text.parse().ok().and_then(Pid::from_raw).expect("a number");
     let guardian = program.next_line("the guardian");
     let stat = fs::read_to_string(format!("/proc/{guardian}/stat")).expect("it lives");
     let (_, stat) = stat.rsplit_once(')').expect("its name");

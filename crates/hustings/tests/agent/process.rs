@@ -223,9 +223,18 @@ impl Program {
         }
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
     /// Stops it (STOP): it is there, and does nothing.
     pub(crate) fn pause(&self) {
-        kill_process(Pid::from_child(&self.process), Signal::STOP).expect("it runs");
+        kill_process(self.pid(), Signal::STOP).expect("it runs");
+    }
+
+    /// Lets it go on (CONT).
+    pub(crate) fn resume(&self) {
+        kill_process(self.pid(), Signal::CONT).expect("it runs");
     }
 
     /// Kills it, without a word.
@@ -236,8 +245,7 @@ impl Program {
 
     /// Asks it to end: with which code does it?
     pub(crate) fn stop(&mut self) -> Option<i32> {
-        let pid = Pid::from_child(&self.process);
-        kill_process(pid, Signal::TERM).expect("it runs");
+        kill_process(self.pid(), Signal::TERM).expect("it runs");
         self.ended()
     }
 
