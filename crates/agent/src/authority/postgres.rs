@@ -1,7 +1,8 @@
 //! PostgreSQL as an authority: one row a group.
 //!
 //! Source    ours; the tables and functions are in `postgres.sql`, and are installed if they are missing
-//! Count     the row's epoch, one more with each tenure. The row is never deleted
+//! Count     the row's epoch: one with the first tenure of an era, and one more with each. The row is never deleted. One
+//!           that is not so, as somebody else wrote it, is refused, and left as it is
 //! Assumes   one server that loses nothing it committed: `fsync` is on, and a standby that takes over was
 //!           synchronous. Of a standby that was not, the row may be set back: who has seen a higher epoch
 //!           refuses it, who has not cannot know. A server's clock that is not set by hand. Set back by some
@@ -241,10 +242,12 @@ impl Postgres {
             "INSERT INTO hustings_tenure AS t
                  (group_name, era, epoch, holder, incarnation, attempt, expires)
              VALUES ({group}, {era}, 1, {member}, {incarnation}, {attempt}, {expires})
-             ON CONFLICT (group_name) DO UPDATE SET era = excluded.era, epoch = t.epoch + 1,
+             ON CONFLICT (group_name) DO UPDATE SET era = excluded.era,
+                 epoch = CASE WHEN t.era < excluded.era THEN 1 ELSE t.epoch + 1 END,
                  holder = excluded.holder, incarnation = excluded.incarnation,
                  attempt = excluded.attempt, expires = {expires}
-             WHERE t.era <= excluded.era AND (t.expires < clock_timestamp()
+             WHERE (t.era < excluded.era OR t.era = excluded.era AND t.epoch > 0)
+                 AND (t.expires < clock_timestamp()
                  OR t.incarnation = excluded.incarnation AND t.attempt < excluded.attempt);
              {}",
             self.select()
@@ -264,7 +267,8 @@ impl Postgres {
         rows.last().and_then(read).ok_or_else(|| {
             let (place, group) = (self.place(), &self.group);
             Denied::Refused(format!(
-                "{place} has no sound row of group `{group}` in hustings_tenure: see who else writes there"
+                "{place} has no sound row of group `{group}` in hustings_tenure: see who else writes there, and raise `era` on all \
+                 members"
             ))
         })
     }
@@ -275,17 +279,16 @@ impl Store for Postgres {
         self.attempt += 1;
         let rows = self.ask(&self.upsert()).await?;
         let row = self.row(&rows)?;
-        self.told = u64::try_from(row.epoch).ok();
+        let told = row.epoch.cast_unsigned(); // it is sound: see `read`
+        self.told = (row.era == i64::from(self.era)).then_some(told); // each era counts from one
         if (row.incarnation, row.attempt) == (self.incarnation, self.attempt) {
             self.epoch = row.epoch;
-            let count = self.told.unwrap_or_default();
             return Ok(Grant {
-                count,
+                count: told,
                 ttl: self.ttl,
             });
         }
         if row.era > i64::from(self.era) {
-            self.told = None; // of another era
             return Err(Denied::behind(&self.group, row.era));
         }
         Err(Denied::Held {
@@ -352,7 +355,7 @@ fn read(row: &SimpleQueryRow) -> Option<Row> {
     let number = |name| row.get(name)?.parse::<i64>().ok();
     Some(Row {
         era: number("era")?,
-        epoch: number("epoch")?,
+        epoch: number("epoch").filter(|it| *it > 0)?,
         holder: row.get("holder")?.to_owned(),
         incarnation: number("incarnation")?,
         attempt: number("attempt")?,

@@ -2,11 +2,11 @@
 -- It may be installed twice, and by two at once: the second waits here until the first is done.
 SELECT pg_advisory_xact_lock(hashtext('hustings'));
 
--- One row a group. It is never deleted: its epoch must not begin again.
+-- One row a group. It is never deleted: its epoch must not begin again in its era.
 CREATE TABLE IF NOT EXISTS hustings_tenure (
     group_name  text        PRIMARY KEY,
     era         integer     NOT NULL, -- the high bits of the fence: see hustings_fence_of
-    epoch       bigint      NOT NULL, -- one more with each tenure
+    epoch       bigint      NOT NULL, -- one more with each tenure, from 1 in each era
     holder      text        NOT NULL, -- whom it was granted to last
     incarnation bigint      NOT NULL, -- which life of that member
     attempt     bigint      NOT NULL, -- which attempt of that life
@@ -27,7 +27,8 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT (era::bigint << 48) + epoch $$;
 -- done. It raises HU001 if a later tenure is known of, which undoes the transaction.
 --
 -- Check and work are one: a transaction with a higher fence waits until this one has ended, and whoever
--- comes after that with a lower one is refused. Transactions with the same fence do not wait for each other.
+-- comes after that with a lower one is refused. Transactions with the same fence do not wait for each other,
+-- but for the first one that shows it.
 -- The row of the tenure itself is only looked at: locking it would keep the holder from renewing.
 CREATE OR REPLACE FUNCTION hustings_assert_fence(of_group text, fence bigint) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$

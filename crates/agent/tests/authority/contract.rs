@@ -299,7 +299,7 @@ pub(crate) async fn restored<H: House>() {
 }
 
 /// Somebody has had tenure of `group`: from then on the store knows it, and itself from others.
-async fn begin(house: &impl House, group: &str) {
+pub(crate) async fn begin(house: &impl House, group: &str) {
     let mut early = house.store(&terms(group, "early", 0), house.port());
     early.acquire().await.unwrap();
     early.release().await.unwrap();

@@ -305,6 +305,46 @@ async fn a_fence_is_over_as_soon_as_the_row_tells_of_a_later_tenure() {
     assert_eq!(denied, Denied::Refused(why.to_owned()));
 }
 
+/// A person set it, or another program. Counting on from there would give a fence twice.
+#[tokio::test]
+async fn a_row_that_counts_below_one_or_beyond_an_era_is_refused_until_the_era_is_raised() {
+    let house = PostgresHouse::open().await;
+    let client = house.client().await;
+    contract::begin(&house, "g").await;
+    let shown = "SELECT concat_ws(' ', era, epoch) FROM hustings_tenure";
+    let set = async |epoch: i64| {
+        let set = format!("UPDATE hustings_tenure SET epoch = {epoch}");
+        client.batch_execute(&set).await.unwrap();
+    };
+    for (era, epoch) in [(0_u16, -5), (1, 0), (2, i64::MIN)] {
+        set(epoch).await;
+        let mut store = house.store(&terms("g", "anna", era), house.port());
+        for _ in 0..2 {
+            let Err(Denied::Refused(why)) = store.acquire().await else {
+                panic!("era {era}, epoch {epoch}: not refused");
+            };
+            assert!(why.contains("no sound row of group `g`"), "{why}");
+            assert!(why.contains("raise `era`"), "{why}");
+        }
+        assert_eq!(rows(&client, shown).await, [format!("{era} {epoch}")]);
+        let mut raised = house.store(&terms("g", "anna", era + 1), house.port());
+        assert_eq!(raised.acquire().await.unwrap().count, 1);
+        raised.release().await.unwrap();
+    }
+
+    // What follows is too much for a fence, as whoever asks finds out.
+    set((1 << 48) - 1).await;
+    let mut last = house.store(&terms("g", "anna", 3), house.port());
+    assert_eq!(last.acquire().await.unwrap().count, 1 << 48);
+    let mut raised = house.store(&terms("g", "ben", 4), house.port());
+    let Err(Denied::Held { .. }) = raised.acquire().await else {
+        panic!("anna holds");
+    };
+    assert_eq!(raised.told(), None, "of an era that is not its own");
+    last.release().await.unwrap();
+    assert_eq!(raised.acquire().await.unwrap().count, 1);
+}
+
 #[tokio::test]
 async fn several_may_install_at_once_and_names_are_not_code() {
     let house = PostgresHouse::open().await;

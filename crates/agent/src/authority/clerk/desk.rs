@@ -220,13 +220,12 @@ impl Desk {
         if !self.hearsay.is_told() {
             self.count_in(self.hearsay.of_any()); // it grants, and does not tell: it may be any
         }
-        let place = &self.terms.group;
         let Some(fence) = era::fence(self.terms.era, grant.count) else {
-            let count = grant.count;
-            self.refuse(format!(
-                "the store counts {count} tenures of group `{place}`, more than an era has: raise `era` on all members"
-            ));
             self.leave_over();
+            let (count, group) = (grant.count, &self.terms.group);
+            self.end_era(format!(
+                "the store counts {count} tenures of group `{group}`, more than an era has: raise `era` on all members"
+            ));
             return None;
         };
         if self.highest_when_asked >= Some(fence) {

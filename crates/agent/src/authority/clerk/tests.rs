@@ -298,6 +298,20 @@ async fn a_store_that_counts_back_is_refused_until_the_era_is_raised() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_counts_beyond_an_era_is_asked_no_more_until_the_era_is_raised() {
+    let shop = Shop::open(TTL);
+    shop.books().count = era::begin(1) - 1;
+    let mut desk = Desk::new(&shop, 1);
+    desk.clerk.request(Request::Acquire);
+    let why = desk.refusal().await;
+    assert!(why.contains("more than an era has: raise `era`"), "{why}");
+    pass(A_WHILE).await;
+    assert_eq!(shop.books().asked, ["acquire", "release"]);
+    assert_eq!(desk.remembered(), [era::last(0)]);
+    desk.words.try_recv().expect_err("all was said");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_fences_of_others_count_too() {
     let shop = Shop::open(TTL);
     shop.books().count = 9;
