@@ -1,21 +1,19 @@
 //! `hustings voter`: what a voter keeps on its disk.
 
-use std::collections::BTreeMap;
+mod survey;
+
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use hustings_agent::agent::{Promised, Told};
+use hustings_agent::AgentConfig;
 use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
-use hustings_agent::{Agent, AgentConfig, Ended, clock};
 use hustings_fence::slots::OpenError;
 use hustings_protocol::tenure::Durable;
-use tokio::sync::mpsc;
-use tokio::time::timeout;
 
+use self::survey::{Answers, survey};
 use super::agent::runtime;
 use crate::failure::{Failure, say};
 use crate::options::agent::AgentOptions;
@@ -256,6 +254,15 @@ impl Init {
         }
         let told = survey(&config, &seat, self.within(), self.needs_others());
         let told = runtime()?.block_on(told)?;
+        // They may be of other groups that meet at the same address, so that nothing is refused.
+        if told.under_other_keys > 0 && !self.needs_others() {
+            say(&format!(
+                "warning: {} frames were heard under keys that are not this group's: if they are of members of group `{}`, it is \
+                 not new, and some of it run: see that key or key-file is the same on every host, and run this again \
+                 before any agent is started",
+                told.under_other_keys, seat.group.name
+            ));
+        }
         seat.reset(self.judge(&seat, longest_ttl, &told)?)
     }
 
@@ -348,138 +355,6 @@ fn begin(era: u64) -> u64 {
     u16::try_from(era).map_or(u64::MAX, era::begin)
 }
 
-/// How often the others are asked.
-const ASK_EVERY: Duration = Duration::from_millis(200);
-
-/// Who is there.
-struct Answers {
-    /// What the other voters tell, by name.
-    voters: BTreeMap<String, Option<Promised>>,
-    /// Who holds, with which fence.
-    holder: Option<(String, u64)>,
-    /// Who goes by another list of voters, or by a store.
-    another: Option<Other>,
-}
-
-/// A member that goes by another list of voters, or by a store.
-struct Other {
-    member: String,
-    /// The fence of what it holds or held, if it said so.
-    fence: Option<u64>,
-    holds: bool,
-}
-
-/// Asks all who are there.
-async fn survey(
-    config: &AgentConfig,
-    seat: &Seat<'_>,
-    within: hustings_protocol::Duration,
-    needs_others: bool,
-) -> Result<Answers, Failure> {
-    let mut config = config.clone();
-    config.http = None;
-    for group in &mut config.groups {
-        group.campaigns = group.protocol.elects_all(); // it only asks, where that can be
-        group.trace = None;
-    }
-    let mut agent = Agent::start_survey(config).await.map_err(|error| {
-        Failure::Failed(format!(
-            "{error}. This member's own agent must not run meanwhile: if it does, stop it"
-        ))
-    })?;
-    let (answers, mut arriving) = mpsc::unbounded_channel();
-    let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
-    let others = seat.quorum.voters.len() - 1;
-    let (mut voters, mut another) = (BTreeMap::new(), None);
-    let handle = agent.handle().clone();
-    let asking = async {
-        // Where nobody is expected, all the time is taken to hear whether anybody holds. And whoever goes by this member's
-        // name may be slower to answer than the others.
-        let is_open = |known: usize| known < others || !needs_others || clock::now() < least;
-        while is_open(voters.len()) && clock::now() < deadline {
-            let asked = handle.survey(&seat.group.name, &answers).await;
-            asked.map_err(|error| Failure::Failed(error.to_string()))?;
-            while let Ok(Some(told)) = timeout(ASK_EVERY, arriving.recv()).await {
-                match told {
-                    Told::Voter { voter, promised } => _ = voters.insert(voter, promised),
-                    // The highest fence matters most, and what was said of it last.
-                    Told::Another {
-                        member,
-                        fence,
-                        holds,
-                    } => {
-                        let is_later = |before: &Other| before.fence <= fence;
-                        if another.as_ref().is_none_or(is_later) {
-                            another = Some(Other {
-                                member,
-                                fence,
-                                holds,
-                            });
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    };
-    tokio::select! {
-        biased; // who runs has promised what is not in any file here
-        ended = agent.ended() => return Err(still_runs(ended)),
-        asked = asking => asked?,
-    }
-    let groups = handle.status().await.map_or_else(Vec::new, |it| it.groups);
-    let mut leaderships = groups.into_iter().map(|it| it.leadership);
-    let holder = leaderships.find_map(|it| Some((it.leader?.name, it.fence?)));
-    agent.abort().await; // it was no member: there is nobody to say goodbye to
-    Ok(Answers {
-        voters,
-        holder,
-        another,
-    })
-}
-
-impl Other {
-    /// Why nothing is begun beside a list of voters, or a store, that this one knows nothing of. One that votes by another
-    /// list, and says of no tenure, may be as new as this one: then one of the two lists is wrong.
-    fn in_words(&self, group: &str, voters: &[String]) -> String {
-        let (member, list) = (&self.member, voters.join(", "));
-        let (holds, above) = match self.fence {
-            Some(fence) => (
-                match self.holds {
-                    true => {
-                        format!(", and holds tenure with fence {fence}: group `{group}` is not new")
-                    }
-                    false => format!(
-                        "; its tenure with fence {fence} is over, but group `{group}` is not new"
-                    ),
-                },
-                format!(
-                    "--era {} or higher, so that fences go on above that one",
-                    era::of(fence) + 1
-                ),
-            ),
-            None => (String::new(), "--era, one above the last".to_owned()),
-        };
-        format!(
-            "`{member}`, which goes by another list of voters, runs{holds}: all members of group `{group}` must go by one list. \
-             Compare its voters with those given here ({list}), correct the wrong ones, and run this again. If the voters are \
-             to be replaced: stop every member that goes by the old list, then run this with {above}"
-        )
-    }
-}
-
-/// Why nobody could be asked.
-fn still_runs(ended: Result<(), Ended>) -> Failure {
-    Failure::Failed(match ended {
-        Err(Ended::Namesake { member, address }) => format!(
-            "the agent of `{member}` runs, at {address}: stop it, and run this again; if it is another member's, give \
-             one of the two another name (--name)"
-        ),
-        Err(error) => error.to_string(),
-        Ok(()) => "the other voters could not be asked: try again".to_owned(),
-    })
-}
-
 /// Why a voter's file cannot be used, and what to do about it.
 fn in_words(error: &VoterError) -> String {
     let VoterError::File(file) = error else {
@@ -540,44 +415,4 @@ impl Show {
 
 fn print(line: &str) -> Result<(), Failure> {
     writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Other;
-
-    #[test]
-    fn who_goes_by_another_list_is_said_to_hold_only_while_it_does() {
-        let said = |fence, holds| {
-            let member = "b".to_owned();
-            let other = Other {
-                member,
-                fence,
-                holds,
-            };
-            other.in_words("g", &["a".to_owned()])
-        };
-        let runs = "`b`, which goes by another list of voters, runs";
-        for (fence, holds, how) in [
-            (
-                Some(7),
-                true,
-                ", and holds tenure with fence 7: group `g` is not new: ",
-            ),
-            (
-                Some(7),
-                false,
-                "; its tenure with fence 7 is over, but group `g` is not new: ",
-            ),
-            (None, false, ": "),
-        ] {
-            let said = said(fence, holds);
-            let begins = format!("{runs}{how}all members of group `g` must go by one list. ");
-            assert!(said.starts_with(&begins), "{said}");
-        }
-        assert!(
-            said(Some(7), false)
-                .ends_with("--era 1 or higher, so that fences go on above that one")
-        );
-    }
 }

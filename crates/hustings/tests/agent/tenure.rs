@@ -325,6 +325,27 @@ fn nothing_is_begun_while_somebody_holds() {
     }
 }
 
+/// It cannot know whether they are of its group.
+#[test]
+fn whoever_begins_where_others_have_another_key_is_warned() {
+    let scene = Scene::founded("another-key");
+    let mut agents = ["b", "c"].map(|name| scene.agent(name));
+    agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    let key = scene.home.join("another.key");
+    fs::write(&key, hustings("keys generate").text()).expect("there is room");
+    let options = scene.options("a").replace("/a", "/another-a");
+    for (key, how, is_warned) in [
+        (format!("--key-file {}", key.display()), "--new", true),
+        (String::new(), "--new", false),
+    ] {
+        let init = hustings(&format!("voter init {options} {key} {how} --within 1s"));
+        let warned = init
+            .said
+            .contains("frames were heard under keys that are not this group's");
+        assert_eq!(warned, is_warned, "{}", init.said);
+    }
+}
+
 /// Two lists have two majorities, and what is granted by one knows nothing of what the other granted.
 #[test]
 fn nothing_is_begun_by_another_list_while_the_one_before_runs() {
