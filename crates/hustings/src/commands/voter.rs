@@ -254,6 +254,7 @@ impl Init {
         }
         let told = survey(&config, &seat, self.within(), self.needs_others());
         let told = runtime()?.block_on(told)?;
+        let begins = self.judge(&seat, longest_ttl, &told)?;
         // They may be of other groups that meet at the same address, so that nothing is refused.
         if told.under_other_keys > 0 && !self.needs_others() {
             say(&format!(
@@ -263,7 +264,7 @@ impl Init {
                 told.under_other_keys, seat.group.name
             ));
         }
-        seat.reset(self.judge(&seat, longest_ttl, &told)?)
+        seat.reset(begins)
     }
 
     fn needs_others(&self) -> bool {
