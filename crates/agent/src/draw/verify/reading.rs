@@ -202,19 +202,11 @@ struct Port {
 impl<'r> Reader<'r> {
     /// Reads all lines, and checks the first.
     fn begin(content: &[u8], ring: &'r Ring, digest: Digest) -> Result<Self, Unusable> {
+        // The ends of lines say nothing: mail changes them.
         let lines = content.split(|it| *it == b'\n');
+        let lines = lines.map(|text| text.strip_suffix(b"\r").unwrap_or(text));
         let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
-        let entries = lines.map(|(line, text)| {
-            serde_json::from_slice(text).map_err(|error| {
-                let why = error.to_string();
-                // The line that it speaks of is the one that it was given.
-                let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
-                Unusable::Line {
-                    line,
-                    why: why.to_owned(),
-                }
-            })
-        });
+        let entries = lines.map(|(line, text)| read_entry(line, text));
         let entries: Vec<Entry> = entries.collect::<Result<_, _>>()?;
         let header = match entries.first() {
             Some(Entry::Transcript(header)) => header.clone(),
@@ -338,6 +330,26 @@ impl<'r> Reader<'r> {
             Side::Left => &mut self.left,
             Side::Right => &mut self.right,
         }
+    }
+}
+
+/// The entry in one line. What is hashed and signed is the entry: so the line must have nothing in it that the entry has not.
+fn read_entry(line: usize, text: &[u8]) -> Result<Entry, Unusable> {
+    let entry: Entry = serde_json::from_slice(text).map_err(|error| {
+        let why = error.to_string();
+        // The line that it speaks of is the one that it was given.
+        let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
+        Unusable::Line {
+            line,
+            why: why.to_owned(),
+        }
+    })?;
+    match entry.line() == text {
+        true => Ok(entry),
+        false => Err(Unusable::Misplaced {
+            line,
+            what: "this is not how the program writes that entry",
+        }),
     }
 }
 
