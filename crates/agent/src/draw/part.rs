@@ -24,6 +24,7 @@ use super::ring::Ring;
 use super::seat::{Player, Seat, System};
 use super::sitting::{Failure, Sitting};
 use super::transcript::{NoTranscript, Transcript};
+use crate::clock;
 
 /// What a member needs to take part in a draw.
 #[derive(Debug, Clone)]
@@ -243,7 +244,7 @@ impl Part {
                 return Err(NoDraw::TooLate { by });
             }
             None => {
-                let missing = gathering.missing();
+                let missing = gathering.absent(clock::now());
                 return Err(NoDraw::NotGathered {
                     waited: self.wait,
                     missing: match missing.is_empty() {
