@@ -72,6 +72,8 @@ pub(super) struct Gathering<'a> {
     /// Who was missing beyond the neighbours when both were there last.
     beyond: Option<String>,
     refusals: Refusals,
+    /// Why the last caller was refused; one that came in the left neighbour's name goes before others.
+    caller: Option<Broken>,
 }
 
 /// Calls that were refused for the same reason, in a row.
@@ -116,6 +118,7 @@ impl<'a> Gathering<'a> {
             said: 0,
             beyond: None,
             refusals: Refusals::default(),
+            caller: None,
         };
         gathering.tell_account();
         gathering
@@ -199,6 +202,12 @@ impl<'a> Gathering<'a> {
             true => self.missing(),
             false => absent,
         }
+    }
+
+    /// Why a caller was refused, where the left neighbour has not come.
+    pub(super) fn refused(&self) -> Option<&Broken> {
+        let is_missing = self.slot(Side::Left).link.is_none();
+        self.caller.as_ref().filter(|_| is_missing)
     }
 
     /// The neighbour on one side, if there is no link to it, and why.
@@ -321,23 +330,34 @@ impl<'a> Gathering<'a> {
                 };
             }
             Err(why) => {
+                // Anybody can call: only of the one that this member calls itself is it the neighbour's trouble.
                 if side == Side::Left {
-                    self.account.send_modify(|it| it.refused += 1);
-                    match self.refusals.add(&why) {
-                        Some(1) => tracing::warn!("a connection was refused: {why}"),
-                        Some(times) => {
-                            tracing::warn!("a connection was refused, {times} times by now: {why}");
-                        }
-                        None => {}
-                    }
-                }
-                let slot = self.slot_mut(side);
-                if slot.trouble.as_ref() != Some(&why) {
+                    self.refuse(&name, why);
+                } else if self.slot(side).trouble.as_ref() != Some(&why) {
                     tracing::info!("no link to {name} yet: {why}");
                     self.slot_mut(side).trouble = Some(why);
                 }
             }
         }
+    }
+
+    /// A caller has not shown that it is `neighbour`, whatever it says.
+    fn refuse(&mut self, neighbour: &str, why: Broken) {
+        match self.refusals.add(&why) {
+            Some(1) => tracing::warn!("a connection was refused: {why}"),
+            Some(times) => tracing::warn!("a connection was refused, {times} times by now: {why}"),
+            None => {}
+        }
+        // The neighbour itself, with another ring file or key, would call in its own name: no stranger's garbage hides that.
+        let is_named = |it: &Broken| it.is_in_name_of(neighbour);
+        if is_named(&why) || !self.caller.as_ref().is_some_and(is_named) {
+            self.caller = Some(why);
+        }
+        let caller = self.caller.as_ref().map(Broken::to_string);
+        self.account.send_modify(|it| {
+            it.refused += 1;
+            it.last_refused = caller;
+        });
     }
 
     /// A link is lost. The other is given up: whoever is beyond it has heard of the one that is lost.

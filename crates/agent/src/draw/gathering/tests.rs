@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use hustings_protocol::Duration;
-use tokio::net::TcpListener;
+use hustings_protocol::wagner::fault::Side;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -13,7 +15,7 @@ use crate::draw::account::Account;
 use crate::draw::bytes::Bytes;
 use crate::draw::doors::Doors;
 use crate::draw::keys::Secret;
-use crate::draw::link::{Broken, Ends};
+use crate::draw::link::{Broken, Ends, Link};
 use crate::draw::presence::{Presence, Seating};
 use crate::draw::table::Table;
 
@@ -106,6 +108,42 @@ async fn wait_for(told: &mut watch::Receiver<Account>, is_so: impl Fn(&Account) 
         waited.is_ok()
     };
     assert!(is_in_time, "{:?}", told.borrow().missing);
+}
+
+#[tokio::test]
+async fn what_a_stranger_says_at_the_door_is_nothing_that_the_neighbour_did() {
+    let mut table = Table::lay(4, "").await;
+    let listener = table.listeners[1].take().unwrap();
+    let mut m1 = Waiting::begin(&table, 1, listener);
+    let mut ring = table.ring.clone();
+    ring.number += 1;
+    let stranger = Ends {
+        digest: ring.digest(),
+        ring: Arc::new(ring),
+        place: 0,
+        secret: Secret::generate().unwrap(),
+    };
+    let address = &table.ring.members[1].address;
+    let calls = async |refused: u64, told: &mut watch::Receiver<Account>| {
+        let mut caller = TcpStream::connect(address).await.unwrap();
+        caller.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        wait_for(told, |it| it.refused == refused).await;
+    };
+    calls(1, &mut m1.told).await;
+    let garbage = m1.told.borrow().last_refused.clone().unwrap();
+    assert!(garbage.starts_with("a frame of 18245 bytes"), "{garbage}");
+    let stream = TcpStream::connect(address).await.unwrap();
+    assert!(Link::open(stream, Side::Right, &stranger).await.is_err());
+    wait_for(&mut m1.told, |it| it.refused == 2).await;
+    calls(3, &mut m1.told).await;
+    // It may be the neighbour: so it is told, as what somebody says of itself.
+    let told = m1.told.borrow().clone();
+    let refused = told.last_refused.unwrap();
+    let expected = "who calls itself m0 has another ring file";
+    assert!(refused.starts_with(expected), "{refused}");
+    assert_eq!(told.missing[0], "m0");
+    let [absent, _] = m1.give_up().await;
+    assert_eq!(absent[0], "m0");
 }
 
 /// What members of seven say of whom they miss when m3 does not come: who beyond their neighbours may have heard of nobody.
