@@ -133,7 +133,8 @@ async fn what_does_not_count_is_told_by_the_lines_of_the_file() {
         let at = entries.iter().position(is_it).unwrap();
         (at, &mut entries[at])
     }
-    let edits: [(fn(&mut Vec<Entry>) -> usize, &str); 7] = [
+    type Edit = (fn(&mut Vec<Entry>) -> usize, &'static str);
+    let edits: [Edit; 7] = [
         (
             |it| {
                 it.remove(0);
