@@ -36,7 +36,7 @@ pub struct Account {
     pub unconfirmed_by: Vec<String>,
     /// Those of whom there is no sign, while this member waits for them, and why, as far as it can tell.
     pub missing: Vec<String>,
-    /// How many Basic rounds there were.
+    /// How many Basic rounds there were, the one under way included.
     pub basic_rounds: u32,
     /// How many messages of the protocol this member has sent.
     pub messages_sent: u64,
@@ -44,6 +44,8 @@ pub struct Account {
     pub bytes_sent: u64,
     /// Connections that were refused: of strangers, with wrong keys or other rings, or garbage.
     pub refused: u64,
+    /// Why the last of them was, or the last that came in the left neighbour's name. Anybody can: it says nothing of that neighbour.
+    pub last_refused: Option<String>,
     /// Where the transcript is.
     pub transcript: PathBuf,
 }
@@ -142,7 +144,10 @@ pub(super) fn in_words(
         }
         Cause::Silence { side: None } => "neither neighbour answered in time".to_owned(),
         Cause::Stalled { stages } => {
-            format!("all active members flipped alike {stages} times in a row, which may be chance")
+            format!(
+                "all active members flipped alike {}, which may be chance",
+                in_a_row(stages)
+            )
         }
         Cause::Told { side } => format!("{} says that there is a fault", neighbour(side)),
         Cause::Withdrawn => {
@@ -150,6 +155,14 @@ pub(super) fn in_words(
         }
     };
     format!("{by}, in Basic round {round}: {what}")
+}
+
+/// So many times, without another between.
+pub(super) fn in_a_row(times: u32) -> String {
+    match times {
+        1 => "once".to_owned(),
+        _ => format!("{times} times in a row"),
+    }
 }
 
 pub(super) fn show(message: Message) -> &'static str {
@@ -164,5 +177,16 @@ fn coin(flip: Flip) -> &'static str {
     match flip {
         Flip::Heads => "heads",
         Flip::Tails => "tails",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_a_row;
+
+    #[test]
+    fn one_time_is_not_in_a_row() {
+        assert_eq!(in_a_row(1), "once");
+        assert_eq!(in_a_row(2), "2 times in a row");
     }
 }

@@ -5,7 +5,11 @@
 //! and they hold the links between them. Somebody who is not there yet, or goes and comes back, is waited for: nothing has
 //! been drawn. Who loses one link gives up the other, so that the word goes round and all begin anew with new links.
 
+#[cfg(test)]
+mod tests;
+
 use hustings_protocol::wagner::fault::Side;
+use hustings_protocol::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -15,6 +19,10 @@ use super::doors::{AGAIN_AFTER, Doors};
 use super::link::{Broken, Ends, LAST_WORDS_WITHIN, Link};
 use super::presence::{Presence, Seating, sitting};
 use super::said::Frame;
+use crate::clock;
+
+/// A link that was lost no longer ago may be about to be made anew.
+const FRESH: Duration = Duration::from_secs(5);
 
 /// Both links of a member.
 pub(super) struct Links {
@@ -61,7 +69,11 @@ pub(super) struct Gathering<'a> {
     own: Option<Presence>,
     /// How often it has said who is there, over these links.
     said: usize,
+    /// Who was missing beyond the neighbours when both were there last.
+    beyond: Option<String>,
     refusals: Refusals,
+    /// Why the last caller was refused; one that came in the left neighbour's name goes before others.
+    caller: Option<Broken>,
 }
 
 /// Calls that were refused for the same reason, in a row.
@@ -90,8 +102,10 @@ struct Slot {
     link: Option<Link>,
     /// Who is there, from the neighbour on.
     heard: Vec<Presence>,
-    /// Why there is no link yet.
+    /// Why there is no link yet, or no more.
     trouble: Option<Broken>,
+    /// When there was one last.
+    lost: Option<Instant>,
 }
 
 impl<'a> Gathering<'a> {
@@ -102,7 +116,9 @@ impl<'a> Gathering<'a> {
             slots: Default::default(),
             own: None,
             said: 0,
+            beyond: None,
             refusals: Refusals::default(),
+            caller: None,
         };
         gathering.tell_account();
         gathering
@@ -159,32 +175,88 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Who is missing, as far as this member can tell, and why.
-    pub(super) fn missing(&self) -> Vec<String> {
-        let missing = |side| {
-            let slot = self.slot(side);
-            let why = slot.trouble.as_ref();
-            let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-            let name = &self.ends.neighbour(side).name;
-            slot.link.is_none().then(|| format!("{name}{why}"))
-        };
-        let neighbours: Vec<String> = Side::BOTH.into_iter().filter_map(missing).collect();
-        if !neighbours.is_empty() {
-            return neighbours;
+    /// Who is missing just now, as far as this member can tell, and why.
+    fn missing(&self) -> Vec<String> {
+        let neighbours = Side::BOTH.into_iter();
+        let neighbours: Vec<String> = neighbours.filter_map(|it| self.unlinked(it)).collect();
+        match neighbours.is_empty() {
+            true => self.beyond().into_iter().collect(),
+            false => neighbours,
         }
-        // A neighbour speaks when it has both of its own, so whoever is not heard of, or the one beyond, is missing.
+    }
+
+    /// Who was missing, for a member that gives up at `now`.
+    ///
+    /// All give up at about the same time, and the first that does takes the links of all with it: so of a link that was lost just
+    /// before, what was missing while it stood is told instead.
+    pub(super) fn absent(&self, now: Instant) -> Vec<String> {
+        let is_fresh = |slot: &Slot| slot.lost.is_some_and(|it| now < it + FRESH);
+        let sides = Side::BOTH.into_iter();
+        let gone = sides.filter(|side| !is_fresh(self.slot(*side)));
+        let mut absent: Vec<String> = gone.filter_map(|it| self.unlinked(it)).collect();
+        let has_come = |slot: &Slot| slot.link.is_some() || slot.lost.is_some();
+        if self.slots.iter().all(has_come) {
+            absent.extend(self.beyond.clone());
+        }
+        match absent.is_empty() {
+            true => self.missing(),
+            false => absent,
+        }
+    }
+
+    /// Why a caller was refused, where the left neighbour has not come.
+    pub(super) fn refused(&self) -> Option<&Broken> {
+        let is_missing = self.slot(Side::Left).link.is_none();
+        self.caller.as_ref().filter(|_| is_missing)
+    }
+
+    /// The neighbour on one side, if there is no link to it, and why.
+    fn unlinked(&self, side: Side) -> Option<String> {
+        let Slot {
+            link,
+            trouble,
+            lost,
+            ..
+        } = self.slot(side);
+        let name = &self.ends.neighbour(side).name;
+        let text = match (lost, trouble) {
+            (None, None) => name.clone(),
+            (None, Some(why)) => format!("{name} ({why})"),
+            (Some(_), None) => {
+                format!("{name} (its link was given up as that of another was lost)")
+            }
+            (Some(_), Some(why)) => format!("{name} (its link is lost: {why})"),
+        };
+        link.is_none().then_some(text)
+    }
+
+    /// Who is missing beyond the neighbours, while both are there.
+    fn beyond(&self) -> Option<String> {
         let [left, right] = self.slots.each_ref().map(|it| it.heard.len() as u32);
         let (members, me) = (self.ends.ring.len(), self.ends.place);
-        let unheard = (right + 1..members.saturating_sub(left))
-            .map(|steps| self.ends.ring.member((me + steps) % members).name.clone());
-        let unheard: Vec<String> = unheard.collect();
-        match unheard.is_empty() {
-            true => Vec::new(), // all are there: the last of them are about to say so
-            false => vec![format!("somebody among {}", unheard.join(", "))],
+        let names = |[left, right]: [u32; 2]| -> Vec<&str> {
+            let steps = right + 1..members.saturating_sub(left);
+            let places = steps.map(|it| (me + it) % members);
+            places.map(|it| &*self.ends.ring.member(it).name).collect()
+        };
+        // A neighbour speaks when it has both of its own, so whoever is not heard of, or the one beyond, is missing. The
+        // neighbours are there: unless nobody else is left, and they have no link to each other.
+        let others = names([left.max(1), right.max(1)]);
+        let unheard = match others.is_empty() {
+            true => names([left, right]),
+            false => others,
+        };
+        match unheard[..] {
+            [] => None, // all are there: the last of them are about to say so
+            [name] => Some(name.to_owned()),
+            _ => Some(format!("somebody among {}", unheard.join(", "))),
         }
     }
 
     fn tell_account(&mut self) {
+        if self.slots.iter().all(|it| it.link.is_some()) {
+            self.beyond = self.beyond();
+        }
         let missing = self.missing();
         self.account.send_if_modified(|it| {
             let is_new = it.missing != missing;
@@ -258,18 +330,10 @@ impl<'a> Gathering<'a> {
                 };
             }
             Err(why) => {
+                // Anybody can call: only of the one that this member calls itself is it the neighbour's trouble.
                 if side == Side::Left {
-                    self.account.send_modify(|it| it.refused += 1);
-                    match self.refusals.add(&why) {
-                        Some(1) => tracing::warn!("a connection was refused: {why}"),
-                        Some(times) => {
-                            tracing::warn!("a connection was refused, {times} times by now: {why}");
-                        }
-                        None => {}
-                    }
-                }
-                let slot = self.slot_mut(side);
-                if slot.trouble.as_ref() != Some(&why) {
+                    self.refuse(&name, why);
+                } else if self.slot(side).trouble.as_ref() != Some(&why) {
                     tracing::info!("no link to {name} yet: {why}");
                     self.slot_mut(side).trouble = Some(why);
                 }
@@ -277,16 +341,40 @@ impl<'a> Gathering<'a> {
         }
     }
 
+    /// A caller has not shown that it is `neighbour`, whatever it says.
+    fn refuse(&mut self, neighbour: &str, why: Broken) {
+        match self.refusals.add(&why) {
+            Some(1) => tracing::warn!("a connection was refused: {why}"),
+            Some(times) => tracing::warn!("a connection was refused, {times} times by now: {why}"),
+            None => {}
+        }
+        // The neighbour itself, with another ring file or key, would call in its own name: no stranger's garbage hides that.
+        let is_named = |it: &Broken| it.is_in_name_of(neighbour);
+        if is_named(&why) || !self.caller.as_ref().is_some_and(is_named) {
+            self.caller = Some(why);
+        }
+        let caller = self.caller.as_ref().map(Broken::to_string);
+        self.account.send_modify(|it| {
+            it.refused += 1;
+            it.last_refused = caller;
+        });
+    }
+
     /// A link is lost. The other is given up: whoever is beyond it has heard of the one that is lost.
     fn lose(&mut self, side: Side, why: Broken) {
         tracing::info!("{} is gone: {why}", self.ends.neighbour(side).name);
+        let lost = Some(clock::now());
         *self.slot_mut(side) = Slot {
             trouble: Some(why),
+            lost,
             ..Slot::default()
         };
         // It may have heard of the link that is lost, or be the last to have.
         if self.own.take().is_some() {
-            *self.slot_mut(side.opposite()) = Slot::default();
+            *self.slot_mut(side.opposite()) = Slot {
+                lost,
+                ..Slot::default()
+            };
         }
         self.said = 0;
     }
@@ -359,54 +447,5 @@ async fn hear(link: &mut Option<Link>) -> Result<Frame, Broken> {
     match link {
         Some(link) => link.hear().await,
         None => std::future::pending().await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Refusals, seats};
-    use crate::draw::bytes::Bytes;
-    use crate::draw::keys::Secret;
-    use crate::draw::link::Broken;
-    use crate::draw::presence::{Presence, Seating};
-
-    #[test]
-    fn what_is_refused_again_and_again_is_said_ever_more_seldom_and_at_once_if_it_is_new() {
-        let mut refusals = Refusals::default();
-        let mut said = |why: &Broken, calls: usize| -> Vec<u64> {
-            (0..calls).filter_map(|_| refusals.add(why)).collect()
-        };
-        let stranger = Broken::Stranger("mallory".to_owned());
-        // A minute of a neighbour with another ring file, at five calls a second.
-        assert_eq!(said(&stranger, 300), [1, 2, 4, 8, 16, 32, 64, 128, 256]);
-        assert_eq!(said(&Broken::Garbage, 1), [1]);
-        assert_eq!(said(&stranger, 2), [1, 2]);
-    }
-
-    #[test]
-    fn who_says_one_thing_to_the_left_and_another_to_the_right_is_not_there() {
-        let secret = Secret::generate().unwrap();
-        let word = |place: u32, left: u8| {
-            let seating = Seating {
-                place,
-                left: Bytes([left; 32]),
-                right: Bytes([place as u8 + 1; 32]),
-            };
-            Presence::sign(&secret, &Bytes([7; 32]), seating)
-        };
-        // Of four, m0 hears of m2 from both sides.
-        let heard = |other: u8| {
-            [
-                word(3, 3),
-                word(2, other),
-                word(1, 1),
-                word(2, 2),
-                word(0, 0),
-            ]
-        };
-        assert!(seats(4, heard(2).iter()).is_some());
-        assert_eq!(seats(4, heard(9).iter()), None, "two words");
-        assert_eq!(seats(4, heard(2)[1..].iter()), None, "one is missing");
-        assert_eq!(seats(3, heard(2).iter()), None, "of another ring");
     }
 }

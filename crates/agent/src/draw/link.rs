@@ -70,7 +70,7 @@ pub(super) enum Broken {
     #[error("who calls itself {0} is not the neighbour that belongs there")]
     Stranger(String),
     #[error(
-        "{name} has another ring file: its digest begins with {}, ours with {}", short(.theirs), short(.ours)
+        "who calls itself {name} has another ring file: its digest begins with {}, ours with {}", short(.theirs), short(.ours)
     )]
     OtherRing {
         name: String,
@@ -89,6 +89,16 @@ pub(super) enum Broken {
     Signature,
     #[error("more statements than anybody has to pass on")]
     TooMuch,
+}
+
+impl Broken {
+    /// Whether it is about somebody who calls itself `member`: by its own word, which proves nothing.
+    pub(super) fn is_in_name_of(&self, member: &str) -> bool {
+        match self {
+            Self::OtherRing { name, .. } | Self::Key(name) | Self::Stranger(name) => name == member,
+            _ => false,
+        }
+    }
 }
 
 fn short(digest: &Digest) -> String {

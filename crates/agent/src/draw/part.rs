@@ -24,6 +24,7 @@ use super::ring::Ring;
 use super::seat::{Player, Seat, System};
 use super::sitting::{Failure, Sitting};
 use super::transcript::{NoTranscript, Transcript};
+use crate::clock;
 
 /// What a member needs to take part in a draw.
 #[derive(Debug, Clone)]
@@ -116,12 +117,14 @@ pub enum NoDraw {
         by: String,
     },
     /// Somebody did not come.
-    #[error("the draw has not begun: within {waited} there was no sign of {missing}")]
+    #[error("the draw has not begun: within {waited} there was no sign of {missing}{}", caller(.refused.as_deref()))]
     NotGathered {
         /// How long that was.
         waited: Duration,
         /// Who, and why.
         missing: String,
+        /// Why somebody who called was refused, where the left neighbour did not come. It may have been anybody.
+        refused: Option<String>,
     },
     /// It was stopped before it began.
     #[error("stopped before the draw began: nothing was drawn")]
@@ -129,6 +132,12 @@ pub enum NoDraw {
     /// There is no chance to be had.
     #[error("the operating system has no randomness to give: the others have been told of a fault")]
     NoRandomness,
+}
+
+fn caller(refused: Option<&str>) -> String {
+    refused.map_or_else(String::new, |why| {
+        format!("; somebody called, and was refused: {why}")
+    })
 }
 
 fn after_all(is_certain: bool) -> &'static str {
@@ -190,6 +199,7 @@ impl Part {
             messages_sent: 0,
             bytes_sent: 0,
             refused: 0,
+            last_refused: None,
             transcript: self.transcript.clone(),
         })
     }
@@ -243,13 +253,14 @@ impl Part {
                 return Err(NoDraw::TooLate { by });
             }
             None => {
-                let missing = gathering.missing();
+                let missing = gathering.absent(clock::now());
                 return Err(NoDraw::NotGathered {
                     waited: self.wait,
                     missing: match missing.is_empty() {
                         true => "somebody who is no neighbour of this member".to_owned(),
                         false => missing.join(" and "),
                     },
+                    refused: gathering.refused().map(ToString::to_string),
                 });
             }
         };

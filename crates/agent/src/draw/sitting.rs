@@ -144,6 +144,7 @@ impl<P: Player> Sitting<P> {
             it.missing.clear();
         });
         self.begin()?;
+        account.send_if_modified(|it| self.tell(it));
         while !self.is_done() {
             let due = self.due();
             tokio::select! {
@@ -160,9 +161,7 @@ impl<P: Player> Sitting<P> {
                     break;
                 }
             }
-            if self.verdict.is_some() {
-                account.send_if_modified(|it| self.tell(it));
-            }
+            account.send_if_modified(|it| self.tell(it));
         }
         self.close()
     }
@@ -436,6 +435,17 @@ impl<P: Player> Sitting<P> {
                 State::Fault
             }
         };
+        if let Some(Verdict::Elected { leader, .. }) = self.tally.own() {
+            account.seen = Some(self.ends.ring.member(leader).name.clone());
+        }
+        let members = u64::from(self.ends.ring.len());
+        account.basic_rounds = match self.verdict {
+            Some(Verdict::Elected { messages, .. }) => (messages / members) as u32,
+            Some(Verdict::Fault(fault)) => fault.round,
+            None => self.left.sent.div_ceil(members) as u32,
+        };
+        account.messages_sent = self.left.sent + self.right.sent;
+        account.bytes_sent = self.links.left.written() + self.links.right.written();
         std::mem::replace(&mut account.state, state) != state
     }
 
@@ -443,9 +453,6 @@ impl<P: Player> Sitting<P> {
     fn conclude(&self, account: &mut Account) {
         self.tell(account);
         let name = |place| self.ends.ring.member(place).name.clone();
-        if let Some(Verdict::Elected { leader, .. }) = self.tally.own() {
-            account.seen = Some(name(leader));
-        }
         account.reports = self.reports().collect();
         match (self.tally.certified(), self.verdict) {
             (Some(leader), _) => {
@@ -459,14 +466,6 @@ impl<P: Player> Sitting<P> {
             }
             (None, Some(Verdict::Fault(_)) | None) => {}
         }
-        let members = u64::from(self.ends.ring.len());
-        account.basic_rounds = match self.verdict {
-            Some(Verdict::Elected { messages, .. }) => (messages / members) as u32,
-            Some(Verdict::Fault(fault)) => fault.round,
-            None => 0,
-        };
-        account.messages_sent = self.left.sent + self.right.sent;
-        account.bytes_sent = self.links.left.written() + self.links.right.written();
     }
 
     /// What others have signed that they noticed themselves.

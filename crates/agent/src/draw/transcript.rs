@@ -68,6 +68,14 @@ pub enum Entry {
     Statement(Statement),
 }
 
+impl Entry {
+    /// The one line that says it, without its end. Whatever says the same in another way was not written by a member.
+    pub(super) fn line(&self) -> Vec<u8> {
+        // Plain data: nothing in it that JSON cannot say.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
 /// What a transcript is of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -189,8 +197,7 @@ impl Transcript {
     ///
     /// The hash goes on where the disk does not: there are last words to be signed.
     pub(super) fn add(&mut self, entry: &Entry) -> io::Result<(u64, Digest)> {
-        // Plain data: nothing in it that JSON cannot say.
-        let mut line = serde_json::to_vec(entry).unwrap_or_default();
+        let mut line = entry.line();
         line.push(b'\n');
         let hashed = self.chain.take(entry);
         self.file()?.write_all(&line)?;

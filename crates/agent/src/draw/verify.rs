@@ -8,6 +8,8 @@
 //! to (`statements`) tells of what no signature proves: silence, a veto, a result that is open.
 
 mod conduct;
+#[cfg(test)]
+mod edited;
 mod links;
 mod reading;
 mod statements;

@@ -256,6 +256,45 @@ async fn who_has_come_to_something_and_lost_both_links_is_done() {
 }
 
 #[tokio::test]
+async fn a_draw_is_told_while_it_lasts() {
+    let mut table = Table::lay(4, PATIENT).await;
+    let (part, listener) = (table.part(0), table.listeners[0].take().unwrap());
+    let account = part.account();
+    let told = account.subscribe();
+    let first =
+        tokio::spawn(async move { part.draw(listener, &account, std::future::pending()).await });
+    let others = [1, 2].map(|it| table.seat(it, Wagner::new()));
+    // m3 is there, and says nothing: so the first round does not end.
+    let listener = table.listeners[3].take().unwrap();
+    let silent = sit(&table, 3, listener).await;
+    let flips_are_told = async {
+        while told.borrow().messages_sent == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let within = std::time::Duration::from_secs(30);
+    tokio::time::timeout(within, flips_are_told).await.unwrap();
+    let account = told.borrow().clone();
+    assert_eq!(account.state, State::Drawing, "{account:?}");
+    assert_eq!(account.basic_rounds, 1, "{account:?}");
+    drop(silent);
+    for seat in others.into_iter().chain([first]) {
+        seat.abort();
+    }
+}
+
+#[tokio::test]
+async fn whom_a_member_has_seen_elected_is_told_while_signatures_go_round() {
+    let (_table, [(mut m0, account), ..]) = all_sit().await;
+    m0.state(elected(2, 8)).ok().unwrap();
+    account.send_if_modified(|it| m0.tell(it));
+    let account = account.borrow();
+    assert_eq!(account.state, State::Confirming);
+    assert_eq!(account.seen.as_deref(), Some("m2"));
+    assert_eq!(account.basic_rounds, 2);
+}
+
+#[tokio::test]
 async fn who_is_elected_is_without_a_fault_and_what_was_reported_after_is_told() {
     let (table, [(mut m0, account), ..]) = all_sit().await;
     let own = elected(2, 8);

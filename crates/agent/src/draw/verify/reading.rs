@@ -14,6 +14,8 @@ use super::super::transcript::{Chain, Entry, Header, VERSION};
 pub(super) struct Reading {
     pub(super) place: u32,
     pub(super) entries: Vec<Entry>,
+    /// The line of the file, from 1 on, that each entry is in.
+    pub(super) lines: Vec<usize>,
     /// The hash up to and with each entry.
     pub(super) heads: Vec<Digest>,
     /// What tells its sitting from all others.
@@ -101,6 +103,7 @@ impl Reading {
         Ok(Self {
             place: reader.place,
             entries: reader.entries,
+            lines: reader.lines,
             heads: reader.heads,
             sitting: reader.sitting,
             verdict,
@@ -184,6 +187,7 @@ struct Reader<'r> {
     sitting: Digest,
     place: u32,
     entries: Vec<Entry>,
+    lines: Vec<usize>,
     heads: Vec<Digest>,
     left: Port,
     right: Port,
@@ -202,20 +206,16 @@ struct Port {
 impl<'r> Reader<'r> {
     /// Reads all lines, and checks the first.
     fn begin(content: &[u8], ring: &'r Ring, digest: Digest) -> Result<Self, Unusable> {
+        // The ends of lines say nothing: mail changes them.
         let lines = content.split(|it| *it == b'\n');
+        let lines = lines.map(|text| text.strip_suffix(b"\r").unwrap_or(text));
         let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
-        let entries = lines.map(|(line, text)| {
-            serde_json::from_slice(text).map_err(|error| {
-                let why = error.to_string();
-                // The line that it speaks of is the one that it was given.
-                let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
-                Unusable::Line {
-                    line,
-                    why: why.to_owned(),
-                }
-            })
-        });
-        let entries: Vec<Entry> = entries.collect::<Result<_, _>>()?;
+        let read = lines.map(|(line, text)| Ok((line, read_entry(line, text)?)));
+        let (lines, entries): (Vec<usize>, Vec<Entry>) = read.collect::<Result<_, _>>()?;
+        let misplaced = |at, what| Unusable::Misplaced {
+            line: line_of(&lines, at),
+            what,
+        };
         let header = match entries.first() {
             Some(Entry::Transcript(header)) => header.clone(),
             Some(_) => return Err(misplaced(0, "a transcript begins by saying of what")),
@@ -248,7 +248,7 @@ impl<'r> Reader<'r> {
             let mut forged = places.filter(|(member, it)| !it.is_by(&member.key, &digest));
             match forged.next() {
                 Some((member, _)) => Unusable::Signature {
-                    line: 2,
+                    line: line_of(&lines, 1),
                     of: member.name.clone(),
                 },
                 None => misplaced(1, "not everybody was there, or linked to the next"),
@@ -261,6 +261,7 @@ impl<'r> Reader<'r> {
             sitting,
             place,
             entries,
+            lines,
             heads,
             left: Port::default(),
             right: Port::default(),
@@ -273,9 +274,9 @@ impl<'r> Reader<'r> {
     fn check(&mut self, at: usize) -> Result<(), Unusable> {
         match self.entries[at].clone() {
             Entry::Transcript(_) => {
-                return Err(misplaced(at, "a transcript begins a second time"));
+                return Err(self.misplaced(at, "a transcript begins a second time"));
             }
-            Entry::Gathered(_) => return Err(misplaced(at, "all gather a second time")),
+            Entry::Gathered(_) => return Err(self.misplaced(at, "all gather a second time")),
             Entry::Heard { side, said } => self.check_said(at, side, &said)?,
             Entry::Statement(statement) => return self.check_statement(at, &statement),
             Entry::Began
@@ -295,7 +296,7 @@ impl<'r> Reader<'r> {
         let speaker = self.ring.member(from);
         let port = self.port(side);
         if said.number != port.heard + 1 || port.entry.is_some_and(|it| it >= said.entry) {
-            return Err(misplaced(at, "a message is missing, or heard twice"));
+            return Err(self.misplaced(at, "a message is missing, or heard twice"));
         }
         port.heard = said.number;
         port.entry = Some(said.entry);
@@ -303,7 +304,7 @@ impl<'r> Reader<'r> {
         match said.is_by(&speaker.key, &way) {
             true => Ok(()),
             false => Err(Unusable::Signature {
-                line: at + 1,
+                line: self.line(at),
                 of: speaker.name.clone(),
             }),
         }
@@ -313,7 +314,7 @@ impl<'r> Reader<'r> {
         if !statement.counts(self.ring, self.sitting) {
             let member = self.ring.members.get(statement.place as usize);
             return Err(Unusable::Signature {
-                line: at + 1,
+                line: self.line(at),
                 of: member.map_or_else(|| "nobody".to_owned(), |it| it.name.clone()),
             });
         }
@@ -324,13 +325,22 @@ impl<'r> Reader<'r> {
         let before = (at as u64, self.heads[at - 1]); // there is a first entry
         if (statement.entry, statement.head) != before {
             return Err(Unusable::Edited {
-                line: at + 1,
+                line: self.line(at),
                 of: self.ring.member(self.place).name.clone(),
             });
         }
         self.verdict = Some(statement.verdict);
         self.is_closed = true;
         Ok(())
+    }
+
+    fn line(&self, at: usize) -> usize {
+        line_of(&self.lines, at)
+    }
+
+    fn misplaced(&self, at: usize, what: &'static str) -> Unusable {
+        let line = self.line(at);
+        Unusable::Misplaced { line, what }
     }
 
     fn port(&mut self, side: Side) -> &mut Port {
@@ -341,6 +351,28 @@ impl<'r> Reader<'r> {
     }
 }
 
-fn misplaced(at: usize, what: &'static str) -> Unusable {
-    Unusable::Misplaced { line: at + 1, what }
+/// The entry in one line. What is hashed and signed is the entry: so the line must have nothing in it that the entry has not.
+fn read_entry(line: usize, text: &[u8]) -> Result<Entry, Unusable> {
+    let entry: Entry = serde_json::from_slice(text).map_err(|error| {
+        let why = error.to_string();
+        // The line that it speaks of is the one that it was given.
+        let why = why.rsplit_once(" at line").map_or(&*why, |(why, _)| why);
+        Unusable::Line {
+            line,
+            why: why.to_owned(),
+        }
+    })?;
+    match entry.line() == text {
+        true => Ok(entry),
+        false => Err(Unusable::Misplaced {
+            line,
+            what: "this is not how the program writes that entry",
+        }),
+    }
+}
+
+/// The line of the entry at `at`; of one that is not there, the line after all others.
+fn line_of(lines: &[usize], at: usize) -> usize {
+    let next = lines.last().map_or(1, |it| it + 1);
+    lines.get(at).copied().unwrap_or(next)
 }

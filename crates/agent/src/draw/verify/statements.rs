@@ -7,6 +7,7 @@ use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
+use super::super::account::in_a_row;
 use super::super::ring::Ring;
 use super::super::said::{Statement, Verdict};
 use super::super::transcript::Entry;
@@ -153,7 +154,8 @@ impl<'r> Signed<'r> {
             who: vec![name(self.ring, place)],
             weight: Weight::Unanswered,
             what: format!(
-                "signed that all active members flipped alike {stages} times in a row, which no transcript shows"
+                "signed that all active members flipped alike {}, which no transcript shows",
+                in_a_row(stages)
             ),
         });
         alone.collect()
@@ -162,14 +164,14 @@ impl<'r> Signed<'r> {
     /// The limit on equal stages was reached among those at `active`. The flips of others do not count: so unless it was chance
     /// one of these had a hand in it, who knew of another's flip.
     fn equal_flips(&self, active: &[u32], stages: u32) -> Finding {
-        let active = self.names(active);
+        let (active, in_a_row) = (self.names(active), in_a_row(stages));
         // An honest member came to it, so it is one or more.
         let chance = false_alarm(self.ring.members.len(), StallLimit::new(stages));
         Finding {
             who: Vec::new(),
             weight: Weight::Open,
             what: format!(
-                "{active}, who were active, flipped alike {stages} times in a row, which ends a draw: chance, by which honest draws end so with a probability of {chance:.1e}, or two or more who conspire, and then one of them at least was active"
+                "{active}, who were active, flipped alike {in_a_row}, which ends a draw: chance, by which honest draws end so with a probability of {chance:.1e}, or two or more who conspire, and then one of them at least was active"
             ),
         }
     }

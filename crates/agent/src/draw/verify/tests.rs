@@ -25,7 +25,7 @@ pub(super) async fn drawn() -> Table {
 }
 
 /// The member at `place` tells it as `lie` does, and signs that.
-fn tell(table: &Table, place: u32, lie: impl FnOnce(&mut Vec<Entry>)) {
+pub(super) fn tell(table: &Table, place: u32, lie: impl FnOnce(&mut Vec<Entry>)) {
     let text = fs::read_to_string(table.transcript(place as usize)).unwrap();
     let mut entries: Vec<Entry> = text
         .lines()
@@ -69,7 +69,7 @@ fn lose_statements(entries: &mut Vec<Entry>, places: &[u32]) {
     entries.retain(|it| !matches!(it, Entry::Statement(it) if places.contains(&it.place)));
 }
 
-fn turn(message: &mut Message) {
+pub(super) fn turn(message: &mut Message) {
     if let Message::Flip(flip) = message {
         *flip = match flip {
             Flip::Heads => Flip::Tails,
