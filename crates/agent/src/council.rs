@@ -70,6 +70,9 @@ pub fn public_seed(text: &str) -> u128 {
     u128::from_be_bytes(std::array::from_fn(|place| digest[place]))
 }
 
+/// So many rounds of a session a centre writes down for those who want to check them: more than a first election ever takes.
+pub const MOST_RECORDED: usize = 256;
+
 /// So many classes of hosts there may be.
 pub const MOST_CLASSES: u16 = 256;
 
