@@ -62,8 +62,8 @@ struct Drawing {
     algorithm: Way,
 
     /// How many of those who draw are to reply, on average; or `auto`: the best for --optimise, by exact computation; or
-    /// `robust`: the best for it in the worst case of half as many hosts or twice as many, a tenth of all messages lost or none.
-    /// Seats that fall empty later are filled with the best
+    /// `robust`: with half as many hosts or twice as many, a tenth of all messages lost or none, that which is never much worse
+    /// than the best for the case: whose greatest ratio to it is least. Seats that fall empty later are filled with the best
     #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
           allow_hyphen_values = true)]
     c: Average,
