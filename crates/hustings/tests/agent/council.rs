@@ -142,3 +142,16 @@ fn who_calls_once_with_a_short_lease_ends_no_centre_with_a_longer_one() {
     assert!(by_host || by_centre, "{}", refused.said);
     assert_eq!(standing.stop(), Some(0), "it stood until now");
 }
+
+#[test]
+fn a_centre_that_knows_a_few_says_what_it_waits_for() {
+    let group = process::group("few-known");
+    let few = format!("--group {group} --protocol none --view 8 --multicast off");
+    let host = format!("{few} --bind 127.0.0.1:0 --http off");
+    let host = Program::member(&format!("{host} --name one"));
+    let at = host.address();
+    let centre = format!("council {few} --bind 127.0.0.1:0 --join {at} --seats 1 --name centre");
+    let mut centre = Program::start(&centre);
+    centre.until_said_containing("calling when it is known how many members there are");
+    assert_eq!(centre.stop(), Some(0));
+}

@@ -55,7 +55,7 @@ impl Stage {
     }
 
     fn check(&self, lines: &[&Value], rules: &str) -> Outcome {
-        let lines: Vec<String> = lines.iter().map(|it| it.to_string()).collect();
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         std::fs::write(&self.record, lines.join("\n")).expect("written");
         let (record, list) = (self.record.display(), self.list.display());
         hustings(&format!("council {rules} --check {record} --hosts {list}"))
