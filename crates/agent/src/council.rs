@@ -381,6 +381,14 @@ mod tests {
     }
 
     #[test]
+    fn seed_and_identity_of_a_public_coin_are_what_the_guide_says() {
+        let seed = 0x4426_1f11_2c05_0a14_1f9d_1ab5_59cd_8c87;
+        assert_eq!(super::public_seed("kept coin"), seed);
+        let id = crate::identity::member_id("host-13");
+        assert_eq!(id, MemberId(3_213_406_652_245_522_983));
+    }
+
+    #[test]
     fn every_algorithm_is_told() {
         let choice = |pick, reset| Algorithm::Choice(pick, reset);
         for it in [
