@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use super::agent::client::Printed;
 use super::agent::{self, Signals, log, runtime};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::options::agent::AgentOptions;
 use crate::options::seats::no_depth;
 use crate::options::values;
@@ -144,7 +144,8 @@ const AFTER_HELP: &str = "\
 Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
 setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
 centre calls, however many there are. The centre takes no part in the group's election, so that
-what --protocol, --voters and the options that belong to them say means nothing here. Where the hosts
+what --protocol, --voters and the options that belong to them say means nothing here, and is warned
+of. Where the hosts
 have a view (each knows a few others) and no multicasts, the centre needs --view and --join as well.
 
 Nobody knows how many hosts there are. The centre begins with --max-guess, far too many: so few
@@ -205,6 +206,7 @@ impl CouncilCommand {
             lease: Some(self.keeping.lease(round)),
         };
         self.require_a_high_guess()?;
+        self.require_enough_hosts()?;
         // Before it is computed with.
         rules.check().map_err(|error| misfit(&error))?;
         let choice = match self.drawing.c {
@@ -234,6 +236,18 @@ impl CouncilCommand {
         }
     }
 
+    fn require_enough_hosts(&self) -> Result<(), Failure> {
+        let Guess::Known(hosts) = self.drawing.estimate else {
+            return Ok(());
+        };
+        match self.seats.iter().find(|it| it.least > hosts) {
+            None => Ok(()),
+            Some(Seats { least, most }) => Err(Failure::Usage(format!(
+                "--seats {least}..{most} cannot be filled by --estimate known:{hosts}: choose an L of at most {hosts}"
+            ))),
+        }
+    }
+
     fn chamber(&self, seats: Seats) -> Chamber {
         let chamber = Chamber::new(seats);
         match self.keeping.keep {
@@ -248,6 +262,11 @@ impl CouncilCommand {
 
     /// The group is that of the agents, and what they elect is their own affair.
     fn config(&self, rules: Config) -> Result<AgentConfig, Failure> {
+        for option in self.options.names_election() {
+            say(&format!(
+                "warning: {option} says nothing to a centre, which takes part in no election of the group"
+            ));
+        }
         let mut config = self.options.config_of_bystander()?;
         if config.groups.len() != 1 {
             let what = "a centre calls one group: choose it with --group";

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use hustings_agent::council::{CentreStatus, public_seed};
 use hustings_agent::identity::member_id;
 use hustings_protocol::council::{
@@ -22,7 +23,7 @@ use seating::{Drawn, judge, misshapen};
 pub(super) struct Auditing {
     /// Let the hosts' coins follow from this text, the round and their names, so that anybody can check the draw. Publish it
     /// before: best one that nobody could choose, such as tomorrow's lottery numbers. One text is one draw
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     public_coin: Option<String>,
 
     /// Call nobody: check what a centre with the same options printed with --format json, all of it or some lines
