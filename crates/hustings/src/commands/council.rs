@@ -144,9 +144,9 @@ const AFTER_HELP: &str = "\
 Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
 setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
 centre calls, however many there are. The centre takes no part in the group's election, so that
-what --protocol, --voters and the options that belong to them say means nothing here, and is warned
-of. Where the hosts
-have a view (each knows a few others) and no multicasts, the centre needs --view and --join as well.
+what --protocol, --voters and the options that belong to them say means nothing here: it warns of
+them. Where the hosts have a view (each knows a few others) and no multicasts, the centre needs
+--view and --join as well.
 
 Nobody knows how many hosts there are. The centre begins with --max-guess, far too many: so few
 reply, or nobody, and it takes less, until from L to U have. A centre that starts again does
