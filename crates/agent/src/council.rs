@@ -70,6 +70,9 @@ pub fn public_seed(text: &str) -> u128 {
     u128::from_be_bytes(std::array::from_fn(|place| digest[place]))
 }
 
+/// So many rounds of a session a centre writes down for those who want to check them: more than a first election ever takes.
+pub const MOST_RECORDED: usize = 256;
+
 /// So many classes of hosts there may be.
 pub const MOST_CLASSES: u16 = 256;
 
@@ -375,6 +378,14 @@ mod tests {
             assert_eq!(heard.steps(), config().steps());
             assert!(heard.steps().is_some());
         }
+    }
+
+    #[test]
+    fn seed_and_identity_of_a_public_coin_are_what_the_guide_says() {
+        let seed = 0x4426_1f11_2c05_0a14_1f9d_1ab5_59cd_8c87;
+        assert_eq!(super::public_seed("kept coin"), seed);
+        let id = crate::identity::member_id("host-13");
+        assert_eq!(id, MemberId(3_213_406_652_245_522_983));
     }
 
     #[test]

@@ -42,7 +42,7 @@ mod message;
 mod pace;
 mod seats;
 
-pub use audit::{Cause, Course, Dispute, Late, Round, Voice, audit, course};
+pub use audit::{Cause, Course, Dispute, Late, Round, Voice, audit, audit_later, course};
 pub use candidacy::{Candidacy, Memory};
 pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};

@@ -25,6 +25,16 @@ fn every_exact_value_of_the_table_is_met() {
 }
 
 #[test]
+fn a_first_round_that_cannot_succeed_has_a_probability_of_nothing_and_not_less() {
+    let election = Election {
+        knowledge: Knowledge::Estimated(Estimate::aggressive(1e9)),
+        ..Election::new(Seats { least: 4, most: 8 }, 10, Algorithm::Naive, 5.8)
+    };
+    let chance = election.cost().success_first_round;
+    assert_eq!(format!("{chance}"), "0");
+}
+
+#[test]
 fn every_simulated_mean_of_the_table_is_met() {
     let met = assert_met("mc", |point| {
         4.5 * float(point, "sd") / float(point, "runs").sqrt()

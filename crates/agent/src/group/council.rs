@@ -190,6 +190,10 @@ impl Group {
         matches!(self.council, Part::Host(_))
     }
 
+    pub(super) fn is_centre(&self) -> bool {
+        matches!(self.council, Part::Centre(_))
+    }
+
     /// To watch whether this member holds a seat.
     pub(crate) fn watch_seat(&self) -> Option<watch::Receiver<HostStatus>> {
         match &self.council {

@@ -8,14 +8,15 @@
 //! were told of different ones. So whoever keeps a list goes on to call whom it was told of and does not know; and
 //! where views matter somebody says hello by multicast now and then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use hustings_protocol::{Duration, Instant};
+use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::{Group, Outbox, Route};
 use crate::config::{ProtocolConfig, presets};
 use crate::frame::{Body, Frame, Sender};
+use crate::identity::Life;
 use crate::membership::{Circle, Membership};
 use crate::peers::Way;
 use crate::reach::Verdict;
@@ -51,8 +52,11 @@ pub(super) struct Finding {
     partakes_at: Option<Instant>,
     /// Says that it is alone then.
     lonely_at: Option<Instant>,
-    /// How many words of members it could not read.
-    misread: u64,
+    /// Whether a centre has said why it does not call yet.
+    has_said_why: bool,
+    /// Whose words of members it could not read, in which life, and how many such lives there were.
+    misread: BTreeMap<MemberId, Life>,
+    misread_lives: u64,
 }
 
 impl Finding {
@@ -212,8 +216,10 @@ impl Group {
         }
         if self.finding.partakes_at.take_if(is_due).is_some() {
             self.start_when_ready(now);
-            if self.finding.partakes_at.is_none() && !self.is_host() {
-                self.start_council(now, out);
+            match self.finding.partakes_at {
+                None if !self.is_host() => self.start_council(now, out),
+                Some(_) if self.is_centre() => self.finding.say_that_it_waits(&self.config.name),
+                None | Some(_) => {}
             }
         }
         if self.finding.lonely_at.take_if(is_due).is_some() && self.peers.iter().next().is_none() {
@@ -298,8 +304,7 @@ impl Group {
             && membership.hear(now, sender, from, bytes).is_err()
         {
             self.counters.reject(Rejected::Malformed);
-            self.finding.misread += 1;
-            if self.finding.misread.is_power_of_two() {
+            if self.finding.is_to_complain_of(sender.id, sender.life()) {
                 // It is sealed, so it is what a member of the group meant to say.
                 let knows = match self.config.view {
                     Some(view) => format!("a few others (`view` is {view})"),
@@ -324,6 +329,23 @@ impl Group {
 }
 
 impl Finding {
+    fn say_that_it_waits(&mut self, group: &str) {
+        if !std::mem::replace(&mut self.has_said_why, true) {
+            tracing::info!(
+                "group `{group}`: calling when it is known how many members there are: a group that has just come up counts them first, \
+                 which takes some 10 s"
+            );
+        }
+    }
+
+    /// Whether it is to be said that a member's words of members cannot be read: once in each of its lives, as it may be
+    /// configured anew, and of a fleet not of every member.
+    fn is_to_complain_of(&mut self, id: MemberId, life: Life) -> bool {
+        let is_new = self.misread.insert(id, life) != Some(life);
+        self.misread_lives += u64::from(is_new);
+        is_new && self.misread_lives.is_power_of_two()
+    }
+
     fn hello_again(&mut self, now: Instant) {
         let pause = match self.partakes_at {
             Some(_) => HELLO_FIRST_EVERY,
@@ -335,5 +357,22 @@ impl Finding {
     /// If it holds back, then not for longer than this.
     fn partake_by(&mut self, at: Instant) {
         self.partakes_at = self.partakes_at.map(|by| by.min(at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Finding;
+    use crate::identity::Life;
+    use hustings_protocol::MemberId;
+
+    #[test]
+    fn a_member_whose_words_cannot_be_read_is_complained_of_once_in_each_of_its_lives() {
+        let mut finding = Finding::default();
+        let mut complains = |id, life| finding.is_to_complain_of(MemberId(id), Life(life));
+        let of_one: Vec<bool> = [1, 1, 1, 1, 2, 2].map(|life| complains(7, life)).into();
+        assert_eq!(of_one, [true, false, false, false, true, false]);
+        let of_a_fleet = (100..1_098).filter(|id| complains(*id, 1)).count();
+        assert_eq!(of_a_fleet, 8, "4, 8, .. 512");
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use super::agent::client::Printed;
 use super::agent::{self, Signals, log, runtime};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::options::agent::AgentOptions;
 use crate::options::seats::no_depth;
 use crate::options::values;
@@ -62,8 +62,8 @@ struct Drawing {
     algorithm: Way,
 
     /// How many of those who draw are to reply, on average; or `auto`: the best for --optimise, by exact computation; or
-    /// `robust`: the best for it in the worst case of half as many hosts or twice as many, a tenth of all messages lost or none.
-    /// Seats that fall empty later are filled with the best
+    /// `robust`: with half as many hosts or twice as many, a tenth of all messages lost or none, that which is never much worse
+    /// than the best for the case: whose greatest ratio to it is least. Seats that fall empty later are filled with the best
     #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
           allow_hyphen_values = true)]
     c: Average,
@@ -144,8 +144,9 @@ const AFTER_HELP: &str = "\
 Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
 setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
 centre calls, however many there are. The centre takes no part in the group's election, so that
-what --protocol, --voters and the options that belong to them say means nothing here. Where the hosts
-have a view (each knows a few others) and no multicasts, the centre needs --view and --join as well.
+what --protocol, --voters and the options that belong to them say means nothing here: it warns of
+them. Where the hosts have a view (each knows a few others) and no multicasts, the centre needs
+--view and --join as well.
 
 Nobody knows how many hosts there are. The centre begins with --max-guess, far too many: so few
 reply, or nobody, and it takes less, until from L to U have. A centre that starts again does
@@ -165,8 +166,9 @@ this host's boot clock.
 With --public-coin the hosts' coins follow from that text, which you publish before, and the
 JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
 line, the names of the hosts and the options of the centre checks it with --check and --hosts:
-exit code 0 if the first election of that session went as it had to, else 1. Where there are classes
-each line of --hosts has a name and its class.
+exit code 0 if the first election of that session went as it had to, else 1. Of seats that were
+filled later it is checked only that their holders replied as their coins say: notes name them.
+Where there are classes each line of --hosts has a name and its class.
 
 On TERM or INT the centre lets go of all seats and exits with code 0.
 
@@ -204,6 +206,7 @@ impl CouncilCommand {
             lease: Some(self.keeping.lease(round)),
         };
         self.require_a_high_guess()?;
+        self.require_enough_hosts()?;
         // Before it is computed with.
         rules.check().map_err(|error| misfit(&error))?;
         let choice = match self.drawing.c {
@@ -233,6 +236,18 @@ impl CouncilCommand {
         }
     }
 
+    fn require_enough_hosts(&self) -> Result<(), Failure> {
+        let Guess::Known(hosts) = self.drawing.estimate else {
+            return Ok(());
+        };
+        match self.seats.iter().find(|it| it.least > hosts) {
+            None => Ok(()),
+            Some(Seats { least, most }) => Err(Failure::Usage(format!(
+                "--seats {least}..{most} cannot be filled by --estimate known:{hosts}: choose an L of at most {hosts}"
+            ))),
+        }
+    }
+
     fn chamber(&self, seats: Seats) -> Chamber {
         let chamber = Chamber::new(seats);
         match self.keeping.keep {
@@ -247,6 +262,11 @@ impl CouncilCommand {
 
     /// The group is that of the agents, and what they elect is their own affair.
     fn config(&self, rules: Config) -> Result<AgentConfig, Failure> {
+        for option in self.options.names_election() {
+            say(&format!(
+                "warning: {option} says nothing to a centre, which takes part in no election of the group"
+            ));
+        }
         let mut config = self.options.config_of_bystander()?;
         if config.groups.len() != 1 {
             let what = "a centre calls one group: choose it with --group";

@@ -52,9 +52,9 @@ pub(crate) struct Options {
     depth: Option<u8>,
 
     /// How many of those who draw are to reply, on average: each does with probability c/n. Or `auto`: the best for
-    /// --optimise, by exact computation; where n is estimated, for as many hosts as --max-guess, known. Or `robust`: the best for it
-    /// in the worst case of half as many hosts or twice as many, and of no loss or that which is given, or a tenth of all messages
-    /// if none is
+    /// --optimise, by exact computation; where n is estimated, for as many hosts as --max-guess, known. Or `robust`: with half
+    /// as many hosts or twice as many, and no loss or that which is given (a tenth of all messages if none is), that which is never much
+    /// worse than the best for the case: whose greatest ratio to it is least
     #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
           allow_hyphen_values = true)]
     c: Average,

@@ -148,6 +148,36 @@ impl AgentOptions {
         self.overrides.bind.is_some()
     }
 
+    /// What it says, or the environment does, of an election and of tenure.
+    pub(crate) fn names_election(&self) -> Vec<&'static str> {
+        let Overrides {
+            protocol,
+            voters,
+            etcd,
+            postgres,
+            ttl,
+            state,
+            announce,
+            listen,
+            priority,
+            ..
+        } = &self.overrides;
+        let elects = protocol.is_some_and(|it| it != ProtocolName::NoElection);
+        let named = [
+            ("--protocol", elects),
+            ("--priority", priority.is_some()),
+            ("--voters", !voters.is_empty()),
+            ("--etcd", !etcd.is_empty()),
+            ("--postgres", postgres.is_some()),
+            ("--ttl", ttl.is_some()),
+            ("--state", state.is_some()),
+            ("--announce", announce.is_some()),
+            ("--listen", listen.is_some()),
+        ];
+        let named = named.into_iter().filter(|(_, is_named)| *is_named);
+        named.map(|(option, _)| option).collect()
+    }
+
     /// The configuration: options before the environment, before the file, before defaults. Warns of
     /// what should not be left so.
     pub(crate) fn config(&self) -> Result<AgentConfig, Failure> {

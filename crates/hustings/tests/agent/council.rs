@@ -1,9 +1,10 @@
 //! `hustings council`: a centre, and agents as hosts.
 
+mod checking;
+
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -143,105 +144,14 @@ fn who_calls_once_with_a_short_lease_ends_no_centre_with_a_longer_one() {
 }
 
 #[test]
-fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
-    let group = process::group("public-coin");
-    let names: Vec<String> = (0..12).map(|number| format!("host-{number}")).collect();
-    let host = format!("--group {group} --protocol none --bind 127.0.0.1:0 --http off");
-    let _hosts: Vec<Program> = names
-        .iter()
-        .map(|name| Program::member(&format!("{host} --name {name}")))
-        .collect();
-    let rules = "--seats 2..3 --max-guess 40 --round 100ms --public-coin lottery-2026-11-17";
-    let centre = format!("council --group {group} --bind 127.0.0.1:0 --log off {rules}");
-    let line = hustings(&format!("{centre} --once --format json")).json();
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let [record, hosts] = ["record", "hosts"].map(|name| home.join(format!("{group}-{name}")));
-    let list = |names: &[String]| std::fs::write(&hosts, names.join("\n")).expect("written");
-    list(&names);
-    let check = |line: &Value, rules: &str| {
-        std::fs::write(&record, line.to_string()).expect("written");
-        let (record, hosts) = (record.display(), hosts.display());
-        hustings(&format!("council {rules} --check {record} --hosts {hosts}"))
-    };
-    let honest = check(&line, rules).text();
-    assert!(honest.starts_with("drawn as it had to be: "), "{honest}");
-
-    // Another host is put in the place of one that replied.
-    let mut favour = line.clone();
-    let rounds = favour["record"].as_array_mut().expect("rounds");
-    let last = rounds.last_mut().expect("one or more");
-    let replied: Vec<u64> = last["replies"]
-        .as_array()
-        .expect("replies")
-        .iter()
-        .map(id_of)
-        .collect();
-    let other = names
-        .iter()
-        .map(|name| hustings_agent::identity::member_id(name).0);
-    let other = other
-        .into_iter()
-        .find(|id| !replied.contains(id))
-        .expect("most did not");
-    last["replies"][0]["host"] = other.into();
-    let caught = check(&favour, rules);
-    assert_eq!(caught.code, Some(1), "{}", caught.printed);
-    assert!(
-        caught.said.contains("its coins say otherwise"),
-        "{}",
-        caught.said
-    );
-
-    // Seats are for those who were drawn, and a record that ends early shows nobody drawn.
-    let mut friend = line.clone();
-    let seat = &mut friend["chambers"][0]["seats"][0]["member"];
-    (seat["id"], seat["name"]) = (other.into(), "friend".into());
-    let mut nobody = line.clone();
-    nobody["chambers"][0]["seats"] = Value::Array(Vec::new());
-    let mut early = line.clone();
-    let rounds = early["record"].as_array_mut().expect("rounds");
-    rounds.pop();
-    let refused = [
-        (friend, "friend has a seat, and was not elected"),
-        (nobody, "nobody is seated"),
-        (early, "no"), // draw to check, or no record of one
-    ];
-    for (line, why) in refused {
-        let caught = check(&line, rules);
-        assert_eq!(caught.code, Some(1), "{why}: {}", caught.printed);
-        assert!(caught.said.contains(why), "{why}: {}", caught.said);
-    }
-
-    // Who is of another class has no part in the draw of this one.
-    let class = |of_replied: u16| {
-        let id = |name: &str| hustings_agent::identity::member_id(name).0;
-        let line = |name: &String| match replied.contains(&id(name)) {
-            true => format!("{name} {of_replied}"),
-            false => format!("{name} 0"),
-        };
-        list(&names.iter().map(line).collect::<Vec<String>>());
-    };
-    class(1);
-    let caught = check(&line, rules);
-    assert_eq!(caught.code, Some(1), "{}", caught.printed);
-    assert!(
-        caught
-            .said
-            .contains("which is of another class, is said to have replied"),
-        "{}",
-        caught.said
-    );
-    class(0);
-    assert_eq!(check(&line, rules).code, Some(0));
-
-    // And the same record is no proof of another text, nor of other options.
-    let text = rules.replace("2026-11-17", "2026-11-18");
-    let options = rules.replace("--max-guess 40", "--max-guess 50");
-    for rules in [text, options] {
-        assert_eq!(check(&line, &rules).code, Some(1), "{rules}");
-    }
-}
-
-fn id_of(reply: &Value) -> u64 {
-    reply["host"].as_u64().expect("a number")
+fn a_centre_that_knows_a_few_says_what_it_waits_for() {
+    let group = process::group("few-known");
+    let few = format!("--group {group} --protocol none --view 8 --multicast off");
+    let host = format!("{few} --bind 127.0.0.1:0 --http off");
+    let host = Program::member(&format!("{host} --name one"));
+    let at = host.address();
+    let centre = format!("council {few} --bind 127.0.0.1:0 --join {at} --seats 1 --name centre");
+    let mut centre = Program::start(&centre);
+    centre.until_said_containing("calling when it is known how many members there are");
+    assert_eq!(centre.stop(), Some(0));
 }

@@ -138,6 +138,12 @@ impl Program {
         agent
     }
 
+    /// Where an agent receives.
+    pub(crate) fn address(&self) -> String {
+        let address = self.up["address"].as_str();
+        address.expect("it is up").to_owned()
+    }
+
     /// Where an agent listens for HTTP.
     pub(crate) fn http(&self) -> String {
         self.up["http"]

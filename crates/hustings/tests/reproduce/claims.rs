@@ -253,6 +253,23 @@ fn c1_the_naive_algorithm_succeeds_as_often_as_it_says() {
     assert_verdict("C1", "holds");
 }
 
+/// What stands beside `theory` is by theory, and what was simulated is called so.
+#[test]
+fn claims_by_theory_give_the_figures_of_theory() {
+    for (id, figures) in [
+        ("C2", ["132.19 replies", " simulated, 8.4107 by (4)"]),
+        ("C3", ["T = 1.3936, ", ", simulated "]),
+        ("C4", ["[4..8] 1.0972 rounds, ", " simulated, with "]),
+        ("C8", ["T = 3.1338, ", ", simulated "]),
+    ] {
+        let report = report(id);
+        let measured = report["claims"][0]["measured"].as_str().expect("a text");
+        for figure in figures {
+            assert!(measured.contains(figure), "{id}: {measured}");
+        }
+    }
+}
+
 #[test]
 fn c2_an_undershoot_makes_all_reply() {
     assert_verdict("C2", "holds with correction");

@@ -71,6 +71,32 @@ pub enum Cause {
 /// Goes through the rounds of one class and session, from the first on, with all `hosts` of that class that held no seat and
 /// heard all. None: the coins are not public, or these are not the rounds of one election, one after the other.
 pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<Vec<Dispute>> {
+    go_through(config, rounds, hosts, Part::First)
+}
+
+/// The same of the rounds after the first election, which fill seats that fell empty. Who sat in them, and what hosts had heard
+/// before, they do not tell: so nobody had to reply, and who did may have drawn by any number that is not below the centre's.
+pub fn audit_later(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<Vec<Dispute>> {
+    let mut disputes = go_through(config, rounds, hosts, Part::Later)?;
+    disputes.retain(|it| it.cause == Cause::Favoured);
+    Some(disputes)
+}
+
+/// Which rounds of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Those of its first election.
+    First,
+    /// Those after it.
+    Later,
+}
+
+fn go_through(
+    config: &Config,
+    rounds: &[Round],
+    hosts: &[Candidate],
+    part: Part,
+) -> Option<Vec<Dispute>> {
     let Coin::Public { seed } = config.coin else {
         return None;
     };
@@ -108,7 +134,8 @@ pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<V
         for (candidacy, host) in candidacies.iter_mut().zip(hosts) {
             let place = said.binary_search_by_key(&host.id, |it| it.host);
             let voice = place.ok().map(|place| said.remove(place));
-            let due = draws_due(candidacy, (*host, voice), (feedback, &call, toss), config);
+            let asked = (feedback, &call, toss);
+            let due = draws_due(candidacy, (*host, voice), asked, (config, part));
             match voice {
                 Some(voice) if due != Some(voice.draws) => dispute(host.id, Cause::Favoured),
                 None if due.is_some_and(Draws::any) => dispute(host.id, Cause::Missing),
@@ -195,10 +222,13 @@ fn draws_due(
     candidacy: &mut Candidacy,
     (host, voice): (Candidate, Option<Voice>),
     (feedback, call, toss): (&Feedback, &Call, Toss),
-    config: &Config,
+    (config, part): (&Config, Part),
 ) -> Option<Draws> {
     let rounds = (feedback.round, feedback.base);
-    let least = call.number(candidacy, feedback.round, config.steps());
+    let least = match part {
+        Part::First => call.number(candidacy, feedback.round, config.steps()),
+        Part::Later => call.content.count,
+    };
     if !call.admits(host, feedback.floor, 0) {
         candidacy.sit_out(feedback.round);
         return Some(Draws(0));

@@ -155,7 +155,7 @@ fn by_naive(election: &Election, estimate: Estimate, known: Cost) -> Cost {
         let heard = rules.heard_of(election.members, chance);
         let share_of = |is_such: &dyn Fn(u64) -> bool| -> f64 {
             let such = heard.iter().filter(|(count, _)| is_such(*count));
-            such.map(|(_, weight)| weight).sum()
+            such.fold(0.0, |sum, (_, weight)| sum + weight) // `sum` of nothing is -0
         };
         let elected = share_of(&|count| election.seats.contain(count));
         let low = share_of(&|count| count < election.seats.least);

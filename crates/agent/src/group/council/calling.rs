@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::super::chance;
 use super::COUNCILS_OWN;
-use crate::council::{CentreStatus, ChamberStatus, Seated, Terms};
+use crate::council::{CentreStatus, ChamberStatus, MOST_RECORDED, Seated, Terms};
 use crate::driver::{Driver, Seat};
 use crate::identity::Life;
 use crate::leadership::Peer;
@@ -19,9 +19,6 @@ use crate::peers::Peers;
 
 /// So many replies that came after their round was over are no accident.
 const MANY_LATE: u64 = 8;
-
-/// So many rounds are written down for those who want to check them: more than a first election ever takes.
-const MOST_RECORDED: usize = 256;
 
 /// A member that calls others into a council. One that yields stops if there is any other. To know, it listens before it says
 /// anything: for so long that seats of one that is gone, and gave them for no longer, have run out.

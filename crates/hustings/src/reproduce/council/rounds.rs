@@ -100,7 +100,8 @@ pub(super) fn c2(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
             mean(cost.messages, &held.messages),
         );
         gist.push(format!(
-            "{} replies, {} by (4)",
+            "{} replies, {} simulated, {} by (4)",
+            number(cost.messages),
             number(average(&held.messages)),
             number(printed)
         ));
@@ -116,6 +117,7 @@ pub(super) fn c3(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let of = |members| Election::new(FOUR_TO_EIGHT, members, Algorithm::SkipReset, C_OF_FIGURE_11);
     let slowest = greatest(41, |members| of(members).cost().rounds);
     let (mut rounds, mut messages) = (Vec::new(), Vec::new());
+    let (mut held_rounds, mut held_messages) = (Vec::new(), Vec::new());
     evidence.stated(
         "n = 10 to 100,000: the greatest T",
         between(1.0, 1.4, slowest),
@@ -142,15 +144,19 @@ pub(super) fn c3(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
             format!("n = {members}: mean rounds"),
             mean(cost.rounds, &held.rounds),
         );
-        rounds.push(average(&held.rounds));
-        messages.push(average(&held.messages));
+        rounds.push(cost.rounds);
+        messages.push(cost.messages);
+        held_rounds.push(average(&held.rounds));
+        held_messages.push(average(&held.messages));
     }
     let dear = of(TEN_THOUSAND).with_c(6.6).cost();
     evidence.ours("n = 10,000, c = 6.6: N", between(9.0, 9.4, dear.messages));
     Ok(evidence.sum_up(format!(
-        "n = 500, 10,000, 100,000: T = {}, N = {}; N = {} needs c = 6.6",
+        "n = 500, 10,000, 100,000: T = {}, N = {}, simulated {} and {}; N = {} needs c = 6.6",
         numbers(&rounds),
         numbers(&messages),
+        numbers(&held_rounds),
+        numbers(&held_messages),
         number(dear.messages)
     )))
 }
@@ -160,7 +166,8 @@ pub(super) fn c4(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let of = |algorithm| Election::new(FOUR_TO_EIGHT, TEN_THOUSAND, algorithm, C_OF_FIGURE_11);
     let choice = stage.held(&of(Algorithm::CHOICE))?;
     let skip = stage.held(&of(Algorithm::SkipReset))?;
-    let one = stage.held(&at_best(ONE, TEN_THOUSAND, Algorithm::CHOICE))?;
+    let alone = at_best(ONE, TEN_THOUSAND, Algorithm::CHOICE);
+    let one = stage.held(&alone)?;
     let wide = at_best(UP_TO_EIGHT, TEN_THOUSAND, Algorithm::CHOICE);
     let widest = stage.held(&wide)?;
     let slowest = greatest(41, |members| {
@@ -215,9 +222,11 @@ pub(super) fn c4(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
         mean(of(Algorithm::SkipReset).cost().messages, &skip.messages),
     );
     Ok(evidence.sum_up(format!(
-        "[4..8] {} rounds with {} times the messages; [1..1] {}; [1..8] {}",
+        "[4..8] {} rounds, {} simulated, with {} times the messages; [1..1] {}, {} simulated; [1..8] {} at most",
+        number(of(Algorithm::CHOICE).cost().rounds),
         number(average(&choice.rounds)),
         number(twice),
+        number(alone.cost().rounds),
         number(average(&one.rounds)),
         number(slowest)
     )))
@@ -394,7 +403,7 @@ pub(super) fn c7(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
 
 pub(super) fn c8(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
     let mut evidence = Evidence::default();
-    let (mut rounds, mut shares) = (Vec::new(), Vec::new());
+    let (mut rounds, mut held_rounds, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     for seats in RANGES {
         let election = at_best(seats, MANY, Algorithm::Basic);
         let cost = election.cost();
@@ -421,12 +430,14 @@ pub(super) fn c8(stage: &Stage<'_>) -> Result<Evidence, ExperimentError> {
             format!("{case}: mean replies"),
             mean(cost.messages, &held.messages),
         );
-        rounds.push(average(&held.rounds));
+        rounds.push(cost.rounds);
+        held_rounds.push(average(&held.rounds));
         shares.push(share);
     }
     Ok(evidence.sum_up(format!(
-        "[1..1], [1..8], [4..8], [8..16]: T = {}, N = {} times n",
+        "[1..1], [1..8], [4..8], [8..16]: T = {}, simulated {}, N = {} times n",
         numbers(&rounds),
+        numbers(&held_rounds),
         numbers(&shares)
     )))
 }

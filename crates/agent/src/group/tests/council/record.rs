@@ -1,7 +1,7 @@
 //! What a centre writes down of its first election is what came of it, whatever befell its messages: an honest draw is never convicted.
 
 use hustings_protocol::council::{
-    Algorithm, Cause, Coin, Config, Course, Estimate, Knowledge, Round, audit, course,
+    Algorithm, Cause, Coin, Config, Course, Estimate, Knowledge, Round, audit, audit_later, course,
 };
 use hustings_protocol::{Candidate, Duration, Merit};
 use rand_core::SeedableRng;
@@ -40,15 +40,18 @@ fn first_election(field: &mut Field, centre: usize) -> Vec<Round> {
     first.collect()
 }
 
-#[track_caller]
-fn assert_honest(config: &Config, rounds: &[Round], seed: u64) {
-    let hosts: Vec<Candidate> = (0..HOSTS)
+fn hosts() -> Vec<Candidate> {
+    (0..HOSTS)
         .map(|number| Candidate {
             merit: Merit(0),
             id: member_id(&format!("host-{number}")),
         })
-        .collect();
-    let disputes = audit(config, rounds, &hosts).expect("these are rounds");
+        .collect()
+}
+
+#[track_caller]
+fn assert_honest(config: &Config, rounds: &[Round], seed: u64) {
+    let disputes = audit(config, rounds, &hosts()).expect("these are rounds");
     let favoured = disputes.iter().find(|it| it.cause == Cause::Favoured);
     assert_eq!(favoured, None, "{:?}, seed {seed}", config.algorithm);
     let last = rounds.last().expect("there were some").feedback.round;
@@ -150,4 +153,50 @@ fn where_a_host_that_draws_twice_has_missed_calls() {
         seen += rounds.len();
     }
     assert!(seen > 200, "{seen}");
+}
+
+/// Hosts that are seated are cut off and come back, again and again, and others are recruited for them.
+#[test]
+fn where_seats_fall_empty_and_are_filled_later() {
+    let (mut later, mut favours) = (0, 0);
+    for algorithm in ALGORITHMS {
+        for seed in 0..10 {
+            let mut field = Field::empty();
+            field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+            field.lost_percent = 20;
+            let config = public(algorithm, seed);
+            let centre = CouncilPart::Centre(Box::new(config.clone()));
+            field.admit_member(member("centre", centre), None, &[], 0);
+            host_fleet(&mut field, HOSTS);
+            let first = first_election(&mut field, 0).len();
+            for _ in 0..5 {
+                let status = centre_status(&field, 0);
+                let lost = status.seats().map(|it| it.member.name.clone());
+                let lost: Vec<String> = lost.skip(seed as usize % 3).collect();
+                let places = (0..HOSTS).filter(|it| lost.contains(&format!("host-{it}")));
+                let places: Vec<usize> = places.map(|it| it + 1).collect(); // after the centre
+                places.iter().for_each(|it| field.sides[*it] = 1);
+                field.run(ROUND * 40);
+                places.iter().for_each(|it| field.sides[*it] = 0);
+            }
+            let mut rounds = centre_status(&field, 0).record.split_off(first);
+            let disputes = audit_later(&config, &rounds, &hosts());
+            assert_eq!(disputes, Some(Vec::new()), "{algorithm:?}, seed {seed}");
+            later += rounds.len();
+            // And one who did not reply is not among those who did.
+            let replied = |it: &Round, host| it.replies.iter().any(|it| it.host == host);
+            let Some(round) = rounds.iter_mut().find(|it| !it.replies.is_empty()) else {
+                continue;
+            };
+            let favourite = hosts()
+                .iter()
+                .map(|it| it.id)
+                .find(|it| !replied(round, *it));
+            round.replies[0].host = favourite.expect("not all replied");
+            let disputes = audit_later(&config, &rounds, &hosts()).expect("these are rounds");
+            favours += usize::from(!disputes.is_empty());
+        }
+    }
+    assert!(later > 200, "{later}");
+    assert!(favours > 20, "{favours}"); // not where by chance its coins say yes
 }

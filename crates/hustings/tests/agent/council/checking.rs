@@ -1,0 +1,267 @@
+//! What a centre printed of a draw with public coins, and what is found in it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use hustings_agent::identity::member_id;
+use serde_json::{Value, json};
+
+use super::seated;
+use crate::process::{self, Outcome, Program, hustings};
+
+/// A dozen hosts, and files of a check.
+struct Stage {
+    group: String,
+    rules: String,
+    names: Vec<String>,
+    hosts: Vec<Program>,
+    record: PathBuf,
+    list: PathBuf,
+}
+
+impl Stage {
+    fn new(name: &str, rules: &str) -> Self {
+        let group = process::group(name);
+        let names: Vec<String> = (0..12).map(|number| format!("host-{number}")).collect();
+        let host = format!("--group {group} --protocol none --bind 127.0.0.1:0 --http off");
+        let hosts = names.iter();
+        let hosts = hosts.map(|name| Program::member(&format!("{host} --name {name}")));
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let [record, list] = ["record", "hosts"].map(|name| home.join(format!("{group}-{name}")));
+        let stage = Self {
+            hosts: hosts.collect(),
+            rules: rules.to_owned(),
+            group,
+            names,
+            record,
+            list,
+        };
+        stage.list(&stage.names);
+        stage
+    }
+
+    fn centre(&self) -> String {
+        let Self { group, rules, .. } = self;
+        format!("council --group {group} --bind 127.0.0.1:0 --log off --format json {rules}")
+    }
+
+    fn elect_once(&self) -> Value {
+        hustings(&format!("{} --once", self.centre())).json()
+    }
+
+    /// These are the hosts.
+    fn list(&self, lines: &[String]) {
+        std::fs::write(&self.list, lines.join("\n")).expect("written");
+    }
+
+    fn check(&self, lines: &[&Value], rules: &str) -> Outcome {
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        std::fs::write(&self.record, lines.join("\n")).expect("written");
+        let (record, list) = (self.record.display(), self.list.display());
+        hustings(&format!("council {rules} --check {record} --hosts {list}"))
+    }
+
+    /// A check that finds this.
+    #[track_caller]
+    fn finds(&self, line: &Value, fault: &str) {
+        let caught = self.check(&[line], &self.rules);
+        assert_eq!(caught.code, Some(1), "{fault}: {}", caught.printed);
+        assert!(caught.said.contains(fault), "{fault}: {}", caught.said);
+    }
+}
+
+#[test]
+fn seats_that_nobody_was_drawn_for_are_found_whatever_they_look_like() {
+    let rules = "--seats 2..3 --max-guess 40 --round 100ms --public-coin forged";
+    let stage = Stage::new("forged-seats", rules);
+    let line = stage.elect_once();
+    stage.check(&[&line], rules).text();
+    let forged = |forge: &dyn Fn(&mut Value)| {
+        let mut line = line.clone();
+        forge(&mut line);
+        line
+    };
+    let seats = |line: &Value| {
+        line["chambers"][0]["seats"]
+            .as_array()
+            .expect("a list")
+            .clone()
+    };
+    let name = |seat: &Value| seat["member"]["name"].as_str().expect("a name").to_owned();
+
+    let renamed = forged(&|it| it["chambers"][0]["seats"][0]["member"]["name"] = "friend".into());
+    stage.finds(&renamed, "the seat of friend is that of ");
+    let doubled = forged(&|it| it["chambers"][0]["seats"][1] = seats(it)[0].clone());
+    stage.finds(
+        &doubled,
+        &format!("{} has two seats", name(&seats(&line)[0])),
+    );
+    let crowded = forged(&|it| {
+        let mut seats = seats(it);
+        seats.extend(vec![seats[0].clone(); 9]);
+        it["chambers"][0]["seats"] = seats.into();
+    });
+    let crowd = seats(&crowded).len();
+    stage.finds(&crowded, &format!("{crowd} hold seats, and there are 3"));
+    let widened = forged(&|it| {
+        let chamber = &mut it["chambers"][0];
+        (chamber["least"], chamber["most"]) = (1.into(), 64.into());
+    });
+    stage.finds(
+        &widened,
+        "tells of seats of class 0: 1..64, and --seats of class 0: 2..3",
+    );
+    let of_another_class = forged(&|it| {
+        let mut seat = seats(it)[0].clone();
+        seat["member"] = json!({"name": "friend", "id": member_id("friend").0, "address": null});
+        let chamber = json!({"class": 1, "least": 1, "most": 1, "seats": [seat]});
+        it["chambers"].as_array_mut().expect("a list").push(chamber);
+    });
+    stage.finds(
+        &of_another_class,
+        "class 0: 2..3, class 1: 1..1, and --seats of class 0: 2..3",
+    );
+    let of_another_session = forged(&|it| it["session"] = 1.into());
+    stage.finds(&of_another_session, "rounds of another session than 1");
+}
+
+#[test]
+fn a_council_whose_empty_seats_were_filled_is_as_it_had_to_be() {
+    let rules = "--seats 3..5 --max-guess 40 --round 50ms --public-coin kept";
+    let mut stage = Stage::new("kept-coin", rules);
+    let mut centre = Program::start(&stage.centre());
+    let first = seated(&centre.until("a council", |it| seated(it).len() >= 3));
+    let lost: BTreeSet<&String> = first.iter().take(2).collect();
+    for (name, host) in stage.names.iter().zip(&mut stage.hosts) {
+        if lost.contains(name) {
+            host.kill();
+        }
+    }
+    let is_filled = |it: &Value| {
+        let now = seated(it);
+        now.len() >= 3 && lost.iter().all(|it| !now.contains(*it)) && !now.is_subset(&first)
+    };
+    let last = centre.until("others in their seats", is_filled);
+    assert_eq!(centre.stop(), Some(0));
+    let lines = centre.printed();
+    let place = lines.iter().position(|it| *it == last).expect("printed");
+    let whole: Vec<&Value> = lines[..=place].iter().collect();
+    let new = seated(&last)
+        .difference(&first)
+        .next()
+        .cloned()
+        .expect("one at least");
+    for lines in [&whole[..], &[&last]] {
+        let honest = stage.check(lines, rules);
+        let note = format!("note: {new} was seated after the first election, in round ");
+        assert!(honest.said.contains(&note), "{}", honest.said);
+        let text = honest.text();
+        assert!(text.starts_with("drawn as it had to be: "), "{text}");
+        assert!(text.contains(", seats filled by them: "), "{text}");
+    }
+
+    // But nobody comes in later who was not drawn.
+    let mut friend = last.clone();
+    let seats = friend["chambers"][0]["seats"]
+        .as_array_mut()
+        .expect("a list");
+    let seat = seats
+        .iter_mut()
+        .find(|it| it["member"]["name"] == new.as_str());
+    let seat = &mut seat.expect("it is seated")["member"];
+    (seat["id"], seat["name"]) = (member_id("friend").0.into(), "friend".into());
+    stage.finds(&friend, "friend has a seat, and was not elected");
+    let mut favour = last.clone();
+    let rounds = favour["record"].as_array_mut().expect("rounds");
+    let round = rounds.iter_mut().rfind(|it| it["replies"] != json!([]));
+    round.expect("somebody replied")["replies"][0]["host"] = member_id("friend").0.into();
+    stage.finds(&favour, "which is no host, is said to have replied");
+}
+
+#[test]
+fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
+    let rules = "--seats 2..3 --max-guess 40 --round 100ms --public-coin lottery-2026-11-17";
+    let stage = Stage::new("public-coin", rules);
+    let (names, line) = (&stage.names, stage.elect_once());
+    let list = |names: &[String]| stage.list(names);
+    let check = |line: &Value, rules: &str| stage.check(&[line], rules);
+    let honest = check(&line, rules).text();
+    assert!(honest.starts_with("drawn as it had to be: "), "{honest}");
+
+    // Another host is put in the place of one that replied.
+    let mut favour = line.clone();
+    let rounds = favour["record"].as_array_mut().expect("rounds");
+    let last = rounds.last_mut().expect("one or more");
+    let replied: Vec<u64> = last["replies"]
+        .as_array()
+        .expect("replies")
+        .iter()
+        .map(id_of)
+        .collect();
+    let other = names.iter().map(|name| member_id(name).0);
+    let other = other
+        .into_iter()
+        .find(|id| !replied.contains(id))
+        .expect("most did not");
+    last["replies"][0]["host"] = other.into();
+    let caught = check(&favour, rules);
+    assert_eq!(caught.code, Some(1), "{}", caught.printed);
+    assert!(
+        caught.said.contains("its coins say otherwise"),
+        "{}",
+        caught.said
+    );
+
+    // Seats are for those who were drawn, and a record that ends early shows nobody drawn.
+    let mut friend = line.clone();
+    let seat = &mut friend["chambers"][0]["seats"][0]["member"];
+    (seat["id"], seat["name"]) = (member_id("friend").0.into(), "friend".into());
+    let mut nobody = line.clone();
+    nobody["chambers"][0]["seats"] = Value::Array(Vec::new());
+    let mut early = line.clone();
+    let rounds = early["record"].as_array_mut().expect("rounds");
+    rounds.pop();
+    let refused = [
+        (friend, "friend has a seat, and was not elected"),
+        (nobody, "nobody is seated"),
+        (early, "no"), // draw to check, or no record of one
+    ];
+    for (line, why) in refused {
+        let caught = check(&line, rules);
+        assert_eq!(caught.code, Some(1), "{why}: {}", caught.printed);
+        assert!(caught.said.contains(why), "{why}: {}", caught.said);
+    }
+
+    // Who is of another class has no part in the draw of this one.
+    let class = |of_replied: u16| {
+        let id = |name: &str| member_id(name).0;
+        let line = |name: &String| match replied.contains(&id(name)) {
+            true => format!("{name} {of_replied}"),
+            false => format!("{name} 0"),
+        };
+        list(&names.iter().map(line).collect::<Vec<String>>());
+    };
+    class(1);
+    let caught = check(&line, rules);
+    assert_eq!(caught.code, Some(1), "{}", caught.printed);
+    assert!(
+        caught
+            .said
+            .contains("which is of another class, is said to have replied"),
+        "{}",
+        caught.said
+    );
+    class(0);
+    assert_eq!(check(&line, rules).code, Some(0));
+
+    // And the same record is no proof of another text, nor of other options.
+    let text = rules.replace("2026-11-17", "2026-11-18");
+    let options = rules.replace("--max-guess 40", "--max-guess 50");
+    for rules in [text, options] {
+        assert_eq!(check(&line, &rules).code, Some(1), "{rules}");
+    }
+}
+
+fn id_of(reply: &Value) -> u64 {
+    reply["host"].as_u64().expect("a number")
+}
