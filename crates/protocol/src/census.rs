@@ -94,6 +94,12 @@ impl Config {
     fn length(&self) -> Duration {
         self.period * u64::from(self.turns)
     }
+
+    /// Whether who hears of a count so long after it was called is not counted. It is a newcomer, and would spoil what its
+    /// neighbours have by now.
+    fn is_late(&self, age: Duration) -> bool {
+        age > Duration(self.length().0 / 2)
+    }
 }
 
 /// What a member may wait for.
@@ -205,6 +211,11 @@ impl Census {
     pub fn counts(&self) -> bool {
         self.phase == Phase::Counting
     }
+
+    /// Whether a count is under way in which whoever hears of it at `now` is counted.
+    pub fn takes_in(&self, now: Instant, config: &Config) -> bool {
+        self.counts() && !config.is_late(now - self.called)
+    }
 }
 
 impl Protocol for Census {
@@ -261,10 +272,8 @@ impl Census {
     fn on_parcel(&mut self, count: Count, age: Duration, share: Share, io: &mut impl Io<Self>) {
         let called = Instant(io.now().0.saturating_sub(age.0));
         if Some(count) > self.count {
-            // Who hears of a count so late is a newcomer. It passes on what it gets, but to count it would spoil what its
-            // neighbours have by now.
-            let is_late = age > Duration(io.config().length().0 / 2);
-            let value = if is_late { 0.0 } else { 1.0 };
+            // Who is late passes on what it gets.
+            let value = if io.config().is_late(age) { 0.0 } else { 1.0 };
             self.begin(count, Share { value, weight: 0.0 }, io);
         }
         if Some(count) == self.count {

@@ -93,7 +93,7 @@ pub(crate) struct Circle {
     /// How many it has known at most, and since when it knows no more.
     most_known: usize,
     grown_at: Instant,
-    /// How often a newcomer was heard since the last count.
+    /// How many newcomers were heard that are in no count.
     arrivals: u64,
     look_at: Instant,
     rng: Xoshiro256PlusPlus,
@@ -212,6 +212,11 @@ impl Circle {
         self.size().unwrap_or(self.known.len() as u64 + 1)
     }
 
+    /// Whether the group is being counted.
+    fn counts(&self) -> bool {
+        self.census.protocol().counts()
+    }
+
     /// What part of the messages is lost.
     pub(crate) fn loss(&self) -> Option<f64> {
         self.loss.rate()
@@ -283,7 +288,10 @@ impl Circle {
         if self.is_gone {
             return;
         }
-        self.arrivals += 1;
+        let was_there = self.places.get(sender.id).is_some() || self.graves.has(sender.id);
+        self.arrivals += u64::from(!was_there);
+        self.places
+            .note(sender.id, Place::of(sender, address), Source::Itself);
         let size = self.size_or_view();
         let answers = way != Way::Multicast || self.draw(size) < GREETERS;
         if answers {
@@ -297,8 +305,6 @@ impl Circle {
                 entries,
                 places,
             };
-            self.places
-                .note(sender.id, Place::of(sender, address), Source::Itself);
             self.send(sender.id, &word);
         }
     }
@@ -409,8 +415,7 @@ impl Circle {
     fn look_after_count(&mut self) {
         let has_grown = |size: u64| self.arrivals.saturating_mul(2) > size;
         let is_wanted = self.size().is_none_or(has_grown) && !self.known.is_empty();
-        if is_wanted && !self.census.protocol().counts() {
-            self.arrivals = 0;
+        if is_wanted && !self.counts() {
             self.census.request(self.now, census::Request::Count);
         }
     }

@@ -22,6 +22,8 @@ struct Wire {
     in_flight: BTreeMap<(Instant, u64), Datagram>,
     sent: u64,
     lost_percent: u64,
+    /// Who says hello says it to all, and else to the first.
+    has_multicast: bool,
     rng: Xoshiro256PlusPlus,
 }
 
@@ -68,6 +70,7 @@ impl Wire {
             in_flight: BTreeMap::new(),
             sent: 0,
             lost_percent: 0,
+            has_multicast: false,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
         };
         for index in 0..count {
@@ -147,9 +150,30 @@ impl Wire {
         if index > 0 && seat.circle.is_alone() && !seat.is_silent {
             let (name, life) = (seat.name.clone(), seat.life);
             let sender = Sender::new(&name, member_id(&name), life, 7400);
-            let first = &mut self.members[0].circle;
-            first.greet(&sender, address(index), Way::Unicast);
-            self.collect(0);
+            let (others, way) = match self.has_multicast {
+                true => (self.members.len(), Way::Multicast),
+                false => (1, Way::Unicast),
+            };
+            for other in (0..others).filter(|it| *it != index) {
+                let circle = &mut self.members[other].circle;
+                circle.greet(&sender, address(index), way);
+                self.collect(other);
+            }
+        }
+    }
+
+    /// Somebody that is there says hello to those who do not know it, as one does now and then; in a new life if it was
+    /// restarted.
+    fn call_out(&mut self, index: usize) {
+        let seat = &self.members[index];
+        let (name, life) = (seat.name.clone(), seat.life);
+        let sender = Sender::new(&name, member_id(&name), life, 7400);
+        for other in (0..self.members.len()).filter(|it| *it != index) {
+            let circle = &mut self.members[other].circle;
+            if !circle.knows(&sender) {
+                circle.greet(&sender, address(index), Way::Multicast);
+                self.collect(other);
+            }
         }
     }
 
@@ -247,6 +271,25 @@ fn the_group_is_counted_soon_and_again_when_it_has_grown() {
         for seat in &wire.members {
             let size = seat.circle.size();
             assert!(is_near(size, 100.0), "{size:?}, {lost_percent} % lost");
+        }
+    }
+}
+
+#[test]
+fn a_group_that_came_up_at_once_is_counted_once() {
+    for (lost_percent, seed) in [(0, 1), (10, 2)] {
+        let mut wire = Wire::new(24, 8, seed);
+        wire.has_multicast = true;
+        wire.lost_percent = lost_percent;
+        wire.run(Duration::from_secs(20));
+        for second in 20..60 {
+            // Every two seconds somebody calls out, and in between one is restarted.
+            let caller = (second * 7) as usize % 24;
+            wire.members[caller].life.0 += second % 2;
+            wire.call_out(caller);
+            wire.run(Duration::from_secs(1));
+            let counts = wire.members.iter().filter(|it| it.circle.counts()).count();
+            assert_eq!(counts, 0, "after {second} s, {lost_percent} % lost");
         }
     }
 }
