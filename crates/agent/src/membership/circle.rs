@@ -42,12 +42,9 @@ const SHUFFLE_EVERY: Duration = Duration::from_secs(1);
 /// How many at a time: with names of 64 bytes they fit into a datagram.
 const EXCHANGED: u8 = 6;
 
-/// A turn of a count, in bounds of what messages take; the tries of a parcel share it. Hosts that are busy with 150 members
+/// A turn of a count, in bounds of what messages take; six tries of a parcel share it. Hosts that are busy with 150 members
 /// each answer within a try, most of the time.
 const TURN_BOUNDS: u64 = 40;
-
-/// How many turns a count has: enough for 100,000 members, and nearly for a million.
-const TURNS: u16 = 60;
 
 /// How long after a count there is another one, at least.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
@@ -56,7 +53,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(60);
 /// group has grown by half since.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// Who has met nobody new for so long, and has room, knows all. Three exchanges show that.
+/// Who has met nobody new for so long, and always had room, knows all. Three exchanges show that.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// Who has heard nothing from anybody for so long is alone: ten exchanges do not all get lost.
@@ -123,7 +120,6 @@ fn shuffling(view: u16) -> shuffle::Config {
 /// How members are counted where most messages take less than `bound`.
 fn counting(bound: Duration) -> census::Config {
     census::Config {
-        turns: TURNS,
         pause: COUNT_EVERY,
         // A group that comes up is soon many times what the count before found.
         kept: 1,
@@ -225,7 +221,9 @@ impl Circle {
     /// Whether it can tell how large the group is, or knows all of it. Before that almost everybody would relay, as if
     /// there were no others.
     pub(crate) fn is_ready(&self) -> bool {
-        let is_settled = !self.is_full() && self.now - self.grown_at >= SETTLED_AFTER;
+        // Who was full once, and has room as somebody did not answer, does not know all for that.
+        let has_room = self.most_known < self.room;
+        let is_settled = has_room && self.now - self.grown_at >= SETTLED_AFTER;
         self.size().is_some() || is_settled
     }
 

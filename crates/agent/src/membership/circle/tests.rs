@@ -147,7 +147,7 @@ impl Wire {
     fn say_hello(&mut self, index: usize) {
         self.members[index].hello_at = self.now + HELLO_EVERY;
         let seat = &self.members[index];
-        if index > 0 && seat.circle.is_alone() && !seat.is_silent {
+        if (index > 0 || self.has_multicast) && seat.circle.is_alone() && !seat.is_silent {
             let (name, life) = (seat.name.clone(), seat.life);
             let sender = Sender::new(&name, member_id(&name), life, 7400);
             let (others, way) = match self.has_multicast {
@@ -155,11 +155,18 @@ impl Wire {
                 false => (1, Way::Unicast),
             };
             for other in (0..others).filter(|it| *it != index) {
+                if self.is_lost() {
+                    continue;
+                }
                 let circle = &mut self.members[other].circle;
                 circle.greet(&sender, address(index), way);
                 self.collect(other);
             }
         }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.lost_percent > 0 && self.rng.next_u64() % 100 < self.lost_percent
     }
 
     /// Somebody that is there says hello to those who do not know it, as one does now and then; in a new life if it was
@@ -314,6 +321,21 @@ fn who_has_no_count_takes_part_only_where_all_are_known() {
             "{:?}",
             seat.circle.status()
         );
+    }
+}
+
+#[test]
+fn who_has_no_count_waits_for_one_where_much_is_lost_too() {
+    for seed in 0..30 {
+        let mut wire = Wire::new(24, 8, seed);
+        wire.has_multicast = true;
+        wire.lost_percent = 20;
+        for tenth in 0..150 {
+            wire.run(Duration::from_millis(100));
+            let is_early = |it: &&Seat| it.circle.is_ready() && it.circle.size().is_none();
+            let early = wire.members.iter().filter(is_early).count();
+            assert_eq!(early, 0, "seed {seed}, after {tenth} tenths of a second");
+        }
     }
 }
 
