@@ -74,7 +74,9 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["growth", "max_rounds", "last_round"])]
     single_round: bool,
 
-    /// Who calls the next round when one has failed, of those that notice
+    /// Who calls the next round when one has failed, of those that notice. With delay whoever misses the
+    /// first call calls too: 1.6 calls on average at a multicast loss of 0.15, 2.8 at 0.3, however long
+    /// they hesitate
     #[arg(long, value_enum, default_value_t = Reinitiate::Delay)]
     reinitiate: Reinitiate,
 
@@ -91,7 +93,8 @@ pub(crate) struct Options {
     introduction: Introduction,
 
     /// With --reinitiate delay: for how long whoever noticed a failure waits at most, by chance, in
-    /// messages' times. The next round begins when that is over; the shorter it is, the more call it.
+    /// messages' times. The next round begins when that is over. The shorter it is, the more call it;
+    /// beyond 1000 no fewer do.
     /// 0 to 1000000; 1000 unless given
     #[arg(long, value_name = "STEPS", allow_negative_numbers = true,
           value_parser = values::whole(0..=1_000_000_u32))]

@@ -112,7 +112,7 @@ pub enum Reply {
 
 impl Config {
     /// As the document simulates it, in a group of `members`, where every message takes `hop`. Members hesitate for so
-    /// long that almost never two call at once.
+    /// long that almost never two call before either could have heard the other; who misses a call calls too.
     pub fn document(members: u64, hop: Duration) -> Self {
         Self {
             key: 0,
