@@ -137,7 +137,7 @@ impl Probabilistic {
         self.told_size(io).unwrap_or_else(|| io.view().len() as u64)
     }
 
-    /// N_i, unless that is the size of the view.
+    /// N_i, unless it is told by the view, or nobody has told it yet.
     #[inline]
     fn told_size(&self, io: &impl Io<Self>) -> Option<u64> {
         match io.config().size {
@@ -166,6 +166,7 @@ impl Probabilistic {
         let (me, filter) = (io.me().id, self.filter(draw, io));
         match self.told_size(io) {
             Some(size) => filter.admits(me, size, self.k),
+            None if io.config().size == GroupSize::Estimate => false,
             // Most are not, and need not count the whole of their view to know.
             None => io.view().has_fewer_than(filter.least_without(me, self.k)),
         }

@@ -43,7 +43,7 @@ pub struct Trial {
     /// The probability with which a multicast is lost on its way to one member.
     pub multicast_loss: f64,
     /// How members go about it. Every message takes [`Config::hop`]. With [`GroupSize::Estimate`] they count themselves
-    /// before the election; whoever crashed meanwhile is back by then, and goes by its view.
+    /// before the election; whoever crashed meanwhile is back by then. Who came to no size hears who leads, and is not drawn.
     pub config: Config,
     /// Whether views lose, at the beginning of a round, whoever crashed before.
     pub purge: bool,

@@ -180,14 +180,11 @@ impl ProtocolConfig {
         Self::Probabilistic(probabilistic::Config { strategy, ..config })
     }
 
-    /// The same where members know a few of many: those who relay then find each other by multicast alone.
+    /// The same where members know a few of many.
     #[must_use]
     pub fn knowing_few(self) -> Self {
         match self {
-            Self::Probabilistic(config) => Self::Probabilistic(probabilistic::Config {
-                introduction: probabilistic::Introduction::Multicast,
-                ..config
-            }),
+            Self::Probabilistic(config) => Self::Probabilistic(config.knowing_few()),
             other => other,
         }
     }

@@ -141,7 +141,8 @@ impl Group {
     /// Tells the protocol what is news.
     pub(super) fn advise(&mut self, now: Instant) {
         self.watch_over(now);
-        let size = self.circle().and_then(Circle::size);
+        let ready = self.circle().filter(|it| it.is_ready());
+        let size = ready.map(Circle::size_or_view);
         if let Some(size) = size.filter(|_| size != self.advised.size) {
             self.advised.size = Some(size);
             self.seat.advise(now, Advice::GroupSize(size));

@@ -42,12 +42,9 @@ const SHUFFLE_EVERY: Duration = Duration::from_secs(1);
 /// How many at a time: with names of 64 bytes they fit into a datagram.
 const EXCHANGED: u8 = 6;
 
-/// A turn of a count, in bounds of what messages take; the tries of a parcel share it. Hosts that are busy with 150 members
+/// A turn of a count, in bounds of what messages take; six tries of a parcel share it. Hosts that are busy with 150 members
 /// each answer within a try, most of the time.
 const TURN_BOUNDS: u64 = 40;
-
-/// How many turns a count has: enough for 100,000 members, and nearly for a million.
-const TURNS: u16 = 60;
 
 /// How long after a count there is another one, at least.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
@@ -56,7 +53,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(60);
 /// group has grown by half since.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// Who has met nobody new for so long, and has room, knows all. Three exchanges show that.
+/// Who has met nobody new for so long, and always had room, knows all. Three exchanges show that.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// Who has heard nothing from anybody for so long is alone: ten exchanges do not all get lost.
@@ -93,7 +90,7 @@ pub(crate) struct Circle {
     /// How many it has known at most, and since when it knows no more.
     most_known: usize,
     grown_at: Instant,
-    /// How often a newcomer was heard since the last count.
+    /// How many newcomers were heard that are in no count.
     arrivals: u64,
     look_at: Instant,
     rng: Xoshiro256PlusPlus,
@@ -123,7 +120,6 @@ fn shuffling(view: u16) -> shuffle::Config {
 /// How members are counted where most messages take less than `bound`.
 fn counting(bound: Duration) -> census::Config {
     census::Config {
-        turns: TURNS,
         pause: COUNT_EVERY,
         // A group that comes up is soon many times what the count before found.
         kept: 1,
@@ -212,6 +208,11 @@ impl Circle {
         self.size().unwrap_or(self.known.len() as u64 + 1)
     }
 
+    /// Whether the group is being counted.
+    fn counts(&self) -> bool {
+        self.census.protocol().counts()
+    }
+
     /// What part of the messages is lost.
     pub(crate) fn loss(&self) -> Option<f64> {
         self.loss.rate()
@@ -220,7 +221,9 @@ impl Circle {
     /// Whether it can tell how large the group is, or knows all of it. Before that almost everybody would relay, as if
     /// there were no others.
     pub(crate) fn is_ready(&self) -> bool {
-        let is_settled = !self.is_full() && self.now - self.grown_at >= SETTLED_AFTER;
+        // Who was full once, and has room as somebody did not answer, does not know all for that.
+        let has_room = self.most_known < self.room;
+        let is_settled = has_room && self.now - self.grown_at >= SETTLED_AFTER;
         self.size().is_some() || is_settled
     }
 
@@ -283,7 +286,10 @@ impl Circle {
         if self.is_gone {
             return;
         }
-        self.arrivals += 1;
+        let was_there = self.places.get(sender.id).is_some() || self.graves.has(sender.id);
+        self.arrivals += u64::from(!was_there);
+        self.places
+            .note(sender.id, Place::of(sender, address), Source::Itself);
         let size = self.size_or_view();
         let answers = way != Way::Multicast || self.draw(size) < GREETERS;
         if answers {
@@ -297,8 +303,6 @@ impl Circle {
                 entries,
                 places,
             };
-            self.places
-                .note(sender.id, Place::of(sender, address), Source::Itself);
             self.send(sender.id, &word);
         }
     }
@@ -409,8 +413,7 @@ impl Circle {
     fn look_after_count(&mut self) {
         let has_grown = |size: u64| self.arrivals.saturating_mul(2) > size;
         let is_wanted = self.size().is_none_or(has_grown) && !self.known.is_empty();
-        if is_wanted && !self.census.protocol().counts() {
-            self.arrivals = 0;
+        if is_wanted && !self.counts() {
             self.census.request(self.now, census::Request::Count);
         }
     }

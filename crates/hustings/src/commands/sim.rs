@@ -118,8 +118,8 @@ identity is the best:
   delay_in_rounds of these, without those for which members hesitated between rounds
                   (--hesitation), of which the paper says nothing
   estimate        with --group-size estimate: how large members took the group to be,
-                  on average
-  estimate_spread the standard deviation of that between members of one group
+                  on average over those who came to a size; nobody else is drawn
+  estimate_spread the standard deviation of that between them
 
 Of council and bolot:
   rounds          until there is a council; where the centre knows the number of hosts, without

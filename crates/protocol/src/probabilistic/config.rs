@@ -64,7 +64,8 @@ pub enum GroupSize {
     Known(u64),
     /// As large as its view, the document's first choice.
     View,
-    /// As it was told last ([`Request::GroupSize`](super::Request::GroupSize)); as large as its view until then.
+    /// As it was told last ([`Request::GroupSize`](super::Request::GroupSize)). Until then it is not drawn: by its view it
+    /// would be far too often, where that holds a small part of the group.
     Estimate,
 }
 
@@ -111,7 +112,7 @@ pub enum Reply {
 
 impl Config {
     /// As the document simulates it, in a group of `members`, where every message takes `hop`. Members hesitate for so
-    /// long that almost never two call at once.
+    /// long that almost never two call before either could have heard the other; who misses a call calls too.
     pub fn document(members: u64, hop: Duration) -> Self {
         Self {
             key: 0,
@@ -133,11 +134,11 @@ impl Config {
         }
     }
 
-    /// For a group of unknown size where most unicasts take less than `hop`, and most multicasts less than `spread`.
+    /// For a group whose members know all others, where most unicasts take less than `hop`, and most multicasts less than `spread`.
     pub fn field(key: u64, hop: Duration, spread: Duration) -> Self {
         Self {
             key,
-            size: GroupSize::Estimate,
+            size: GroupSize::View,
             strategy: Strategy::FIELD,
             recall: Recall::Delay,
             introduction: Introduction::View,
@@ -152,6 +153,17 @@ impl Config {
             hesitation: spread * 10,
             check: Some(spread * 100),
             again: Some(spread * 20),
+        }
+    }
+
+    /// The same where members know a few of many: those who relay find each other by multicast alone, and how many there are
+    /// they are told.
+    #[must_use]
+    pub fn knowing_few(self) -> Self {
+        Self {
+            introduction: Introduction::Multicast,
+            size: GroupSize::Estimate,
+            ..self
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 /// What members hold the size to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
-    /// The mean over those who know one.
+    /// The mean over those who know one: nobody else is drawn.
     pub mean: f64,
     /// How far they differ: the standard deviation.
     pub deviation: f64,

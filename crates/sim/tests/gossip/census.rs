@@ -115,13 +115,34 @@ fn what_loss_does_and_what_tries_do_about_it() {
             (plain / expected - 1.0).abs() < 0.15,
             "{members}, {loss}: {plain} for {expected}"
         );
+        let tries = Config::field(PERIOD).tries;
         let (tried, _) = moments(
             (0..10)
-                .map(|run| inverse(6, run))
+                .map(|run| inverse(tries, run))
                 .collect::<Vec<_>>()
                 .into_iter(),
         );
         assert!((tried - 1.0).abs() < 0.02, "{members}, {loss}: {tried}");
+    }
+}
+
+#[test]
+fn where_two_in_five_are_lost_sizes_are_right_too() {
+    for (members, view, runs) in [(500, 0.1, 20), (2_000, 0.05, 10)] {
+        let sizes = |run| {
+            let setup = Setup {
+                view,
+                ..setup(members, 0.4)
+            };
+            let sizes = count(setup, once(60), run);
+            assert_eq!(sizes.len(), members as usize, "everybody knows");
+            moments(sizes.into_iter())
+        };
+        let counts: Vec<(f64, f64)> = (0..runs).map(sizes).collect();
+        let (mean, _) = moments(counts.iter().map(|it| it.0));
+        assert!((mean - 1.0).abs() < 0.02, "{members}: mean {mean}");
+        let differ = |it: &&(f64, f64)| it.1.sqrt() > 0.05;
+        assert_eq!(counts.iter().find(differ), None, "{members}");
     }
 }
 
@@ -342,7 +363,7 @@ fn a_configuration_that_cannot_work_is_refused() {
                 patience: Duration::from_millis(200),
                 ..field
             },
-            "period 1s is below tries x patience 1200ms: raise period",
+            "period 1s is below tries x patience / 4 1200ms: raise period",
         ),
         (
             Config { kept: 9, ..field },
@@ -417,6 +438,12 @@ fn a_count_ends_for_all_at_the_same_time() {
     );
 }
 
+/// The time for a receipt has passed.
+fn lose_patience(desk: &mut Desk<Census>) {
+    desk.papers.now = desk.papers.now + once(10).patience;
+    desk.tell(Input::Timer(Timer::Receipt));
+}
+
 #[test]
 fn a_parcel_is_out_until_its_own_receipt_comes() {
     let mut desk = one_of_two();
@@ -426,11 +453,27 @@ fn a_parcel_is_out_until_its_own_receipt_comes() {
     };
     desk.hear(1, Message::Receipt { number: number ^ 1 });
     desk.hear(2, Message::Receipt { number });
-    desk.tell(Input::Timer(Timer::Receipt));
+    lose_patience(&mut desk);
     assert_eq!(parcels(&mut desk), [number]);
     desk.hear(1, Message::Receipt { number });
-    desk.tell(Input::Timer(Timer::Receipt));
+    lose_patience(&mut desk);
     assert!(parcels(&mut desk).is_empty());
+}
+
+#[test]
+fn a_parcel_is_tried_for_four_turns_beside_later_ones_and_then_taken_back() {
+    let mut desk = one_of_two();
+    desk.tell(Input::Request(Request::Count));
+    let first = parcels(&mut desk)[0];
+    for turn in 1..=4 {
+        (0..6).for_each(|_| lose_patience(&mut desk));
+        assert!(parcels(&mut desk).contains(&first), "in turn {turn}");
+        desk.tell(Input::Timer(Timer::Turn));
+        let later = parcels(&mut desk);
+        assert_eq!(later.len(), 1, "another one goes out: {later:?}");
+    }
+    (0..6).for_each(|_| lose_patience(&mut desk));
+    assert!(!parcels(&mut desk).contains(&first));
 }
 
 #[test]
@@ -439,7 +482,7 @@ fn what_is_out_when_a_later_count_begins_is_forgotten() {
     desk.tell(Input::Request(Request::Count));
     parcels(&mut desk);
     desk.hear(1, parcel(7, 0, 1));
-    desk.tell(Input::Timer(Timer::Receipt));
+    lose_patience(&mut desk);
     assert!(parcels(&mut desk).is_empty());
 }
 

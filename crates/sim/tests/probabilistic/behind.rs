@@ -13,7 +13,7 @@ const LEADER: Candidate = Candidate {
 
 /// Member 5 of a thousand.
 fn seat() -> Desk<Probabilistic> {
-    let config = Config::field(7, HOP, HOP);
+    let config = counted(7);
     let mut desk = Desk::new(Candidate::new(5, 5), Probabilistic::new(), config, 1);
     desk.papers.view.insert(Candidate::new(2, 2));
     desk.tell(Input::Request(Request::GroupSize(1_000)));

@@ -23,10 +23,7 @@ const LOSSES: [f64; 2] = [0.0, 0.2];
 /// Groups of several sizes whose members know all, know a part, and hear what is said to all from each other.
 fn sweeps() -> Vec<Sweep> {
     let field = Config::field(7, HOP, HOP);
-    let knowing_few = Config {
-        introduction: Introduction::Multicast,
-        ..field
-    };
+    let knowing_few = field.knowing_few();
     let rumour = field.by_rumour();
     let groups = [
         (12, 1.0, field, 1_500, 10, 4),

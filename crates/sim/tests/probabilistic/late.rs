@@ -21,10 +21,7 @@ fn rounds(sigma: f64, seed: u64) -> u16 {
         detection: Detection::Never,
         view: 0.1,
     };
-    let config = Config {
-        introduction: Introduction::Multicast,
-        ..Config::field(seed, BOUND, BOUND) // the key decides who is drawn
-    };
+    let config = Config::field(seed, BOUND, BOUND).knowing_few(); // the key decides who is drawn
     let mut world = World::new(setup, config, Seeds::new(seed, 0), |_| Probabilistic::new());
     for member in 0..299 {
         world.request(member, Request::GroupSize(300));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::probabilistic::{
-    Config, Introduction, LastRound, Message, Probabilistic, Recall, Round, Strategy,
+    Config, GroupSize, Introduction, LastRound, Message, Probabilistic, Recall, Round, Strategy,
 };
 use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use hustings_sim::probabilistic::{Trial, elect};
@@ -28,6 +28,14 @@ const HOP: Duration = Duration::from_millis(10);
 /// A group in the field: nobody is asked to call an election, all come up.
 fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> {
     group_with(Config::field(7, HOP, HOP), members, view, loss, seed)
+}
+
+/// How members go about it that are told how many there are.
+fn counted(key: u64) -> Config {
+    Config {
+        size: GroupSize::Estimate,
+        ..Config::field(key, HOP, HOP)
+    }
 }
 
 fn group_with(

@@ -95,7 +95,7 @@ fn decision(number: u16, choice: u64) -> Message {
 
 #[test]
 fn who_missed_the_initiation_names_the_one_that_it_hears_of() {
-    let mut desk = seat(Config::field(1, HOP, HOP));
+    let mut desk = seat(counted(1));
     desk.tell(Input::Request(Request::GroupSize(1_000)));
     desk.hear(7, decision(1, 9));
     desk.hear(2, decision(1, 9));
@@ -138,7 +138,7 @@ fn who_hears_the_call_of_another_keeps_silent() {
 /// It did not run while the others decided, and hears of that when it has found that it heard nothing.
 #[test]
 fn who_hears_late_of_the_one_leader_calls_no_round() {
-    let mut desk = seat(Config::field(1, HOP, HOP));
+    let mut desk = seat(counted(1));
     desk.tell(Input::Request(Request::GroupSize(20_000)));
     let (round, k, after) = (round(1, 1), 7, Duration::ZERO);
     desk.hear(7, Message::Initiation { round, k, after });
@@ -165,7 +165,7 @@ fn who_has_heard_some_does_not_believe_that_nobody_is_there() {
         after: Duration::ZERO,
     };
     for hears in [true, false] {
-        let mut desk = seat(Config::field(1, HOP, HOP));
+        let mut desk = seat(counted(1));
         desk.tell(Input::Request(Request::GroupSize(20_000)));
         desk.hear(7, call(1, 4, 56));
         if hears {

@@ -6,7 +6,7 @@ use super::*;
 
 /// So many members that were told that there are `size`.
 fn part(members: u32, size: u64, loss: f64, seed: u64) -> World<Probabilistic> {
-    let mut world = group(members, 1.0, loss, seed);
+    let mut world = group_with(counted(7), members, 1.0, loss, seed);
     for member in 0..members {
         world.request(member, Request::GroupSize(size));
     }

@@ -14,6 +14,13 @@ impl Circle {
     /// Carries out what the machines want.
     pub(super) fn settle(&mut self) {
         self.look_at_view();
+        if self
+            .census
+            .protocol()
+            .takes_in(self.now, self.census.config())
+        {
+            self.arrivals = 0; // whoever has come so far is counted, whoever called the count
+        }
         for effect in self.shuffle.take_effects() {
             if let Effect::Unicast { to, message } = effect
                 && let Ok(message) = postcard::from_bytes(&message)

@@ -22,6 +22,8 @@ struct Wire {
     in_flight: BTreeMap<(Instant, u64), Datagram>,
     sent: u64,
     lost_percent: u64,
+    /// Who says hello says it to all, and else to the first.
+    has_multicast: bool,
     rng: Xoshiro256PlusPlus,
 }
 
@@ -68,6 +70,7 @@ impl Wire {
             in_flight: BTreeMap::new(),
             sent: 0,
             lost_percent: 0,
+            has_multicast: false,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
         };
         for index in 0..count {
@@ -144,12 +147,40 @@ impl Wire {
     fn say_hello(&mut self, index: usize) {
         self.members[index].hello_at = self.now + HELLO_EVERY;
         let seat = &self.members[index];
-        if index > 0 && seat.circle.is_alone() && !seat.is_silent {
+        if (index > 0 || self.has_multicast) && seat.circle.is_alone() && !seat.is_silent {
             let (name, life) = (seat.name.clone(), seat.life);
             let sender = Sender::new(&name, member_id(&name), life, 7400);
-            let first = &mut self.members[0].circle;
-            first.greet(&sender, address(index), Way::Unicast);
-            self.collect(0);
+            let (others, way) = match self.has_multicast {
+                true => (self.members.len(), Way::Multicast),
+                false => (1, Way::Unicast),
+            };
+            for other in (0..others).filter(|it| *it != index) {
+                if self.is_lost() {
+                    continue;
+                }
+                let circle = &mut self.members[other].circle;
+                circle.greet(&sender, address(index), way);
+                self.collect(other);
+            }
+        }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.lost_percent > 0 && self.rng.next_u64() % 100 < self.lost_percent
+    }
+
+    /// Somebody that is there says hello to those who do not know it, as one does now and then; in a new life if it was
+    /// restarted.
+    fn call_out(&mut self, index: usize) {
+        let seat = &self.members[index];
+        let (name, life) = (seat.name.clone(), seat.life);
+        let sender = Sender::new(&name, member_id(&name), life, 7400);
+        for other in (0..self.members.len()).filter(|it| *it != index) {
+            let circle = &mut self.members[other].circle;
+            if !circle.knows(&sender) {
+                circle.greet(&sender, address(index), Way::Multicast);
+                self.collect(other);
+            }
         }
     }
 
@@ -252,6 +283,25 @@ fn the_group_is_counted_soon_and_again_when_it_has_grown() {
 }
 
 #[test]
+fn a_group_that_came_up_at_once_is_counted_once() {
+    for (lost_percent, seed) in [(0, 1), (10, 2)] {
+        let mut wire = Wire::new(24, 8, seed);
+        wire.has_multicast = true;
+        wire.lost_percent = lost_percent;
+        wire.run(Duration::from_secs(20));
+        for second in 20..60 {
+            // Every two seconds somebody calls out, and in between one is restarted.
+            let caller = (second * 7) as usize % 24;
+            wire.members[caller].life.0 += second % 2;
+            wire.call_out(caller);
+            wire.run(Duration::from_secs(1));
+            let counts = wire.members.iter().filter(|it| it.circle.counts()).count();
+            assert_eq!(counts, 0, "after {second} s, {lost_percent} % lost");
+        }
+    }
+}
+
+#[test]
 fn who_has_no_count_takes_part_only_where_all_are_known() {
     let mut wire = Wire::new(5, 12, 1);
     wire.run(Duration::from_secs(1));
@@ -271,6 +321,21 @@ fn who_has_no_count_takes_part_only_where_all_are_known() {
             "{:?}",
             seat.circle.status()
         );
+    }
+}
+
+#[test]
+fn who_has_no_count_waits_for_one_where_much_is_lost_too() {
+    for seed in 0..30 {
+        let mut wire = Wire::new(24, 8, seed);
+        wire.has_multicast = true;
+        wire.lost_percent = 20;
+        for tenth in 0..150 {
+            wire.run(Duration::from_millis(100));
+            let is_early = |it: &&Seat| it.circle.is_ready() && it.circle.size().is_none();
+            let early = wire.members.iter().filter(is_early).count();
+            assert_eq!(early, 0, "seed {seed}, after {tenth} tenths of a second");
+        }
     }
 }
 
