@@ -8,6 +8,9 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
+
 use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::{Duration, Instant};
 use tokio::sync::watch;
@@ -16,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::account::Account;
 use super::bytes::Digest;
 use super::doors::{AGAIN_AFTER, Doors};
-use super::link::{Broken, Ends, LAST_WORDS_WITHIN, Link};
+use super::link::{Broken, Ends, LAST_WORDS_WITHIN, Link, Meter};
 use super::presence::{Presence, Seating, sitting};
 use super::said::Frame;
 use crate::clock;
@@ -36,6 +39,11 @@ impl Links {
             Side::Left => &self.left,
             Side::Right => &self.right,
         }
+    }
+
+    /// What counts the bytes that go out on each, also when they are finished.
+    pub(super) fn meters(&self) -> [Meter; 2] {
+        [self.left.meter(), self.right.meter()]
     }
 
     /// Waits until neighbours have heard the last words. Whoever has not heard by then will not.
@@ -76,23 +84,17 @@ pub(super) struct Gathering<'a> {
     caller: Option<Broken>,
 }
 
-/// Calls that were refused for the same reason, in a row.
+/// How often calls were refused, by the kind of reason: the rest of it is the caller's word.
 #[derive(Default)]
-struct Refusals {
-    why: Option<Broken>,
-    times: u64,
-}
+struct Refusals(HashMap<Discriminant<Broken>, u64>);
 
 impl Refusals {
-    /// Takes in one more. Tells how many there were, if it is time to say so: at once where the reason is another one, and then
-    /// ever more seldom, as a neighbour with another ring file calls several times a second.
+    /// Takes in one more. Tells how many there were, if it is time to say so: at once where the reason is a new one, and then
+    /// ever more seldom, as a neighbour with another ring file calls several times a second, and a stranger as often as it likes.
     fn add(&mut self, why: &Broken) -> Option<u64> {
-        if self.why.as_ref() != Some(why) {
-            self.why = Some(why.clone());
-            self.times = 0;
-        }
-        self.times += 1;
-        self.times.is_power_of_two().then_some(self.times)
+        let times = self.0.entry(discriminant(why)).or_default();
+        *times += 1;
+        times.is_power_of_two().then_some(*times)
     }
 }
 
@@ -106,6 +108,12 @@ struct Slot {
     trouble: Option<Broken>,
     /// When there was one last.
     lost: Option<Instant>,
+}
+
+impl Slot {
+    fn is_fresh(&self, now: Instant) -> bool {
+        self.lost.is_some_and(|it| now < it + FRESH)
+    }
 }
 
 impl<'a> Gathering<'a> {
@@ -190,12 +198,12 @@ impl<'a> Gathering<'a> {
     /// All give up at about the same time, and the first that does takes the links of all with it: so of a link that was lost just
     /// before, what was missing while it stood is told instead.
     pub(super) fn absent(&self, now: Instant) -> Vec<String> {
-        let is_fresh = |slot: &Slot| slot.lost.is_some_and(|it| now < it + FRESH);
         let sides = Side::BOTH.into_iter();
-        let gone = sides.filter(|side| !is_fresh(self.slot(*side)));
+        let gone = sides.filter(|side| !self.slot(*side).is_fresh(now));
         let mut absent: Vec<String> = gone.filter_map(|it| self.unlinked(it)).collect();
-        let has_come = |slot: &Slot| slot.link.is_some() || slot.lost.is_some();
-        if self.slots.iter().all(has_come) {
+        // Whoever was missing long ago may have come since.
+        let stood = |slot: &Slot| slot.link.is_some() || slot.is_fresh(now);
+        if self.slots.iter().all(stood) {
             absent.extend(self.beyond.clone());
         }
         match absent.is_empty() {
@@ -204,9 +212,10 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Why a caller was refused, where the left neighbour has not come.
-    pub(super) fn refused(&self) -> Option<&Broken> {
-        let is_missing = self.slot(Side::Left).link.is_none();
+    /// Why a caller was refused, where the left neighbour was not there.
+    pub(super) fn refused(&self, now: Instant) -> Option<&Broken> {
+        let left = self.slot(Side::Left);
+        let is_missing = left.link.is_none() && !left.is_fresh(now);
         self.caller.as_ref().filter(|_| is_missing)
     }
 

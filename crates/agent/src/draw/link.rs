@@ -114,6 +114,20 @@ pub(super) struct Ends {
     pub(super) secret: Secret,
 }
 
+/// How many bytes go out on a link.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Meter(Arc<AtomicU64>);
+
+impl Meter {
+    pub(super) fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
 /// A link that is up. It ends when dropped.
 pub(super) struct Link {
     /// What tells it from all others: both ends gave chance to it.
@@ -122,7 +136,7 @@ pub(super) struct Link {
     incoming: mpsc::Receiver<Result<Frame, Broken>>,
     writer: JoinHandle<()>,
     reader: JoinHandle<()>,
-    written: Arc<AtomicU64>,
+    meter: Meter,
 }
 
 impl Link {
@@ -186,7 +200,7 @@ impl Link {
         // Everybody's statement may be on its way at once.
         let (outgoing, to_write) = mpsc::channel(MOST_UNREAD + 4 * members as usize);
         let (read, incoming) = mpsc::channel(MOST_UNREAD);
-        let written = Arc::new(AtomicU64::new(0));
+        let meter = Meter::default();
         Self {
             session,
             outgoing,
@@ -195,10 +209,10 @@ impl Link {
                 write_half,
                 Arc::clone(&noise),
                 to_write,
-                Arc::clone(&written),
+                meter.clone(),
             )),
             reader: tokio::spawn(read_frames(read_half, noise, read)),
-            written,
+            meter,
         }
     }
 
@@ -214,9 +228,9 @@ impl Link {
         self.incoming.recv().await.unwrap_or(Err(Broken::Closed))
     }
 
-    /// How many bytes went out.
-    pub(super) fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+    /// Counts the bytes that go out, also when it is finished.
+    pub(super) fn meter(&self) -> Meter {
+        self.meter.clone()
     }
 
     /// Says no more, and waits until all is said and the other end has no more to say.
@@ -305,7 +319,7 @@ async fn write_frames(
     mut stream: OwnedWriteHalf,
     noise: Arc<StatelessTransportState>,
     mut frames: mpsc::Receiver<Frame>,
-    written: Arc<AtomicU64>,
+    meter: Meter,
 ) {
     let mut sealed = [0; MOST_FRAME_BYTES];
     let mut number = 0;
@@ -317,7 +331,7 @@ async fn write_frames(
             return;
         }
         number += 1;
-        written.fetch_add(length as u64 + LENGTH_BYTES, Ordering::Relaxed);
+        meter.add(length as u64 + LENGTH_BYTES);
     }
     let _ = stream.shutdown().await; // if it fails there is nobody to tell
 }

@@ -253,14 +253,15 @@ impl Part {
                 return Err(NoDraw::TooLate { by });
             }
             None => {
-                let missing = gathering.absent(clock::now());
+                let now = clock::now();
+                let missing = gathering.absent(now);
                 return Err(NoDraw::NotGathered {
                     waited: self.wait,
                     missing: match missing.is_empty() {
                         true => "somebody who is no neighbour of this member".to_owned(),
                         false => missing.join(" and "),
                     },
-                    refused: gathering.refused().map(ToString::to_string),
+                    refused: gathering.refused(now).map(ToString::to_string),
                 });
             }
         };

@@ -17,7 +17,7 @@ use super::account::{Account, Evidence, State};
 use super::bytes::Digest;
 use super::doors::Herald;
 use super::gathering::{Gathered, Links};
-use super::link::{Broken, Ends};
+use super::link::{Broken, Ends, Meter};
 use super::presence::Presence;
 use super::ring;
 use super::said::{Conclusion, Frame, Said, Statement, Verdict, Way, Words};
@@ -124,7 +124,9 @@ impl<P: Player> Sitting<P> {
             self.give_up();
         }
         account.send_modify(|it| self.conclude(it));
+        let meters = self.links.meters();
         self.links.finish().await;
+        account.send_modify(|it| it.bytes_sent = meters.iter().map(Meter::read).sum());
         held.map(|()| account.borrow().clone())
     }
 
@@ -442,10 +444,10 @@ impl<P: Player> Sitting<P> {
         account.basic_rounds = match self.verdict {
             Some(Verdict::Elected { messages, .. }) => (messages / members) as u32,
             Some(Verdict::Fault(fault)) => fault.round,
-            None => self.left.sent.div_ceil(members) as u32,
+            None => self.left.sent.max(self.right.sent).div_ceil(members) as u32,
         };
         account.messages_sent = self.left.sent + self.right.sent;
-        account.bytes_sent = self.links.left.written() + self.links.right.written();
+        account.bytes_sent = self.links.meters().iter().map(Meter::read).sum();
         std::mem::replace(&mut account.state, state) != state
     }
 

@@ -17,7 +17,7 @@ use crate::draw::account::{Account, State};
 use crate::draw::bytes::Bytes;
 use crate::draw::doors::Doors;
 use crate::draw::gathering::Gathering;
-use crate::draw::link::{Broken, Ends, Link};
+use crate::draw::link::{Broken, Ends, Link, Meter};
 use crate::draw::part::NoDraw;
 use crate::draw::presence::{Presence, Seating};
 use crate::draw::said::{Conclusion, Frame, Said, Statement, Verdict, Words};
@@ -257,7 +257,14 @@ async fn who_has_come_to_something_and_lost_both_links_is_done() {
 
 #[tokio::test]
 async fn a_draw_is_told_while_it_lasts() {
-    let mut table = Table::lay(4, PATIENT).await;
+    for direction in ["both-ways", "clockwise"] {
+        told_while_it_lasts(direction).await;
+    }
+}
+
+async fn told_while_it_lasts(direction: &str) {
+    let terms = format!("{PATIENT}\ndirection = \"{direction}\"");
+    let mut table = Table::lay(4, &terms).await;
     let (part, listener) = (table.part(0), table.listeners[0].take().unwrap());
     let account = part.account();
     let told = account.subscribe();
@@ -280,6 +287,26 @@ async fn a_draw_is_told_while_it_lasts() {
     drop(silent);
     for seat in others.into_iter().chain([first]) {
         seat.abort();
+    }
+}
+
+/// Signatures too, which may wait to go out when the draw is over.
+#[tokio::test]
+async fn all_that_was_sent_is_counted_in_the_end() {
+    let (_table, seats) = all_sit().await;
+    let held = seats.map(|(seat, account)| {
+        let meters = seat.links.meters();
+        tokio::spawn(async move {
+            let stop = std::future::pending();
+            let account = seat.hold(&account, stop).await.ok().expect("it is held");
+            (account, meters)
+        })
+    });
+    for held in held {
+        let (account, meters) = held.await.unwrap();
+        assert_eq!(account.state, State::Elected, "{account:?}");
+        let sent: u64 = meters.iter().map(Meter::read).sum();
+        assert_eq!(account.bytes_sent, sent);
     }
 }
 

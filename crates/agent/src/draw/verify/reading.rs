@@ -209,7 +209,9 @@ impl<'r> Reader<'r> {
         // The ends of lines say nothing: mail changes them.
         let lines = content.split(|it| *it == b'\n');
         let lines = lines.map(|text| text.strip_suffix(b"\r").unwrap_or(text));
-        let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
+        let lines = (1..)
+            .zip(lines)
+            .filter(|(_, text)| !text.trim_ascii().is_empty());
         let read = lines.map(|(line, text)| Ok((line, read_entry(line, text)?)));
         let (lines, entries): (Vec<usize>, Vec<Entry>) = read.collect::<Result<_, _>>()?;
         let misplaced = |at, what| Unusable::Misplaced {
