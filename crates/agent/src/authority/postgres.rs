@@ -30,6 +30,7 @@
 mod refusal;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use postgres_protocol::escape::escape_literal;
@@ -38,6 +39,7 @@ use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{Client, Config, Error, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
 use super::StoreTerms;
+use super::era;
 use super::store::{Denied, Grant, Store, StoreError};
 use crate::identity::group_id;
 
@@ -53,6 +55,9 @@ const IS_INSTALLED: &str = "SELECT 1 WHERE to_regclass('hustings_tenure') IS NOT
 const IDENTITY: &str = "SELECT concat_ws(' ', system_identifier, (SELECT oid FROM pg_database
     WHERE datname = current_database()), to_regclass('hustings_tenure')::oid) AS identity
     FROM pg_control_system()";
+
+/// The epochs of an era, each of which has a fence.
+const EPOCHS: RangeInclusive<i64> = 1..=(era::begin(1) - 1).cast_signed();
 
 /// How often in a ttl, and at least and at most, a member asks whether tenure is free.
 const POLLS_IN_A_TTL: u32 = 20;
@@ -238,6 +243,7 @@ impl Postgres {
         } = self;
         let (group, expires) = (self.group(), self.expires());
         let member = escape_literal(&self.member);
+        let last = EPOCHS.end() - 1; // there is a next one
         format!(
             "INSERT INTO hustings_tenure AS t
                  (group_name, era, epoch, holder, incarnation, attempt, expires)
@@ -246,7 +252,7 @@ impl Postgres {
                  epoch = CASE WHEN t.era < excluded.era THEN 1 ELSE t.epoch + 1 END,
                  holder = excluded.holder, incarnation = excluded.incarnation,
                  attempt = excluded.attempt, expires = {expires}
-             WHERE (t.era < excluded.era OR t.era = excluded.era AND t.epoch > 0)
+             WHERE (t.era < excluded.era OR t.era = excluded.era AND t.epoch BETWEEN 1 AND {last})
                  AND (t.expires < clock_timestamp()
                  OR t.incarnation = excluded.incarnation AND t.attempt < excluded.attempt);
              {}",
@@ -355,7 +361,7 @@ fn read(row: &SimpleQueryRow) -> Option<Row> {
     let number = |name| row.get(name)?.parse::<i64>().ok();
     Some(Row {
         era: number("era")?,
-        epoch: number("epoch").filter(|it| *it > 0)?,
+        epoch: number("epoch").filter(|it| EPOCHS.contains(it))?,
         holder: row.get("holder")?.to_owned(),
         incarnation: number("incarnation")?,
         attempt: number("attempt")?,

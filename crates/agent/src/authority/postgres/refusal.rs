@@ -27,6 +27,8 @@ const TABLES: &str = "see that the role's search_path leads to hustings_tenure; 
     and start them again";
 const WRITABLE: &str =
     "name the server that can be written to in `postgres`: this is a standby, or read-only";
+const ROW: &str = "hustings_tenure holds what no member wrote there: see who else does, and set expires to now() in the row of this group, \
+    then raise `era` on all members";
 const ROOM: &str = "give the server room: connections, disk or memory";
 const LOG: &str = "it is tried again; if that does not help, see what the server's log says";
 
@@ -42,6 +44,7 @@ fn of_state(state: &str) -> Option<&'static str> {
     match state.get(..2)? {
         // The connection; a person or the server's end; the system below it; the server itself.
         "08" | "57" | "58" | "XX" => None,
+        "22" => Some(ROW),
         "28" => Some(LOGIN),
         "3D" => Some(DATABASE),
         "3F" | "42" => Some(TABLES),

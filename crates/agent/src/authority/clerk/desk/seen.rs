@@ -150,7 +150,7 @@ impl Desk {
     pub(super) fn over(&self) -> String {
         let StoreTerms { era, group, .. } = &self.terms;
         format!(
-            "era {era} of group `{group}` is over: the store went back in it, or a later era has begun: \
+            "era {era} of group `{group}` is over: the store went back in it or counted to its end, or a later era has begun: \
              raise `era` on all members"
         )
     }
