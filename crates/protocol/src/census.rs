@@ -4,7 +4,7 @@
 //! Assumes   views that are random enough: everybody's, or those of [`shuffle`](crate::shuffle); messages that mostly
 //!           arrive within [`Config::patience`]; crash faults
 //! Promises  after a count of [`Config::turns`] turns each member that took part has the size of the group, as it was
-//!           when the count began, to within two parts in a hundred or so; how many turns that takes grows with the
+//!           when the count began, less those who crashed before they heard of it, to within two parts in a hundred or so; how many turns that takes grows with the
 //!           logarithm of the group. What loss does to it: see [`Config::tries`]. Never a size of 0
 //! Messages  parcel (to one member, from each in each turn of a count), receipt (to its sender); none between counts
 //!

@@ -6,6 +6,9 @@ use crate::{Instant, MemberId};
 /// As many parcels may be out at once: one is sent a turn, so each may be tried for so many turns.
 pub(super) const MOST_OUT: usize = 4;
 
+/// So many of those that came are known again.
+const MOST_KNOWN: usize = 3 * MOST_OUT;
+
 /// A parcel that its sender waits for a receipt of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sent {
@@ -65,7 +68,8 @@ impl Out {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Received {
     /// What tells each from others, most of which is drawn at random; 0: none yet.
-    parcels: [u64; 3 * MOST_OUT],
+    parcels: [u64; MOST_KNOWN],
+    /// The place of the oldest.
     next: u8,
 }
 
@@ -75,10 +79,29 @@ impl Received {
         let parcel = from.0.rotate_left(32) ^ u64::from(number);
         let is_new = !self.parcels.contains(&parcel);
         if is_new {
-            let at = usize::from(self.next) % self.parcels.len();
-            self.parcels[at] = parcel;
-            self.next = self.next.wrapping_add(1);
+            self.parcels[usize::from(self.next)] = parcel;
+            self.next = (self.next + 1) % MOST_KNOWN as u8;
         }
         is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_KNOWN, Received};
+    use crate::MemberId;
+
+    #[test]
+    fn the_parcels_that_came_last_are_known_again_however_many_came_before() {
+        let mut received = Received::default();
+        for number in 1..=1_000 {
+            assert!(received.enter(MemberId(7), number));
+            let oldest = number.saturating_sub(MOST_KNOWN as u32 - 1).max(1);
+            let mut last = oldest..=number;
+            assert!(
+                last.all(|it| !received.clone().enter(MemberId(7), it)),
+                "{number}"
+            );
+        }
     }
 }
