@@ -109,7 +109,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.council {
         let example = match &options.program {
             Some(file) => file.canonicalize()?,
-            None => build(Build::Release, &["--example", "fleet"], "examples/fleet")?,
+            None => release(&["--example", "fleet"], "examples/fleet")?,
         };
         return council::run(&example, options.hosts);
     }
@@ -143,23 +143,29 @@ enum Build {
 
 /// Builds the program, and tells where it is.
 fn program(made: Build) -> Result<PathBuf> {
-    build(made, &["--bin", "hustings"], "hustings")
+    match made {
+        Build::Release => release(&["--bin", "hustings"], "hustings"),
+        Build::Dev => dev("hustings"),
+    }
 }
 
 /// Builds `what` of the package, and tells where it is.
-fn build(made: Build, what: &[&str], file: &str) -> Result<PathBuf> {
-    let mut command = shell::cargo(["build", "--package", "hustings"]);
-    command.args(what);
-    let directory = match made {
-        Build::Release => {
-            command.arg("--release");
-            "release"
-        }
-        Build::Dev => "debug",
-    };
-    shell::run(&mut command)?;
-    let built = shell::target().join(directory).join(file);
-    Ok(built.canonicalize()?)
+fn release(what: &[&str], file: &str) -> Result<PathBuf> {
+    let mut command = shell::cargo(["build", "--release", "--package", "hustings"]);
+    shell::run(command.args(what))?;
+    built("release", file)
+}
+
+/// Builds all that tests need here, and tells where one of it is. As they themselves are built: a package alone, or without an
+/// example, has its dependencies with other features, and all of them would be built once more.
+fn dev(file: &str) -> Result<PathBuf> {
+    let mut command = shell::cargo(["build", "--workspace"]);
+    shell::run(command.args(["--bin", "hustings", "--example", "writer"]))?;
+    built("debug", file)
+}
+
+fn built(directory: &str, file: &str) -> Result<PathBuf> {
+    Ok(shell::target().join(directory).join(file).canonicalize()?)
 }
 
 #[cfg(test)]

@@ -36,6 +36,9 @@ pub(crate) struct Options {
     packets: u64,
 }
 
+/// What brings the stores.
+const STORES: &str = "hustings-agent/etcd,hustings-agent/postgres";
+
 /// In the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Step {
@@ -107,7 +110,7 @@ fn carry_out(step: Step, options: &Options) -> Result<Outcome> {
         Step::Field => return faults::run(&options.fault, options.packets),
         Step::Docs => shell::run(
             cargo(["doc", "--workspace", "--no-deps"])
-                .args(["--features", "hustings-agent/etcd,hustings-agent/postgres"])
+                .args(["--features", STORES])
                 .env("RUSTDOCFLAGS", "-D warnings"),
         )?,
         Step::Deny => {
@@ -130,7 +133,8 @@ fn test_threads() -> usize {
 
 /// The features that bring stores are off by default, so all that is checked of the rest is checked here.
 fn check_authorities() -> Result<()> {
-    let stores = ["--package", "hustings-agent", "--features", "etcd,postgres"];
+    // Of the whole workspace, or dependencies would be built once more, with other features.
+    let stores = ["--workspace", "--features", STORES];
     let lints = ["--all-targets", "--", "-D", "warnings"];
     shell::run(cargo(["clippy"]).args(stores).args(lints))?;
     // Voters are processes.

@@ -17,7 +17,7 @@ use std::path::Path;
 use super::ground::MEMBERS;
 use super::hosts::Hosts;
 use super::table::Report;
-use super::{Build, Options, build};
+use super::{Options, release};
 use crate::Result;
 use contender::Contender;
 use contest::Ring;
@@ -26,7 +26,7 @@ use stores::Stores;
 /// `cargo xtask field --cost`.
 pub(super) fn run(options: &Options) -> Result<()> {
     let features = ["--bin", "hustings", "--features", "etcd,postgres"];
-    let program = build(Build::Release, &features, "hustings")?;
+    let program = release(&features, "hustings")?;
     let hosts = Hosts::make(MEMBERS + 1)?;
     let chosen = options.choose(&Contender::ALL, |contender| contender.name());
     let mut report = Report::default();

@@ -20,7 +20,7 @@ use std::time::Duration;
 use super::hosts::Hosts;
 use super::measure::now_ns;
 use super::table::Report;
-use super::{Build, build, program};
+use super::{Build, dev, program};
 use crate::Result;
 use evidence::Evidence;
 use round::Course;
@@ -61,7 +61,7 @@ pub(super) fn ten_rounds(hosts: &Hosts) -> Result<String> {
 
 /// The program that writes while it holds tenure, built if need be.
 pub(super) fn writer() -> Result<PathBuf> {
-    build(Build::Dev, &["--example", "writer"], "examples/writer")
+    dev("examples/writer")
 }
 
 /// Lives of groups, one after the other.
