@@ -90,7 +90,9 @@ vote until somebody says what happened:
                 Fences go on above all of earlier eras, but what the lost voters had granted is
                 forgotten: make sure that nobody works under an old tenure before you start
 
-The agent of this member must not run meanwhile.
+The agent of this member must not run meanwhile. Whoever has another key is not understood: if such
+members are heard, it warns. Where multicasts are off, only those are heard that --join leads to, or
+that have this member in theirs.
 
 Examples:
   hustings voter init --config hustings.toml --new
@@ -195,6 +197,22 @@ impl<'a> Seat<'a> {
         })
     }
 
+    /// It does not vote until it is initialised.
+    fn take_away(&self) -> Result<(), Failure> {
+        let path = voter_file::path(self.state, &self.group.name);
+        std::fs::remove_file(&path).map_err(|error| {
+            let path = path.display();
+            Failure::Failed(format!(
+                "{path}: {error}: take it away, it says that nobody has ever led"
+            ))
+        })?;
+        say(&format!(
+            "{}: taken away: it said that nobody has ever led",
+            path.display()
+        ));
+        Ok(())
+    }
+
     fn reset(&self, durable: Durable) -> Result<(), Failure> {
         let kept = VoterFile::reset(self.state, self.vote(), durable);
         kept.map_err(|error| Failure::Failed(in_words(&error)))?;
@@ -215,7 +233,10 @@ impl Init {
         let seat = Seat::of(&config)?;
         let _lock = seat.lock()?;
         let mut longest_ttl = seat.quorum.ttl;
+        let mut is_untouched = false;
         match (seat.open(), self.era) {
+            // It has voted for nobody yet: so it can begin again, better informed.
+            (Ok(durable), None) if durable.counter == 0 => is_untouched = true,
             (Ok(durable), None) => {
                 return Err(Failure::Failed(format!(
                     "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
@@ -254,14 +275,17 @@ impl Init {
         }
         let told = survey(&config, &seat, self.within(), self.needs_others());
         let told = runtime()?.block_on(told)?;
-        let begins = self.judge(&seat, longest_ttl, &told)?;
+        let begins = self.judge(&seat, longest_ttl, &told);
+        if begins.is_err() && is_untouched && self.new {
+            seat.take_away()?; // or it would vote as if nobody had ever led
+        }
+        let begins = begins?;
         // They may be of other groups that meet at the same address, so that nothing is refused.
-        if told.under_other_keys > 0 && !self.needs_others() {
+        if let (false, Some(hint)) = (self.needs_others(), told.other_keys()) {
             say(&format!(
-                "warning: {} frames were heard under keys that are not this group's: if they are of members of group `{}`, it is \
-                 not new, and some of it run: see that key or key-file is the same on every host, and run this again \
-                 before any agent is started",
-                told.under_other_keys, seat.group.name
+                "warning: {hint} If they are of members of group `{}`, it is not new, and some of it run: then run this again with \
+                 the right key, before any agent is started",
+                seat.group.name
             ));
         }
         seat.reset(begins)
@@ -333,13 +357,15 @@ impl Init {
             let names: Vec<&str> = promised.iter().map(|(voter, _)| voter.as_str()).collect();
             return Err(Failure::Failed(format!(
                 "{} of the {majority} voters that are needed answered within {} ({}): start the others' agents and \
-                 try again; --new if this group has never had a leader, --era if their disks are lost for good",
+                 try again; --new if this group has never had a leader, --era if their disks are lost for good{}",
                 promised.len(),
                 self.within(),
                 match names.is_empty() {
                     true => "nobody".to_owned(),
                     false => names.join(", "),
-                }
+                },
+                told.other_keys()
+                    .map_or_else(String::new, |hint| format!(". But {hint}")),
             )));
         }
         let highest = promised

@@ -233,6 +233,14 @@ impl Program {
         Pid::from_child(&self.process)
     }
 
+    /// It prints nothing for so long.
+    #[track_caller]
+    pub(crate) fn is_silent(&self, span: Duration) {
+        let output = self.output.as_ref().expect("not closed");
+        let line = output.recv_timeout(span);
+        assert_eq!(line, Err(RecvTimeoutError::Timeout));
+    }
+
     /// Stops it (STOP): it is there, and does nothing.
     pub(crate) fn pause(&self) {
         kill_process(self.pid(), Signal::STOP).expect("it runs");

@@ -325,22 +325,32 @@ fn nothing_is_begun_while_somebody_holds() {
     }
 }
 
-/// It cannot know whether they are of its group.
+/// It cannot know whether they are of its group. Whoever does as it says does no harm.
 #[test]
-fn whoever_begins_where_others_have_another_key_is_warned() {
+fn whoever_begins_where_others_have_another_key_is_warned_and_can_begin_again_with_the_right_one() {
     let scene = Scene::founded("another-key");
     let mut agents = ["b", "c"].map(|name| scene.agent(name));
     agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
     let key = scene.home.join("another.key");
     fs::write(&key, hustings("keys generate").text()).expect("there is room");
-    let options = scene.options("a").replace("/a", "/another-a");
-    let init = hustings(&format!(
-        "voter init {options} --key-file {} --new --within 1s",
-        key.display()
-    ));
+    let another = format!("--key-file {} --within 1s", key.display());
+    fs::remove_file(scene.file("a")).expect("it is there");
     let warning = "frames were heard under keys that are not this group's";
-    assert!(init.said.contains(warning), "{}", init.said);
-    init.text();
+    assert_refused(&scene.init("a", &another), warning);
+    let begun = scene.init("a", &format!("--new {another}"));
+    assert!(begun.said.contains(warning), "{}", begun.said);
+    assert!(begun.text().ends_with("begins at counter 0\n"));
+
+    // With the right key it hears them.
+    assert_refused(
+        &scene.init("a", "--new --within 1s"),
+        "the group is not new",
+    );
+    assert!(!scene.file("a").exists(), "it must not vote with that");
+    scene.init("a", &format!("--new {another}")).text();
+    let begun = scene.init("a", "").text();
+    assert!(!begun.ends_with("begins at counter 0\n"), "{begun}");
+    assert_refused(&scene.init("a", ""), "there is nothing to do");
 }
 
 /// Two lists have two majorities, and what is granted by one knows nothing of what the other granted.

@@ -27,6 +27,18 @@ pub(super) struct Answers {
     pub(super) under_other_keys: u64,
 }
 
+impl Answers {
+    /// What to look at, if members were heard whose key is another.
+    pub(super) fn other_keys(&self) -> Option<String> {
+        (self.under_other_keys > 0).then(|| {
+            format!(
+                "{} frames were heard under keys that are not this group's: see that key or key-file is the same on every host.",
+                self.under_other_keys
+            )
+        })
+    }
+}
+
 /// A member that goes by another list of voters, or by a store.
 pub(super) struct Other {
     member: String,
