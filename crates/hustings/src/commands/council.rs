@@ -166,7 +166,8 @@ this host's boot clock.
 With --public-coin the hosts' coins follow from that text, which you publish before, and the
 JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
 line, the names of the hosts and the options of the centre checks it with --check and --hosts:
-exit code 0 if the first election of that session went as it had to, else 1. Of seats that were
+exit code 0 if the first election of each session went as it had to, else 1. Keep all lines: one
+alone may not do, where a whole council was lost or a class has none yet. Of seats that were
 filled later it is checked only that their holders replied as their coins say: notes name them.
 Where there are classes each line of --hosts has a name and its class.
 

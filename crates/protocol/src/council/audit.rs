@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
-use super::election::{Count, Election, Next};
+use super::election::{Ask, Count, Election, Next};
 use super::house::is_remembered;
 use super::{Coin, Config, Feedback};
 use crate::{Candidate, MemberId};
@@ -69,18 +69,25 @@ pub enum Cause {
 }
 
 /// Goes through the rounds of one class and session, from the first on, with all `hosts` of that class that held no seat and
-/// heard all. None: the coins are not public, or these are not the rounds of one election, one after the other.
+/// heard all. None: the coins are not public, or these are not the rounds of one election, one after the other from round 1 on.
 pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<Vec<Dispute>> {
-    go_through(config, rounds, hosts, Part::First)
+    go_through(config, (FIRST_ROUND, rounds), hosts, Part::First)
 }
 
-/// The same of the rounds after the first election, which fill seats that fell empty. Who sat in them, and what hosts had heard
-/// before, they do not tell: so nobody had to reply, and who did may have drawn by any number that is not below the centre's.
-pub fn audit_later(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<Vec<Dispute>> {
-    let mut disputes = go_through(config, rounds, hosts, Part::Later)?;
-    disputes.retain(|it| it.cause == Cause::Favoured);
-    Some(disputes)
+/// The same of the rounds that follow round `last`, in which the first election ended: they fill seats that fell empty. What hosts had
+/// heard before they do not tell, so that who replied may have drawn by any number that is not below the centre's. Who is
+/// missing, in rounds that call all, had to reply by the centre's own number, unless it held a seat: who did they do not tell either.
+pub fn audit_later(
+    config: &Config,
+    (last, rounds): (u32, &[Round]),
+    hosts: &[Candidate],
+) -> Option<Vec<Dispute>> {
+    let begins = last.checked_add(1)?;
+    go_through(config, (begins, rounds), hosts, Part::Later)
 }
+
+/// The first round of each class in a session. Were it any other, a centre could look for one whose coins it likes.
+const FIRST_ROUND: u32 = 1;
 
 /// Which rounds of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +100,7 @@ enum Part {
 
 fn go_through(
     config: &Config,
-    rounds: &[Round],
+    (begins, rounds): (u32, &[Round]),
     hosts: &[Candidate],
     part: Part,
 ) -> Option<Vec<Dispute>> {
@@ -105,7 +112,8 @@ fn go_through(
         (one.session, one.class, one.round.checked_add(1))
             == (next.session, next.class, Some(next.round))
     };
-    if !rounds.windows(2).all(follows) {
+    let first = rounds.first().map(|it| it.feedback.round);
+    if first.is_some_and(|it| it != begins) || !rounds.windows(2).all(follows) {
         return None;
     }
     let mut candidacies = vec![Candidacy::default(); hosts.len()];
@@ -116,6 +124,7 @@ fn go_through(
     {
         let call = Call::of(feedback, config)?;
         let toss = Toss::new(seed, feedback);
+        let tells_of_missing = part == Part::First || call.is_to_all;
         let late = rounds.iter().flat_map(|it| &it.late);
         let late = late.filter(|it| it.to == feedback.round);
         let mut said: Vec<Voice> = replies
@@ -138,7 +147,9 @@ fn go_through(
             let due = draws_due(candidacy, (*host, voice), asked, (config, part));
             match voice {
                 Some(voice) if due != Some(voice.draws) => dispute(host.id, Cause::Favoured),
-                None if due.is_some_and(Draws::any) => dispute(host.id, Cause::Missing),
+                None if tells_of_missing && due.is_some_and(Draws::any) => {
+                    dispute(host.id, Cause::Missing);
+                }
                 Some(_) | None => {}
             }
         }
@@ -151,6 +162,8 @@ fn go_through(
 /// How the first election of a session went, by what the centre said and the replies that it tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Course {
+    /// The rounds begin with this one, and an election with round 1.
+    Begins(u32),
     /// What the centre said in this round does not follow from the replies before it.
     Departs(u32),
     /// In this round those who said yes in this draw were elected.
@@ -160,33 +173,36 @@ pub enum Course {
 }
 
 /// Whether the first election of a session went as the rules say: what a centre says follows from the replies that it tells of, up to the
-/// round in which a council is elected. Seats by merit and masks cannot be told so.
+/// round in which a council is elected, and so does the round after that, which begins the next election. Seats by merit and masks
+/// cannot be told so.
 pub fn course(config: &Config, rounds: &[Round]) -> Course {
-    let first = rounds.first().map(|it| it.feedback.class);
-    let Some(chamber) = first.and_then(|class| config.chamber(class)) else {
+    let first = rounds.first().map(|it| it.feedback);
+    let Some(chamber) = first.and_then(|it| config.chamber(it.class)) else {
         return Course::Open;
     };
+    if let Some(first) = first.filter(|it| it.round != FIRST_ROUND) {
+        return Course::Begins(first.round);
+    }
     let Some(wanted) = chamber.wanted(0) else {
         return Course::Open;
     };
     let c = chamber.c(0);
     let mut election = Election::new(config.knowledge);
     let mut ask = election.open(config, (wanted, c), 0);
-    for Round {
-        feedback,
-        replies,
-        late,
-    } in rounds
-    {
+    let mut rounds = rounds.iter();
+    while let Some(round) = rounds.next() {
+        let Round {
+            feedback,
+            replies,
+            late,
+        } = round;
         let hear_late = |election: &mut Election, in_rest| {
             let told = |it: &&Late| is_remembered(it.to, feedback.round) && it.in_rest == in_rest;
             for Late { to, voice, .. } in late.iter().filter(told) {
                 election.hear_late((*to, voice.draws, voice.number), config);
             }
         };
-        let is_said = feedback.word == ask.content.encode(config.algorithm)
-            && (feedback.base, feedback.seated, feedback.floor) == (ask.base, 0, ask.floor);
-        if !is_said {
+        if feedback.seated != 0 || !is_said(ask, feedback, config) {
             return Course::Departs(feedback.round);
         }
         hear_late(&mut election, false);
@@ -204,7 +220,14 @@ pub fn course(config: &Config, rounds: &[Round]) -> Course {
         };
         match election.count(count, config) {
             Next::Ask(next) => ask = next,
-            Next::Elected(draw) => return Course::Elected(feedback.round, draw),
+            Next::Elected(draw) => {
+                hear_late(&mut election, true);
+                let next = rounds.next().map(|it| &it.feedback);
+                return match next.filter(|it| !opens(&mut election, it, config)) {
+                    Some(next) => Course::Departs(next.round),
+                    None => Course::Elected(feedback.round, draw),
+                };
+            }
             Next::Rest => {
                 // Too few were there, and it looks again: that there were more its notes would show.
                 election.forget(config.knowledge);
@@ -214,6 +237,19 @@ pub fn course(config: &Config, rounds: &[Round]) -> Course {
         }
     }
     Course::Open
+}
+
+/// Whether a later election begins so. How many seats are left the centre says itself.
+fn opens(election: &mut Election, feedback: &Feedback, config: &Config) -> bool {
+    let seated = u32::from(feedback.seated);
+    let chamber = config.chamber(feedback.class);
+    let wanted = chamber.and_then(|it| Some((it.wanted(seated)?, it.c(seated))));
+    wanted.is_some_and(|wanted| is_said(election.open(config, wanted, 0), feedback, config))
+}
+
+fn is_said(ask: Ask, feedback: &Feedback, config: &Config) -> bool {
+    feedback.word == ask.content.encode(config.algorithm)
+        && (feedback.base, feedback.floor) == (ask.base, ask.floor)
 }
 
 /// What a host draws that has heard all; and by the number that it says, if it does: who has missed calls draws by a greater one. None: it

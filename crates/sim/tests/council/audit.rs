@@ -2,7 +2,7 @@
 
 use hustings_protocol::council::{
     Algorithm, Cause, Coin, Config, Council, Course, Dispute, Draws, Knowledge, Message, Round,
-    Seats, Voice, audit, course,
+    Seats, Voice, audit, audit_later, course,
 };
 use hustings_protocol::{Candidate, Instant, MemberId};
 use hustings_sim::council::{Trial, elect_traced};
@@ -152,6 +152,79 @@ fn a_centre_that_does_not_go_by_its_rules_is_found() {
         }
     }
     assert!(found > 5, "{found}");
+}
+
+/// Coins depend on the round: a centre that could begin with any would look for one whose coins it likes.
+#[test]
+fn an_election_that_begins_with_another_round_than_the_first_is_no_draw() {
+    for algorithm in ALGORITHMS {
+        let trial = public(algorithm);
+        let mut shifted = rounds(&trial, 0);
+        for Round { feedback, .. } in &mut shifted {
+            feedback.round += 7;
+            feedback.base += if feedback.base == 0 { 0 } else { 7 };
+        }
+        assert_eq!(course(&trial.config, &shifted), Course::Begins(8));
+        assert_eq!(audit(&trial.config, &shifted, &hosts()), None);
+    }
+    // A number was looked for with which a friend is the only one that must reply.
+    let trial = public(Algorithm::SkipReset);
+    let (first, friend) = (rounds(&trial, 0)[0].clone(), MemberId(77));
+    let ground = (2..).map(|number| {
+        let mut round = first.clone();
+        round.feedback.round = number;
+        let only = |host| Voice {
+            host,
+            draws: Draws(1),
+            number: 500,
+        };
+        round.replies = vec![only(friend)];
+        [round]
+    });
+    let is_clean = |it: &[Round; 1]| {
+        let last = it[0].feedback.round - 1;
+        audit_later(&trial.config, (last, it), &hosts()) == Some(vec![])
+    };
+    let ground = ground
+        .take(20_000)
+        .find(is_clean)
+        .expect("some number does");
+    let begins = ground[0].feedback.round;
+    assert_eq!(course(&trial.config, &ground), Course::Begins(begins));
+    assert_eq!(audit(&trial.config, &ground, &hosts()), None);
+}
+
+/// After an election the next begins with the number that it has left, and with the round that follows.
+#[test]
+fn a_centre_that_calls_as_it_likes_when_seats_fall_empty_is_found() {
+    for algorithm in ALGORITHMS {
+        let mut trial = public(algorithm);
+        trial.config.chambers[0].keep = 1;
+        let mut rounds = rounds(&trial, 0);
+        let last = rounds.last().expect("there were some").feedback.round;
+        let mut next = rounds[0].clone();
+        (next.feedback.round, next.replies) = (last + 1, Vec::new());
+        rounds.push(next);
+        let went = course(&trial.config, &rounds);
+        assert!(
+            matches!(went, Course::Elected(round, _) if round == last),
+            "{algorithm:?}: {went:?}"
+        );
+
+        // Of a poll all are missing who did not reply.
+        let poll = rounds.last_mut().expect("just pushed");
+        poll.feedback.word = match algorithm {
+            Algorithm::Naive | Algorithm::Basic => 0,
+            Algorithm::CHOICE => 2,
+            _ => 1,
+        };
+        assert_eq!(course(&trial.config, &rounds), Course::Departs(last + 1));
+        let later = |after| audit_later(&trial.config, (after, &rounds[last as usize..]), &hosts());
+        let missing = later(last).expect("it follows");
+        assert_eq!(missing.len(), 500, "{algorithm:?}");
+        assert!(missing.iter().all(|it| it.cause == Cause::Missing));
+        assert_eq!(later(last - 1), None);
+    }
 }
 
 /// Whoever begins anew draws the same: or it could do so until it likes what it gets.

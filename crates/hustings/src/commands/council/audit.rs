@@ -1,8 +1,9 @@
 //! Whether a council was drawn as it should have been: coins that follow from a text, and a record of what was said.
 
+mod record;
 mod seating;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,6 +16,7 @@ use hustings_protocol::council::{
 use hustings_protocol::{Candidate, MemberId, Merit};
 
 use crate::failure::{Failure, say};
+use record::{contradictions, rounds_of, sessions};
 use seating::{Drawn, judge, misshapen};
 
 /// A draw that others can check.
@@ -26,7 +28,7 @@ pub(super) struct Auditing {
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     public_coin: Option<String>,
 
-    /// Call nobody: check what a centre with the same options printed with --format json, all of it or some lines
+    /// Call nobody: check what a centre with the same options printed with --format json. Keep all of it: one line alone may not do
     #[arg(long, value_name = "FILE", requires_all = ["public_coin", "hosts"])]
     check: Option<PathBuf>,
 
@@ -75,63 +77,29 @@ impl Auditing {
 type Names<'a> = BTreeMap<MemberId, (&'a str, u16)>;
 
 fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
-    let lines = last_session(record)?;
+    let sessions = sessions(record, &read(record)?)?;
     let text = read(hosts)?;
     let names =
         names(&text).map_err(|error| Failure::Failed(format!("{}: {error}", hosts.display())))?;
-    let told = lines.last().map_or(&[][..], |it| &it.record);
-    let mut faults: Vec<String> = lines.iter().flat_map(|it| misshapen(rules, it)).collect();
-    let mut summary = Summary::default();
-    for class in 0..rules.chambers.len() as u16 {
-        if !faults.is_empty() {
-            break; // these are not the lines of such a council, or name others than they mean
-        }
-        let rounds: Vec<Round> = told
-            .iter()
-            .filter(|it| it.feedback.class == class)
-            .cloned()
-            .collect();
-        if rounds.is_empty() {
-            return Err(Failure::Failed(format!(
-                "{}: no record of a draw: had the centre a --public-coin?",
-                record.display()
-            )));
-        }
-        let course = course(rules, &rounds);
-        let (first, later) = rounds.split_at(ends(course, &rounds));
-        faults.extend(match course {
-            Course::Departs(round) => vec![format!(
-                "round {round} of class {class} is not what follows from the replies before it, by these options"
-            )],
-            Course::Open => vec![format!(
-                "class {class}: nobody is elected in the rounds on record: there is no draw to check"
-            )],
-            Course::Elected(round, draw) => {
-                let drawn = Drawn {
-                    round,
-                    draw,
-                    first,
-                    later,
-                };
-                let (unfair, seats) = judge(class, &lines, &drawn, &names);
-                summary.add(&drawn, seats);
-                unfair
+    let (mut faults, mut summary) = (BTreeSet::new(), Summary::default());
+    summary.sessions = sessions.len();
+    let last = sessions.keys().next_back();
+    for (session, lines) in &sessions {
+        let of_which = match sessions.len() {
+            1 => String::new(),
+            _ => {
+                say(&format!("note: session {session}, lines: {}", lines.len()));
+                format!("session {session}: ")
             }
-        });
-        let hosts = candidates(&names, class);
-        let disputes = audit(rules, first, &hosts).zip(audit_later(rules, later, &hosts));
-        let (disputes, of_later) = disputes.ok_or_else(|| {
-            Failure::Failed(format!(
-                "{}: not the rounds of a draw by these options: check it with those of the centre",
-                record.display()
-            ))
-        })?;
-        faults.extend(
-            disputes
-                .into_iter()
-                .chain(of_later)
-                .filter_map(|it| told_of(it, class, &names)),
-        );
+        };
+        let checked = Session {
+            rules,
+            lines,
+            names: &names,
+            is_last: last == Some(session),
+        };
+        let found = checked.check(&mut summary).into_iter();
+        faults.extend(found.map(|it| of_which.clone() + &it)); // once, if of many lines
     }
     match faults.is_empty() {
         true => {
@@ -139,10 +107,103 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
             Ok(())
         }
         false => {
-            let mut said = std::collections::BTreeSet::new();
-            faults.retain(|it| said.insert(it.clone())); // of many lines
+            let faults: Vec<String> = faults.into_iter().collect();
             Err(Failure::Failed(faults.join("\n")))
         }
+    }
+}
+
+/// What a centre printed in one session.
+struct Session<'a> {
+    rules: &'a Config,
+    lines: &'a [CentreStatus],
+    names: &'a Names<'a>,
+    /// Whether none follows it.
+    is_last: bool,
+}
+
+impl Session<'_> {
+    /// What is wrong with it.
+    fn check(&self, summary: &mut Summary) -> Vec<String> {
+        let shapes = self.lines.iter().flat_map(|it| misshapen(self.rules, it));
+        let faults: Vec<String> = shapes.chain(contradictions(self.lines)).collect();
+        if !faults.is_empty() {
+            return faults; // these are not the lines of such a council, or name others than they mean
+        }
+        let classes = 0..self.rules.chambers.len() as u16;
+        classes
+            .flat_map(|class| self.check_class(class, summary))
+            .collect()
+    }
+
+    fn check_class(&self, class: u16, summary: &mut Summary) -> Vec<String> {
+        let Self { lines, names, .. } = *self;
+        let rounds = lines.last().map_or(Vec::new(), |it| rounds_of(it, class));
+        if rounds.is_empty() {
+            return self.undrawn(
+                class,
+                "no record of a draw: had the centre a --public-coin?",
+            );
+        }
+        let course = course(self.rules, &rounds);
+        let (mut faults, drawn) = match course {
+            Course::Begins(round) => {
+                return vec![format!(
+                    "class {class}: the record begins with round {round}, and a draw with round 1"
+                )];
+            }
+            Course::Departs(round) => {
+                let departs = format!(
+                    "round {round} of class {class} is not what follows from the replies before it, by these options"
+                );
+                (vec![departs], None)
+            }
+            Course::Open => {
+                let open = "nobody is elected in the rounds on record: there is no draw to check. If the centre printed more, check all of it";
+                (self.undrawn(class, open), None)
+            }
+            Course::Elected(round, draw) => {
+                let drawn = Drawn::new(&rounds, (round, draw));
+                let (unfair, seats) = judge(class, lines, &drawn, names);
+                summary.add(&drawn, seats);
+                (unfair, Some(drawn))
+            }
+        };
+        let (first, later) = rounds.split_at(ends(course, &rounds));
+        let last = first.last().map_or(0, |it| it.feedback.round);
+        let hosts = candidates(names, class);
+        let later = audit_later(self.rules, (last, later), &hosts);
+        let Some((first, mut later)) = audit(self.rules, first, &hosts).zip(later) else {
+            if faults.is_empty() {
+                faults.push(format!(
+                    "class {class}: not the rounds of a draw by these options: check it with those of the centre"
+                ));
+            }
+            return faults;
+        };
+        later.retain(|it| {
+            let held = |drawn: &Drawn<'_>| drawn.sat(class, (it.host, it.round), lines);
+            it.cause == Cause::Favoured || drawn.as_ref().is_some_and(|it| !held(it))
+        });
+        let tell = |disputes: Vec<Dispute>, reserve| {
+            let told = disputes.into_iter();
+            told.filter_map(move |it| told_of(it, reserve, class, names))
+        };
+        faults.extend(tell(first, ","));
+        faults.extend(tell(later, ", if it had heard what was said before,"));
+        faults
+    }
+
+    /// There is no draw of this class. That is no fault of a session which ended before: nobody came in by it.
+    fn undrawn(&self, class: u16, why: &str) -> Vec<String> {
+        let why = format!("class {class}: {why}");
+        let mut chambers = self.lines.iter().flat_map(|it| &it.chambers);
+        let is_empty = chambers.all(|it| it.class != class || it.seats.is_empty());
+        if self.is_last || !is_empty {
+            return vec![why];
+        }
+        say(&format!("note: {why}"));
+        Vec::new()
     }
 }
 
@@ -150,13 +211,13 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
 fn ends(course: Course, rounds: &[Round]) -> usize {
     let of_first = |it: &&Round| match course {
         Course::Elected(round, _) => it.feedback.round <= round,
-        Course::Departs(_) | Course::Open => it.feedback.seated == 0,
+        Course::Begins(_) | Course::Departs(_) | Course::Open => it.feedback.seated == 0,
     };
     rounds.iter().take_while(of_first).count()
 }
 
 /// A dispute in words, if it proves something; else it is said as a note.
-fn told_of(dispute: Dispute, class: u16, names: &Names<'_>) -> Option<String> {
+fn told_of(dispute: Dispute, reserve: &str, class: u16, names: &Names<'_>) -> Option<String> {
     let Dispute { round, host, cause } = dispute;
     let name = match names.get(&host) {
         Some((name, its)) if *its == class => (*name).to_owned(),
@@ -170,16 +231,17 @@ fn told_of(dispute: Dispute, class: u16, names: &Names<'_>) -> Option<String> {
         // A message that was lost does that too, so that it proves nothing.
         Cause::Missing => {
             say(&format!(
-                "note: round {round}: {name} had to reply, and did not"
+                "note: round {round}: {name} had to reply{reserve} and did not"
             ));
             None
         }
     }
 }
 
-/// What was found to be right, of all classes.
+/// What was found to be right, of all sessions and classes.
 #[derive(Default)]
 struct Summary {
+    sessions: usize,
     rounds: usize,
     later_rounds: usize,
     later_seats: usize,
@@ -193,7 +255,11 @@ impl Summary {
     }
 
     fn in_words(&self) -> String {
-        let first = format!("drawn as it had to be: {} rounds", self.rounds);
+        let of_which = match self.sessions {
+            0 | 1 => String::new(),
+            sessions => format!(" of {sessions} sessions"),
+        };
+        let first = format!("drawn as it had to be: {} rounds{of_which}", self.rounds);
         match self.later_rounds {
             0 => first,
             rounds => format!(
@@ -202,37 +268,6 @@ impl Summary {
             ),
         }
     }
-}
-
-/// What a centre printed in its last session.
-fn last_session(record: &Path) -> Result<Vec<CentreStatus>, Failure> {
-    let path = record.display();
-    let text = read(record)?;
-    let lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, it)| !it.trim().is_empty());
-    let mut lines = lines
-        .map(|(place, line)| {
-            serde_json::from_str::<CentreStatus>(line).map_err(|error| {
-                let line = place + 1;
-                Failure::Failed(format!(
-                    "{path}: line {line} is not a line of a centre: {error}"
-                ))
-            })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let Some(session) = lines.last().map(|it| it.session) else {
-        return Err(Failure::Failed(format!(
-            "{path}: no line of a centre: keep what it prints with --format json"
-        )));
-    };
-    let all = lines.len();
-    lines.retain(|it| it.session == session);
-    if lines.len() < all {
-        say("note: only the lines of the last session are checked");
-    }
-    Ok(lines)
 }
 
 fn names(text: &str) -> Result<Names<'_>, String> {

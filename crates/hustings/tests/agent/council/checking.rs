@@ -64,7 +64,12 @@ impl Stage {
     /// A check that finds this.
     #[track_caller]
     fn finds(&self, line: &Value, fault: &str) {
-        let caught = self.check(&[line], &self.rules);
+        self.finds_in(&[line], fault);
+    }
+
+    #[track_caller]
+    fn finds_in(&self, lines: &[&Value], fault: &str) {
+        let caught = self.check(lines, &self.rules);
         assert_eq!(caught.code, Some(1), "{fault}: {}", caught.printed);
         assert!(caught.said.contains(fault), "{fault}: {}", caught.said);
     }
@@ -123,6 +128,12 @@ fn seats_that_nobody_was_drawn_for_are_found_whatever_they_look_like() {
     );
     let of_another_session = forged(&|it| it["session"] = 1.into());
     stage.finds(&of_another_session, "rounds of another session than 1");
+    let of_later_coins = forged(&|it| {
+        for round in it["record"].as_array_mut().expect("rounds") {
+            raise(round, 7);
+        }
+    });
+    stage.finds(&of_later_coins, "the record begins with round 8");
 }
 
 #[test]
@@ -176,6 +187,77 @@ fn a_council_whose_empty_seats_were_filled_is_as_it_had_to_be() {
     let round = rounds.iter_mut().rfind(|it| it["replies"] != json!([]));
     round.expect("somebody replied")["replies"][0]["host"] = member_id("friend").0.into();
     stage.finds(&favour, "which is no host, is said to have replied");
+    check_later_rounds(&stage, &whole);
+    check_earlier_lines(&stage, &whole);
+}
+
+/// The rounds that fill empty seats follow those before them, and who had to reply in them is told.
+fn check_later_rounds(stage: &Stage, whole: &[&Value]) {
+    let last = whole[whole.len() - 1];
+    let rounds = |line: &Value| line["record"].as_array().expect("rounds").clone();
+    let first = rounds(whole[0]).len();
+    let with_later = |forge: &dyn Fn(&mut [Value])| {
+        let mut line = last.clone();
+        forge(&mut line["record"].as_array_mut().expect("rounds")[first..]);
+        line
+    };
+    let round = format!("round {} of class 0 is not what follows", first + 1);
+    let poll = with_later(&|it| it[0]["feedback"]["word"] = 1.into());
+    stage.finds(&poll, &round);
+    let gap = with_later(&|it| it.iter_mut().for_each(|it| raise(it, 7000)));
+    stage.finds(&gap, "not the rounds of a draw by these options");
+
+    let is_heard = |it: &&Value| it["feedback"]["base"] == 0 && it["replies"] != json!([]);
+    let later = &rounds(last)[first..];
+    let heard = later.iter().find(is_heard).expect("somebody replied");
+    let silenced = with_later(&|it| {
+        let round = it.iter_mut().find(|it| is_heard(&&**it));
+        round.expect("as above")["replies"] = json!([]);
+    });
+    let ids = heard["replies"].as_array().expect("replies").iter();
+    let ids: Vec<u64> = ids.map(id_of).collect();
+    let name = stage.names.iter().find(|it| member_id(it).0 == ids[0]);
+    let (name, round) = (name.expect("a host"), &heard["feedback"]["round"]);
+    let noted = stage.check(&[whole[0], &silenced], &stage.rules).said;
+    let note = format!("note: round {round}: {name} had to reply, if it had heard");
+    assert!(noted.contains(&note), "{note}: {noted}");
+}
+
+/// A line tells nothing else than the one after it, and seats nobody by what is yet to come; nor does a session hide behind another.
+fn check_earlier_lines(stage: &Stage, whole: &[&Value]) {
+    let (first, last) = (whole[0], whole[whole.len() - 1]);
+    let with_last = |line: &Value, fault| stage.finds_in(&[line, last], fault);
+    let mut early = first.clone();
+    early["chambers"] = last["chambers"].clone();
+    with_last(&early, "has a seat, and was not elected in round ");
+    let mut other = first.clone();
+    let rounds = other["record"].as_array_mut().expect("rounds");
+    rounds.last_mut().expect("one at least")["replies"][0]["number"] = 1.into();
+    with_last(
+        &other,
+        "lines 1 and 2 of the session tell of its rounds in two ways",
+    );
+
+    let mut next = last.clone();
+    let session = last["session"].as_u64().expect("a number") + 1;
+    next["session"] = session.into();
+    for round in next["record"].as_array_mut().expect("rounds") {
+        round["feedback"]["session"] = session.into();
+    }
+    let honest = stage.check(&[first, last, &next], &stage.rules).text();
+    assert!(honest.contains(" rounds of 2 sessions. "), "{honest}");
+    let fault = format!("session {}: class 0: ", last["session"]);
+    stage.finds_in(&[&early, &next], &fault);
+}
+
+/// Numbers a round higher, and the one on which it draws.
+fn raise(round: &mut Value, by: u64) {
+    let feedback = &mut round["feedback"];
+    let (number, base) = (feedback["round"].as_u64(), feedback["base"].as_u64());
+    feedback["round"] = (number.expect("a number") + by).into();
+    if let Some(base @ 1..) = base {
+        feedback["base"] = (base + by).into();
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Whether those are seated who were drawn, and nobody twice or under another's name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use hustings_agent::Peer;
 use hustings_agent::council::{CentreStatus, ChamberStatus, MOST_RECORDED};
@@ -9,6 +9,7 @@ use hustings_protocol::MemberId;
 use hustings_protocol::council::{Config, Round};
 
 use super::Names;
+use super::record::rounds_of;
 use crate::failure::say;
 
 /// The draws of one class.
@@ -23,7 +24,43 @@ pub(super) struct Drawn<'a> {
     pub(super) later: &'a [Round],
 }
 
-impl Drawn<'_> {
+impl<'a> Drawn<'a> {
+    /// By all rounds of a class, of which a council was first elected in this one, by this draw.
+    pub(super) fn new(rounds: &'a [Round], (round, draw): (u32, u8)) -> Self {
+        let of_first = rounds.iter().take_while(|it| it.feedback.round <= round);
+        let (first, later) = rounds.split_at(of_first.count());
+        Self {
+            round,
+            draw,
+            first,
+            later,
+        }
+    }
+
+    /// Whether this host may have held a seat of the class in a later round, by the last line before that round.
+    pub(super) fn sat(
+        &self,
+        class: u16,
+        (host, round): (MemberId, u32),
+        lines: &[CentreStatus],
+    ) -> bool {
+        let last_of = |line: &CentreStatus| {
+            let of_class = line.record.iter().filter(|it| it.feedback.class == class);
+            of_class.map(|it| it.feedback.round).max().unwrap_or(0)
+        };
+        let is_seated = |line: &CentreStatus| {
+            let chamber = line.chambers.get(usize::from(class));
+            chamber.is_some_and(|it| it.seats.iter().any(|it| it.member.id == host))
+        };
+        let place = lines.partition_point(|it| last_of(it) < round);
+        let before = lines[..place].last();
+        match before.filter(|it| last_of(it) >= self.round) {
+            Some(line) => is_seated(line),
+            // That line is not there: of those who were elected first any may sit yet, and who sits next may have sat before.
+            None => self.elected().contains(&host) || lines.get(place).is_some_and(is_seated),
+        }
+    }
+
     /// Who was elected first.
     fn elected(&self) -> BTreeSet<MemberId> {
         let last = self
@@ -114,10 +151,8 @@ pub(super) fn judge(
         .filter_map(|it| it.chambers.get(usize::from(class)));
     let chambers: Vec<&ChamberStatus> = of_class.collect();
     let seats = chambers.iter().flat_map(|it| &it.seats);
-    let seated: BTreeMap<MemberId, &str> = seats
-        .map(|it| (it.member.id, it.member.name.as_str()))
-        .collect();
-    for host in elected.iter().filter(|it| !seated.contains_key(it)) {
+    let seated: BTreeSet<MemberId> = seats.map(|it| it.member.id).collect();
+    for host in elected.difference(&seated) {
         // One that has gone since has none either, so that it proves nothing.
         let name = names.get(host);
         let name = name.map_or_else(|| format!("{:016x}", host.0), |it| it.0.to_owned());
@@ -133,30 +168,40 @@ pub(super) fn judge(
         .later
         .first()
         .is_some_and(|it| it.feedback.seated == 0);
-    if begins_anew && !seated.keys().any(|it| elected.contains(it)) {
+    if begins_anew && seated.is_disjoint(&elected) {
         faults.push(format!(
             "class {class}: a council was elected in round {elected_in}, and the centre called again. If that council was seated, check the \
              line that says so too"
         ));
     }
-    let most = chambers.last().map_or(0, |it| it.most);
-    let is_full = lines
-        .last()
-        .is_some_and(|it| it.record.len() >= MOST_RECORDED);
-    for (host, name) in seated.iter().filter(|it| !elected.contains(it.0)) {
-        match drawn.later_round(*host, most) {
-            Some(round) => say(&format!(
-                "note: {name} was seated after the first election, in round {round} or later"
-            )),
-            None if is_full => faults.push(format!(
-                "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be told: the record \
-                 is full. Check what the centre printed before"
-            )),
-            None => faults.push(format!(
-                "class {class}: {name} has a seat, and was not elected in round {elected_in}"
-            )),
+    let mut notes = BTreeSet::new();
+    for line in lines {
+        // By what it tells itself: nobody is seated by what is yet to come.
+        let rounds = rounds_of(line, class);
+        let own = Drawn::new(&rounds, (drawn.round, drawn.draw));
+        let (winners, is_full) = (own.elected(), line.record.len() >= MOST_RECORDED);
+        let chamber = line.chambers.get(usize::from(class));
+        let most = chamber.map_or(0, |it| it.most);
+        let members = chamber.into_iter().flat_map(|it| &it.seats);
+        let others = members.map(|it| &it.member);
+        for Peer { name, id, .. } in others.filter(|it| !winners.contains(&it.id)) {
+            match own.later_round(*id, most) {
+                Some(round) => {
+                    notes.insert(format!(
+                        "note: {name} was seated after the first election, in round {round} or later"
+                    ));
+                }
+                None if is_full => faults.push(format!(
+                    "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be told: the \
+                     record is full. Check what the centre printed before"
+                )),
+                None => faults.push(format!(
+                    "class {class}: {name} has a seat, and was not elected in round {elected_in}"
+                )),
+            }
         }
     }
+    notes.iter().for_each(|it| say(it));
     let last = chambers.last().map_or(&[][..], |it| &it.seats);
     let later = last.iter().filter(|it| !elected.contains(&it.member.id));
     (faults, later.count())
@@ -166,17 +211,18 @@ pub(super) fn judge(
 mod tests {
     use super::{Drawn, Names, judge};
     use hustings_agent::council::CentreStatus;
+    use hustings_protocol::MemberId;
     use hustings_protocol::council::Round;
     use serde_json::{Value, json};
 
-    /// Of a centre that seats one, where only this one is seated.
-    fn line(host: u64) -> CentreStatus {
+    /// Of a centre that seats one, where only this one is seated after these rounds.
+    fn line(host: u64, rounds: &[Round]) -> CentreStatus {
         let member = json!({"name": format!("#{host:016x}"), "id": host, "address": null});
         let seat = json!({"place": 0, "member": member, "since": 0, "heard": 0, "confirmed": true, "lease": null});
         let line = json!({
             "group": "fleet", "centre": "centre", "session": 7, "is_settled": true, "rounds": 0, "replies": 0, "late": 0,
             "peak_replies": 0, "changes": 0, "gives_way_to": null, "held_elsewhere": null, "awaits": null,
-            "chambers": [{"class": 0, "least": 1, "most": 1, "seats": [seat]}],
+            "chambers": [{"class": 0, "least": 1, "most": 1, "seats": [seat]}], "record": rounds,
         });
         serde_json::from_value(line).expect("a line")
     }
@@ -193,19 +239,38 @@ mod tests {
     #[test]
     fn a_council_that_was_lost_as_a_whole_is_told_from_one_that_was_never_seated() {
         let rounds = [round(1, 0, 5), round(2, 0, 6)];
-        let (first, later) = rounds.split_at(1);
-        let drawn = Drawn {
-            round: 1,
-            draw: 0,
-            first,
-            later,
-        };
+        let drawn = Drawn::new(&rounds, (1, 0));
         let judge = |lines: &[CentreStatus]| judge(0, lines, &drawn, &Names::new());
-        assert_eq!(judge(&[line(5), line(6)]), (Vec::new(), 1));
-        let (faults, _) = judge(&[line(6)]);
+        let (before, after) = (line(5, &rounds[..1]), line(6, &rounds));
+        assert_eq!(judge(&[before.clone(), after.clone()]), (Vec::new(), 1));
+        let (faults, _) = judge(&[after.clone()]);
         assert!(
             matches!(&faults[..], [it] if it.contains("and the centre called again")),
             "{faults:?}"
         );
+        // Nor does a later reply help one that was seated before it.
+        let (faults, _) = judge(&[before, line(6, &rounds[..1]), after]);
+        assert!(
+            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1")),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn who_sat_in_a_later_round_is_told_by_the_line_before_it() {
+        let rounds = [round(1, 0, 5), round(2, 0, 6), round(3, 0, 8)];
+        let drawn = Drawn::new(&rounds, (1, 0));
+        let whole = [
+            line(5, &rounds[..1]),
+            line(6, &rounds[..2]),
+            line(8, &rounds),
+        ];
+        let sat = |lines: &[CentreStatus], round| {
+            let hosts = [5, 6, 8].map(MemberId).into_iter();
+            let sat = hosts.filter(|it| drawn.sat(0, (*it, round), lines));
+            sat.map(|it| it.0).collect::<Vec<u64>>()
+        };
+        assert_eq!((sat(&whole, 2), sat(&whole, 3)), (vec![5], vec![6]));
+        assert_eq!(sat(&whole[2..], 2), [5, 8]);
     }
 }
