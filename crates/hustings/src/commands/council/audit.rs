@@ -176,7 +176,7 @@ impl Session<'_> {
         let Some((first, mut later)) = audit(self.rules, first, &hosts).zip(later) else {
             if faults.is_empty() {
                 faults.push(format!(
-                    "class {class}: not the rounds of a draw by these options: check it with those of the centre"
+                    "class {class}: not the rounds of a draw by these options, one after the other: check it with those of the centre"
                 ));
             }
             return faults;

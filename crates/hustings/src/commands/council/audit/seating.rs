@@ -243,7 +243,7 @@ mod tests {
         let judge = |lines: &[CentreStatus]| judge(0, lines, &drawn, &Names::new());
         let (before, after) = (line(5, &rounds[..1]), line(6, &rounds));
         assert_eq!(judge(&[before.clone(), after.clone()]), (Vec::new(), 1));
-        let (faults, _) = judge(&[after.clone()]);
+        let (faults, _) = judge(std::slice::from_ref(&after));
         assert!(
             matches!(&faults[..], [it] if it.contains("and the centre called again")),
             "{faults:?}"
