@@ -244,3 +244,18 @@ async fn what_nobody_honest_does_is_told_by_the_line_of_the_file() {
     let expected = format!("protocol: line {}: ", 2 * (at + 1));
     assert!(what.iter().any(|it| it.contains(&expected)), "{what:?}");
 }
+
+#[tokio::test]
+async fn what_was_added_after_the_last_signature_is_told_from_a_transcript_that_nobody_signed() {
+    let table = drawn().await;
+    let whole = fs::read_to_string(table.transcript(0)).unwrap();
+    let signed = whole.lines().count();
+    let added = String::from_utf8(Entry::Silence.line()).unwrap();
+    let found = verify(
+        &table.ring,
+        &[("x".to_owned(), format!("{whole}{added}\n").into_bytes())],
+    );
+    let why = &found.unusable[0].why;
+    let expected = format!("m0 has not signed it beyond line {signed}: ");
+    assert!(why.contains(&expected), "{why}");
+}

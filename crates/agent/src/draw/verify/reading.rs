@@ -83,9 +83,21 @@ pub enum Unusable {
         /// Whose transcript it is.
         of: String,
     },
-    /// Nobody signed it.
-    #[error("{0} has not signed it: it ends before the draw did, or was cut off")]
-    Unsigned(String),
+    /// Its holder has not signed all of it.
+    #[error("{member} has not signed it{}", beyond(*.line))]
+    Unsigned {
+        /// Whose it is.
+        member: String,
+        /// The line of what it signed last.
+        line: Option<usize>,
+    },
+}
+
+fn beyond(line: Option<usize>) -> String {
+    line.map_or_else(
+        || ": it ends before the draw did, or was cut off".to_owned(),
+        |line| format!(" beyond line {line}: it was cut off after that, or something was added"),
+    )
 }
 
 impl Reading {
@@ -95,9 +107,12 @@ impl Reading {
             reader.check(at)?;
         }
         let name = &ring.member(reader.place).name;
-        let unsigned = || Unusable::Unsigned(name.clone());
+        let unsigned = || Unusable::Unsigned {
+            member: name.clone(),
+            line: reader.signed.map(|at| reader.line(at)),
+        };
         let verdict = reader.verdict.ok_or_else(unsigned)?;
-        if !reader.is_closed {
+        if reader.signed.map(|at| at + 1) != Some(reader.entries.len()) {
             return Err(unsigned());
         }
         Ok(Self {
@@ -192,8 +207,8 @@ struct Reader<'r> {
     left: Port,
     right: Port,
     verdict: Option<Verdict>,
-    /// Whether all that the holder did is under a signature of its own.
-    is_closed: bool,
+    /// The last entry so far in which the holder signs all before it.
+    signed: Option<usize>,
 }
 
 /// One side, as far as it has been read.
@@ -268,7 +283,7 @@ impl<'r> Reader<'r> {
             left: Port::default(),
             right: Port::default(),
             verdict: None,
-            is_closed: false,
+            signed: None,
         })
     }
 
@@ -288,7 +303,6 @@ impl<'r> Reader<'r> {
             | Entry::Silence
             | Entry::Withdrew => {}
         }
-        self.is_closed = false;
         Ok(())
     }
 
@@ -321,7 +335,6 @@ impl<'r> Reader<'r> {
             });
         }
         if statement.place != self.place {
-            self.is_closed = false;
             return Ok(());
         }
         let before = (at as u64, self.heads[at - 1]); // there is a first entry
@@ -332,7 +345,7 @@ impl<'r> Reader<'r> {
             });
         }
         self.verdict = Some(statement.verdict);
-        self.is_closed = true;
+        self.signed = Some(at);
         Ok(())
     }
 
