@@ -70,19 +70,25 @@ const ALGORITHMS: [Algorithm; 4] = [
     Algorithm::HISTORY,
 ];
 
+/// A fifth of all messages are lost, and replies come late: in some of these fleets later than a round takes.
+fn lossy_fleet(config: &Config, seed: u64) -> Field {
+    let mut field = Field::empty();
+    field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+    field.lost_percent = 20;
+    field.slow = Some((0, Duration(ROUND.0 * (seed % 5) * 4 / 10)));
+    let centre = CouncilPart::Centre(Box::new(config.clone()));
+    field.admit_member(member("centre", centre), None, &[], 0);
+    host_fleet(&mut field, HOSTS);
+    field
+}
+
 #[test]
 fn where_messages_are_lost_and_come_late() {
     let (mut late, mut careful) = (0, 0);
     for algorithm in ALGORITHMS {
         for seed in 0..25 {
-            let mut field = Field::empty();
-            field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-            field.lost_percent = 20;
-            field.slow = Some((0, Duration(ROUND.0 * (seed % 5) * 4 / 10)));
             let config = public(algorithm, seed);
-            let centre = CouncilPart::Centre(Box::new(config.clone()));
-            field.admit_member(member("centre", centre), None, &[], 0);
-            host_fleet(&mut field, HOSTS);
+            let mut field = lossy_fleet(&config, seed);
             let rounds = first_election(&mut field, 0);
             assert_honest(&config, &rounds, seed);
             late += rounds.iter().map(|it| it.late.len()).sum::<usize>();
@@ -161,14 +167,8 @@ fn where_seats_fall_empty_and_are_filled_later() {
     let (mut later, mut favours) = (0, 0);
     for algorithm in ALGORITHMS {
         for seed in 0..10 {
-            let mut field = Field::empty();
-            field.chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-            field.lost_percent = 20;
-            field.slow = Some((0, Duration(ROUND.0 * (seed % 5) * 4 / 10)));
             let config = public(algorithm, seed);
-            let centre = CouncilPart::Centre(Box::new(config.clone()));
-            field.admit_member(member("centre", centre), None, &[], 0);
-            host_fleet(&mut field, HOSTS);
+            let mut field = lossy_fleet(&config, seed);
             let first = first_election(&mut field, 0).len();
             for _ in 0..5 {
                 let status = centre_status(&field, 0);
