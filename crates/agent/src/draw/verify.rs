@@ -8,15 +8,11 @@
 //! to (`statements`) tells of what no signature proves: silence, a veto, a result that is open.
 
 mod conduct;
-#[cfg(test)]
-mod edited;
 mod links;
 mod reading;
 mod statements;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod words_alone;
 
 use serde::Serialize;
 

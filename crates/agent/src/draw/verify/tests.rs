@@ -1,5 +1,8 @@
 //! Transcripts that were made up afterwards, with the right keys.
 
+mod edited;
+mod words_alone;
+
 use std::fs;
 
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};

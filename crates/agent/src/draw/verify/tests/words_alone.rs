@@ -6,12 +6,12 @@ use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::flips::Flip;
 
-use super::tests::drawn;
-use super::{Finding, Verification, Weight};
+use super::drawn;
 use crate::draw::presence;
 use crate::draw::said::{Conclusion, Statement, Verdict};
 use crate::draw::table::Table;
 use crate::draw::transcript::{Chain, Entry};
+use crate::draw::verify::{Finding, Verification, Weight};
 
 /// What the transcripts of all but the member at `place` show of a draw of four in which that one signed `verdict`.
 async fn with_word(place: u32, verdict: Verdict) -> (Table, Verification) {

@@ -5,12 +5,12 @@ use std::fs;
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::flips::Flip;
 
-use super::reading::Reading;
-use super::tests::{drawn, tell, turn};
-use super::verify;
+use super::{drawn, tell, turn};
 use crate::draw::said::Verdict;
 use crate::draw::table::Table;
 use crate::draw::transcript::Entry;
+use crate::draw::verify::reading::Reading;
+use crate::draw::verify::verify;
 
 /// m0's transcript, with an entry of each kind, which it signed.
 fn of_each_kind(table: &Table) -> String {
