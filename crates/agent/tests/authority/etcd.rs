@@ -79,7 +79,8 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
                 &cluster.join(","),
             ];
             let command = command.map(str::to_owned).to_vec();
-            house.servers.push(Server::start(command));
+            let log = house.home.path(&format!("log-{nth}"));
+            house.servers.push(Server::start(command, log));
         }
         house.ready().await;
         house
@@ -95,6 +96,11 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
 
     fn server(&mut self) -> &mut Server {
         &mut self.servers[0]
+    }
+
+    fn account(&mut self) -> String {
+        let accounts: Vec<String> = self.servers.iter_mut().map(Server::account).collect();
+        accounts.join("\n\n")
     }
 
     fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<SERVERS, ENDPOINTS> {

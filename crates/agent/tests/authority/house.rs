@@ -1,15 +1,18 @@
 //! A real store to test against.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hustings_agent::authority::StoreTerms;
 use hustings_agent::authority::store::Store;
+use tokio::time::timeout;
 
 use crate::member::PATIENCE;
 use crate::process::Server;
 
 /// How often to ask a server that was started whether it answers.
 const ASK_EVERY: Duration = Duration::from_millis(20);
+/// A question that one who is starting has not answered by then is asked anew.
+const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 /// A store with one server, and what a person can do to it.
 pub(crate) trait House: Sized {
@@ -20,14 +23,16 @@ pub(crate) trait House: Sized {
     async fn answers(&self) -> bool;
 
     /// Waits until it answers, after it was started.
-    async fn ready(&self) {
-        let answered = async {
-            while !self.answers().await {
-                tokio::time::sleep(ASK_EVERY).await;
-            }
-        };
-        let ready = tokio::time::timeout(PATIENCE, answered).await;
-        ready.expect("a store that was started answers");
+    async fn ready(&mut self) {
+        let asked = Instant::now();
+        while !matches!(timeout(ANSWER_WITHIN, self.answers()).await, Ok(true)) {
+            assert!(
+                asked.elapsed() < PATIENCE,
+                "a store does not answer that was started:\n{}",
+                self.account()
+            );
+            tokio::time::sleep(ASK_EVERY).await;
+        }
     }
 
     /// Starts it once more after it was killed, and waits until it answers.
@@ -39,6 +44,11 @@ pub(crate) trait House: Sized {
     fn port(&self) -> u16;
 
     fn server(&mut self) -> &mut Server;
+
+    /// What there is to know of it if it does not answer.
+    fn account(&mut self) -> String {
+        self.server().account()
+    }
 
     /// A member's side of it, over a line that ends at `port`.
     fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<Self>;

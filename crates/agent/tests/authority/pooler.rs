@@ -34,9 +34,9 @@ impl House for PoolerHouse {
         fs::write(&config, settings).unwrap();
         let mut command = as_nobody(&config);
         command.extend([program, config].map(|it| it.to_str().unwrap().to_owned()));
-        let house = Self {
+        let mut house = Self {
             postgres,
-            pooler: Server::start(command),
+            pooler: Server::start(command, home.path("log")),
             port,
             _home: home,
         };

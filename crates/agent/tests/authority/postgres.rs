@@ -100,8 +100,8 @@ impl House for PostgresHouse {
             data,
             "-F",
         ];
-        let house = Self {
-            server: Server::start(as_nobody(&run)),
+        let mut house = Self {
+            server: Server::start(as_nobody(&run), home.path("log")),
             port,
             _home: home,
         };

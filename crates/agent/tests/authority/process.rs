@@ -1,7 +1,7 @@
 //! A real server, that the tests kill, pause and restart.
 
-use std::fs;
-use std::net::TcpListener;
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,16 +34,37 @@ impl Drop for Home {
     }
 }
 
-/// A server, and how to start it again.
+/// A server, how to start it again, and the file with what it says.
 pub(crate) struct Server {
     command: Vec<String>,
+    log: PathBuf,
     child: Child,
 }
 
 impl Server {
-    pub(crate) fn start(command: Vec<String>) -> Self {
-        let child = spawn(&command);
-        Self { command, child }
+    pub(crate) fn start(command: Vec<String>, log: PathBuf) -> Self {
+        let child = spawn(&command, &log);
+        Self {
+            command,
+            log,
+            child,
+        }
+    }
+
+    /// What there is to know of one that does not answer.
+    pub(crate) fn account(&mut self) -> String {
+        let state = match self.child.try_wait() {
+            Ok(None) => "it runs".to_owned(),
+            ended => format!("it has ended: {ended:?}"),
+        };
+        let said = fs::read_to_string(&self.log).unwrap_or_default();
+        let last = said.lines().rev().take(30).collect::<Vec<_>>();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        format!(
+            "{}\n{state}, and said last:\n{}",
+            self.command.join(" "),
+            last.join("\n")
+        )
     }
 
     /// As a crash does: nothing is said, all that was written stays.
@@ -61,7 +82,7 @@ impl Server {
     }
 
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(&self.command);
+        self.child = spawn(&self.command, &self.log);
     }
 
     pub(crate) fn pause(&self) {
@@ -95,14 +116,15 @@ fn send(process: u32, signal: Signal) {
     _ = kill_process(pid, signal); // it may have ended by itself
 }
 
-fn spawn(command: &[String]) -> Child {
+fn spawn(command: &[String], log: &Path) -> Child {
+    let log = File::options().create(true).append(true).open(log).unwrap();
     // It ends with us, however that comes.
     Command::new("setpriv")
         .args(["--pdeathsig", "KILL"])
         .args(command)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
         .spawn()
         .expect("setpriv starts: apt-get install util-linux")
 }
@@ -138,10 +160,19 @@ pub(crate) fn find_program(name: &str, package: &str, elsewhere: Vec<PathBuf>) -
     found.unwrap_or_else(|| panic!("{name} is missing: apt-get install {package}"))
 }
 
-/// A port that nobody had a moment ago.
+/// A port for a server that is about to start.
+///
+/// A connection to it that has just ended keeps it for a minute from all who take any port, tests beside this one among
+/// them, but not from a server that asks for it by its number.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
+    let address = listener.local_addr().unwrap();
+    let caller = TcpStream::connect(address).unwrap();
+    let (callee, _) = listener.accept().unwrap();
+    // The side that ends first is the one that is remembered.
+    drop(callee);
+    drop(caller);
+    address.port()
 }
 
 /// Some servers refuse to run as root: then they run as nobody, who owns `home`.

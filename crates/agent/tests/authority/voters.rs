@@ -47,7 +47,8 @@ impl Ground for Voters {
             let path = home.path(&format!("{name}.toml"));
             fs::write(&path, text).unwrap();
             let path = path.to_str().unwrap().to_owned();
-            servers.push(Server::start(vec![program.clone(), path]));
+            let log = home.path(&format!("{name}.log"));
+            servers.push(Server::start(vec![program.clone(), path], log));
         }
         Self {
             servers,

@@ -13,21 +13,29 @@ pub(crate) const NAMES: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 /// Where a draw's files lie.
 pub(crate) struct Home(pub(crate) PathBuf);
 
+/// An address of this process's own: nobody else listens there, nor calls from there.
+fn own_address(number: u8, port: u16) -> String {
+    let pid = std::process::id();
+    format!(
+        "127.{}.{}.{number}:{port}",
+        64 + (pid >> 8) % 128,
+        pid % 256
+    )
+}
+
 impl Home {
     pub(crate) fn new(name: &str, options: &str) -> Self {
         let home = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
         let _ = fs::remove_dir_all(&home.0); // of the last run
         fs::create_dir_all(&home.0).unwrap();
-        // Addresses of its own: nobody else listens there, nor calls from there.
         static HOMES: AtomicU8 = AtomicU8::new(1);
-        let (pid, number) = (std::process::id(), HOMES.fetch_add(1, Ordering::Relaxed));
-        let host = format!("127.{}.{}.{number}", 64 + (pid >> 8) % 128, pid % 256);
+        let number = HOMES.fetch_add(1, Ordering::Relaxed);
         let mut ring = format!("draw = \"rotating chair\"\nnumber = 7\n{options}\n");
         for (port, name) in (27_501..).zip(NAMES) {
             let made = home.run(&["keygen", &format!("{name}.key")]);
             assert!(made.status.success(), "{made:?}");
             let key = String::from_utf8(made.stdout).unwrap();
-            let address = format!("{host}:{port}");
+            let address = own_address(number, port);
             ring += &format!(
                 "[[member]]\nname = \"{name}\"\naddress = \"{address}\"\nkey = \"{}\"\n",
                 key.trim()
@@ -126,9 +134,7 @@ fn four_processes_draw_one_leader_and_anybody_can_check_it() {
 #[test]
 fn how_it_goes_is_told_over_http_and_goes_on_being_told_when_it_is_over() {
     let home = Home::new("draw-http", "respond_within = \"60s\"");
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let http = free.local_addr().unwrap().to_string();
-    drop(free);
+    let http = own_address(0, 27_500);
     let mut alpha = home.member_with("alpha", &["--http", &http]);
     let ask = |path: &str| ureq::get(format!("http://{http}/{path}")).call();
     // It answers as soon as it listens.
