@@ -65,11 +65,13 @@ impl Field {
         status.circle.expect("nobody knows all")
     }
 
-    /// Nobody else takes this one for the leader.
+    /// Nobody else takes this one for the leader, at once. Of some hundred rumours one comes late to somebody whom hardly
+    /// anybody knows: it was left to the repairs, and few of them go to it.
     fn assert_unnamed(&self, index: usize, found: Found) {
-        for other in (0..MEMBERS).filter(|it| *it != index) {
-            assert_ne!(self.leader_of(other), Some(id(index)), "{found:?}");
-        }
+        let names_it = |other: &usize| self.leader_of(*other) == Some(id(index));
+        let naming = (0..MEMBERS).filter(|it| *it != index).filter(names_it);
+        let most = usize::from(found == Found::ByAddress);
+        assert!(naming.count() <= most, "{found:?}");
     }
 
     /// Waits for those on the first side to name one leader, for a minute at most. Returns whether they do already.
