@@ -200,6 +200,10 @@ impl Counter {
     async fn serve(mut self, mut store: impl Store) {
         loop {
             self.desk.look_at_the_clock();
+            if self.desk.is_over() {
+                // It asks no more: whoever holds, it does not wait for the end of that.
+                self.is_held_elsewhere.store(false, Ordering::Relaxed);
+            }
             match self.desk.act() {
                 Act::Acquire => self.acquire(&mut store).await,
                 Act::Renew => self.renew(&mut store).await,

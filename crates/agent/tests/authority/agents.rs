@@ -206,8 +206,9 @@ impl Agents {
         match tokio::time::timeout(PATIENCE, found).await {
             Ok(found) => found,
             Err(_) => panic!(
-                "waited {PATIENCE:?} in vain until {what}; the members say:\n{}",
-                self.refusals().await.join("\n")
+                "waited {PATIENCE:?} in vain until {what}; the members say:\n{}\n{}",
+                self.refusals().await.join("\n"),
+                self.accounts().await.join("\n")
             ),
         }
     }
@@ -223,6 +224,17 @@ impl Agents {
             refusals.extend(whys.map(|it| format!("{name}: {}", it.why)));
         }
         refusals
+    }
+
+    /// What each who is there takes to be so.
+    async fn accounts(&self) -> Vec<String> {
+        let mut accounts = Vec::new();
+        for (agent, name) in self.agents.iter().zip(NAMES) {
+            let Some(agent) = agent else { continue };
+            let status = agent.handle().status().await.expect("it runs");
+            accounts.push(format!("{name}: {:?}", status.groups[0]));
+        }
+        accounts
     }
 
     fn handle(&self, member: usize) -> &Handle {

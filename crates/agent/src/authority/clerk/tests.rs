@@ -345,6 +345,10 @@ async fn a_store_that_tells_less_than_was_seen_before_is_refused_though_another_
     assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
     pass(millis(100)).await;
     assert_eq!(desk.remembered(), [era::last(0)]);
+    assert!(
+        !desk.clerk.is_held_elsewhere(),
+        "who asks no more does not wait for another's end"
+    );
     other.clerk.request(Request::Release);
     pass(A_WHILE).await;
     assert_eq!(desk.held(), None, "though it is free, and counted on");

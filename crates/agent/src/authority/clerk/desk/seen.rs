@@ -116,7 +116,7 @@ impl Desk {
 // An era that is over.
 impl Desk {
     /// Whether no fence of this era is taken any more.
-    pub(super) fn is_over(&self) -> bool {
+    pub(in crate::authority::clerk) fn is_over(&self) -> bool {
         self.highest >= Some(era::last(self.terms.era))
     }
 
