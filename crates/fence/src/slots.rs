@@ -139,7 +139,8 @@ impl SlotFile {
     ///
     /// # Errors
     /// If it cannot be written. Then the file may say the one or the other, and what it said before is safe: the next
-    /// store writes to the same slot again.
+    /// store writes to the same slot again. If the file was deleted or replaced since it was opened, with
+    /// [`NotFound`](io::ErrorKind::NotFound): nobody would find again what is stored in it.
     ///
     /// # Panics
     /// If `payload` is longer than [`MOST_PAYLOAD_BYTES`].
@@ -155,8 +156,22 @@ impl SlotFile {
             let what = format!("{path}: cannot be written: {error}: check the disk and try again");
             io::Error::new(error.kind(), what)
         })?;
+        self.see_that_it_is_there()?;
         self.newest = next;
         Ok(())
+    }
+
+    /// A file that has no name any more takes whatever is written to it, and is gone when it is closed.
+    fn see_that_it_is_there(&self) -> io::Result<()> {
+        let path = self.path.display();
+        match disk::is_at(&self.path, &self.file) {
+            Ok(true) => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(false) | Err(_) => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("{path}: was deleted, or replaced by another file, while it was in use"),
+            )),
+        }
     }
 
     /// As [`open_when_free`](Self::open_when_free), but what it says need not be on the disk: see

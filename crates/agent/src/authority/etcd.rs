@@ -95,6 +95,8 @@ pub struct Etcd {
     lease: Option<i64>,
     /// For how long it was granted, as far as that was asked for.
     granted: Duration,
+    /// Whether it was said that etcd grants more than that.
+    has_said_more: bool,
     /// The revision that created what is held.
     created: i64,
     /// The last revision that was told.
@@ -175,6 +177,7 @@ impl Etcd {
             line: None,
             lease: None,
             granted: Duration::ZERO,
+            has_said_more: false,
             created: 0,
             revision: 0,
         })
@@ -230,6 +233,7 @@ impl Etcd {
         let granted = granted.map_err(|error| self.failed(&error))?;
         let granted = Duration::from_secs(u64::try_from(granted.ttl()).unwrap_or_default());
         self.granted = granted.min(self.ttl);
+        self.say_if_it_is_more(granted);
         let Some(denied) = self.create(line, lease, began).await? else {
             return Ok(Grant {
                 count: u64::try_from(self.created).unwrap_or_default(),
@@ -239,6 +243,15 @@ impl Etcd {
         self.revoke(line, lease).await?;
         self.lease = None;
         Err(denied)
+    }
+
+    /// What it grants beyond what was asked for nobody can use, and others wait for.
+    fn say_if_it_is_more(&mut self, granted: Duration) {
+        if let Some(more) = refusal::more_than_asked(self.ttl, granted)
+            && !std::mem::replace(&mut self.has_said_more, true)
+        {
+            tracing::warn!("group `{}`: {} {more}", self.group, self.place());
+        }
     }
 
     /// The key, and the era that was begun last, as they are at one revision.

@@ -56,7 +56,8 @@ const IDENTITY: &str = "SELECT concat_ws(' ', system_identifier, (SELECT oid FRO
     WHERE datname = current_database()), to_regclass('hustings_tenure')::oid) AS identity
     FROM pg_control_system()";
 
-/// The epochs of an era, each of which has a fence.
+/// The eras, and the epochs of one, each of which has a fence.
+const ERAS: RangeInclusive<i64> = 0..=era::LAST as i64;
 const EPOCHS: RangeInclusive<i64> = 1..=(era::begin(1) - 1).cast_signed();
 
 /// How often in a ttl, and at least and at most, a member asks whether tenure is free.
@@ -252,7 +253,8 @@ impl Postgres {
                  epoch = CASE WHEN t.era < excluded.era THEN 1 ELSE t.epoch + 1 END,
                  holder = excluded.holder, incarnation = excluded.incarnation,
                  attempt = excluded.attempt, expires = {expires}
-             WHERE (t.era < excluded.era OR t.era = excluded.era AND t.epoch BETWEEN 1 AND {last})
+             WHERE (t.era >= 0 AND t.era < excluded.era
+                 OR t.era = excluded.era AND t.epoch BETWEEN 1 AND {last})
                  AND (t.expires < clock_timestamp()
                  OR t.incarnation = excluded.incarnation AND t.attempt < excluded.attempt);
              {}",
@@ -270,13 +272,29 @@ impl Postgres {
     }
 
     fn row(&self, rows: &[SimpleQueryRow]) -> Result<Row, Denied> {
-        rows.last().and_then(read).ok_or_else(|| {
+        let row = rows.last();
+        if let Some(era) = row.and_then(|row| number(row, "era"))
+            && !ERAS.contains(&era)
+        {
+            return Err(self.no_era(era));
+        }
+        row.and_then(read).ok_or_else(|| {
             let (place, group) = (self.place(), &self.group);
             Denied::Refused(format!(
                 "{place} has no sound row of group `{group}` in hustings_tenure: see who else writes there, and raise `era` on all \
                  members"
             ))
         })
+    }
+
+    /// No member can be in that era, nor in a later one, so that raising it does not help.
+    fn no_era(&self, era: i64) -> Denied {
+        let (place, group, mine, last) = (self.place(), self.group(), self.era, ERAS.end());
+        Denied::Refused(format!(
+            "{place}: the row of this group in hustings_tenure is of era {era}, and eras are 0 to {last}: see who else writes there, \
+             put back the highest `era` that any member has, as in UPDATE hustings_tenure SET era = {mine} WHERE group_name = {group}, \
+             then raise `era` on all members"
+        ))
     }
 }
 
@@ -357,8 +375,12 @@ impl Store for Postgres {
     }
 }
 
+fn number(row: &SimpleQueryRow, name: &str) -> Option<i64> {
+    row.get(name)?.parse().ok()
+}
+
 fn read(row: &SimpleQueryRow) -> Option<Row> {
-    let number = |name| row.get(name)?.parse::<i64>().ok();
+    let number = |name| number(row, name);
     Some(Row {
         era: number("era")?,
         epoch: number("epoch").filter(|it| EPOCHS.contains(it))?,

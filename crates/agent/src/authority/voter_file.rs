@@ -5,6 +5,7 @@
 //! a promise of nothing.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
@@ -233,7 +234,12 @@ impl VoterFile {
             return Err("a voter's promise cannot be written down".to_owned());
         };
         let bytes = encode(&self.member, self.voters, durable);
-        self.slots.store(&bytes).map_err(|error| error.to_string())
+        self.slots.store(&bytes).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => format!(
+                "{error}, so this voter does not vote: stop this agent, move away what is there now, and run `hustings voter init`"
+            ),
+            _ => error.to_string(),
+        })
     }
 }
 
@@ -255,4 +261,30 @@ fn encode(member: &str, voters: u64, durable: Durable) -> Vec<u8> {
         voters,
         durable,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It runs on with what it has in memory, which is gone when it ends: so it must not promise any more.
+    #[test]
+    fn a_voter_whose_file_was_deleted_keeps_nothing_and_says_what_to_do() {
+        let state = std::env::temp_dir().join(format!("hustings-voter-{}", std::process::id()));
+        let vote = Vote {
+            group: "g",
+            member: "a",
+            voters: 7,
+        };
+        std::fs::create_dir_all(&state).unwrap();
+        VoterFile::reset(&state, vote, Durable::FOUNDING).unwrap();
+        let (mut file, durable) = VoterFile::open(&state, vote).unwrap();
+        let bytes = crate::driver::encode(&durable);
+        assert_eq!(file.keep(&bytes), Ok(()));
+        std::fs::remove_file(path(&state, "g")).unwrap();
+        let error = file.keep(&bytes).unwrap_err();
+        assert!(error.contains("g.voter: was deleted"), "{error}");
+        assert!(error.ends_with("and run `hustings voter init`"), "{error}");
+        std::fs::remove_dir_all(&state).unwrap();
+    }
 }

@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::agent::AgentStatus;
 use crate::council::{CentreStatus, CouncilStatus, HostStatus};
 use crate::counters::Counters;
-use crate::group::{GroupStatus, REACHED_WITHIN};
+use crate::group::GroupStatus;
 use crate::leadership::Mode;
 
 /// What the text is.
@@ -117,9 +117,7 @@ impl Sheet<'_, '_> {
         })?;
         self.gauge(
             "voters_heard",
-            &format!(
-                "How many of those who vote this member has heard in the last {REACHED_WITHIN}."
-            ),
+            "How many of those who vote this member has heard: in the last ttl if it holds tenure, 1 s at least, else in the last 10 s.",
             |group| {
                 let tenure = group.tenure.as_ref()?;
                 (!tenure.voters.is_empty()).then(|| tenure.reached(status.now).count())

@@ -14,6 +14,11 @@ use hustings_protocol::{Duration, Instant};
 const LEAST_MARGIN: Duration = Duration::from_millis(5);
 const GREATEST_MARGIN: Duration = Duration::from_millis(400);
 
+/// A renewal is due when a third of the tenure is over, and is tried again until the command is told to stop: whoever
+/// grants may be silent for the time between. So the grace before an end that a renewal may still put off is small, and
+/// more than two fifths of the tenure are left for such a silence.
+const GRACES_IN_A_TENURE: u64 = 8;
+
 /// The end of a tenure, as it was told last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadline {
@@ -57,11 +62,11 @@ impl Deadline {
 
     /// When a command that wishes for so much grace is told to stop.
     ///
-    /// It gets no more than a third of the tenure: else a command with a long grace would be told to stop before
-    /// the renewal is due that keeps it alive. Where its end is wished, and not enforced by the clock, it has all
+    /// It gets no more than an eighth of the tenure: else a command with a long grace would be told to stop while the
+    /// renewal is tried that keeps it alive. Where its end is wished, and not enforced by the clock, it has all
     /// the grace that renewals allow.
     pub(super) fn stop_at(self, grace: Duration) -> Instant {
-        let grace = grace.min(Duration(self.span.0 / 3));
+        let grace = grace.min(Duration(self.span.0 / GRACES_IN_A_TENURE));
         earlier(self.kill_at(), grace)
     }
 
@@ -96,9 +101,9 @@ mod tests {
     fn grace_and_margin_lie_before_the_end() {
         for (left, grace, stop, kill) in [
             (3000, 300, 2400, 2700),
-            (3000, 10_000, 1700, 2700),
+            (3000, 10_000, 2325, 2700),
             (30_000, 0, 29_600, 29_600),
-            (300, 50, 220, 270),
+            (300, 30, 240, 270),
             (30, 0, 25, 25),
         ] {
             let deadline = Deadline::told(None, at(1000 + left), at(1000));
@@ -119,6 +124,22 @@ mod tests {
         let first = Deadline::told(None, at(3000), at(0));
         let renewed = Deadline::told(Some(first), at(3100), at(2900));
         assert_eq!(renewed.kill_at(), at(2800));
-        assert_eq!(renewed.stop_at(Duration::from_secs(10)), at(1800));
+        assert_eq!(renewed.stop_at(Duration::from_secs(10)), at(2425));
+    }
+
+    /// However long a grace was wished for: the first renewal that fails goes out when a third is over.
+    #[test]
+    fn a_silence_of_two_fifths_of_the_tenure_ends_no_command() {
+        for tenure in [300, 2000, 10_000, 600_000] {
+            let deadline = Deadline::told(None, at(tenure), at(0));
+            let renewed_at = at(tenure / 3 + 1);
+            let stop_at = deadline.stop_at(Duration::from_secs(3600));
+            let silence = stop_at - renewed_at;
+            assert!(
+                silence >= Duration::from_millis(tenure * 2 / 5),
+                "{tenure}: {silence}"
+            );
+            assert!(stop_at < deadline.kill_at() && deadline.kill_at() < at(tenure));
+        }
     }
 }

@@ -305,6 +305,29 @@ async fn a_fence_is_over_as_soon_as_the_row_tells_of_a_later_tenure() {
     assert_eq!(denied, Denied::Refused(why.to_owned()));
 }
 
+/// Raising the era of members does not help where none can have a higher one, and from below the first it would count
+/// fences again that were given.
+#[tokio::test]
+async fn a_row_of_no_era_is_refused_and_mended_by_what_the_refusal_says() {
+    let house = PostgresHouse::open().await;
+    let client = house.client().await;
+    contract::begin(&house, "g").await;
+    for (era, no_era) in [(0_u16, -1), (1, 32_768)] {
+        let set = format!("UPDATE hustings_tenure SET era = {no_era}");
+        client.batch_execute(&set).await.unwrap();
+        let mut store = house.store(&terms("g", "anna", era), house.port());
+        let Err(Denied::Refused(why)) = store.acquire().await else {
+            panic!("era {no_era}: not refused");
+        };
+        let advice = format!("UPDATE hustings_tenure SET era = {era} WHERE group_name = 'g'");
+        assert!(why.contains(&advice), "{why}");
+        client.batch_execute(&advice).await.unwrap();
+        let mut raised = house.store(&terms("g", "anna", era + 1), house.port());
+        assert_eq!(raised.acquire().await.unwrap().count, 1);
+        raised.release().await.unwrap();
+    }
+}
+
 /// A person set it, or another program. Counting on from there would give a fence twice.
 #[tokio::test]
 async fn a_row_that_counts_below_one_or_beyond_an_era_is_refused_until_the_era_is_raised() {

@@ -26,12 +26,16 @@ pub(super) fn open_locked(path: &Path, busy: Busy) -> Result<File, OpenError> {
             Busy::Wait => wait_for_lock(&file).map_err(OpenError::io(path))?,
         }
         // Whoever replaced the file meanwhile has locked another one.
-        let there = fs::metadata(path).map_err(OpenError::opening(path))?;
-        let here = file.metadata().map_err(OpenError::io(path))?;
-        if (there.dev(), there.ino()) == (here.dev(), here.ino()) {
+        if is_at(path, &file).map_err(OpenError::opening(path))? {
             return Ok(file);
         }
     }
+}
+
+/// Whether what is at `path` is this very file.
+pub(super) fn is_at(path: &Path, file: &File) -> io::Result<bool> {
+    let (there, here) = (fs::metadata(path)?, file.metadata()?);
+    Ok((there.dev(), there.ino()) == (here.dev(), here.ino()))
 }
 
 fn lock(path: &Path, file: &File) -> Result<(), OpenError> {

@@ -1,6 +1,6 @@
 //! What was stored is what is read, at every instant.
 
-use std::fs;
+use std::{fs, io};
 
 use hustings_fence::slots::{MOST_PAYLOAD_BYTES, SlotFile};
 use rand_core::{Rng, SeedableRng};
@@ -60,6 +60,30 @@ fn random_stores_and_reopenings_keep_the_last_payload() {
             }
         }
     }
+}
+
+/// What is written to a file without a name is gone when it is closed.
+#[test]
+fn nothing_is_stored_in_a_file_that_was_deleted_or_replaced() {
+    let path = path_for("deleted");
+    let mut file = SlotFile::create(&path, TAG, b"0").unwrap();
+    file.store(b"1").unwrap();
+    let elsewhere = path.with_file_name("elsewhere");
+
+    fs::rename(&path, &elsewhere).unwrap();
+    let error = file.store(b"2").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    let what = "was deleted, or replaced by another file, while it was in use";
+    assert_eq!(error.to_string(), format!("{}: {what}", path.display()));
+
+    fs::copy(&elsewhere, &path).unwrap();
+    let error = file.store(b"3").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+
+    fs::rename(&elsewhere, &path).unwrap();
+    file.store(b"4").unwrap();
+    drop(file);
+    assert_eq!(read(&path).unwrap(), b"4");
 }
 
 #[test]

@@ -21,13 +21,14 @@ pub(crate) struct Run {
     #[command(flatten)]
     options: AgentOptions,
 
-    /// How long this member must have led before the command is started. Default: with --voters, no time;
+    /// How long this member must have led before the command is started. Default: under tenure, no time;
     /// else until a leader is established, which takes --announce and the suppress interval, so 105ms; bully and
     /// rings: 300ms
     #[arg(long, value_name = "DURATION", value_parser = values::duration, allow_hyphen_values = true)]
     settle: Option<hustings_protocol::Duration>,
 
-    /// How long the command may take to end when it is told to, before it is killed
+    /// How long the command may take to end when it is told to, before it is killed. If that is because its tenure could
+    /// not be renewed: an eighth of --ttl at most
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration,
           allow_hyphen_values = true)]
     grace: hustings_protocol::Duration,
@@ -66,11 +67,13 @@ them is killed, the other kills the command with all that it has started. Beyond
 lives on when both are killed at one moment, what has gained privileges, and what the command
 has had others start.
 
-With --voters leadership is fenced: the command runs only under tenure, is killed before its
-tenure ends, even if `hustings run` is stopped or hangs, and finds its fence in
-HUSTINGS_FENCE: have what it writes to refuse lower ones. It is killed a tenth of its tenure
-(400 ms at most) before the end: a host so busy that this takes longer, or whoever stops both
-`hustings run` and hustings-guard (STOP), lets it run on, and then only the fence protects.
+With --voters, --etcd or --postgres leadership is fenced: the command runs only under tenure,
+is killed before its tenure ends, even if `hustings run` is stopped or hangs, and finds its
+fence in HUSTINGS_FENCE: have what it writes to refuse lower ones. It is killed a tenth of its
+tenure (400 ms at most) before the end: a host so busy that this takes longer, or whoever stops
+both `hustings run` and hustings-guard (STOP), lets it run on, and then only the fence protects.
+Before that, if tenure cannot be renewed, it is told to stop, an eighth of --ttl earlier or
+--grace if that is less: voters or a store that are gone for two fifths of --ttl end no command.
 If `hustings run` is killed, tenure that voters granted is given up once nothing of the
 command is left; what a store granted runs out.
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use hustings_agent::group::{CircleStatus, Measured, REACHED_WITHIN, TenureStatus};
+use hustings_agent::group::{CircleStatus, Measured, TenureStatus};
 use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus, clock};
 use hustings_protocol::{Duration, Instant};
 
@@ -196,9 +196,10 @@ fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
         let reached = tenure.reached(clock::now());
         let heard: Vec<&str> = reached.map(|it| &*it.name).collect();
         text += &format!(
-            "  voters    {} of {} heard in the last {REACHED_WITHIN}{}{}\n",
+            "  voters    {} of {} heard in the last {}{}{}\n",
             heard.len(),
             tenure.voters.len(),
+            tenure.reached_within(),
             if heard.is_empty() { "" } else { ": " },
             heard.join(", ")
         );

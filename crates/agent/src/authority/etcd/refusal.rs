@@ -1,5 +1,7 @@
 //! What etcd says that is an answer, though not the one that was asked for.
 
+use std::time::Duration;
+
 /// gRPC's codes of what is answered and refused. All others are of a server that is going down, has no leader, or was not
 /// reached in time.
 const INVALID_ARGUMENT: i32 = 3;
@@ -40,9 +42,20 @@ pub(super) fn advice(code: i32, group: &str) -> Option<String> {
     Some(advice)
 }
 
+/// What to say where etcd grants more than it was asked for; none if it does not. It grants whole seconds, and no fewer
+/// than its own elections may take.
+pub(super) fn more_than_asked(asked: Duration, granted: Duration) -> Option<String> {
+    (asked < granted).then(|| {
+        format!(
+            "grants {granted:?} where ttl is {asked:?}: whoever holds uses no more than ttl, but when its host is lost nobody leads for \
+             {granted:?}: raise ttl to that"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::advice;
+    use super::*;
 
     /// Cancelled, unknown, late, aborted, internal, unavailable, data lost.
     #[test]
@@ -50,5 +63,14 @@ mod tests {
         for code in [1, 2, 4, 10, 13, 14, 15] {
             assert_eq!(advice(code, "g"), None, "{code}");
         }
+    }
+
+    #[test]
+    fn what_is_granted_beyond_the_ttl_is_told() {
+        let [brief, exact] = [Duration::from_millis(300), Duration::from_secs(2)];
+        assert_eq!(more_than_asked(exact, exact), None);
+        let said = more_than_asked(brief, exact).expect("it is more");
+        assert!(said.starts_with("grants 2s where ttl is 300ms: "), "{said}");
+        assert!(said.ends_with(": raise ttl to that"), "{said}");
     }
 }

@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::Voter;
 use crate::group::Group;
 
-/// Voters that were heard so recently can be reached.
+/// What others were heard to say so recently still counts.
 pub const REACHED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A holder asks voters three times in a ttl. Where that is short, a few answers that are lost in a row say nothing yet.
+const ASKED_WITHIN: Duration = Duration::from_secs(1);
 
 /// An attempt at tenure that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,9 +55,18 @@ pub struct VoterStatus {
 }
 
 impl TenureStatus {
+    /// Voters that were heard so recently can be reached. Who holds asks them all the time, so one that was silent for a
+    /// ttl has left several questions unanswered; others hear of them now and then.
+    pub fn reached_within(&self) -> Duration {
+        let ttl = self.ttl.unwrap_or_default();
+        let holds = self.remaining.is_some();
+        ttl.max(if holds { ASKED_WITHIN } else { REACHED_WITHIN })
+    }
+
     /// The voters that can be reached, as far as this member knows.
     pub fn reached(&self, now: Instant) -> impl Iterator<Item = &VoterStatus> {
-        let is_heard = move |at| now - at < REACHED_WITHIN;
+        let within = self.reached_within();
+        let is_heard = move |at| now - at < within;
         let voters = self.voters.iter();
         voters.filter(move |voter| voter.heard.is_some_and(is_heard))
     }
@@ -88,5 +100,51 @@ impl Group {
             reachable: self.tenancy.authority.is_reachable(),
             refusals: refusals.cloned().collect(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of three voters are shown as reached that were heard 0.5, 5 and 45 seconds ago.
+    fn reached(ttl: Duration, holds: bool) -> usize {
+        let now = Instant::START + Duration::from_secs(100);
+        let heard = [500, 5_000, 45_000].map(|ago| VoterStatus {
+            name: "voter".to_owned(),
+            heard: Some(Instant(now.0 - Duration::from_millis(ago).0)),
+        });
+        let tenure = TenureStatus {
+            authority: "quorum of 3".to_owned(),
+            ttl: Some(ttl),
+            holder: None,
+            fence: None,
+            remaining: holds.then_some(ttl),
+            voters: heard.into(),
+            reachable: None,
+            refusals: Vec::new(),
+        };
+        tenure.reached(now).count()
+    }
+
+    #[test]
+    fn a_voter_that_has_left_the_questions_of_a_ttl_unanswered_is_not_reached() {
+        assert_eq!(reached(Duration::from_secs(2), true), 1);
+        assert_eq!(
+            reached(Duration::from_millis(300), true),
+            1,
+            "a second at least"
+        );
+        assert_eq!(
+            reached(Duration::from_secs(60), true),
+            3,
+            "asked every 20 s"
+        );
+    }
+
+    #[test]
+    fn who_does_not_hold_hears_voters_now_and_then() {
+        assert_eq!(reached(Duration::from_secs(2), false), 2);
+        assert_eq!(reached(Duration::from_secs(60), false), 3);
     }
 }

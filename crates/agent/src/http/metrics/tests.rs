@@ -147,7 +147,7 @@ fn check(samples: &Samples, name: &str, labels: &[(&str, &str)], value: Option<&
 
 #[test]
 fn a_holder_shows_its_tenure_and_odd_names_survive() {
-    let heard = [Some(0), Some(9), Some(10), Some(60), None];
+    let heard = [Some(0), Some(1), Some(2), Some(60), None];
     let samples = read(&text(status(vec![leader(ODD, heard)])).unwrap());
     let group = ("group", ODD);
     for (name, value) in [

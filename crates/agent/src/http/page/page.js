@@ -5,6 +5,7 @@
 const POLL_MS = 1000;
 const ANSWER_WITHIN_MS = 3000;
 const REACHED_WITHIN_S = 10;
+const ASKED_WITHIN_S = 1;
 
 const WORTH = {
   fenced: "At most one member leads, and each tenure has a higher fence.",
@@ -101,10 +102,11 @@ function drawTenure(at, tenure) {
 
   // Who asks voters hears them: a holder always, others now and then.
   const holds = tenure.remaining !== null;
-  const reached = tenure.voters.filter((it) => it.heard !== null && seconds(status.now - it.heard) < REACHED_WITHIN_S);
+  const within = Math.max(ttl, holds ? ASKED_WITHIN_S : REACHED_WITHIN_S);
+  const reached = tenure.voters.filter((it) => it.heard !== null && seconds(status.now - it.heard) < within);
   const tone = 2 * reached.length > tenure.voters.length ? "good" : "bad";
   const hint = holds ? "" : " (only who holds tenure asks them all the time)";
-  write(at("reached"), `${reached.length} of ${tenure.voters.length} heard in the last ${REACHED_WITHIN_S} s${hint}`, holds ? tone : "");
+  write(at("reached"), `${reached.length} of ${tenure.voters.length} heard in the last ${inWords(within)}${hint}`, holds ? tone : "");
   const lastHeard = (it) => (it.heard === null ? "not heard yet" : `heard ${inWords(ago(it.heard))} ago`);
   const heard = (it) => (it.name === status.member ? "this member" : lastHeard(it));
   writeRows(at("voter-rows"), tenure.voters.map((it) => [it.name, heard(it)]));
