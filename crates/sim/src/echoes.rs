@@ -57,10 +57,15 @@ impl<M> Echoes<M> {
 }
 
 impl Hearers {
+    /// Who of the next 64 from `first` on, a multiple of that, has not heard it, as bits; nobody from `count` on.
     #[inline]
-    pub(crate) fn has(&self, member: u32) -> bool {
-        let bits = self.0.get(member as usize / 64);
-        bits.is_some_and(|bits| bits >> (member % 64) & 1 == 1)
+    pub(crate) fn unaware(&self, first: u32, count: u32) -> u64 {
+        let heard = self.0.get(first as usize / 64).copied();
+        let some = match count - first {
+            rest if rest < 64 => (1 << rest) - 1,
+            _ => u64::MAX,
+        };
+        some & !heard.unwrap_or(u64::MAX)
     }
 
     #[inline]

@@ -22,6 +22,7 @@ pub mod council;
 pub mod council_tally;
 mod echoes;
 mod experiment;
+mod fan_out;
 pub mod faults;
 pub mod fenced;
 mod met;

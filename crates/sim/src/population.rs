@@ -33,6 +33,8 @@ pub(crate) enum Condition {
 #[derive(Debug)]
 pub(crate) struct Population {
     merits: Vec<Merit>,
+    /// Whether all have the same merit: then the first is the best.
+    is_level: bool,
     conditions: Vec<Condition>,
     /// How many members are down or paused.
     not_up: usize,
@@ -69,6 +71,7 @@ impl Population {
             threshold: (view * 2f64.powi(64)) as u64,
         });
         Self {
+            is_level: merits.windows(2).all(|pair| pair[0] == pair[1]),
             merits,
             conditions: vec![Condition::Up; count],
             not_up: 0,
@@ -348,6 +351,9 @@ impl View for ComputedView<'_> {
     /// Only of those who would be better than the best so far it is asked whether the view holds them.
     fn best(&self) -> Candidate {
         let people = self.population;
+        if people.is_level {
+            return self.known_from(0);
+        }
         let mut best = people.candidate(self.observer);
         for member in 0..people.len() as u32 {
             let candidate = people.candidate(member);
@@ -494,6 +500,20 @@ mod tests {
         population.set_condition(stranger, Condition::Down);
         population.see();
         assert!(!population.knows(0, stranger));
+    }
+
+    #[test]
+    fn the_best_of_a_view_is_found_whether_merits_differ_or_not() {
+        let level = Population::new(vec![Merit(3); 300], 0.05, 42);
+        for mut people in [level, population(300, 0.05)] {
+            people.set_condition(0, Condition::Down);
+            people.set_condition(299, Condition::Down);
+            people.see();
+            for member in 0..300 {
+                let view = people.view(member);
+                assert_eq!(Some(view.best()), view.candidates().max(), "of {member}");
+            }
+        }
     }
 
     #[test]

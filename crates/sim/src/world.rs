@@ -7,13 +7,12 @@ use hustings_protocol::{
     Candidate, Input, Instant, MAX_KINDS, MemberId, Merit, Message, Protocol, Timer,
 };
 
-use crate::attention::Attention;
 use crate::population::{Condition, Population};
 use crate::post::{EVERYONE, Flight};
 use crate::scene::{Agendum, Buffers, NEVER, Port, Scene};
 use crate::timers::Which;
 use crate::wheel::Due;
-use crate::{Detection, Event, LossModel, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
+use crate::{Detection, Event, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
 
 /// What a world is like before anything happens.
 #[derive(Debug, Clone)]
@@ -424,107 +423,6 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             self.fan_out(flight);
         } else {
             self.deliver(flight);
-        }
-    }
-
-    /// Hands a multicast to every member it reaches.
-    fn fan_out(&mut self, flight: Flight<P::Message>) {
-        self.scene.post.multicasts -= 1;
-        let lossy = self.scene.network.multicast_loss > 0.0
-            && self.scene.network.loss_model == LossModel::Uncorrelated;
-        match flight.message.weight() {
-            Some(weight) if P::SELECTIVE && self.scene.spares_the_deaf => {
-                self.fan_out_to_attentive(flight, weight, lossy);
-            }
-            // A record is of all that arrives.
-            Some(_) | None if T::ON || !self.may_echo(&flight.message) => {
-                self.fan_out_to_all(flight, lossy);
-            }
-            Some(_) | None => self.fan_out_to_unaware(flight, lossy),
-        }
-    }
-
-    /// Whether it makes no difference if it is said once more.
-    fn may_echo(&self, message: &P::Message) -> bool {
-        P::echoes(message, message, &self.scene.config)
-    }
-
-    /// To those who have not heard the same before.
-    fn fan_out_to_unaware(&mut self, flight: Flight<P::Message>, lossy: bool) {
-        let (message, count) = (flight.message.clone(), self.members.len());
-        let config = &self.scene.config;
-        let is_echo = |earlier: &P::Message| P::echoes(&message, earlier, config);
-        let mut heard = self.scene.echoes.take(count, is_echo);
-        self.fan_out_where(flight, lossy, |world, flight| {
-            if heard.has(flight.to) {
-                world.scene.tally.delivered += 1;
-                return;
-            }
-            if world.scene.people.hears(flight.to, flight.from) {
-                heard.enter(flight.to);
-            }
-            world.deliver(flight);
-        });
-        self.scene.echoes.keep(message, heard);
-    }
-
-    /// To those to whom it makes a difference. What becomes of the other copies nobody can tell.
-    fn fan_out_to_attentive(&mut self, flight: Flight<P::Message>, weight: Candidate, lossy: bool) {
-        let Flight { from, message, .. } = flight;
-        let filed = self.scene.attention.take();
-        let mut attention = filed.unwrap_or_else(|| {
-            Attention::of(self.members.len() as u32, |member| self.ignored_by(member))
-        });
-        let mut picked = attention.pick(weight, |member| self.ignored_by(member));
-        picked.retain(|&to| {
-            if to != from && self.ignored_by(to) < Some(weight) {
-                if lossy && self.scene.wire.loses_multicast() {
-                    self.scene.record_lost(from, Some(to));
-                } else {
-                    let message = message.clone();
-                    self.deliver(Flight { to, from, message });
-                }
-            }
-            attention.follows(to, self.ignored_by(to), weight)
-        });
-        attention.file_followers(weight, picked);
-        self.scene.attention = Some(attention);
-    }
-
-    fn ignored_by(&self, member: u32) -> Option<Candidate> {
-        let me = self.scene.people.candidate(member);
-        self.members[member as usize].deaf_up_to(me, &self.scene.config)
-    }
-
-    fn fan_out_to_all(&mut self, flight: Flight<P::Message>, lossy: bool) {
-        self.fan_out_where(flight, lossy, Self::deliver);
-    }
-
-    /// Has `hand` hand the message to each member whose copy is not lost on its way.
-    #[inline(always)]
-    fn fan_out_where(
-        &mut self,
-        flight: Flight<P::Message>,
-        lossy: bool,
-        mut hand: impl FnMut(&mut Self, Flight<P::Message>),
-    ) {
-        let Flight { from, message, .. } = flight;
-        let end = self.members.len() as u32;
-        let mut next = 0;
-        while next < end {
-            let lucky = if lossy {
-                next + self.scene.wire.receivers_before_loss(end - next)
-            } else {
-                end
-            };
-            for to in (next..lucky).filter(|&to| to != from) {
-                let message = message.clone();
-                hand(self, Flight { to, from, message });
-            }
-            if lucky < end && lucky != from {
-                self.scene.record_lost(from, Some(lucky));
-            }
-            next = lucky + 1;
         }
     }
 

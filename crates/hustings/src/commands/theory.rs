@@ -64,12 +64,14 @@ Of the probabilistic election, of one round with K. As the paper prints them:
   success_bound      the product of the five: a round succeeds. Far too low, and
                      it falls again as K grows
   detection_bound_printed
-                     a round that fails is noticed; the exponents are misplaced
+                     what detection_bound is; the exponents are misplaced
   unicasts_bound     half the cube of 3/2 of those who take part: an order, since
                      answers come on top
 Corrected:
   success_corrected  a round succeeds, at least, whatever makes a good leader
-  detection_bound    a round that fails is noticed, and the next one called
+  detection_bound    a round that names two leaders is noticed, and the next one called.
+                     Not one whose leader crashed; and by hash hardly one of which only
+                     a few hear nothing: see `detected` of `hustings sim`
 With --target-success also:
   k                  the K that is enough, by success_corrected
   relay_members      how many take part, on average
