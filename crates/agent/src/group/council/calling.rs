@@ -333,7 +333,11 @@ impl Calling {
                     0 => String::new(),
                     _ => format!(", class {class}"),
                 };
-                tracing::warn!("group `{group}`{of_class}: {hint}. Going on");
+                let goes_on = match self.yields() {
+                    false => "Going on, after rests that grow up to a minute",
+                    true => "Going on",
+                };
+                tracing::warn!("group `{group}`{of_class}: {hint}. {goes_on}");
             }
         }
     }
