@@ -19,7 +19,7 @@ pub(crate) enum Failure {
         /// Runs asked for.
         asked: u64,
     },
-    /// The command that was run ended so, or could not be run: it has been said.
+    /// The command that was run ended so, or could not be run; or there is a code for what came out. It has been said.
     Exit(u8),
     /// Nobody reads what we write: no reason to complain.
     ClosedPipe,

@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
-use super::election::{Ask, Count, Election, Next};
-use super::house::is_remembered;
 use super::{Coin, Config, Feedback};
 use crate::{Candidate, MemberId};
 
@@ -87,7 +85,7 @@ pub fn audit_later(
 }
 
 /// The first round of each class in a session. Were it any other, a centre could look for one whose coins it likes.
-const FIRST_ROUND: u32 = 1;
+pub(super) const FIRST_ROUND: u32 = 1;
 
 /// Which rounds of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,99 +155,6 @@ fn go_through(
         said.iter().for_each(|it| dispute(it.host, Cause::Favoured));
     }
     Some(disputes)
-}
-
-/// How the first election of a session went, by what the centre said and the replies that it tells of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Course {
-    /// The rounds begin with this one, and an election with round 1.
-    Begins(u32),
-    /// What the centre said in this round does not follow from the replies before it.
-    Departs(u32),
-    /// In this round those who said yes in this draw were elected.
-    Elected(u32, u8),
-    /// Nobody was elected in these rounds.
-    Open,
-}
-
-/// Whether the first election of a session went as the rules say: what a centre says follows from the replies that it tells of, up to the
-/// round in which a council is elected, and so does the round after that, which begins the next election. Seats by merit and masks
-/// cannot be told so.
-pub fn course(config: &Config, rounds: &[Round]) -> Course {
-    let first = rounds.first().map(|it| it.feedback);
-    let Some(chamber) = first.and_then(|it| config.chamber(it.class)) else {
-        return Course::Open;
-    };
-    if let Some(first) = first.filter(|it| it.round != FIRST_ROUND) {
-        return Course::Begins(first.round);
-    }
-    let Some(wanted) = chamber.wanted(0) else {
-        return Course::Open;
-    };
-    let c = chamber.c(0);
-    let mut election = Election::new(config.knowledge);
-    let mut ask = election.open(config, (wanted, c), 0);
-    let mut rounds = rounds.iter();
-    while let Some(round) = rounds.next() {
-        let Round {
-            feedback,
-            replies,
-            late,
-        } = round;
-        let hear_late = |election: &mut Election, in_rest| {
-            let told = |it: &&Late| is_remembered(it.to, feedback.round) && it.in_rest == in_rest;
-            for Late { to, voice, .. } in late.iter().filter(told) {
-                election.hear_late((*to, voice.draws, voice.number), config);
-            }
-        };
-        if feedback.seated != 0 || !is_said(ask, feedback, config) {
-            return Course::Departs(feedback.round);
-        }
-        hear_late(&mut election, false);
-        let most = election.most_drawn_by(config).max(c);
-        let of = |draw: u8| replies.iter().filter(move |it| it.draws.has(draw));
-        let numbers = |draw| of(draw).map(|it| f64::from(it.number).clamp(c, most)).sum();
-        let count = Count {
-            yes: [0, 1].map(|draw| of(draw).count() as u32),
-            numbers: [numbers(0), numbers(1)],
-            best_first: &[],
-            round: feedback.round,
-            wanted,
-            enough: wanted.least,
-            c,
-        };
-        match election.count(count, config) {
-            Next::Ask(next) => ask = next,
-            Next::Elected(draw) => {
-                hear_late(&mut election, true);
-                let next = rounds.next().map(|it| &it.feedback);
-                return match next.filter(|it| !opens(&mut election, it, config)) {
-                    Some(next) => Course::Departs(next.round),
-                    None => Course::Elected(feedback.round, draw),
-                };
-            }
-            Next::Rest => {
-                // Too few were there, and it looks again: that there were more its notes would show.
-                election.forget(config.knowledge);
-                hear_late(&mut election, true);
-                ask = election.open(config, (wanted, c), 0);
-            }
-        }
-    }
-    Course::Open
-}
-
-/// Whether a later election begins so. How many seats are left the centre says itself.
-fn opens(election: &mut Election, feedback: &Feedback, config: &Config) -> bool {
-    let seated = u32::from(feedback.seated);
-    let chamber = config.chamber(feedback.class);
-    let wanted = chamber.and_then(|it| Some((it.wanted(seated)?, it.c(seated))));
-    wanted.is_some_and(|wanted| is_said(election.open(config, wanted, 0), feedback, config))
-}
-
-fn is_said(ask: Ask, feedback: &Feedback, config: &Config) -> bool {
-    feedback.word == ask.content.encode(config.algorithm)
-        && (feedback.base, feedback.floor) == (ask.base, ask.floor)
 }
 
 /// What a host draws that has heard all; and by the number that it says, if it does: who has missed calls draws by a greater one. None: it

@@ -9,7 +9,7 @@ use super::Seats;
 use crate::Candidate;
 
 /// Where the climb has got to.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Climb {
     /// Steps from the foot, each a floor with the number of hosts above the step before.
     below: Vec<Step>,
@@ -18,7 +18,7 @@ pub(super) struct Climb {
     foot: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Step {
     floor: Option<Candidate>,
     size: f64,

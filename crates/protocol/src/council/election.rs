@@ -17,7 +17,7 @@ const REMEMBERED: usize = 16;
 const PATIENCE: u32 = 16;
 
 /// An election in one chamber, and what the centre has learnt of the number of hosts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Election {
     /// `N`. Nothing: all are to reply.
     size: f64,
@@ -50,7 +50,7 @@ enum Called {
 }
 
 /// A draw of all.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Past {
     round: u32,
     /// `N`, or `c` where all were to reply.
@@ -61,7 +61,7 @@ struct Past {
 }
 
 /// More than `U` have replied.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Base {
     round: u32,
     count: u32,
@@ -169,6 +169,11 @@ impl Election {
             past,
             ..Self::new(knowledge)
         };
+    }
+
+    /// No reply comes late but to these rounds: the draws of others need not be remembered.
+    pub(super) fn recall_only(&mut self, is_asked_for: impl Fn(u32) -> bool) {
+        self.past.retain(|it| is_asked_for(it.round));
     }
 
     /// A reply to `round` came when that was over: whoever gave it has no part in what follows, but there is one more host than

@@ -43,10 +43,12 @@ impl Estimate {
         (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
     }
 
-    /// The same in whole hosts, as it is told to them; 0: all reply.
+    /// The same in whole hosts, as it is told to them; 0: all reply. So they do where rounding leaves no more than `U`: a centre
+    /// says no such number, and hosts that went by it would draw where it counts on all.
     pub(super) fn step_down(&self, estimate: u32, seats: Seats) -> u32 {
         let next = self.next(f64::from(estimate), seats);
-        next.map_or(0, |it| it.round() as u32)
+        let next = next.map_or(0, |it| it.round() as u32);
+        if next > seats.most { next } else { 0 }
     }
 
     /// From which estimate, or a lower one, `steps` steps lead to this one: the first if there are so many.
@@ -131,6 +133,7 @@ mod tests {
         let estimate = Estimate::aggressive(100_000);
         assert_eq!(estimate.step_down(3_162, seats), 282);
         assert_eq!(estimate.step_down(16, seats), 0);
+        assert_eq!(estimate.step_down(20, seats), 0); // from 8.1, which is 8
         assert_eq!(estimate.step_up(282, 0, seats), 282);
         assert_eq!(estimate.step_up(282, 1, seats), 3_165);
         assert_eq!(estimate.step_up(282, 2, seats), 100_000);

@@ -8,14 +8,17 @@ use rand_core::Rng;
 use super::bench::{Bench, Seated};
 use super::election::{Ask, Count, Election, Next};
 use super::{
-    Algorithm, Change, Council, Feedback, Lease, Message, Refill, Reply, Search, Seat, Seats, Size,
-    Standing,
+    Algorithm, Change, Config, Council, Feedback, Lease, Message, Refill, Reply, Search, Seat,
+    Seats, Size, Standing,
 };
 use crate::scatter::scatter;
 use crate::{Candidate, Duration, Instant, Io, MemberId, Outcome};
 
 /// No longer than this does a centre wait for seats of an earlier session to run out, whatever hosts say.
 const LONGEST_FORMER: Duration = Duration::from_secs(3600);
+
+/// A centre that finds too few hosts time after time looks again after no longer than this, unless its lease is longer.
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// Of so many rounds it remembers when they began, and who replied: later replies than that tell nothing.
 const REMEMBERED: u32 = 16;
@@ -41,6 +44,8 @@ pub(super) struct House {
     /// Until when seats of an earlier session may be held, by what hosts say.
     pub(super) former_until: Instant,
     pub(super) bench: Bench,
+    /// How often in a row too few hosts were found.
+    rests: u32,
     /// How often the council has changed.
     version: u32,
 }
@@ -79,6 +84,7 @@ impl House {
             counted: BTreeSet::new(),
             former_until: Instant::START,
             bench: Bench::default(),
+            rests: 0,
             version: 0,
         }
     }
@@ -287,6 +293,7 @@ impl House {
         (session, beat): (u64, u32),
         io: &mut impl Io<Council>,
     ) {
+        self.rests = 0;
         let mut elected: Vec<MemberId> = Vec::new();
         let yes = self.replies.iter().filter(|it| it.draws.has(draw));
         elected.extend(yes.map(|it| it.host.id));
@@ -315,18 +322,30 @@ impl House {
         self.tell(io);
     }
 
-    /// There are too few hosts: looks again later.
+    /// There are too few hosts: looks again later, and each time after twice as long, as nobody may ever come; or all hear
+    /// this centre, and it hears none of them. Who calls once does not wait for so long.
     fn rest(&mut self, io: &mut impl Io<Council>) {
         let config = io.config();
-        let rest = config.lease.map_or(config.round * 16, |it| it.lasts);
+        let first = first_rest(config);
+        let doubled = first.0.saturating_mul(1 << self.rests.min(16));
+        let rest = match config.yields {
+            true => first,
+            false => Duration(doubled.min(LONGEST_REST.0)).max(first),
+        };
+        self.rests = self.rests.saturating_add(1);
         self.election.forget(config.knowledge);
-        self.phase = Phase::Resting(rest.0.div_ceil(config.round.0.max(1)));
+        self.phase = Phase::Resting(in_rounds(rest, config));
     }
 
     /// A seat, or more, has fallen empty.
     pub(super) fn lose(&mut self, io: &mut impl Io<Council>) {
         self.tell(io);
         let (lease, margin) = (io.config().lease, io.config().round);
+        self.rests = 0;
+        if let Phase::Resting(left) = self.phase {
+            // It is worse off than when it last looked.
+            self.phase = Phase::Resting(left.min(in_rounds(first_rest(io.config()), io.config())));
+        }
         if self.phase != Phase::Settled || self.wanted(io).is_none() {
             return;
         }
@@ -353,4 +372,13 @@ impl House {
             false => Change::Short(size),
         }));
     }
+}
+
+/// For how long a centre rests that has found too few hosts.
+fn first_rest(config: &Config) -> Duration {
+    config.lease.map_or(config.round * 16, |it| it.lasts)
+}
+
+fn in_rounds(rest: Duration, config: &Config) -> u64 {
+    rest.0.div_ceil(config.round.0.max(1))
 }

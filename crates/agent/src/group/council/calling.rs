@@ -200,6 +200,9 @@ impl Calling {
         let centre = self.driver.protocol().as_centre();
         let under_way = centre.and_then(|it| it.polling(reply.class));
         let is_in_time = reply.session == self.session() && under_way == Some(reply.round);
+        // Who does not know yet that it is seated replies, and is not counted.
+        let is_seated = |it: &Centre| it.seats().any(|it| it == (reply.class, from));
+        let is_passed_over = is_in_time && centre.is_some_and(is_seated);
         if let Some(round) = self.rounds.get_mut(&reply.class) {
             round.replies += u64::from(is_in_time);
             round.burst += 1;
@@ -208,7 +211,7 @@ impl Calling {
         if !is_in_time {
             self.note_late();
         }
-        if reply.session == self.session() {
+        if reply.session == self.session() && !is_passed_over {
             let voice = Voice {
                 host: from,
                 draws: reply.draws,
@@ -330,7 +333,11 @@ impl Calling {
                     0 => String::new(),
                     _ => format!(", class {class}"),
                 };
-                tracing::warn!("group `{group}`{of_class}: {hint}. Going on");
+                let goes_on = match self.yields() {
+                    false => "Going on, after rests that grow up to a minute",
+                    true => "Going on",
+                };
+                tracing::warn!("group `{group}`{of_class}: {hint}. {goes_on}");
             }
         }
     }

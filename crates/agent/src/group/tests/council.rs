@@ -3,6 +3,7 @@
 mod guests;
 mod late;
 mod record;
+mod scarce;
 
 use std::collections::BTreeSet;
 

@@ -17,7 +17,7 @@ use hustings_protocol::{Candidate, MemberId, Merit};
 
 use crate::failure::{Failure, say};
 use record::{contradictions, rounds_of, sessions};
-use seating::{Drawn, judge, misshapen};
+use seating::{Drawn, Found, judge, misshapen};
 
 /// A draw that others can check.
 #[derive(Debug, Args)]
@@ -73,6 +73,9 @@ impl Auditing {
     }
 }
 
+/// The exit code where nothing is against the rules, and yet nothing is proved.
+const UNPROVED: u8 = 3;
+
 /// The hosts, by identity: their names and classes.
 type Names<'a> = BTreeMap<MemberId, (&'a str, u16)>;
 
@@ -104,7 +107,10 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
     match faults.is_empty() {
         true => {
             println!("{}", summary.in_words());
-            Ok(())
+            match summary.open().is_empty() {
+                true => Ok(()),
+                false => Err(Failure::Exit(UNPROVED)),
+            }
         }
         false => {
             let faults: Vec<String> = faults.into_iter().collect();
@@ -146,7 +152,8 @@ impl Session<'_> {
             );
         }
         let course = course(self.rules, &rounds);
-        let (mut faults, drawn) = match course {
+        let (first, later) = rounds.split_at(ends(&course, &rounds));
+        let (mut faults, drawn) = match &course {
             Course::Begins(round) => {
                 return vec![format!(
                     "class {class}: the record begins with round {round}, and a draw with round 1"
@@ -162,18 +169,21 @@ impl Session<'_> {
                 let open = "nobody is elected in the rounds on record: there is no draw to check. If the centre printed more, check all of it";
                 (self.undrawn(class, open), None)
             }
-            Course::Elected(round, draw) => {
-                let drawn = Drawn::new(&rounds, (round, draw));
-                let (unfair, seats) = judge(class, lines, &drawn, names);
-                summary.add(&drawn, seats);
-                (unfair, Some(drawn))
+            Course::Elected(elected) => {
+                let drawn = Drawn {
+                    elected,
+                    first,
+                    later,
+                };
+                let found = judge(class, lines, &drawn, names);
+                summary.add(&drawn, &found);
+                (found.faults, Some(drawn))
             }
         };
-        let (first, later) = rounds.split_at(ends(course, &rounds));
         let last = first.last().map_or(0, |it| it.feedback.round);
         let hosts = candidates(names, class);
-        let later = audit_later(self.rules, (last, later), &hosts);
-        let Some((first, mut later)) = audit(self.rules, first, &hosts).zip(later) else {
+        let of_later = audit_later(self.rules, (last, later), &hosts);
+        let Some((of_first, mut of_later)) = audit(self.rules, first, &hosts).zip(of_later) else {
             if faults.is_empty() {
                 faults.push(format!(
                     "class {class}: not the rounds of a draw by these options, one after the other: check it with those of the centre"
@@ -181,16 +191,22 @@ impl Session<'_> {
             }
             return faults;
         };
-        later.retain(|it| {
+        of_later.retain(|it| {
             let held = |drawn: &Drawn<'_>| drawn.sat(class, (it.host, it.round), lines);
             it.cause == Cause::Favoured || drawn.as_ref().is_some_and(|it| !held(it))
         });
-        let tell = |disputes: Vec<Dispute>, reserve| {
+        for (disputes, reserve) in [
+            (of_first, ","),
+            (of_later, ", if it had heard what was said before,"),
+        ] {
+            let all = disputes.len();
             let told = disputes.into_iter();
-            told.filter_map(move |it| told_of(it, reserve, class, names))
-        };
-        faults.extend(tell(first, ","));
-        faults.extend(tell(later, ", if it had heard what was said before,"));
+            let told: Vec<String> = told
+                .filter_map(|it| told_of(it, reserve, class, names))
+                .collect();
+            summary.missing += all - told.len();
+            faults.extend(told);
+        }
         faults
     }
 
@@ -208,9 +224,9 @@ impl Session<'_> {
 }
 
 /// How many of a class's rounds are of its first election. Where nobody was elected in it, those while nobody was seated.
-fn ends(course: Course, rounds: &[Round]) -> usize {
+fn ends(course: &Course, rounds: &[Round]) -> usize {
     let of_first = |it: &&Round| match course {
-        Course::Elected(round, _) => it.feedback.round <= round,
+        Course::Elected(elected) => it.feedback.round <= elected.first.0,
         Course::Begins(_) | Course::Departs(_) | Course::Open => it.feedback.seated == 0,
     };
     rounds.iter().take_while(of_first).count()
@@ -238,20 +254,43 @@ fn told_of(dispute: Dispute, reserve: &str, class: u16, names: &Names<'_>) -> Op
     }
 }
 
-/// What was found to be right, of all sessions and classes.
+/// What was found to be right, of all sessions and classes; and what that leaves open.
 #[derive(Default)]
 struct Summary {
     sessions: usize,
     rounds: usize,
     later_rounds: usize,
     later_seats: usize,
+    /// Replies that had to come and are not on record.
+    missing: usize,
+    /// Hosts that were elected first, and never had a seat.
+    seatless: usize,
 }
 
 impl Summary {
-    fn add(&mut self, drawn: &Drawn<'_>, later_seats: usize) {
+    fn add(&mut self, drawn: &Drawn<'_>, found: &Found) {
         self.rounds += drawn.first.len();
         self.later_rounds += drawn.later.len();
-        self.later_seats += later_seats;
+        self.later_seats += found.later_seats;
+        self.seatless += found.seatless;
+    }
+
+    /// What nobody can tell from the record. Nothing: it is a proof.
+    fn open(&self) -> Vec<String> {
+        let open = [
+            (
+                self.missing,
+                "replies that had to come and are not on record",
+            ),
+            (self.seatless, "hosts that were elected and have no seat"),
+            (
+                self.later_seats,
+                "seats filled after the first election, of which only the centre says that they were empty",
+            ),
+        ];
+        let open = open.iter().filter(|(number, _)| *number > 0);
+        open.map(|(number, what)| format!("{what}: {number}"))
+            .collect()
     }
 
     fn in_words(&self) -> String {
@@ -259,12 +298,13 @@ impl Summary {
             0 | 1 => String::new(),
             sessions => format!(" of {sessions} sessions"),
         };
-        let first = format!("drawn as it had to be: {} rounds{of_which}", self.rounds);
-        match self.later_rounds {
-            0 => first,
-            rounds => format!(
-                "{first}. Rounds after that: {rounds}, seats filled by them: {}. Who replied in them had to; no more is shown of them",
-                self.later_seats
+        let rounds = self.rounds + self.later_rounds;
+        let open = self.open();
+        match open.is_empty() {
+            true => format!("drawn as it had to be: {rounds} rounds{of_which}"),
+            false => format!(
+                "nothing is against the rules, but that is no proof: {rounds} rounds{of_which}; {}",
+                open.join("; ")
             ),
         }
     }

@@ -21,19 +21,25 @@ fn replies_sent(field: &Field) -> u64 {
     field.members[1..].iter().map(sent).sum()
 }
 
-/// All hear the centre, and it hears nobody: it asks all once, and then waits for a lease before it searches again.
+/// All hear the centre, and it hears nobody: it asks all once, and then waits for a lease before it searches again; for two the next
+/// time, and at last for a minute.
 #[test]
-fn a_centre_that_hears_nobody_asks_all_once_in_a_search() {
+fn a_centre_that_hears_nobody_asks_all_once_in_a_search_and_less_and_less_often() {
     let mut field = fleet();
     field.deaf = Some(0);
-    // It waits for a lease; then there are five numbers from 1,000 down to 0, and a lease of rest.
+    // It waits for a lease; then there are five numbers from 1,000 down to 0, and a rest of 15 rounds, 30, 60 and so on.
     field.run(ROUND * 16);
-    let searches = 10;
-    field.run(ROUND * (5 + 16) * searches);
-    let all = searches * HOSTS as u64;
-    let sent = replies_sent(&field);
+    let search = |field: &mut Field, rest: u64| {
+        let before = replies_sent(field);
+        field.run(ROUND * (5 + rest));
+        replies_sent(field) - before
+    };
     // A poll each, and the draws before it: by 1000, 126, 30 and 11 with 6.7 on average, which is 100 at most.
-    assert!((all..all * 2 + HOSTS as u64 * 2).contains(&sent), "{sent}");
+    let once = HOSTS as u64..HOSTS as u64 * 5 / 2;
+    for rest in [16, 31, 61, 121, 241, 481, 601, 601, 601] {
+        let sent = search(&mut field, rest);
+        assert!(once.contains(&sent), "{sent} before a rest of {rest}");
+    }
 }
 
 #[test]

@@ -1,9 +1,12 @@
-//! What a centre writes down of its first election is what came of it, whatever befell its messages: an honest draw is never convicted.
+//! What a centre writes down of its elections is what came of them, whatever befell its messages: an honest draw is never convicted.
+
+use std::collections::BTreeSet;
 
 use hustings_protocol::council::{
-    Algorithm, Cause, Coin, Config, Course, Estimate, Knowledge, Round, audit, audit_later, course,
+    Algorithm, Cause, Coin, Config, Course, Elected, Estimate, Knowledge, Round, audit,
+    audit_later, course,
 };
-use hustings_protocol::{Candidate, Duration, Merit};
+use hustings_protocol::{Candidate, Duration, MemberId, Merit};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -57,7 +60,7 @@ fn assert_honest(config: &Config, rounds: &[Round], seed: u64) {
     let last = rounds.last().expect("there were some").feedback.round;
     let course = course(config, rounds);
     assert!(
-        matches!(course, Course::Elected(round, _) if round == last),
+        matches!(&course, Course::Elected(it) if it.first.0 == last),
         "{:?}, seed {seed}: {course:?}, the last was {last}",
         config.algorithm
     );
@@ -161,7 +164,49 @@ fn where_a_host_that_draws_twice_has_missed_calls() {
     assert!(seen > 200, "{seen}");
 }
 
-/// Hosts that are seated are cut off and come back, again and again, and others are recruited for them.
+/// Whom these rounds elected, by the draws in which they did.
+#[track_caller]
+fn elected(config: &Config, rounds: &[Round], what: &str) -> (u32, BTreeSet<MemberId>) {
+    let course = course(config, rounds);
+    let Course::Elected(Elected {
+        first,
+        all,
+        lost_from: None,
+    }) = course
+    else {
+        panic!("{what}: {course:?}");
+    };
+    let of_draw = |(round, draw): &(u32, u8)| {
+        let (round, draw) = (*round as usize, *draw);
+        let voices = rounds[round - 1].replies.iter(); // they are numbered from 1 on
+        voices
+            .filter(move |it| it.draws.has(draw))
+            .map(|it| it.host)
+    };
+    (first.0, all.iter().flat_map(of_draw).collect())
+}
+
+/// A centre of a fleet in which messages are lost, hosts that are seated are cut off and come back, again and again, and others are
+/// recruited for them. Returns how many of its rounds are of the first election.
+fn keep_and_lose(field: &mut Field, config: &Config, seed: u64) -> usize {
+    let what = format!("{:?}, seed {seed}", config.algorithm);
+    let first = first_election(field, 0).len();
+    for _ in 0..5 {
+        let status = centre_status(field, 0);
+        let (_, drawn) = elected(config, &status.record, &what);
+        let seated: BTreeSet<MemberId> = status.seats().map(|it| it.member.id).collect();
+        assert!(seated.is_subset(&drawn), "{what}: {seated:?} {drawn:?}");
+        let lost = status.seats().map(|it| it.member.name.clone());
+        let lost: Vec<String> = lost.skip(seed as usize % 3).collect();
+        let places = (0..HOSTS).filter(|it| lost.contains(&format!("host-{it}")));
+        let places: Vec<usize> = places.map(|it| it + 1).collect(); // after the centre
+        places.iter().for_each(|it| field.sides[*it] = 1);
+        field.run(ROUND * 40);
+        places.iter().for_each(|it| field.sides[*it] = 0);
+    }
+    first
+}
+
 #[test]
 fn where_seats_fall_empty_and_are_filled_later() {
     let (mut later, mut favours) = (0, 0);
@@ -169,24 +214,11 @@ fn where_seats_fall_empty_and_are_filled_later() {
         for seed in 0..10 {
             let config = public(algorithm, seed);
             let mut field = lossy_fleet(&config, seed);
-            let first = first_election(&mut field, 0).len();
-            for _ in 0..5 {
-                let status = centre_status(&field, 0);
-                let lost = status.seats().map(|it| it.member.name.clone());
-                let lost: Vec<String> = lost.skip(seed as usize % 3).collect();
-                let places = (0..HOSTS).filter(|it| lost.contains(&format!("host-{it}")));
-                let places: Vec<usize> = places.map(|it| it + 1).collect(); // after the centre
-                places.iter().for_each(|it| field.sides[*it] = 1);
-                field.run(ROUND * 40);
-                places.iter().for_each(|it| field.sides[*it] = 0);
-            }
+            let first = keep_and_lose(&mut field, &config, seed);
             let mut all = centre_status(&field, 0).record;
-            let last = first as u32; // they are numbered from 1 on
-            let course = course(&config, &all);
-            assert!(
-                matches!(course, Course::Elected(round, _) if round == last),
-                "{algorithm:?}, seed {seed}: {course:?}, the last was {last}"
-            );
+            let last = first as u32;
+            let what = format!("{algorithm:?}, seed {seed}");
+            assert_eq!(elected(&config, &all, &what).0, last, "{what}");
             let mut rounds = all.split_off(first);
             let favoured = |rounds: &[Round]| {
                 let disputes = audit_later(&config, (last, rounds), &hosts());
@@ -194,7 +226,7 @@ fn where_seats_fall_empty_and_are_filled_later() {
                 disputes.retain(|it| it.cause == Cause::Favoured);
                 disputes
             };
-            assert_eq!(favoured(&rounds), [], "{algorithm:?}, seed {seed}");
+            assert_eq!(favoured(&rounds), [], "{what}");
             later += rounds.len();
             // And one who did not reply is not among those who did.
             let replied = |it: &Round, host| it.replies.iter().any(|it| it.host == host);
@@ -211,4 +243,39 @@ fn where_seats_fall_empty_and_are_filled_later() {
     }
     assert!(later > 200, "{later}");
     assert!(favours > 20, "{favours}"); // not where by chance its coins say yes
+}
+
+/// A centre that fills empty seats and then calls as it likes, or tells of other replies than it went by, is found.
+#[test]
+fn where_a_later_round_is_forged() {
+    let (mut calls, mut silences, mut silenced) = (0, 0, 0);
+    for algorithm in ALGORITHMS {
+        for seed in 0..10 {
+            let config = public(algorithm, seed);
+            let mut field = lossy_fleet(&config, seed);
+            let first = keep_and_lose(&mut field, &config, seed);
+            let honest = centre_status(&field, 0).record;
+            for place in first..honest.len() {
+                let mut forged = honest.clone();
+                let feedback = &mut forged[place].feedback;
+                let round = feedback.round;
+                feedback.word += 4; // by another number
+                assert_eq!(course(&config, &forged), Course::Departs(round));
+                calls += 1;
+                if honest[place].replies.is_empty() || place + 1 == honest.len() {
+                    continue;
+                }
+                let mut forged = honest.clone();
+                forged[place].replies.clear();
+                silences += 1;
+                silenced += usize::from(matches!(course(&config, &forged), Course::Departs(_)));
+            }
+        }
+    }
+    assert!(calls > 200, "{calls}");
+    // Where somebody else replied before, or late, the number may be the same.
+    assert!(
+        silences > 50 && silenced * 10 > silences * 9,
+        "{silenced} of {silences}"
+    );
 }

@@ -6,7 +6,7 @@ use hustings_agent::Peer;
 use hustings_agent::council::{CentreStatus, ChamberStatus, MOST_RECORDED};
 use hustings_agent::identity::member_id;
 use hustings_protocol::MemberId;
-use hustings_protocol::council::{Config, Round};
+use hustings_protocol::council::{Config, Elected, Round, Voice};
 
 use super::Names;
 use super::record::rounds_of;
@@ -14,29 +14,15 @@ use crate::failure::say;
 
 /// The draws of one class.
 pub(super) struct Drawn<'a> {
-    /// The round in which the first council was elected.
-    pub(super) round: u32,
-    /// By which of its draws.
-    pub(super) draw: u8,
-    /// The rounds up to that one.
+    /// In which rounds, and by which of their draws.
+    pub(super) elected: &'a Elected,
+    /// The rounds up to that in which the first council was elected.
     pub(super) first: &'a [Round],
     /// Those after it, which fill seats that fell empty.
     pub(super) later: &'a [Round],
 }
 
-impl<'a> Drawn<'a> {
-    /// By all rounds of a class, of which a council was first elected in this one, by this draw.
-    pub(super) fn new(rounds: &'a [Round], (round, draw): (u32, u8)) -> Self {
-        let of_first = rounds.iter().take_while(|it| it.feedback.round <= round);
-        let (first, later) = rounds.split_at(of_first.count());
-        Self {
-            round,
-            draw,
-            first,
-            later,
-        }
-    }
-
+impl Drawn<'_> {
     /// Whether this host may have held a seat of the class in a later round, by the last line before that round.
     pub(super) fn sat(
         &self,
@@ -54,36 +40,25 @@ impl<'a> Drawn<'a> {
         };
         let place = lines.partition_point(|it| last_of(it) < round);
         let before = lines[..place].last();
-        match before.filter(|it| last_of(it) >= self.round) {
+        match before.filter(|it| last_of(it) >= self.elected.first.0) {
             Some(line) => is_seated(line),
             // That line is not there: of those who were elected first any may sit yet, and who sits next may have sat before.
-            None => self.elected().contains(&host) || lines.get(place).is_some_and(is_seated),
+            None => self.elected_first().contains(&host) || lines.get(place).is_some_and(is_seated),
         }
     }
 
     /// Who was elected first.
-    fn elected(&self) -> BTreeSet<MemberId> {
-        let last = self
-            .first
-            .iter()
-            .filter(|it| it.feedback.round == self.round);
-        let voices = last.flat_map(|it| &it.replies);
-        voices
-            .filter(|it| it.draws.has(self.draw))
-            .map(|it| it.host)
-            .collect()
+    fn elected_first(&self) -> BTreeSet<MemberId> {
+        let voices = voices(self.first, self.elected.first);
+        voices.map(|it| it.host).collect()
     }
+}
 
-    /// In which later round this host may have been elected: it replied, with no more than there are seats.
-    fn later_round(&self, host: MemberId, most: u32) -> Option<u32> {
-        let may_elect = |round: &&Round| {
-            let yes = |draw: u8| round.replies.iter().filter(move |it| it.draws.has(draw));
-            let mut draws = (0..2).filter(|draw| yes(*draw).count() as u32 <= most);
-            draws.any(|draw| yes(draw).any(|it| it.host == host))
-        };
-        let round = self.later.iter().find(may_elect);
-        round.map(|it| it.feedback.round)
-    }
+/// Who said yes in this round and draw, by these rounds.
+fn voices(rounds: &[Round], (round, draw): (u32, u8)) -> impl Iterator<Item = &Voice> {
+    let of_round = rounds.iter().filter(move |it| it.feedback.round == round);
+    let voices = of_round.flat_map(|it| &it.replies);
+    voices.filter(move |it| it.draws.has(draw))
 }
 
 /// In what a line cannot be that of a centre with these rules, whatever was drawn.
@@ -138,14 +113,25 @@ pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
     faults
 }
 
-/// What is wrong with who was seated for a class, by lines that are not misshapen; and how many of the last line were seated later.
+/// What there is to say of who was seated for a class.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// What is wrong.
+    pub(super) faults: Vec<String>,
+    /// How many of the last line were seated after the first election.
+    pub(super) later_seats: usize,
+    /// How many were elected first, and never had a seat.
+    pub(super) seatless: usize,
+}
+
+/// By lines that are not misshapen.
 pub(super) fn judge(
     class: u16,
     lines: &[CentreStatus],
     drawn: &Drawn<'_>,
     names: &Names<'_>,
-) -> (Vec<String>, usize) {
-    let (elected, elected_in) = (drawn.elected(), drawn.round);
+) -> Found {
+    let (elected, elected_in) = (drawn.elected_first(), drawn.elected.first.0);
     let of_class = lines
         .iter()
         .filter_map(|it| it.chambers.get(usize::from(class)));
@@ -178,25 +164,34 @@ pub(super) fn judge(
     for line in lines {
         // By what it tells itself: nobody is seated by what is yet to come.
         let rounds = rounds_of(line, class);
-        let own = Drawn::new(&rounds, (drawn.round, drawn.draw));
-        let (winners, is_full) = (own.elected(), line.record.len() >= MOST_RECORDED);
+        let round_of = |host: MemberId| {
+            let mut draws = drawn.elected.all.iter();
+            let draw = draws.find(|it| voices(&rounds, **it).any(|it| it.host == host));
+            draw.map(|it| it.0)
+        };
+        let last = rounds.last().map_or(0, |it| it.feedback.round);
+        let is_lost = drawn.elected.lost_from.is_some_and(|it| it <= last);
+        let is_full = line.record.len() >= MOST_RECORDED;
         let chamber = line.chambers.get(usize::from(class));
-        let most = chamber.map_or(0, |it| it.most);
         let members = chamber.into_iter().flat_map(|it| &it.seats);
-        let others = members.map(|it| &it.member);
-        for Peer { name, id, .. } in others.filter(|it| !winners.contains(&it.id)) {
-            match own.later_round(*id, most) {
+        for Peer { name, id, .. } in members.map(|it| &it.member) {
+            match round_of(*id) {
+                Some(round) if round == elected_in => {}
                 Some(round) => {
                     notes.insert(format!(
                         "note: {name} was seated after the first election, in round {round} or later"
                     ));
                 }
+                None if is_lost => faults.push(format!(
+                    "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be told: \
+                     seats may have fallen empty in too many ways. Check what the centre printed before"
+                )),
                 None if is_full => faults.push(format!(
                     "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be told: the \
                      record is full. Check what the centre printed before"
                 )),
                 None => faults.push(format!(
-                    "class {class}: {name} has a seat, and was not elected in round {elected_in}"
+                    "class {class}: {name} has a seat, and was not elected in round {elected_in}, nor later"
                 )),
             }
         }
@@ -204,15 +199,19 @@ pub(super) fn judge(
     notes.iter().for_each(|it| say(it));
     let last = chambers.last().map_or(&[][..], |it| &it.seats);
     let later = last.iter().filter(|it| !elected.contains(&it.member.id));
-    (faults, later.count())
+    Found {
+        faults,
+        later_seats: later.count(),
+        seatless: elected.difference(&seated).count(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Drawn, Names, judge};
+    use super::{Drawn, Found, Names, judge};
     use hustings_agent::council::CentreStatus;
     use hustings_protocol::MemberId;
-    use hustings_protocol::council::Round;
+    use hustings_protocol::council::{Elected, Round};
     use serde_json::{Value, json};
 
     /// Of a centre that seats one, where only this one is seated after these rounds.
@@ -236,22 +235,45 @@ mod tests {
         serde_json::from_value(round).expect("a round")
     }
 
+    /// In these rounds somebody was elected.
+    fn elected(rounds: &[u32]) -> Elected {
+        Elected {
+            first: (1, 0),
+            all: rounds.iter().map(|it| (*it, 0)).collect(),
+            lost_from: None,
+        }
+    }
+
+    fn drawn<'a>(rounds: &'a [Round], elected: &'a Elected) -> Drawn<'a> {
+        let (first, later) = rounds.split_at(1);
+        Drawn {
+            elected,
+            first,
+            later,
+        }
+    }
+
     #[test]
     fn a_council_that_was_lost_as_a_whole_is_told_from_one_that_was_never_seated() {
         let rounds = [round(1, 0, 5), round(2, 0, 6)];
-        let drawn = Drawn::new(&rounds, (1, 0));
+        let elected = elected(&[1, 2]);
+        let drawn = drawn(&rounds, &elected);
         let judge = |lines: &[CentreStatus]| judge(0, lines, &drawn, &Names::new());
         let (before, after) = (line(5, &rounds[..1]), line(6, &rounds));
-        assert_eq!(judge(&[before.clone(), after.clone()]), (Vec::new(), 1));
-        let (faults, _) = judge(std::slice::from_ref(&after));
+        let later = Found {
+            later_seats: 1,
+            ..Found::default()
+        };
+        assert_eq!(judge(&[before.clone(), after.clone()]), later);
+        let Found { faults, .. } = judge(std::slice::from_ref(&after));
         assert!(
             matches!(&faults[..], [it] if it.contains("and the centre called again")),
             "{faults:?}"
         );
         // Nor does a later reply help one that was seated before it.
-        let (faults, _) = judge(&[before, line(6, &rounds[..1]), after]);
+        let Found { faults, .. } = judge(&[before, line(6, &rounds[..1]), after]);
         assert!(
-            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1")),
+            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1, nor later")),
             "{faults:?}"
         );
     }
@@ -259,7 +281,8 @@ mod tests {
     #[test]
     fn who_sat_in_a_later_round_is_told_by_the_line_before_it() {
         let rounds = [round(1, 0, 5), round(2, 0, 6), round(3, 0, 8)];
-        let drawn = Drawn::new(&rounds, (1, 0));
+        let elected = elected(&[1, 2, 3]);
+        let drawn = drawn(&rounds, &elected);
         let whole = [
             line(5, &rounds[..1]),
             line(6, &rounds[..2]),

@@ -1,0 +1,48 @@
+//! Fewer hosts than seats are to be kept.
+
+use super::{Field, ROUND, believers, centre_status, host_fleet, member, rules};
+use crate::council::CouncilPart;
+
+/// A centre that keeps five seats, as the first, and four hosts, a long while after they were seated.
+fn fleet() -> Field {
+    let mut field = Field::empty();
+    let centre = CouncilPart::Centre(Box::new(rules()));
+    field.admit_member(member("centre", centre), None, &[], 0);
+    host_fleet(&mut field, 4);
+    field.run(ROUND * 3_000);
+    assert_eq!(believers(&field).len(), 4);
+    field
+}
+
+#[test]
+fn a_council_without_a_host_to_spare_stands_and_is_looked_at_less_and_less_often() {
+    let mut field = fleet();
+    let before = centre_status(&field, 0).rounds;
+    field.run(ROUND * 6_000);
+    let rounds = centre_status(&field, 0).rounds - before;
+    // Six or so in a minute, which are 600 rounds: before, in every two seconds.
+    assert!((30..90).contains(&rounds), "{rounds}");
+    assert_eq!(believers(&field).len(), 4);
+
+    // Another one comes, and is seated within a minute and a search.
+    admit_one_more(&mut field);
+    field.run(ROUND * 630);
+    assert_eq!(believers(&field).len(), 5);
+}
+
+/// When a seat falls empty it does not sleep on.
+#[test]
+fn a_centre_that_rests_looks_again_after_a_lease_when_a_seat_falls_empty() {
+    let mut field = fleet();
+    admit_one_more(&mut field);
+    field.sides[1] = 1;
+    // The lease is over after 15 rounds and a beat of 5, and the place is free after as long again; then there is a search.
+    field.run(ROUND * (20 + 15 + 20));
+    let status = centre_status(&field, 0);
+    assert!(status.is_filled(), "{status:?}");
+}
+
+fn admit_one_more(field: &mut Field) {
+    let host = member("host-4", CouncilPart::HOST);
+    field.admit_member(host, None, &[], 0);
+}
