@@ -42,7 +42,7 @@ pub struct Account {
     pub messages_sent: u64,
     /// How many bytes, in all.
     pub bytes_sent: u64,
-    /// Connections that were refused before the draw began: of strangers, with wrong keys or other rings, or garbage.
+    /// Connections that were refused, before the draw and during it: of strangers, with wrong keys or other rings, or garbage.
     pub refused: u64,
     /// Why the last of them was, or the last that came in the left neighbour's name. Anybody can: it says nothing of that neighbour.
     pub last_refused: Option<String>,

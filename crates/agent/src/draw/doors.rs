@@ -7,23 +7,22 @@ use std::time::Duration;
 
 use hustings_protocol::wagner::fault::Side;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, mpsc};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use super::account::Account;
+use super::callers::Callers;
 use super::link::{Broken, Ends, LAST_WORDS_WITHIN, Link};
 use super::said::Frame;
 
 /// So long a connection may take to become a link.
-const LINKED_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const LINKED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Before the next attempt to reach a neighbour.
 pub(super) const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// So many connections may be about to become links: more are refused.
-const MOST_CALLERS: usize = 64;
-
-/// A connection that has become a link to one side, or has not.
+/// A connection that has become a link to one side; or, of those that this member makes, has not.
 pub(super) type Found = (Side, Result<Link, Broken>);
 
 /// Both doors of a member.
@@ -36,15 +35,15 @@ pub(super) struct Doors {
 }
 
 impl Doors {
-    /// The left neighbour calls at `listener`; the right one is called.
-    pub(super) fn open(listener: TcpListener, ends: Ends) -> Self {
+    /// The left neighbour calls at `listener`; the right one is called. Who else calls is refused, and counted in `account`.
+    pub(super) fn open(listener: TcpListener, ends: Ends, account: watch::Sender<Account>) -> Self {
         let (found, came) = mpsc::channel(1);
-        let callers = accept(listener, ends.clone(), found.clone());
+        let callers = Callers::new(ends.clone(), found.clone(), account);
         let mut doors = Self {
             ends,
             found,
             came,
-            _callers: Aborted(tokio::spawn(callers)),
+            _callers: Aborted(tokio::spawn(callers.answer(listener))),
             call: None,
         };
         doors.call(Duration::ZERO);
@@ -120,34 +119,6 @@ impl Doors {
         Herald {
             _task: Aborted(task),
             right_is_lost,
-        }
-    }
-}
-
-/// Takes calls, and makes links of those that are the left neighbour's.
-async fn accept(listener: TcpListener, ends: Ends, found: mpsc::Sender<Found>) {
-    let mut callers = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            Some(_) = callers.join_next() => continue,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok(_) if callers.len() >= MOST_CALLERS => {} // dropped
-            Ok((stream, from)) => {
-                let (ends, found) = (ends.clone(), found.clone());
-                callers.spawn(async move {
-                    let link = timeout(LINKED_WITHIN, Link::open(stream, Side::Left, &ends)).await;
-                    let link = link.unwrap_or(Err(Broken::Late));
-                    if let Err(why) = &link {
-                        tracing::debug!("from {from}: {why}");
-                    }
-                    // If nobody wants it any more the draw is over.
-                    let _ = found.send((Side::Left, link)).await;
-                });
-            }
-            // The system has no descriptors to give, for instance.
-            Err(_) => sleep(AGAIN_AFTER).await,
         }
     }
 }

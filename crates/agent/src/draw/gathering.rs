@@ -8,9 +8,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::mem::{Discriminant, discriminant};
-
 use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::{Duration, Instant};
 use tokio::sync::watch;
@@ -79,23 +76,6 @@ pub(super) struct Gathering<'a> {
     said: usize,
     /// Who was missing beyond the neighbours when both were there last.
     beyond: Option<String>,
-    refusals: Refusals,
-    /// Why the last caller was refused; one that came in the left neighbour's name goes before others.
-    caller: Option<Broken>,
-}
-
-/// How often calls were refused, by the kind of reason: the rest of it is the caller's word.
-#[derive(Default)]
-struct Refusals(HashMap<Discriminant<Broken>, u64>);
-
-impl Refusals {
-    /// Takes in one more. Tells how many there were, if it is time to say so: at once where the reason is a new one, and then
-    /// ever more seldom, as a neighbour with another ring file calls several times a second, and a stranger as often as it likes.
-    fn add(&mut self, why: &Broken) -> Option<u64> {
-        let times = self.0.entry(discriminant(why)).or_default();
-        *times += 1;
-        times.is_power_of_two().then_some(*times)
-    }
 }
 
 /// One side.
@@ -125,8 +105,6 @@ impl<'a> Gathering<'a> {
             own: None,
             said: 0,
             beyond: None,
-            refusals: Refusals::default(),
-            caller: None,
         };
         gathering.tell_account();
         gathering
@@ -213,10 +191,14 @@ impl<'a> Gathering<'a> {
     }
 
     /// Why a caller was refused, where the left neighbour was not there.
-    pub(super) fn refused(&self, now: Instant) -> Option<&Broken> {
+    pub(super) fn refused(&self, now: Instant) -> Option<String> {
         let left = self.slot(Side::Left);
         let is_missing = left.link.is_none() && !left.is_fresh(now);
-        self.caller.as_ref().filter(|_| is_missing)
+        self.account
+            .borrow()
+            .last_refused
+            .clone()
+            .filter(|_| is_missing)
     }
 
     /// The neighbour on one side, if there is no link to it, and why.
@@ -338,35 +320,12 @@ impl<'a> Gathering<'a> {
                     ..Slot::default()
                 };
             }
-            Err(why) => {
-                // Anybody can call: only of the one that this member calls itself is it the neighbour's trouble.
-                if side == Side::Left {
-                    self.refuse(&name, why);
-                } else if self.slot(side).trouble.as_ref() != Some(&why) {
-                    tracing::info!("no link to {name} yet: {why}");
-                    self.slot_mut(side).trouble = Some(why);
-                }
+            Err(why) if self.slot(side).trouble.as_ref() != Some(&why) => {
+                tracing::info!("no link to {name} yet: {why}");
+                self.slot_mut(side).trouble = Some(why);
             }
+            Err(_) => {}
         }
-    }
-
-    /// A caller has not shown that it is `neighbour`, whatever it says.
-    fn refuse(&mut self, neighbour: &str, why: Broken) {
-        match self.refusals.add(&why) {
-            Some(1) => tracing::warn!("a connection was refused: {why}"),
-            Some(times) => tracing::warn!("a connection was refused, {times} times by now: {why}"),
-            None => {}
-        }
-        // The neighbour itself, with another ring file or key, would call in its own name: no stranger's garbage hides that.
-        let is_named = |it: &Broken| it.is_in_name_of(neighbour);
-        if is_named(&why) || !self.caller.as_ref().is_some_and(is_named) {
-            self.caller = Some(why);
-        }
-        let caller = self.caller.as_ref().map(Broken::to_string);
-        self.account.send_modify(|it| {
-            it.refused += 1;
-            it.last_refused = caller;
-        });
     }
 
     /// A link is lost. The other is given up: whoever is beyond it has heard of the one that is lost.

@@ -63,6 +63,8 @@ pub(super) enum Broken {
     Closed,
     #[error("it said nothing in time")]
     Late,
+    #[error("too many others are calling just then")]
+    Crowd,
     #[error("what came is not the beginning of a draw")]
     Garbage,
     #[error("a frame of {0} bytes is longer than any may be, or empty")]

@@ -238,7 +238,7 @@ impl Part {
             secret: self.secret.clone(),
         };
         let mut stop = pin!(stop);
-        let mut doors = Doors::open(listener, ends.clone());
+        let mut doors = Doors::open(listener, ends.clone(), account.clone());
         let mut gathering = Gathering::new(ends.clone(), account);
         let gathered = tokio::select! {
             gathered = gathering.gather(&mut doors) => Some(gathered),
@@ -261,7 +261,7 @@ impl Part {
                         true => "somebody who is no neighbour of this member".to_owned(),
                         false => missing.join(" and "),
                     },
-                    refused: gathering.refused(now).map(ToString::to_string),
+                    refused: gathering.refused(now),
                 });
             }
         };

@@ -180,7 +180,7 @@ impl<P: Player> Sitting<P> {
         self.transcript.add(&Entry::Transcript(header))?;
         let seated = std::mem::take(&mut self.seated);
         self.transcript.add(&Entry::Gathered(seated))?;
-        self.transcript.add(&Entry::Began)?;
+        self.transcript.note(&Entry::Began)?;
         // A disk that is full is full before anything is said.
         self.transcript.sync()?;
         let effects = self.seat.begin(clock::now())?;
@@ -213,7 +213,7 @@ impl<P: Player> Sitting<P> {
         heard.entry = Some(said.entry);
         let message = said.message;
         self.last_call = None;
-        self.transcript.add(&Entry::Heard { side, said })?;
+        self.transcript.note(&Entry::Heard { side, said })?;
         let effects = self.seat.hear(clock::now(), side, message)?;
         self.carry_out(effects)
     }
@@ -278,13 +278,13 @@ impl<P: Player> Sitting<P> {
     }
 
     fn on_silence(&mut self) -> Result<(), Failure> {
-        self.transcript.add(&Entry::Silence)?;
+        self.transcript.note(&Entry::Silence)?;
         let effects = self.seat.ring_out(clock::now())?;
         self.carry_out(effects)
     }
 
     fn on_stop(&mut self) -> Result<(), Failure> {
-        self.transcript.add(&Entry::Withdrew)?;
+        self.transcript.note(&Entry::Withdrew)?;
         let effects = self.seat.leave(clock::now())?;
         self.carry_out(effects)
     }
@@ -344,6 +344,7 @@ impl<P: Player> Sitting<P> {
     /// Signs what this member has come to, and with it its transcript, which must last before it does: what a disk refuses is
     /// not signed.
     fn state(&mut self, verdict: Verdict) -> Result<(), Failure> {
+        self.transcript.tell_time()?;
         self.transcript.sync()?;
         self.verdict = Some(verdict);
         let statement = self.sign(verdict);
@@ -359,6 +360,7 @@ impl<P: Player> Sitting<P> {
     /// Signs the whole transcript, with all that came after this member had come to something.
     fn close(&mut self) -> Result<(), Failure> {
         if let Some(verdict) = self.verdict {
+            self.transcript.tell_time()?;
             let statement = self.sign(verdict);
             self.transcript.add(&Entry::Statement(statement))?;
         }
@@ -405,8 +407,7 @@ impl<P: Player> Sitting<P> {
             self.herald.call_right();
         }
         let why = why.to_string();
-        self.transcript.add(&Entry::Broken { side, why })?;
-        Ok(())
+        Ok(self.transcript.note(&Entry::Broken { side, why })?)
     }
 
     /// Whether there is nothing left to wait for.

@@ -15,12 +15,16 @@ use sha2::Digest as _;
 
 use super::bytes::{Bytes, Digest};
 use super::mark;
+use super::moment::{Calendar, Moment};
 use super::presence::Presence;
 use super::said::{Said, Statement};
 use crate::driver::encode;
 
 /// The layout that this program writes.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
+
+/// The oldest that it reads: the same, without times.
+pub(super) const OLDEST_VERSION: u32 = 2;
 
 /// One thing that a member did or that happened to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +70,9 @@ pub enum Entry {
     Withdrew,
     /// What some member has come to. This one's own, once more, closes the transcript.
     Statement(Statement),
+    /// What happened next happened at this time, by the member's clock. Its own word: but whatever it said to others after that
+    /// has it under the signature, so that it cannot think of another time later.
+    Clock(Moment),
 }
 
 impl Entry {
@@ -129,6 +136,9 @@ pub(super) struct Transcript {
     chain: Chain,
     /// None if there is no place for it.
     file: Option<BufWriter<File>>,
+    calendar: Calendar,
+    /// The last time that stands in it.
+    told: Option<Moment>,
 }
 
 /// Why there is no transcript.
@@ -175,17 +185,20 @@ impl Transcript {
         };
         let file = options.open(path).map_err(refuse)?;
         mark::sync_name(path).map_err(refuse)?;
-        Ok(Self {
-            chain: Chain::new(),
-            file: Some(BufWriter::new(file)),
-        })
+        Ok(Self::of(Some(BufWriter::new(file))))
     }
 
     /// Of a member that can write none, and has only last words to sign.
     pub(super) fn lost() -> Self {
+        Self::of(None)
+    }
+
+    fn of(file: Option<BufWriter<File>>) -> Self {
         Self {
             chain: Chain::new(),
-            file: None,
+            file,
+            calendar: Calendar::new(),
+            told: None,
         }
     }
 
@@ -202,6 +215,22 @@ impl Transcript {
         let hashed = self.chain.take(entry);
         self.file()?.write_all(&line)?;
         Ok(hashed)
+    }
+
+    /// Adds what time it is, for what happens next; unless it is the same as before.
+    pub(super) fn tell_time(&mut self) -> io::Result<()> {
+        let now = self.calendar.now();
+        if self.told.replace(now) != Some(now) {
+            self.add(&Entry::Clock(now))?;
+        }
+        Ok(())
+    }
+
+    /// Adds something that happens to the member just now.
+    pub(super) fn note(&mut self, entry: &Entry) -> io::Result<()> {
+        self.tell_time()?;
+        self.add(entry)?;
+        Ok(())
     }
 
     /// How many entries there are, and their hash.

@@ -22,7 +22,7 @@ use super::presence::Presence;
 use super::ring::Ring;
 use super::said::Verdict;
 use reading::Reading;
-pub use reading::Unusable;
+pub use reading::{Times, Unusable};
 use statements::Signed;
 
 /// What was found.
@@ -59,6 +59,8 @@ pub struct Heard {
     pub entries: usize,
     /// What its holder came to, in words.
     pub verdict: String,
+    /// When it was, by its holder's clock, which nobody else vouches for; none of the layout without times.
+    pub times: Option<Times>,
 }
 
 /// A transcript that does not count.
@@ -228,6 +230,7 @@ impl Verification {
             sitting: reading.sitting,
             entries: reading.entries.len(),
             verdict: verdict_in_words(ring, reading.verdict),
+            times: reading.times(),
         });
         let at = sittings.iter().position(|it| it.id == reading.sitting);
         let at = at.unwrap_or_else(|| {

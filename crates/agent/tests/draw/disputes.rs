@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use hustings_agent::draw::Moment;
 use hustings_agent::draw::verify::{Weight, verify};
 use hustings_protocol::wagner::Wagner;
 
@@ -63,6 +64,57 @@ async fn transcripts_that_were_cut_or_edited_do_not_count() {
             };
             assert!(why.contains(expected), "line {at}: {why}");
         }
+    }
+}
+
+/// A draw by the program as it was before transcripts had times, and its ring file.
+const LAYOUT_2: (&str, [&str; 3]) = (
+    include_str!("layout-2/ring.toml"),
+    [
+        include_str!("layout-2/m0.jsonl"),
+        include_str!("layout-2/m1.jsonl"),
+        include_str!("layout-2/m2.jsonl"),
+    ],
+);
+
+#[test]
+fn transcripts_without_times_count_as_before() {
+    let (ring, transcripts) = LAYOUT_2;
+    let ring = ring.parse().unwrap();
+    let transcripts = transcripts.map(|it| (String::new(), it.as_bytes().to_vec()));
+    let found = verify(&ring, &transcripts);
+    assert!(found.is_clean(), "{found:?}");
+    assert_eq!(found.transcripts.len(), 3);
+    for it in &found.transcripts {
+        assert_eq!(it.times, None);
+    }
+}
+
+#[tokio::test]
+async fn a_layout_that_is_not_known_is_told_as_that_whatever_stands_in_it() {
+    let table = drawn().await;
+    let text = fs::read_to_string(table.transcript(0)).unwrap();
+    for version in ["0", "1", "4"] {
+        let version = format!("\"version\":{version},\"more\":1");
+        let other = text.replacen("\"version\":3", &version, 1);
+        for other in [other.replacen("\"began\"", "\"began anew\"", 1), other] {
+            let why = refused(&table, &other);
+            assert!(why.starts_with("it has layout "), "{version}: {why}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn when_it_was_is_told_by_each_holders_clock() {
+    const HOUR: u64 = 3_600_000;
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+    let table = drawn().await;
+    for it in table.verify(0..4).transcripts {
+        let times = it.times.unwrap();
+        let (Moment(began), last) = (times.began, times.last_message.unwrap());
+        assert!(times.began <= last && last <= times.concluded, "{times:?}");
+        // The calendar may be set meanwhile.
+        assert!(began.abs_diff(now) < HOUR, "{times:?}");
     }
 }
 

@@ -9,30 +9,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::{Gathering, Refusals, seats};
+use super::{Gathering, seats};
 use crate::clock;
 use crate::draw::account::Account;
 use crate::draw::bytes::Bytes;
 use crate::draw::doors::Doors;
 use crate::draw::keys::Secret;
-use crate::draw::link::{Broken, Ends, Link};
+use crate::draw::link::{Ends, Link};
 use crate::draw::presence::{Presence, Seating};
 use crate::draw::table::Table;
-
-#[test]
-fn what_is_refused_again_and_again_is_said_ever_more_seldom_and_at_once_if_it_is_new() {
-    let mut refusals = Refusals::default();
-    let mut said = |why: &Broken, calls: usize| -> Vec<u64> {
-        (0..calls).filter_map(|_| refusals.add(why)).collect()
-    };
-    let stranger = Broken::Stranger("mallory".to_owned());
-    // A minute of a neighbour with another ring file, at five calls a second.
-    assert_eq!(said(&stranger, 300), [1, 2, 4, 8, 16, 32, 64, 128, 256]);
-    assert_eq!(said(&Broken::Garbage, 1), [1]);
-    // Nor does it help a stranger to say something else each time.
-    assert!(said(&Broken::Stranger("oscar".to_owned()), 200).is_empty());
-    assert_eq!(said(&stranger, 12), [512]);
-}
 
 #[test]
 fn who_says_one_thing_to_the_left_and_another_to_the_right_is_not_there() {
@@ -81,7 +66,7 @@ impl Waiting {
         let told = account.subscribe();
         let (give_up, given_up) = oneshot::channel();
         let absent = tokio::spawn(async move {
-            let mut doors = Doors::open(listener, ends.clone());
+            let mut doors = Doors::open(listener, ends.clone(), account.clone());
             let mut gathering = Gathering::new(ends, &account);
             tokio::select! {
                 _ = gathering.gather(&mut doors) => panic!("m{place} says that all are there"),

@@ -1,6 +1,7 @@
 //! Sittings taken in hand: members that do not speak as they should, and disks that fail.
 
 mod silences;
+mod strangers;
 
 use std::fs;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ fn ends(table: &Table, place: usize) -> Ends {
 async fn sit(table: &Table, place: usize, listener: tokio::net::TcpListener) -> Held {
     let (part, ends) = (table.part(place), ends(table, place));
     let account = part.account();
-    let mut doors = Doors::open(listener, ends.clone());
+    let mut doors = Doors::open(listener, ends.clone(), account.clone());
     let mut gathering = Gathering::new(ends.clone(), &account);
     let Ok(gathered) = gathering.gather(&mut doors).await else {
         panic!("the draw has begun without m{place}");

@@ -68,7 +68,10 @@ impl Replay<'_> {
     fn take(&mut self, entry: &Entry) -> Result<(), String> {
         let now = Instant::START;
         match entry {
-            Entry::Transcript(_) | Entry::Gathered(_) | Entry::Broken { .. } => Ok(()),
+            // Of time there is its word alone: nothing follows from it.
+            Entry::Transcript(_) | Entry::Gathered(_) | Entry::Broken { .. } | Entry::Clock(_) => {
+                Ok(())
+            }
             Entry::Began => {
                 self.settle()?;
                 let done = self.seat.begin(now);

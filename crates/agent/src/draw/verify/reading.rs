@@ -2,12 +2,14 @@
 
 use hustings_protocol::wagner::Message;
 use hustings_protocol::wagner::fault::Side;
+use serde::{Deserialize, Serialize};
 
 use super::super::bytes::Digest;
+use super::super::moment::Moment;
 use super::super::presence::{self, Presence};
 use super::super::ring::Ring;
 use super::super::said::{Said, Statement, Verdict, Way};
-use super::super::transcript::{Chain, Entry, Header, VERSION};
+use super::super::transcript::{Chain, Entry, Header, OLDEST_VERSION, VERSION};
 
 /// A transcript that counts.
 #[derive(Debug, Clone)]
@@ -22,6 +24,17 @@ pub(super) struct Reading {
     pub(super) sitting: Digest,
     /// What its holder came to, last.
     pub(super) verdict: Verdict,
+}
+
+/// When a member's draw was, by its own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Times {
+    /// It began.
+    pub began: Moment,
+    /// The last message of a neighbour came, before the member had come to anything.
+    pub last_message: Option<Moment>,
+    /// The member first signed what it had come to.
+    pub concluded: Moment,
 }
 
 /// Why a transcript does not count.
@@ -48,7 +61,7 @@ pub enum Unusable {
         what: &'static str,
     },
     /// A layout that this program does not know.
-    #[error("it has layout {0}, and this program reads {VERSION}")]
+    #[error("it has layout {0}, and this program reads {OLDEST_VERSION} to {VERSION}")]
     Version(u32),
     /// Another draw's.
     #[error(
@@ -151,6 +164,31 @@ impl Reading {
         own.count() > 1 && !self.entries.contains(&Entry::Withdrew)
     }
 
+    /// When it was, by the holder's clock; none of a layout without times.
+    pub(super) fn times(&self) -> Option<Times> {
+        let mut clock = None;
+        let mut times: Option<Times> = None;
+        for entry in &self.entries {
+            match (entry, &mut times) {
+                (Entry::Clock(now), _) => clock = Some(*now),
+                (Entry::Began, times) => {
+                    *times = clock.map(|now| Times {
+                        began: now,
+                        last_message: None,
+                        concluded: now,
+                    });
+                }
+                (Entry::Heard { .. }, Some(times)) => times.last_message = clock,
+                (Entry::Statement(own), Some(times)) if own.place == self.place => {
+                    times.concluded = clock?;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        times
+    }
+
     /// What was heard from one side, in order.
     pub(super) fn heard(&self, from: Side) -> impl Iterator<Item = &Said> {
         self.entries.iter().filter_map(move |entry| match entry {
@@ -209,6 +247,8 @@ struct Reader<'r> {
     verdict: Option<Verdict>,
     /// The last entry so far in which the holder signs all before it.
     signed: Option<usize>,
+    /// The last time that was told so far.
+    clock: Option<Moment>,
 }
 
 /// One side, as far as it has been read.
@@ -227,6 +267,10 @@ impl<'r> Reader<'r> {
         let lines = (1..)
             .zip(lines)
             .filter(|(_, text)| !text.trim_ascii().is_empty());
+        let mut lines = lines.peekable();
+        if let Some((_, first)) = lines.peek() {
+            check_version(first)?;
+        }
         let read = lines.map(|(line, text)| Ok((line, read_entry(line, text)?)));
         let (lines, entries): (Vec<usize>, Vec<Entry>) = read.collect::<Result<_, _>>()?;
         let misplaced = |at, what| Unusable::Misplaced {
@@ -239,15 +283,12 @@ impl<'r> Reader<'r> {
             None => return Err(Unusable::Empty),
         };
         let Header {
-            version,
+            version: _, // it was looked at first
             draw,
             number,
             ring: theirs,
             member,
         } = header;
-        if version != VERSION {
-            return Err(Unusable::Version(version));
-        }
         if theirs != digest {
             return Err(Unusable::OtherDraw {
                 draw,
@@ -284,6 +325,7 @@ impl<'r> Reader<'r> {
             right: Port::default(),
             verdict: None,
             signed: None,
+            clock: None,
         })
     }
 
@@ -296,6 +338,11 @@ impl<'r> Reader<'r> {
             Entry::Gathered(_) => return Err(self.misplaced(at, "all gather a second time")),
             Entry::Heard { side, said } => self.check_said(at, side, &said)?,
             Entry::Statement(statement) => return self.check_statement(at, &statement),
+            Entry::Clock(now) => {
+                if self.clock.replace(now).is_some_and(|it| it > now) {
+                    return Err(self.misplaced(at, "time goes back"));
+                }
+            }
             Entry::Began
             | Entry::Drew { .. }
             | Entry::Sent { .. }
@@ -363,6 +410,26 @@ impl<'r> Reader<'r> {
             Side::Left => &mut self.left,
             Side::Right => &mut self.right,
         }
+    }
+}
+
+/// Whether a transcript that begins so is of a layout that can be read. What other layouts have in other lines, or in this one,
+/// is not known.
+fn check_version(first: &[u8]) -> Result<(), Unusable> {
+    #[derive(Deserialize)]
+    struct Beginning {
+        transcript: Layout,
+    }
+    #[derive(Deserialize)]
+    struct Layout {
+        version: u32,
+    }
+    match serde_json::from_slice(first) {
+        Ok(Beginning {
+            transcript: Layout { version },
+        }) if !(OLDEST_VERSION..=VERSION).contains(&version) => Err(Unusable::Version(version)),
+        // Where it says nothing of a layout, it is no beginning of a transcript: as will be found.
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

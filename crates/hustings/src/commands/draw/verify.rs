@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use hustings_agent::draw::verify::{Finding, Verification, Weight, verify};
+use hustings_agent::draw::verify::{Finding, Times, Verification, Weight, verify};
 
 use super::read_ring;
 use crate::commands::agent::client::Printed;
@@ -39,6 +39,9 @@ is found is one of four things:
 Signatures of all members under one leader count whenever they are shown, also if nobody
 had all of them when the draw was over. What was signed in one sitting of a draw counts
 in no other.
+
+Where there is no leader it tells when each member's draw was, by that member's clock: its
+word alone, to be held against other logs.
 
 Exit code 0: all members have signed the same leader, and nothing is wrong; otherwise 1.";
 
@@ -80,6 +83,9 @@ fn in_words(found: &Verification) -> String {
             "  {}: {} entries, signed by {}{sitting}: {}\n",
             heard.source, heard.entries, heard.member, heard.verdict
         );
+        if found.leader.is_none() {
+            text += &heard.times.map_or_else(String::new, times_in_words);
+        }
     }
     for refused in &found.unusable {
         text += &format!("  {}: does not count: {}\n", refused.source, refused.why);
@@ -100,6 +106,17 @@ fn in_words(found: &Verification) -> String {
         (None, false) => "no leader\n".to_owned(),
     };
     text
+}
+
+/// Where there is a dispute, when it was may be in other logs.
+fn times_in_words(times: Times) -> String {
+    let last = times
+        .last_message
+        .map_or_else(String::new, |it| format!(", heard the last message {it}"));
+    format!(
+        "    by its clock it began {}{last}, and signed {}\n",
+        times.began, times.concluded
+    )
 }
 
 fn finding_in_words(finding: &Finding) -> String {

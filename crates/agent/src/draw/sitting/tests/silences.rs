@@ -33,7 +33,7 @@ async fn silence_of_which_all_complain_is_nobodys_that_is_known() {
     assert!(found.findings[0].who.is_empty(), "{found:?}");
 }
 
-/// Of time transcripts tell nothing. But nobody is said to have waited who has not said so.
+/// Of time there is nobody's word but its own. But nobody is said to have waited who has not said so.
 #[tokio::test]
 async fn who_alone_complains_of_silence_is_told_as_that() {
     let (table, [(mut m0, _), (mut m1, _), (mut m2, _), (mut m3, _)]) = all_sit().await;

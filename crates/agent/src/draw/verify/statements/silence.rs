@@ -1,6 +1,6 @@
 //! Complaints of silence: for whom somebody waited in vain, and what may be said of whose doing that was.
 //!
-//! Nothing in a transcript tells how long its holder waited for anything. A message that was held up anywhere on the ring makes all
+//! How long its holder waited for anything a transcript tells by the holder's own clock, which proves nothing. A message that was held up anywhere on the ring makes all
 //! wait, and the time of somebody far away may be up first: when what it waits for is on its way again, from neighbours who were
 //! kept waiting themselves. So a complaint names two members only where, whatever was late elsewhere, one of the two or the link
 //! between them must have been.
@@ -43,7 +43,7 @@ impl Signed<'_> {
                     ways => format!(" (on the way was {})", ways.join(" and ")),
                 };
                 format!(
-                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time transcripts do not tell",
+                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time there is each holder's word alone",
                     self.names(&content)
                 )
             }
@@ -126,7 +126,7 @@ impl Signed<'_> {
             });
         }
         Some(open(format!(
-            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by somebody behind it; of time transcripts do not tell"
+            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by somebody behind it; of time there is each holder's word alone"
         )))
     }
 

@@ -6,6 +6,7 @@ use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::flips::Flip;
 
 use super::{drawn, tell, turn};
+use crate::draw::moment::Moment;
 use crate::draw::said::Verdict;
 use crate::draw::table::Table;
 use crate::draw::transcript::Entry;
@@ -68,6 +69,7 @@ async fn an_entry_of_any_kind_that_is_not_as_it_was_written_does_not_count() {
     let kinds = [
         "{\"transcript\"",
         "{\"gathered\"",
+        "{\"clock\"",
         "\"began\"",
         "{\"drew\"",
         "{\"sent\"",
@@ -95,6 +97,21 @@ async fn an_entry_of_any_kind_that_is_not_as_it_was_written_does_not_count() {
         }
     }
     assert!(accepted.is_empty(), "{accepted:#?}");
+}
+
+/// Nobody's does that is true, whoever signed it.
+#[tokio::test]
+async fn a_transcript_in_which_time_goes_back_does_not_count() {
+    let table = drawn().await;
+    tell(&table, 0, |entries| {
+        let signed = entries
+            .iter()
+            .position(|it| matches!(it, Entry::Statement(_)));
+        entries.insert(signed.unwrap(), Entry::Clock(Moment(0)));
+    });
+    let found = table.verify([0]);
+    let why = &found.unusable[0].why;
+    assert!(why.contains("time goes back"), "{why}");
 }
 
 /// Mail does that, and nothing is said by it.
