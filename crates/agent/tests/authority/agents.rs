@@ -21,7 +21,7 @@ const PATIENCE: StdDuration = StdDuration::from_secs(60);
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(2);
 
 /// For how long a member that steps down takes no part.
-const STEPS_DOWN_FOR: StdDuration = StdDuration::from_millis(500);
+const STEPS_DOWN_FOR: StdDuration = StdDuration::from_secs(2);
 
 pub(crate) const NAMES: [&str; 3] = ["anna", "ben", "carla"];
 
@@ -174,6 +174,22 @@ impl Agents {
             refusals.iter().any(|it| it.contains(&why)).then_some(())
         };
         self.until(&format!("a refusal says that {why}"), look)
+            .await;
+    }
+
+    /// Waits until each member knows that somebody holds with this fence.
+    pub(crate) async fn all_know(&self, fence: Fence) {
+        let look = async || {
+            for handle in (0..NAMES.len()).map(|it| self.handle(it)) {
+                let status = handle.status().await.expect("it runs");
+                let tenure = status.groups[0].tenure.as_ref().expect("it is fenced");
+                if tenure.fence != Some(fence.0) {
+                    return None;
+                }
+            }
+            Some(())
+        };
+        self.until(&format!("all know of fence {fence}"), look)
             .await;
     }
 

@@ -321,8 +321,8 @@ pub(crate) async fn restored_under_agents<H: House>(name: &str) {
         false => String::new(),
     };
     let mut agents = Agents::start_as(&house, &group, first).await;
-    let (holder, _) = agents.next(None).await;
-    pass(TTL).await; // it says so once a second
+    let (holder, held) = agents.next(None).await;
+    agents.all_know(held.fence).await; // it says so once a second
     house.restore().await;
     agents.die(holder).await;
     agents.all_refuse("was seen before").await;
