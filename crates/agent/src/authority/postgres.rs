@@ -292,8 +292,8 @@ impl Postgres {
         let (place, group, mine, last) = (self.place(), self.group(), self.era, ERAS.end());
         Denied::Refused(format!(
             "{place}: the row of this group in hustings_tenure is of era {era}, and eras are 0 to {last}: see who else writes there, \
-             put back the highest `era` that any member has, as in UPDATE hustings_tenure SET era = {mine} WHERE group_name = {group}, \
-             then raise `era` on all members"
+             stop all members, put back the highest `era` that any of them has, as in UPDATE hustings_tenure SET era = {mine} WHERE \
+             group_name = {group}, raise `era` on all members, and start them"
         ))
     }
 }

@@ -239,12 +239,17 @@ impl<P: Player> Sitting<P> {
         if !self.tally.wants(statement) {
             return Ok(());
         }
-        self.transcript.add(&Entry::Statement(statement.clone()))?;
-        self.tally.keep(statement);
-        if from.is_none() {
-            // Who is killed from now on can show what it has said.
-            self.transcript.sync()?;
+        let entry = Entry::Statement(statement.clone());
+        match from {
+            Some(_) => self.transcript.note(&entry)?,
+            None => {
+                // The time is under its signature already.
+                self.transcript.add(&entry)?;
+                // Who is killed from now on can show what it has said.
+                self.transcript.sync()?;
+            }
         }
+        self.tally.keep(statement);
         self.news = clock::now();
         for side in Side::BOTH {
             if from != Some(side) {

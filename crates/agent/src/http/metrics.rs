@@ -117,7 +117,7 @@ impl Sheet<'_, '_> {
         })?;
         self.gauge(
             "voters_heard",
-            "How many of those who vote this member has heard: in the last ttl if it holds tenure, 1 s at least, else in the last 10 s.",
+            "How many of those who vote this member has heard: in the last ttl if it holds tenure, 1 s at least, else in the last 10 s or ttl, whichever is longer.",
             |group| {
                 let tenure = group.tenure.as_ref()?;
                 (!tenure.voters.is_empty()).then(|| tenure.reached(status.now).count())

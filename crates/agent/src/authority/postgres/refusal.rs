@@ -27,8 +27,8 @@ const TABLES: &str = "see that the role's search_path leads to hustings_tenure; 
     and start them again";
 const WRITABLE: &str =
     "name the server that can be written to in `postgres`: this is a standby, or read-only";
-const ROW: &str = "hustings_tenure holds what no member wrote there: see who else does, end what it says with UPDATE hustings_tenure \
-    SET expires = now() WHERE group_name = '...', for this group, then raise `era` on all members";
+const ROW: &str = "hustings_tenure holds what no member wrote there: see who else does, stop all members, end what it says with \
+    UPDATE hustings_tenure SET expires = now() WHERE group_name = '...', for this group, raise `era` on all members, and start them";
 const ROOM: &str = "give the server room: connections, disk or memory";
 const LOG: &str = "it is tried again; if that does not help, see what the server's log says";
 

@@ -33,6 +33,36 @@ async fn silence_of_which_all_complain_is_nobodys_that_is_known() {
     assert!(found.findings[0].who.is_empty(), "{found:?}");
 }
 
+/// When a signature came is not when something came before it.
+#[tokio::test]
+async fn what_others_have_signed_stands_in_the_transcript_with_the_time_at_which_it_came() {
+    let (table, [(mut m0, _), ..]) = all_sit().await;
+    m0.begin().ok().unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let fault = Verdict::Fault(Fault {
+        place: 1,
+        round: 1,
+        cause: Cause::Silence { side: None },
+    });
+    let statement = signs(&table, 1, &m0, fault);
+    m0.on_silence().ok().unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    m0.on_statement(Side::Left, &statement).ok().unwrap();
+    m0.close().ok().unwrap();
+    let text = std::fs::read_to_string(table.transcript(0)).unwrap();
+    let entries: Vec<Entry> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let is_theirs = |it: &Entry| matches!(it, Entry::Statement(it) if it.place == 1);
+    let came = entries.iter().position(is_theirs).unwrap();
+    assert!(
+        matches!(entries[came - 1], Entry::Clock(_)),
+        "{:?}",
+        entries[came - 1]
+    );
+}
+
 /// Of time there is nobody's word but its own. But nobody is said to have waited who has not said so.
 #[tokio::test]
 async fn who_alone_complains_of_silence_is_told_as_that() {

@@ -99,19 +99,31 @@ async fn an_entry_of_any_kind_that_is_not_as_it_was_written_does_not_count() {
     assert!(accepted.is_empty(), "{accepted:#?}");
 }
 
-/// Nobody's does that is true, whoever signed it.
+/// Who has signed a result and is told of a fault after that signs the fault: what it came to in the end is shown with the time of
+/// that. Of time there is its word alone: it may go back.
 #[tokio::test]
-async fn a_transcript_in_which_time_goes_back_does_not_count() {
-    let table = drawn().await;
-    tell(&table, 0, |entries| {
-        let signed = entries
-            .iter()
-            .position(|it| matches!(it, Entry::Statement(_)));
-        entries.insert(signed.unwrap(), Entry::Clock(Moment(0)));
-    });
-    let found = table.verify([0]);
-    let why = &found.unusable[0].why;
-    assert!(why.contains("time goes back"), "{why}");
+async fn when_a_fault_was_signed_is_told_with_the_fault() {
+    for signed_at in [Moment(u64::MAX), Moment(0)] {
+        let table = drawn().await;
+        tell(&table, 0, |entries| {
+            let mut fault = entries.pop().unwrap();
+            if let Entry::Statement(own) = &mut fault {
+                own.content.verdict = Verdict::Fault(Fault {
+                    place: 0,
+                    round: 1,
+                    cause: Cause::Silence { side: None },
+                });
+            }
+            let later = entries.last().cloned().unwrap();
+            entries.extend([Entry::Clock(signed_at), fault.clone(), later, fault]);
+        });
+        let found = table.verify([0]);
+        let [told] = &found.transcripts[..] else {
+            panic!("it counts: {found:?}");
+        };
+        assert!(told.verdict.contains("in Basic round 1"), "{found:?}");
+        assert_eq!(told.times.unwrap().concluded, signed_at, "{found:?}");
+    }
 }
 
 /// Mail does that, and nothing is said by it.
