@@ -43,7 +43,7 @@ mod message;
 mod pace;
 mod seats;
 
-pub use audit::{Cause, Dispute, Late, Round, Voice, audit, audit_later};
+pub use audit::{Cause, Dispute, Late, Round, Voice, audit, audit_first, audit_later};
 pub use candidacy::{Candidacy, Memory};
 pub use centre::{Centre, Holder};
 pub use coin::{Coin, Draws};

@@ -166,9 +166,10 @@ this host's boot clock.
 With --public-coin the hosts' coins follow from that text, which you publish before, and the
 JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
 line, the names of the hosts and the options of the centre checks it with --check and --hosts:
-exit code 0 if it is proved that those who are seated were drawn, 1 if something is wrong, and 3 if
-nothing is, and yet nothing is proved: hosts that had to reply or were elected are missing, or seats
-were filled later, of which only the centre says that they were empty. Notes name them. Keep all
+exit code 0 if it is proved that those who are seated were drawn, 1 if something is wrong, 2 if a
+file cannot be read, and 3 if nothing is wrong, and yet nothing is proved: hosts that had to reply
+or were elected are missing, replies came late, as the centre says, seats were filled later, of
+which only the centre says that they were empty, or the record is full. Notes name them. Keep all
 lines: one alone may not do, where a whole council was lost or a class has none yet. Where there
 are classes each line of --hosts has a name and its class.
 

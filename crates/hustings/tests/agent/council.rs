@@ -1,6 +1,7 @@
 //! `hustings council`: a centre, and agents as hosts.
 
 mod checking;
+mod forged;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};

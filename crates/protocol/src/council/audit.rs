@@ -3,6 +3,8 @@
 //! Whoever has kept the feedback messages of a session, which all can hear, and the centre's list of who replied can tell who had
 //! to reply in each round: a centre that lets somebody in who drew a no, or has left out somebody time after time, is found out.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
@@ -62,17 +64,46 @@ pub struct Dispute {
 pub enum Cause {
     /// It is said to have replied, with draws that it cannot have had.
     Favoured,
+    /// It is said to have replied with a no, and only a yes is a reply.
+    Silent,
+    /// It is said to have drawn by a greater number than any host.
+    Beyond,
+    /// It is said to have replied late, in the time of this round, to one that had not been yet.
+    Unasked,
     /// It had to reply, and is not on the list. A message that was lost does that too.
     Missing,
+    /// It had to reply, and did when the round was over. That it was so late only the centre says.
+    Late,
+}
+
+impl Cause {
+    /// Whether no honest centre tells so. Else it may be, and nobody can tell.
+    pub fn is_fault(self) -> bool {
+        match self {
+            Self::Favoured | Self::Silent | Self::Beyond | Self::Unasked => true,
+            Self::Missing | Self::Late => false,
+        }
+    }
 }
 
 /// Goes through the rounds of one class and session, from the first on, with all `hosts` of that class that held no seat and
 /// heard all. None: the coins are not public, or these are not the rounds of one election, one after the other from round 1 on.
 pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<Vec<Dispute>> {
-    go_through(config, (FIRST_ROUND, rounds), hosts, Part::First)
+    audit_first(config, (u32::MAX, rounds), hosts)
 }
 
-/// The same of the rounds that follow round `last`, in which the first election ended: they fill seats that fell empty. What hosts had
+/// The same of the rounds up to `last`, in which the first election ended, where others follow: replies to the first ones may have come
+/// in the time of those.
+pub fn audit_first(
+    config: &Config,
+    (last, rounds): (u32, &[Round]),
+    hosts: &[Candidate],
+) -> Option<Vec<Dispute>> {
+    let part = 0..ends(last, rounds);
+    go_through(config, (FIRST_ROUND, rounds, part), hosts, Part::First)
+}
+
+/// The same of the rounds that follow round `last`: they fill seats that fell empty. What hosts had
 /// heard before they do not tell, so that who replied may have drawn by any number that is not below the centre's. Who is
 /// missing, in rounds that call all, had to reply by the centre's own number, unless it held a seat: who did they do not tell either.
 pub fn audit_later(
@@ -81,7 +112,14 @@ pub fn audit_later(
     hosts: &[Candidate],
 ) -> Option<Vec<Dispute>> {
     let begins = last.checked_add(1)?;
-    go_through(config, (begins, rounds), hosts, Part::Later)
+    let part = ends(last, rounds)..rounds.len();
+    go_through(config, (begins, rounds, part), hosts, Part::Later)
+}
+
+/// How many rounds there are up to `last`.
+fn ends(last: u32, rounds: &[Round]) -> usize {
+    let is_before = |it: &&Round| it.feedback.round <= last;
+    rounds.iter().take_while(is_before).count()
 }
 
 /// The first round of each class in a session. Were it any other, a centre could look for one whose coins it likes.
@@ -96,9 +134,10 @@ enum Part {
     Later,
 }
 
+/// Of all these rounds goes through a part, which is to begin with the round `begins`.
 fn go_through(
     config: &Config,
-    (begins, rounds): (u32, &[Round]),
+    (begins, all, part_of_all): (u32, &[Round], Range<usize>),
     hosts: &[Candidate],
     part: Part,
 ) -> Option<Vec<Dispute>> {
@@ -110,27 +149,28 @@ fn go_through(
         (one.session, one.class, one.round.checked_add(1))
             == (next.session, next.class, Some(next.round))
     };
+    let (before, rounds) = (&all[..part_of_all.start], &all[part_of_all]);
     let first = rounds.first().map(|it| it.feedback.round);
     if first.is_some_and(|it| it != begins) || !rounds.windows(2).all(follows) {
         return None;
     }
+    // Hosts begin with the first estimate, and go up only with what the centre says.
+    let mut most = config.steps().map_or(0, |it| it.first);
+    for Round { feedback, .. } in before {
+        most = most.max(Call::of(feedback, config)?.content.count);
+    }
     let mut candidacies = vec![Candidacy::default(); hosts.len()];
     let mut disputes = Vec::new();
     for Round {
-        feedback, replies, ..
+        feedback,
+        replies,
+        late,
     } in rounds
     {
         let call = Call::of(feedback, config)?;
+        most = most.max(call.content.count);
         let toss = Toss::new(seed, feedback);
         let tells_of_missing = part == Part::First || call.is_to_all;
-        let late = rounds.iter().flat_map(|it| &it.late);
-        let late = late.filter(|it| it.to == feedback.round);
-        let mut said: Vec<Voice> = replies
-            .iter()
-            .copied()
-            .chain(late.map(|it| it.voice))
-            .collect();
-        said.sort_unstable_by_key(|it| it.host);
         let mut dispute = |host, cause| {
             disputes.push(Dispute {
                 round: feedback.round,
@@ -138,21 +178,39 @@ fn go_through(
                 cause,
             });
         };
+        let has_been = |to: u32| (FIRST_ROUND..=feedback.round).contains(&to);
+        let unasked = late.iter().filter(|it| !has_been(it.to));
+        unasked.for_each(|it| dispute(it.voice.host, Cause::Unasked));
+        let came_late = all.iter().flat_map(|it| &it.late);
+        let came_late = came_late.filter(|it| it.to == feedback.round);
+        let in_time = replies.iter().map(|it| (*it, false));
+        let mut said: Vec<(Voice, bool)> = in_time
+            .chain(came_late.map(|it| (it.voice, true)))
+            .collect();
+        said.sort_unstable_by_key(|(it, _)| it.host);
         for (candidacy, host) in candidacies.iter_mut().zip(hosts) {
-            let place = said.binary_search_by_key(&host.id, |it| it.host);
-            let voice = place.ok().map(|place| said.remove(place));
+            let place = said.binary_search_by_key(&host.id, |(it, _)| it.host);
+            let heard = place.ok().map(|place| said.remove(place));
+            let voice = heard.map(|(voice, _)| voice);
             let asked = (feedback, &call, toss);
             let due = draws_due(candidacy, (*host, voice), asked, (config, part));
-            match voice {
-                Some(voice) if due != Some(voice.draws) => dispute(host.id, Cause::Favoured),
-                None if tells_of_missing && due.is_some_and(Draws::any) => {
-                    dispute(host.id, Cause::Missing);
+            let cause = match heard {
+                Some((voice, _)) if !voice.draws.any() => Some(Cause::Silent),
+                Some((voice, _)) if voice.number > most => Some(Cause::Beyond),
+                Some((voice, _)) if due != Some(voice.draws) => Some(Cause::Favoured),
+                Some((_, is_late)) => is_late.then_some(Cause::Late),
+                None => {
+                    let is_due = tells_of_missing && due.is_some_and(Draws::any);
+                    is_due.then_some(Cause::Missing)
                 }
-                Some(_) | None => {}
+            };
+            if let Some(cause) = cause {
+                dispute(host.id, cause);
             }
         }
         // Replies of those who are no hosts.
-        said.iter().for_each(|it| dispute(it.host, Cause::Favoured));
+        said.iter()
+            .for_each(|(it, _)| dispute(it.host, Cause::Favoured));
     }
     Some(disputes)
 }

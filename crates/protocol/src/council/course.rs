@@ -134,8 +134,11 @@ impl Path {
         };
         let is_so = match path.election.count(count, config) {
             Next::Ask(ask) => {
-                let is_next =
-                    |it: &Feedback| u32::from(it.seated) == seated && is_said(ask, it, config);
+                // It asks at once, so that nothing comes in between. What comes when nobody writes down any more is with the last round.
+                let rested = round.late.iter().any(|it| it.in_rest);
+                let is_next = |it: &Feedback| {
+                    !rested && u32::from(it.seated) == seated && is_said(ask, it, config)
+                };
                 next.is_none_or(is_next)
             }
             Next::Elected(draw) => {

@@ -11,12 +11,12 @@ use clap::builder::NonEmptyStringValueParser;
 use hustings_agent::council::{CentreStatus, public_seed};
 use hustings_agent::identity::member_id;
 use hustings_protocol::council::{
-    Algorithm, Cause, Coin, Config, Course, Dispute, Round, audit, audit_later, course,
+    Algorithm, Cause, Coin, Config, Course, Dispute, Round, audit_first, audit_later, course,
 };
 use hustings_protocol::{Candidate, MemberId, Merit};
 
 use crate::failure::{Failure, say};
-use record::{contradictions, rounds_of, sessions};
+use record::{contradictions, is_full, rounds_of, sessions};
 use seating::{Drawn, Found, judge, misshapen};
 
 /// A draw that others can check.
@@ -80,10 +80,11 @@ const UNPROVED: u8 = 3;
 type Names<'a> = BTreeMap<MemberId, (&'a str, u16)>;
 
 fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
-    let sessions = sessions(record, &read(record)?)?;
-    let text = read(hosts)?;
-    let names =
-        names(&text).map_err(|error| Failure::Failed(format!("{}: {error}", hosts.display())))?;
+    let unfit = |error| Failure::file("--check", record, error);
+    let sessions = read(record).and_then(|it| sessions(&it)).map_err(unfit)?;
+    let unfit = |error| Failure::file("--hosts", hosts, error);
+    let text = read(hosts).map_err(unfit)?;
+    let names = names(&text).map_err(unfit)?;
     let (mut faults, mut summary) = (BTreeSet::new(), Summary::default());
     summary.sessions = sessions.len();
     let last = sessions.keys().next_back();
@@ -149,6 +150,7 @@ impl Session<'_> {
             return self.undrawn(
                 class,
                 "no record of a draw: had the centre a --public-coin?",
+                summary,
             );
         }
         let course = course(self.rules, &rounds);
@@ -167,7 +169,7 @@ impl Session<'_> {
             }
             Course::Open => {
                 let open = "nobody is elected in the rounds on record: there is no draw to check. If the centre printed more, check all of it";
-                (self.undrawn(class, open), None)
+                (self.undrawn(class, open, summary), None)
             }
             Course::Elected(elected) => {
                 let drawn = Drawn {
@@ -182,8 +184,9 @@ impl Session<'_> {
         };
         let last = first.last().map_or(0, |it| it.feedback.round);
         let hosts = candidates(names, class);
-        let of_later = audit_later(self.rules, (last, later), &hosts);
-        let Some((of_first, mut of_later)) = audit(self.rules, first, &hosts).zip(of_later) else {
+        let of_first = audit_first(self.rules, (last, &rounds), &hosts);
+        let of_later = audit_later(self.rules, (last, &rounds), &hosts);
+        let Some((of_first, mut of_later)) = of_first.zip(of_later) else {
             if faults.is_empty() {
                 faults.push(format!(
                     "class {class}: not the rounds of a draw by these options, one after the other: check it with those of the centre"
@@ -193,31 +196,40 @@ impl Session<'_> {
         };
         of_later.retain(|it| {
             let held = |drawn: &Drawn<'_>| drawn.sat(class, (it.host, it.round), lines);
-            it.cause == Cause::Favoured || drawn.as_ref().is_some_and(|it| !held(it))
+            it.cause != Cause::Missing || drawn.as_ref().is_some_and(|it| !held(it))
         });
         for (disputes, reserve) in [
             (of_first, ","),
             (of_later, ", if it had heard what was said before,"),
         ] {
-            let all = disputes.len();
-            let told = disputes.into_iter();
-            let told: Vec<String> = told
-                .filter_map(|it| told_of(it, reserve, class, names))
-                .collect();
-            summary.missing += all - told.len();
-            faults.extend(told);
+            for dispute in disputes {
+                let told = told_of(dispute, reserve, class, names);
+                match dispute.cause {
+                    Cause::Missing => summary.missing += 1,
+                    Cause::Late => summary.late += 1,
+                    Cause::Favoured | Cause::Silent | Cause::Beyond | Cause::Unasked => {}
+                }
+                match dispute.cause.is_fault() {
+                    true => faults.push(told),
+                    false => say(&format!("note: {told}")), // what was lost or slow does that too
+                }
+            }
         }
         faults
     }
 
-    /// There is no draw of this class. That is no fault of a session which ended before: nobody came in by it.
-    fn undrawn(&self, class: u16, why: &str) -> Vec<String> {
+    /// There is no draw of this class. That is no fault of a session which ended before: nobody came in by it. Nor of one whose record
+    /// is full: it may have been later.
+    fn undrawn(&self, class: u16, why: &str, summary: &mut Summary) -> Vec<String> {
         let why = format!("class {class}: {why}");
         let mut chambers = self.lines.iter().flat_map(|it| &it.chambers);
         let is_empty = chambers.all(|it| it.class != class || it.seats.is_empty());
-        if self.is_last || !is_empty {
+        let is_ended = !self.is_last && is_empty;
+        let is_untold = self.lines.last().is_some_and(is_full);
+        if !is_ended && !is_untold {
             return vec![why];
         }
+        summary.untold += usize::from(!is_ended);
         say(&format!("note: {why}"));
         Vec::new()
     }
@@ -232,26 +244,29 @@ fn ends(course: &Course, rounds: &[Round]) -> usize {
     rounds.iter().take_while(of_first).count()
 }
 
-/// A dispute in words, if it proves something; else it is said as a note.
-fn told_of(dispute: Dispute, reserve: &str, class: u16, names: &Names<'_>) -> Option<String> {
+/// A dispute in words.
+fn told_of(dispute: Dispute, reserve: &str, class: u16, names: &Names<'_>) -> String {
     let Dispute { round, host, cause } = dispute;
     let name = match names.get(&host) {
         Some((name, its)) if *its == class => (*name).to_owned(),
         Some((name, _)) => format!("{name}, which is of another class,"),
         None => format!("{:016x}, which is no host,", host.0),
     };
-    match cause {
-        Cause::Favoured => Some(format!(
-            "round {round}: {name} is said to have replied, and its coins say otherwise"
-        )),
-        // A message that was lost does that too, so that it proves nothing.
-        Cause::Missing => {
-            say(&format!(
-                "note: round {round}: {name} had to reply{reserve} and did not"
-            ));
-            None
+    let what = match cause {
+        Cause::Favoured => "is said to have replied, and its coins say otherwise".to_owned(),
+        Cause::Silent => {
+            "is said to have replied with a no, and who draws a no does not reply".to_owned()
         }
-    }
+        Cause::Beyond => {
+            "is said to have drawn by a greater number than any host can draw by".to_owned()
+        }
+        Cause::Unasked => {
+            "is said to have replied late to a round that had not been yet".to_owned()
+        }
+        Cause::Missing => format!("had to reply{reserve} and did not"),
+        Cause::Late => "replied late, as the centre says".to_owned(),
+    };
+    format!("round {round}: {name} {what}")
 }
 
 /// What was found to be right, of all sessions and classes; and what that leaves open.
@@ -263,8 +278,12 @@ struct Summary {
     later_seats: usize,
     /// Replies that had to come and are not on record.
     missing: usize,
-    /// Hosts that were elected first, and never had a seat.
+    /// Replies that are on record as late.
+    late: usize,
+    /// Hosts that were elected, and never had a seat.
     seatless: usize,
+    /// Seats of which the record does not tell any more, and classes whose draw it does not tell of.
+    untold: usize,
 }
 
 impl Summary {
@@ -273,6 +292,7 @@ impl Summary {
         self.later_rounds += drawn.later.len();
         self.later_seats += found.later_seats;
         self.seatless += found.seatless;
+        self.untold += found.untold;
     }
 
     /// What nobody can tell from the record. Nothing: it is a proof.
@@ -282,10 +302,15 @@ impl Summary {
                 self.missing,
                 "replies that had to come and are not on record",
             ),
+            (self.late, "replies that came late, as the centre says"),
             (self.seatless, "hosts that were elected and have no seat"),
             (
                 self.later_seats,
                 "seats filled after the first election, of which only the centre says that they were empty",
+            ),
+            (
+                self.untold,
+                "seats and classes of which the record does not tell enough",
             ),
         ];
         let open = open.iter().filter(|(number, _)| *number > 0);
@@ -341,7 +366,6 @@ fn candidates(names: &Names<'_>, class: u16) -> Vec<Candidate> {
         .collect()
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| error.to_string())
 }

@@ -1,36 +1,30 @@
 //! What a centre printed: the lines of each session, and whether they tell one story.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use hustings_agent::council::CentreStatus;
+use hustings_agent::council::{CentreStatus, MOST_RECORDED};
 use hustings_protocol::council::Round;
 
-use crate::failure::Failure;
-
 /// The lines of each session, by its number: one at least, each as they were printed.
-pub(super) fn sessions(
-    path: &Path,
-    text: &str,
-) -> Result<BTreeMap<u64, Vec<CentreStatus>>, Failure> {
-    let path = path.display();
+pub(super) fn sessions(text: &str) -> Result<BTreeMap<u64, Vec<CentreStatus>>, String> {
     let lines = text.lines().enumerate();
     let mut sessions: BTreeMap<u64, Vec<CentreStatus>> = BTreeMap::new();
     for (place, line) in lines.filter(|(_, it)| !it.trim().is_empty()) {
         let line = serde_json::from_str::<CentreStatus>(line).map_err(|error| {
             let line = place + 1;
-            Failure::Failed(format!(
-                "{path}: line {line} is not a line of a centre: {error}"
-            ))
+            format!("line {line} is not a line of a centre: {error}")
         })?;
         sessions.entry(line.session).or_default().push(line);
     }
     match sessions.is_empty() {
-        true => Err(Failure::Failed(format!(
-            "{path}: no line of a centre: keep what it prints with --format json"
-        ))),
+        true => Err("no line of a centre: keep what it prints with --format json".to_owned()),
         false => Ok(sessions),
     }
+}
+
+/// Whether a line tells of as many rounds as a centre writes down: there may have been more.
+pub(super) fn is_full(line: &CentreStatus) -> bool {
+    line.record.len() >= MOST_RECORDED
 }
 
 /// The rounds of one class that a line tells of.

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use hustings_agent::Peer;
-use hustings_agent::council::{CentreStatus, ChamberStatus, MOST_RECORDED};
+use hustings_agent::council::{CentreStatus, ChamberStatus};
 use hustings_agent::identity::member_id;
 use hustings_protocol::MemberId;
 use hustings_protocol::council::{Config, Elected, Round, Voice};
 
 use super::Names;
-use super::record::rounds_of;
+use super::record::{is_full, rounds_of};
 use crate::failure::say;
 
 /// The draws of one class.
@@ -51,6 +51,16 @@ impl Drawn<'_> {
     fn elected_first(&self) -> BTreeSet<MemberId> {
         let voices = voices(self.first, self.elected.first);
         voices.map(|it| it.host).collect()
+    }
+
+    /// Who was elected, or may have been, and in which rounds.
+    fn elected(&self) -> impl Iterator<Item = (MemberId, u32)> {
+        let of_draw = |draw: &(u32, u8)| {
+            let (draw, rounds) = (*draw, [self.first, self.later]);
+            let voices = rounds.into_iter().flat_map(move |it| voices(it, draw));
+            voices.map(move |it| (it.host, draw.0))
+        };
+        self.elected.all.iter().flat_map(of_draw)
     }
 }
 
@@ -118,10 +128,12 @@ pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
 pub(super) struct Found {
     /// What is wrong.
     pub(super) faults: Vec<String>,
-    /// How many of the last line were seated after the first election.
+    /// How many were seated after the first election, in whatever line.
     pub(super) later_seats: usize,
-    /// How many were elected first, and never had a seat.
+    /// How many were elected, and never had a seat.
     pub(super) seatless: usize,
+    /// Of how many seats the record does not tell any more.
+    pub(super) untold: usize,
 }
 
 /// By lines that are not misshapen.
@@ -138,13 +150,22 @@ pub(super) fn judge(
     let chambers: Vec<&ChamberStatus> = of_class.collect();
     let seats = chambers.iter().flat_map(|it| &it.seats);
     let seated: BTreeSet<MemberId> = seats.map(|it| it.member.id).collect();
-    for host in elected.difference(&seated) {
-        // One that has gone since has none either, so that it proves nothing.
-        let name = names.get(host);
+    let (mut notes, mut seatless, mut later) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (host, round) in drawn.elected() {
+        let name = names.get(&host);
         let name = name.map_or_else(|| format!("{:016x}", host.0), |it| it.0.to_owned());
-        say(&format!(
-            "note: {name} was elected in round {elected_in}, and has no seat"
-        ));
+        if !seated.contains(&host) {
+            // One that has gone since has none either, so that it proves nothing.
+            seatless.insert(host);
+            notes.insert(format!(
+                "note: {name} was elected in round {round}, and has no seat"
+            ));
+        } else if round != elected_in && elected.contains(&host) {
+            later.insert(host);
+            notes.insert(format!(
+                "note: {name} was elected again after the first election, in round {round}"
+            ));
+        }
     }
     let mut faults = Vec::new();
     if seated.is_empty() {
@@ -160,7 +181,7 @@ pub(super) fn judge(
              line that says so too"
         ));
     }
-    let mut notes = BTreeSet::new();
+    let mut untold = BTreeSet::new();
     for line in lines {
         // By what it tells itself: nobody is seated by what is yet to come.
         let rounds = rounds_of(line, class);
@@ -171,25 +192,28 @@ pub(super) fn judge(
         };
         let last = rounds.last().map_or(0, |it| it.feedback.round);
         let is_lost = drawn.elected.lost_from.is_some_and(|it| it <= last);
-        let is_full = line.record.len() >= MOST_RECORDED;
         let chamber = line.chambers.get(usize::from(class));
         let members = chamber.into_iter().flat_map(|it| &it.seats);
         for Peer { name, id, .. } in members.map(|it| &it.member) {
             match round_of(*id) {
                 Some(round) if round == elected_in => {}
                 Some(round) => {
+                    later.insert(*id);
                     notes.insert(format!(
                         "note: {name} was seated after the first election, in round {round} or later"
                     ));
                 }
-                None if is_lost => faults.push(format!(
-                    "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be told: \
-                     seats may have fallen empty in too many ways. Check what the centre printed before"
-                )),
-                None if is_full => faults.push(format!(
-                    "class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be told: the \
-                     record is full. Check what the centre printed before"
-                )),
+                None if is_lost || is_full(line) => {
+                    let why = match is_lost {
+                        true => "seats may have fallen empty in too many ways",
+                        false => "the record is full",
+                    };
+                    untold.insert(*id);
+                    notes.insert(format!(
+                        "note: class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be \
+                         told: {why}. Check what the centre printed before"
+                    ));
+                }
                 None => faults.push(format!(
                     "class {class}: {name} has a seat, and was not elected in round {elected_in}, nor later"
                 )),
@@ -197,12 +221,11 @@ pub(super) fn judge(
         }
     }
     notes.iter().for_each(|it| say(it));
-    let last = chambers.last().map_or(&[][..], |it| &it.seats);
-    let later = last.iter().filter(|it| !elected.contains(&it.member.id));
     Found {
         faults,
-        later_seats: later.count(),
-        seatless: elected.difference(&seated).count(),
+        later_seats: later.len(),
+        seatless: seatless.len(),
+        untold: untold.len(),
     }
 }
 
