@@ -1,7 +1,11 @@
 //! Fewer hosts than seats are to be kept.
 
+use hustings_protocol::Duration;
+use hustings_protocol::council::{Config, Seats};
+
 use super::{Field, ROUND, believers, centre_status, host_fleet, member, rules};
 use crate::council::CouncilPart;
+use crate::group::council::Part;
 
 /// A centre that keeps five seats, as the first, and four hosts, a long while after they were seated.
 fn fleet() -> Field {
@@ -45,4 +49,33 @@ fn a_centre_that_rests_looks_again_after_a_lease_when_a_seat_falls_empty() {
 fn admit_one_more(field: &mut Field) {
     let host = member("host-4", CouncilPart::HOST);
     field.admit_member(host, None, &[], 0);
+}
+
+/// How often the centre, which is the first, has complained, or would have but for having done so lately.
+fn complaints(field: &Field) -> u64 {
+    match &field.members[0].council {
+        Part::Centre(centre) => centre.scarce,
+        Part::Off | Part::Host(_) => panic!("no centre"),
+    }
+}
+
+/// Whoever is elected in a poll has replied to it, and is one host.
+#[test]
+fn who_is_seated_by_a_poll_is_not_counted_twice() {
+    let mut field = Field::empty();
+    let mut config = Config::field(Seats::new(2, 3), 1_000, ROUND);
+    assert_eq!(config.chambers[0].keep, 3);
+    config.chambers[0].c = vec![1e-6; 3]; // nobody replies before the poll
+    let centre = CouncilPart::Centre(Box::new(config));
+    field.admit_member(member("centre", centre), None, &[], 0);
+    host_fleet(&mut field, 2);
+    while !centre_status(&field, 0).is_filled() {
+        assert_eq!(complaints(&field), 0);
+        field.run(Duration(ROUND.0 / 10));
+    }
+    assert_eq!(
+        complaints(&field),
+        1,
+        "two are there, and three seats are to be kept"
+    );
 }
