@@ -1,7 +1,7 @@
 //! Fewer hosts than seats are to be kept.
 
 use hustings_protocol::Duration;
-use hustings_protocol::council::{Config, Seats};
+use hustings_protocol::council::{Config, Estimate, Knowledge, Seats};
 
 use super::{Field, ROUND, believers, centre_status, host_fleet, member, rules};
 use crate::council::CouncilPart;
@@ -56,6 +56,34 @@ fn complaints(field: &Field) -> u64 {
     match &field.members[0].council {
         Part::Centre(centre) => centre.scarce,
         Part::Off | Part::Host(_) => panic!("no centre"),
+    }
+}
+
+/// With one seat to fill it comes down to 2 hosts, which are no poll, and to 1.6, which are 2 once more.
+#[test]
+fn a_centre_of_one_seat_without_hosts_rests_ever_longer_and_says_so() {
+    for estimate in [Estimate::aggressive(1_000), Estimate::conservative(1_000)] {
+        let mut field = Field::empty();
+        let config = Config {
+            knowledge: Knowledge::Estimated(estimate),
+            ..Config::field(Seats::new(1, 1), 1_000, ROUND)
+        };
+        let centre = CouncilPart::Centre(Box::new(config));
+        field.admit_member(member("centre", centre), None, &[], 0);
+        // After six minutes rests last for one. A search takes eleven rounds at most: 1000, 500, 250 and so on.
+        field.run(ROUND * 3_600);
+        let before = (centre_status(&field, 0).rounds, complaints(&field));
+        assert!((6..=13).contains(&before.1), "{before:?}: {estimate:?}");
+        field.run(ROUND * 6_000);
+        let rounds = centre_status(&field, 0).rounds - before.0;
+        let searches = complaints(&field) - before.1;
+        assert!((8..=10).contains(&searches), "{searches}: {estimate:?}");
+        assert!(rounds <= 11 * (searches + 1), "{rounds}: {estimate:?}");
+
+        // One that comes is seated within a minute and a search.
+        host_fleet(&mut field, 1);
+        field.run(ROUND * 630);
+        assert_eq!(believers(&field).len(), 1, "{estimate:?}");
     }
 }
 
