@@ -44,10 +44,13 @@ impl Estimate {
     }
 
     /// The same in whole hosts, as it is told to them; 0: all reply. So they do where rounding leaves no more than `U`: a centre
-    /// says no such number, and hosts that went by it would draw where it counts on all.
+    /// says no such number, and hosts that went by it would draw where it counts on all. Where rounding leads back to the same
+    /// number, as from 2 with `2^0.7 = 1.6`, it is one less: else all would be called by that for ever. Only here: equation (17)
+    /// has fractions, which always fall.
     pub(super) fn step_down(&self, estimate: u32, seats: Seats) -> u32 {
         let next = self.next(f64::from(estimate), seats);
         let next = next.map_or(0, |it| it.round() as u32);
+        let next = next.min(estimate.saturating_sub(1));
         if next > seats.most { next } else { 0 }
     }
 
@@ -59,7 +62,8 @@ impl Estimate {
             if now >= first || steps > Self::MANY {
                 return self.first;
             }
-            now = (now * self.beta).powf(1.0 / self.alpha);
+            // A step down leads at least one lower.
+            now = (now * self.beta).powf(1.0 / self.alpha).max(now + 1.0);
         }
         now.round().min(first) as u32
     }
@@ -144,6 +148,52 @@ mod tests {
         let (alpha, beta, first) = (1.0, 1.0 + 1e-12, 1_000);
         let slow = Estimate { alpha, beta, first };
         assert_eq!(slow.step_up(9, u32::MAX, seats), 1_000);
+    }
+
+    /// A step that led nowhere would be taken for ever: a centre that hears nobody would call all round after round, and never rest.
+    #[test]
+    fn each_step_in_whole_hosts_leads_lower_until_all_reply() {
+        let (alphas, betas) = ([0.1, 0.5, 0.7, 0.9, 0.99, 1.0], [1.0, 1.01, 1.05, 1.5, 2.0]);
+        let pairs = alphas.map(|alpha| betas.map(|beta| (alpha, beta)));
+        let mut checked = 0;
+        for (most, (alpha, beta)) in
+            (1..=16).flat_map(|most| pairs.as_flattened().iter().map(move |it| (most, *it)))
+        {
+            let seats = Seats::new(1, most);
+            let first = 4_000;
+            let estimate = Estimate { alpha, beta, first };
+            if estimate.check(seats).is_err() {
+                continue;
+            }
+            checked += 1;
+            for from in 0..=first {
+                // From any lower one it goes on as was seen before.
+                let next = estimate.step_down(from, seats);
+                let is_lower = next < from || from == 0;
+                let is_told = next == 0 || next > most;
+                assert!(
+                    is_lower && is_told,
+                    "{from}, {next}: {estimate:?}, {seats:?}"
+                );
+            }
+        }
+        assert_eq!(checked, 16 * 29); // all but that which never falls
+    }
+
+    /// Who has missed calls must not take the centre for lower than it came from.
+    #[test]
+    fn steps_up_lead_as_high_as_steps_down_began() {
+        for (alpha, beta) in [(0.7, 1.0), (0.9, 1.0), (1.0, 1.05), (1.0, 2.0)] {
+            for seats in [1, 2, 8].map(|most| Seats::new(1, most)) {
+                let first = 1_000;
+                let estimate = Estimate { alpha, beta, first };
+                for steps in 1..20 {
+                    let up = estimate.step_up(0, steps, seats);
+                    let least = (seats.most + steps).min(first);
+                    assert!(up >= least, "{up} after {steps}: {estimate:?}, {seats:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -200,22 +200,28 @@ fn the_search_of_the_field_costs_what_theory_says_and_less_than_that_of_the_pape
     }
 }
 
-/// After 20 comes 8.1, which is no more than the seats when it is a whole number: the centre has all reply, and all do.
+/// After 20 comes 8.1, which is no more than 8 seats when it is a whole number: the centre has all reply, and all do. And after 2 comes
+/// 1.6, which would be 2 again: with one seat all reply then.
 #[test]
 fn the_search_of_the_field_ends_with_a_poll_to_which_all_reply() {
     let estimate = Knowledge::Estimated(Estimate::aggressive(20));
     let (alpha, beta, first) = (0.7, 1.0, 20.0);
-    for members in [5, 9] {
+    for (members, seats, c) in [
+        (5, FOUR_TO_EIGHT, 6.0),
+        (9, FOUR_TO_EIGHT, 6.0),
+        (1, ONE, 1.1),
+        (3, ONE, 1.1),
+    ] {
         let algorithm = Algorithm::SkipReset;
-        let mut trial = trial(members, FOUR_TO_EIGHT, algorithm, estimate, 6.0);
+        let mut trial = trial(members, seats, algorithm, estimate, c);
         trial.config.search = Search::Guarded;
         let election = Election {
             knowledge: theory::Knowledge::Estimated(theory::Estimate { alpha, beta, first }),
-            ..election(members, FOUR_TO_EIGHT, algorithm, 6.0)
+            ..election(members, seats, algorithm, c)
         };
         let cost = by_evidence(&election).expect("one draw a round");
         let means = measure(&trial, 8, RUNS / 2);
-        let what = format!("{members} hosts");
+        let what = format!("{members} hosts, {seats:?}");
         assert_mean(&format!("{what}: rounds"), &means.rounds, cost.rounds);
         assert_mean(&format!("{what}: messages"), &means.messages, cost.messages);
     }

@@ -48,6 +48,15 @@ impl Estimate {
         (estimate > self.last(seats)).then(|| estimate.powf(self.alpha) / self.beta)
     }
 
+    /// The same as the search of the field has it, in whole hosts; 0: all reply. It is rounded, and always lower, also where
+    /// rounding leads back to the same number. Equation (17) has fractions, and stays as it is printed.
+    pub(super) fn step_down(&self, estimate: u64, seats: Seats) -> u64 {
+        let next = self.next(estimate as f64, seats);
+        let next = next.map_or(0, |it| it.round() as u64);
+        let next = next.min(estimate.saturating_sub(1));
+        if next > seats.most { next } else { 0 }
+    }
+
     /// After an undershoot with this one, or less, all reply.
     pub(super) fn last(&self, seats: Seats) -> f64 {
         (self.beta * seats.most as f64).powf(1.0 / self.alpha)

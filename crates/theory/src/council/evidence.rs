@@ -134,15 +134,10 @@ fn next(
     let seats = election.seats;
     let replies = state.replies + count;
     let shares = f64::from_bits(state.shares) + chance;
-    let told = (replies as f64 / shares).round();
-    let lowest = estimate.next(state.size as f64, seats);
-    let size = told.max(lowest.map_or(0.0, f64::round));
+    let told = (replies as f64 / shares).round() as u64;
+    let size = told.max(estimate.step_down(state.size, seats));
     State {
-        size: if size > seats.most as f64 {
-            size as u64
-        } else {
-            0
-        },
+        size: if size > seats.most { size } else { 0 },
         replies,
         shares: shares.to_bits(),
     }

@@ -47,7 +47,7 @@ pub(in crate::group) struct Calling {
     peak: u64,
     changes: u64,
     /// How often all were called and too few came.
-    scarce: u64,
+    pub(in crate::group) scarce: u64,
     /// With public coins: the first rounds of its session.
     record: Vec<council::Round>,
     told: watch::Sender<CentreStatus>,
@@ -57,7 +57,7 @@ pub(in crate::group) struct Calling {
 struct Round {
     /// Whether all that may be elected were to reply, and when that is over.
     polled_until: Option<Instant>,
-    /// How many came to it.
+    /// How many came to it from those who were not seated.
     replies: u64,
     /// How many came while it was the last, to whichever they were.
     burst: u64,
@@ -204,7 +204,7 @@ impl Calling {
         let is_seated = |it: &Centre| it.seats().any(|it| it == (reply.class, from));
         let is_passed_over = is_in_time && centre.is_some_and(is_seated);
         if let Some(round) = self.rounds.get_mut(&reply.class) {
-            round.replies += u64::from(is_in_time);
+            round.replies += u64::from(is_in_time && !is_passed_over);
             round.burst += 1;
             self.peak = self.peak.max(round.burst);
         }
@@ -299,17 +299,23 @@ impl Calling {
 
     /// Whether all were called, and too few came.
     pub(super) fn look(&mut self, now: Instant, group: &str) {
-        let is_over = |round: &mut Round| round.polled_until.take_if(|at| *at <= now).is_some();
-        let over: Vec<(u16, u64)> = self
+        let over: Vec<(u16, Instant, u64)> = self
             .rounds
             .iter_mut()
-            .filter_map(|(class, round)| is_over(round).then_some((*class, round.replies)))
+            .filter_map(|(class, round)| {
+                let ended_at = round.polled_until.take_if(|at| *at <= now)?;
+                Some((*class, ended_at, round.replies))
+            })
             .collect();
-        for (class, replies) in over {
+        for (class, ended_at, replies) in over {
             let Some(chamber) = self.driver.config().chambers.get(usize::from(class)) else {
                 continue;
             };
-            let seated = self.since.keys().filter(|(it, _)| *it == class).count() as u64;
+            // Who was seated when it ended is among those who replied.
+            let was_seated = |((of, _), since): &(&(u16, MemberId), &Instant)| {
+                *of == class && **since < ended_at
+            };
+            let seated = self.since.iter().filter(was_seated).count() as u64;
             let (hosts, least) = (seated + replies, u64::from(chamber.seats.least));
             let keep = u64::from(chamber.keep);
             if hosts >= keep {

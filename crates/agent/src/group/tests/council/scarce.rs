@@ -1,7 +1,11 @@
 //! Fewer hosts than seats are to be kept.
 
+use hustings_protocol::Duration;
+use hustings_protocol::council::{Config, Estimate, Knowledge, Seats};
+
 use super::{Field, ROUND, believers, centre_status, host_fleet, member, rules};
 use crate::council::CouncilPart;
+use crate::group::council::Part;
 
 /// A centre that keeps five seats, as the first, and four hosts, a long while after they were seated.
 fn fleet() -> Field {
@@ -45,4 +49,61 @@ fn a_centre_that_rests_looks_again_after_a_lease_when_a_seat_falls_empty() {
 fn admit_one_more(field: &mut Field) {
     let host = member("host-4", CouncilPart::HOST);
     field.admit_member(host, None, &[], 0);
+}
+
+/// How often the centre, which is the first, has complained, or would have but for having done so lately.
+fn complaints(field: &Field) -> u64 {
+    match &field.members[0].council {
+        Part::Centre(centre) => centre.scarce,
+        Part::Off | Part::Host(_) => panic!("no centre"),
+    }
+}
+
+/// With one seat to fill it comes down to 2 hosts, which are no poll, and to 1.6, which are 2 once more.
+#[test]
+fn a_centre_of_one_seat_without_hosts_rests_ever_longer_and_says_so() {
+    for estimate in [Estimate::aggressive(1_000), Estimate::conservative(1_000)] {
+        let mut field = Field::empty();
+        let config = Config {
+            knowledge: Knowledge::Estimated(estimate),
+            ..Config::field(Seats::new(1, 1), 1_000, ROUND)
+        };
+        let centre = CouncilPart::Centre(Box::new(config));
+        field.admit_member(member("centre", centre), None, &[], 0);
+        // After six minutes rests last for one. A search takes eleven rounds at most: 1000, 500, 250 and so on.
+        field.run(ROUND * 3_600);
+        let before = (centre_status(&field, 0).rounds, complaints(&field));
+        assert!((6..=13).contains(&before.1), "{before:?}: {estimate:?}");
+        field.run(ROUND * 6_000);
+        let rounds = centre_status(&field, 0).rounds - before.0;
+        let searches = complaints(&field) - before.1;
+        assert!((8..=10).contains(&searches), "{searches}: {estimate:?}");
+        assert!(rounds <= 11 * (searches + 1), "{rounds}: {estimate:?}");
+
+        // One that comes is seated within a minute and a search.
+        host_fleet(&mut field, 1);
+        field.run(ROUND * 630);
+        assert_eq!(believers(&field).len(), 1, "{estimate:?}");
+    }
+}
+
+/// Whoever is elected in a poll has replied to it, and is one host.
+#[test]
+fn who_is_seated_by_a_poll_is_not_counted_twice() {
+    let mut field = Field::empty();
+    let mut config = Config::field(Seats::new(2, 3), 1_000, ROUND);
+    assert_eq!(config.chambers[0].keep, 3);
+    config.chambers[0].c = vec![1e-6; 3]; // nobody replies before the poll
+    let centre = CouncilPart::Centre(Box::new(config));
+    field.admit_member(member("centre", centre), None, &[], 0);
+    host_fleet(&mut field, 2);
+    while !centre_status(&field, 0).is_filled() {
+        assert_eq!(complaints(&field), 0);
+        field.run(Duration(ROUND.0 / 10));
+    }
+    assert_eq!(
+        complaints(&field),
+        1,
+        "two are there, and three seats are to be kept"
+    );
 }
