@@ -20,6 +20,7 @@ use crate::authority::{Cell, Occupancy, Request};
 use crate::clock;
 use crate::config::{AgentConfig, GroupConfig, Unfit};
 use crate::council::{CentreStatus, HostStatus};
+use crate::entropy::Entropy;
 use crate::group::{Group, GroupStatus, Heir};
 use crate::identity::member_id;
 use crate::leadership::Leadership;
@@ -243,7 +244,15 @@ impl Agent {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
             let occupancy = offices.occupancy();
             let granted = (authority, occupancy);
-            let group = Group::new(group.clone(), &config.name, port, now, recorder, granted);
+            let group = Group::new(
+                group.clone(),
+                &config.name,
+                port,
+                now,
+                recorder,
+                granted,
+                Entropy::system(),
+            );
             groups.push(group);
             recordings.extend(recording);
         }

@@ -35,6 +35,7 @@ use crate::council::CouncilStatus;
 use crate::counters::Counters;
 use crate::driver::Seat;
 use crate::election;
+use crate::entropy::Entropy;
 use crate::frame::Sender;
 use crate::identity::{Life, group_id, member_id};
 use crate::leadership::{Leadership, Peer};
@@ -123,6 +124,9 @@ pub(crate) struct Group {
     abstains_until: Option<Instant>,
     standing: Standing,
     pub(crate) counters: Counters,
+    /// Unpredictable numbers, from the driver.
+    #[allow(dead_code, reason = "challenges draw from it")]
+    entropy: Entropy,
     content: Vec<u8>,
 }
 
@@ -175,6 +179,7 @@ impl Group {
         now: Instant,
         recorder: Option<Recorder>,
         (authority, occupancy): (Authority, Occupancy),
+        entropy: Entropy,
     ) -> Self {
         let me = Candidate {
             merit: config.merit,
@@ -236,6 +241,7 @@ impl Group {
             abstains_until: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
+            entropy,
             content: Vec::new(),
             config,
         }

@@ -19,6 +19,7 @@ pub mod counters;
 pub mod draw;
 pub mod driver;
 mod election;
+mod entropy;
 pub mod frame;
 pub mod group;
 mod handover;

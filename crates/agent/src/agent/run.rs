@@ -426,6 +426,7 @@ mod tests {
     use crate::authority::Occupancy;
     use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
 
+    use crate::entropy::Entropy;
     use crate::frame::Sender;
     use crate::identity::{Life, group_id, member_id};
     use crate::seal::{Key, Keyring};
@@ -485,7 +486,15 @@ mod tests {
         let (list, port) = (authority.id(), exchange.address().port());
         let granted = (authority, Occupancy::default());
         let group = config.groups[0].clone();
-        let group = Group::new(group, "me", port, clock::now(), None, granted);
+        let group = Group::new(
+            group,
+            "me",
+            port,
+            clock::now(),
+            None,
+            granted,
+            Entropy::system(),
+        );
         let mut agent = Loop {
             config,
             exchange,

@@ -7,6 +7,7 @@ use super::CouncilPart;
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
+use crate::entropy::Entropy;
 use crate::frame::{Body, Frame};
 use crate::group::{Group, Outbox};
 use crate::seal::Keyring;
@@ -35,7 +36,15 @@ pub fn first_call(rules: Config) -> Option<FirstCall> {
     };
     let nobody = (Authority::Nobody, Occupancy::default());
     let now = Instant::START;
-    let mut centre = Group::new(config, "centre", MULTICAST.port(), now, None, nobody);
+    let mut centre = Group::new(
+        config,
+        "centre",
+        MULTICAST.port(),
+        now,
+        None,
+        nobody,
+        Entropy::system(),
+    );
     let mut out = Outbox::new();
     centre.start(now, &mut out);
     // It says that it is up, and listens, before it calls.

@@ -28,6 +28,7 @@ use super::{Group, Outbox, Route};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
+use crate::entropy::Entropy;
 use crate::frame::Frame;
 use crate::identity::{Life, member_id};
 use crate::peers::Way;
@@ -75,6 +76,11 @@ struct Field {
 
 fn address(index: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, index as u8 + 1], 7400))
+}
+
+/// Unpredictable numbers for a member that receives at `port`, other ones each time that it comes up.
+fn entropy(now: Instant, port: u16) -> Entropy {
+    Entropy::seeded(now.0 ^ u64::from(port) << 48)
 }
 
 impl Field {
@@ -136,7 +142,15 @@ impl Field {
         };
         let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
         let port = address(index).port();
-        let member = Group::new(config, name, port, self.now, None, nobody);
+        let member = Group::new(
+            config,
+            name,
+            port,
+            self.now,
+            None,
+            nobody,
+            entropy(self.now, port),
+        );
         self.admit_member(member, None, others, side);
     }
 
@@ -483,7 +497,15 @@ fn a_member_whose_calendar_was_set_back_is_heard_again() {
     let config = field.members[leader].config.clone();
     let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
     let port = address(leader).port();
-    let mut again = Group::new(config, &name(leader), port, field.now, None, nobody);
+    let mut again = Group::new(
+        config,
+        &name(leader),
+        port,
+        field.now,
+        None,
+        nobody,
+        entropy(field.now, port),
+    );
     assert!(again.life < ahead && !protocol.needs_view());
     let mut out = Outbox::new();
     again.start(field.now, &mut out);

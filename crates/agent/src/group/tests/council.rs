@@ -21,6 +21,7 @@ use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::council::{CentreStatus, CouncilPart, CouncilStatus, Terms};
 use crate::driver::encode;
+use crate::entropy::Entropy;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox};
 use crate::identity::{Life, calendar, group_id, member_id};
@@ -63,7 +64,15 @@ fn member(name: &str, council: CouncilPart) -> Group {
         ..GroupConfig::plain("test", ProtocolConfig::NoElection)
     };
     let nobody = (Authority::Nobody, Occupancy::default());
-    Group::new(config, name, 7400, Instant::START, None, nobody)
+    Group::new(
+        config,
+        name,
+        7400,
+        Instant::START,
+        None,
+        nobody,
+        Entropy::seeded(7400),
+    )
 }
 
 fn host() -> Group {

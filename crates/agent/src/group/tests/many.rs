@@ -2,7 +2,7 @@
 
 use hustings_protocol::Duration;
 
-use super::{Field, address, id, name};
+use super::{Field, address, entropy, id, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
@@ -56,7 +56,15 @@ impl Field {
         };
         let nobody = (Authority::Nobody, Occupancy::default());
         let port = address(index).port();
-        let member = Group::new(config, &name(index), port, self.now, None, nobody);
+        let member = Group::new(
+            config,
+            &name(index),
+            port,
+            self.now,
+            None,
+            nobody,
+            entropy(self.now, port),
+        );
         self.admit_member(member, None, join, 0);
     }
 

@@ -2,7 +2,7 @@
 
 use hustings_protocol::Duration;
 
-use super::{Field, address, name};
+use super::{Field, address, entropy, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
@@ -24,7 +24,15 @@ impl Field {
             };
             let nobody = (Authority::Nobody, Occupancy::default());
             let port = address(index).port();
-            let member = Group::new(config, &name(index), port, field.now, None, nobody);
+            let member = Group::new(
+                config,
+                &name(index),
+                port,
+                field.now,
+                None,
+                nobody,
+                entropy(field.now, port),
+            );
             field.admit_member(member, None, &[], 0);
         }
         field.run(Duration::from_secs(30));

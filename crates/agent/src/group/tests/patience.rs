@@ -8,7 +8,7 @@ use hustings_protocol::{Duration, Merit};
 use tokio::sync::mpsc;
 
 use super::tenancy::TTL;
-use super::{ALL, Field, LISTEN, address, announcing, id, name};
+use super::{ALL, Field, LISTEN, address, announcing, entropy, id, name};
 use crate::authority::store::{Denied, Grant, Store};
 use crate::authority::{Authority, Clerk, Memory, Occupancy, StoreTerms, Words};
 use crate::config::{GroupConfig, QuorumConfig};
@@ -338,7 +338,15 @@ impl Field {
         };
         let granted = (store, Occupancy::default());
         let port = address(index).port();
-        let member = Group::new(config, &name, port, self.now, None, granted);
+        let member = Group::new(
+            config,
+            &name,
+            port,
+            self.now,
+            None,
+            granted,
+            entropy(self.now, port),
+        );
         self.admit_member(member, None, &[], 0);
     }
 }

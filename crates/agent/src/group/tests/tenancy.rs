@@ -8,7 +8,7 @@ use hustings_protocol::{Candidate, Duration, Merit};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{ALL, ANNOUNCE, Field, LISTEN, address, announcing, id, name};
+use super::{ALL, ANNOUNCE, Field, LISTEN, address, announcing, entropy, id, name};
 use crate::authority::quorum::{Kept, Quorum};
 use crate::authority::{Authority, Occupancy};
 use crate::config::{AuthorityConfig, GroupConfig, MULTICAST, QuorumConfig};
@@ -135,7 +135,15 @@ impl Field {
         };
         let granted = (Authority::Quorum(Box::new(part)), Occupancy::default());
         let (name, port) = (name(index), address(index).port());
-        let member = Group::new(config, &name, port, self.now, None, granted);
+        let member = Group::new(
+            config,
+            &name,
+            port,
+            self.now,
+            None,
+            granted,
+            entropy(self.now, port),
+        );
         (member, given)
     }
 

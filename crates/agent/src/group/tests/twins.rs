@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hustings_protocol::announce::Takeover;
 use hustings_protocol::{Duration, bully};
 
-use super::{ALL, DELAY, Field, address, announcing, name};
+use super::{ALL, DELAY, Field, address, announcing, entropy, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::ProtocolConfig;
@@ -82,7 +82,15 @@ fn of_two_namesakes_the_first_stays_whatever_calendars_say() {
             let config = field.members[copied].config.clone();
             let nobody = (Authority::Nobody, Occupancy::new(Arc::default()));
             let port = address(3).port();
-            let mut twin = Group::new(config, &name(copied), port, field.now, None, nobody);
+            let mut twin = Group::new(
+                config,
+                &name(copied),
+                port,
+                field.now,
+                None,
+                nobody,
+                entropy(field.now, port),
+            );
             (twin.life, twin.born) = (Life(born), Life(born));
             field.admit_member(twin, None, &[], 0);
             field.run(Duration::from_secs(10));
