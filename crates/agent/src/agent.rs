@@ -214,6 +214,15 @@ impl Agent {
         Self::come_up(config, Part::Whole).await
     }
 
+    /// As [`start`](Self::start), but refuses to come up if this member is a voter of a group and cannot vote. For
+    /// programs whose user may not read the log, where a voter without its file would wait for ever without a word.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); and if a voter's file is missing, damaged, of another list of voters, or in use.
+    pub async fn start_as_voter(config: AgentConfig) -> Result<Self, StartError> {
+        Self::come_up(config, Part::MustVote).await
+    }
+
     /// Comes up only to ask the voters of its groups what they have promised ([`Handle::survey`]): it neither votes nor
     /// gets tenure, and the file of a voter of its name stays closed.
     ///

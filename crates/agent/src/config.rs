@@ -1,6 +1,7 @@
 //! What an agent is told: who it is, where it listens, which groups it is a member of.
 
 pub mod authority;
+mod bounds;
 pub mod draft;
 pub mod file;
 pub mod presets;
@@ -21,7 +22,7 @@ use crate::frame::MOST_NAME_BYTES;
 use crate::seal::Key;
 use crate::sockets;
 pub use authority::{AuthorityConfig, QuorumConfig, StoreConfig, StoreKind};
-use presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, VIEW_BOUNDS};
+use presets::VIEW_BOUNDS;
 pub use unfit::Unfit;
 
 /// Where groups meet on a LAN, unless told otherwise: an address of the organisation-local range.
@@ -257,24 +258,6 @@ impl ProtocolConfig {
     }
 }
 
-impl ProtocolConfig {
-    /// Whether real members can keep to its intervals: the simulator's may be shorter or longer.
-    fn check_intervals(&self) -> Result<(), (&'static str, String)> {
-        let (announce, listen) = match self {
-            Self::Announce(config) => (config.announce, config.listen),
-            Self::Bully(_) | Self::ChangRoberts(_) | Self::ModifiedRing(_) => return Ok(()),
-            Self::Probabilistic(_) | Self::NoElection => return Ok(()),
-        };
-        let refused = |what| ("announce", format!("{announce}: {what}"));
-        ANNOUNCE_BOUNDS.check(announce).map_err(refused)?;
-        if let announce::Listen::For(listen) = listen {
-            let refused = |what| ("listen", format!("{listen}: {what}"));
-            LISTEN_BOUNDS.check(listen).map_err(refused)?;
-        }
-        Ok(())
-    }
-}
-
 impl AgentConfig {
     /// Whether it can work.
     ///
@@ -321,7 +304,9 @@ impl AgentConfig {
             group.check_view()?;
             group.check_council()?;
             self.check_authority(group)?;
+            group.check_ttl()?;
             group.authority.check().map_err(unfit)?;
+            group.check_places()?;
             if !group.campaigns && group.protocol.elects_all() {
                 return Err(Unfit::CannotListen {
                     group: group.name.clone(),
@@ -371,6 +356,9 @@ impl AgentConfig {
         }
         if needs_zone(address.ip()) {
             return Err(Unfit::MulticastNeedsZone(address));
+        }
+        if address.port() == 0 {
+            return Err(Unfit::MulticastWithoutPort(address));
         }
         if address.is_ipv4() != bind.is_ipv4() {
             let what = format!("multicast {address}");

@@ -11,6 +11,7 @@ use hustings_agent::config::{
 };
 use hustings_agent::seal::Key;
 use hustings_agent::{Agent, CouncilPart, Ended, HostStatus, Leadership, StartError};
+use hustings_fence::slots::OpenError;
 use hustings_protocol::tenure::Durable;
 use hustings_protocol::{self as protocol, Merit};
 use tokio::sync::watch;
@@ -41,6 +42,9 @@ pub struct Joining {
     pub bind: SocketAddr,
     /// Addresses, or names with ports, at which others may be found where multicasts do not reach.
     pub join: Vec<String>,
+    /// Whether [`Group::join`] refuses a voter that cannot vote, as its file is missing, damaged or in use. True unless
+    /// it is set to false: then the reason is logged, and the member joins without a vote.
+    pub must_vote: bool,
 }
 
 impl Joining {
@@ -56,6 +60,7 @@ impl Joining {
             council: CouncilPart::HOST,
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             join: Vec::new(),
+            must_vote: true,
         }
     }
 
@@ -76,9 +81,9 @@ impl Joining {
         self
     }
 
-    /// Where a majority of `voters`, members of the group, grants tenure for `ttl` at a time. Those of them who are
-    /// this member keep what they promise in the directory `state`; each was initialised once, with
-    /// `hustings voter init` or [`found_voter`](Self::found_voter).
+    /// Where a majority of `voters`, members of the group, grants tenure for `ttl` at a time: an odd number of voters,
+    /// at most 63, and a ttl from 100 ms to 1 h. A voter keeps what it promises in the directory `state`, and is
+    /// initialised once, by [`found_voter`](Self::found_voter) or `hustings voter init`, before it joins.
     #[must_use]
     pub fn fenced_by(mut self, voters: &[&str], ttl: Duration, state: &Path) -> Self {
         self.authority = AuthorityConfig::Quorum(QuorumConfig {
@@ -89,12 +94,19 @@ impl Joining {
         self
     }
 
-    /// Makes this member a voter of a group that is new, once, before it joins for the first time: none of the voters
-    /// has ever voted. For whatever else befalls a voter there is `hustings voter init`.
+    /// Makes this member a voter of a new group, in which no voter has ever voted. Call it once on each voter, before it
+    /// joins for the first time.
+    ///
+    /// A second call changes nothing: a file of the same member, group and list of voters is left as it is. So a
+    /// program may call this at every start, but then it cannot tell a lost disk from a new group: a voter whose file
+    /// is gone would begin again, has forgotten its promises, and a fence may be granted twice. A voter that has voted
+    /// before is initialised by `hustings voter init`, which asks the other voters first.
     ///
     /// # Errors
-    /// If it is a voter already, or is none of those that are named, or the disk refuses.
-    pub fn found_voter(&self) -> Result<(), VoterError> {
+    /// If these options cannot work, this member is none of the voters, the file belongs to another member or list of
+    /// voters, or the disk refuses.
+    pub fn found_voter(&self) -> Result<(), FoundError> {
+        self.clone().config()?.check()?;
         let vote = match &self.authority {
             AuthorityConfig::Quorum(quorum) if quorum.is_voter(&self.member) => {
                 quorum.state.as_deref().map(|state| (state, quorum))
@@ -107,7 +119,13 @@ impl Joining {
             path: state.to_owned(),
             source,
         })?;
-        VoterFile::create(state, vote, Durable::FOUNDING)
+        match VoterFile::create(state, vote, Durable::FOUNDING) {
+            Err(VoterError::File(OpenError::Exists { .. })) => {
+                VoterFile::open(state, vote)?;
+            }
+            created => created?,
+        }
+        Ok(())
     }
 
     pub(crate) fn config(self) -> Result<AgentConfig, Unfit> {
@@ -130,6 +148,18 @@ impl Joining {
     }
 }
 
+/// Why [`Joining::found_voter`] made no voter.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FoundError {
+    /// The options cannot work: nothing was written.
+    #[error(transparent)]
+    Config(#[from] Unfit),
+    /// The voter's file cannot be used: it was not changed.
+    #[error(transparent)]
+    Voter(#[from] VoterError),
+}
+
 /// A member of a group, as long as it lives. Needs a tokio runtime.
 pub struct Group {
     agent: Agent,
@@ -141,10 +171,15 @@ impl Group {
     /// Joins a group: from now on this member may be elected.
     ///
     /// # Errors
-    /// If the options cannot work, or the address cannot be had.
+    /// If the options cannot work, the address cannot be had, or this member is a voter that cannot vote (unless
+    /// [`must_vote`](Joining::must_vote) is false): the message says what to do.
     pub async fn join(joining: Joining) -> Result<Self, StartError> {
-        let name = joining.group.clone();
-        let agent = Agent::start(joining.config()?).await?;
+        let (name, must_vote) = (joining.group.clone(), joining.must_vote);
+        let config = joining.config()?;
+        let agent = match must_vote {
+            true => Agent::start_as_voter(config).await?,
+            false => Agent::start(config).await?,
+        };
         let watched = agent.handle().watch(&name);
         let leadership = watched.expect("the agent was started with this group");
         Ok(Self {

@@ -16,6 +16,10 @@
 //! let joining = Joining::on_the_lan("backup", "alpha", key);
 //! let voters = ["alpha", "beta", "gamma"];
 //! let joining = joining.fenced_by(&voters, Duration::from_secs(2), Path::new("/var/lib/backup"));
+//! if std::env::args().any(|it| it == "--new-group") {
+//!     joining.found_voter()?; // once on each of the three, before the group has its first leader
+//! }
+//! // Refuses a voter that was never initialised, or whose file is lost: the error says what to do.
 //! let mut group = Group::join(joining).await?;
 //! loop {
 //!     let mut tenure = group.tenure().await?;
@@ -75,7 +79,7 @@ mod group;
 mod tenure;
 
 pub use council::{Council, Dissolved};
-pub use group::{Group, Joining, Nomination};
+pub use group::{FoundError, Group, Joining, Nomination};
 pub use hustings_agent as agent;
 pub use hustings_agent::draw;
 pub use hustings_agent::keeper;

@@ -24,8 +24,10 @@ use crate::identity::member_id;
 /// What an agent does where voters grant tenure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Votes and stands, as it is configured.
+    /// Votes and stands, as it is configured. A voter that cannot vote logs why, and takes part without a vote.
     Whole,
+    /// As `Whole`, but a voter that cannot vote is refused: nobody may read the log.
+    MustVote,
     /// Only asks what was promised. It must not answer in the place of the voter whose name it bears.
     Asks,
 }
@@ -74,7 +76,8 @@ impl Offices {
     /// Who grants tenure of the group of this number to `member`.
     ///
     /// # Errors
-    /// If a store cannot work as configured, or what was seen of it cannot be read.
+    /// If a store cannot work as configured, or what was seen of it cannot be read; or if this member must vote and
+    /// cannot.
     pub(super) async fn authority(
         &self,
         number: usize,
@@ -83,7 +86,7 @@ impl Offices {
     ) -> Result<Authority, String> {
         match &group.authority {
             AuthorityConfig::Nobody => Ok(Authority::Nobody),
-            AuthorityConfig::Quorum(quorum) => Ok(self.quorum(number, group, quorum, member).await),
+            AuthorityConfig::Quorum(quorum) => self.quorum(number, group, quorum, member).await,
             AuthorityConfig::Store(store) => {
                 let terms = store.terms(&group.name, member);
                 let memory = match &store.state {
@@ -104,17 +107,17 @@ impl Offices {
         group: &GroupConfig,
         quorum: &QuorumConfig,
         member: &str,
-    ) -> Authority {
+    ) -> Result<Authority, String> {
         let me = Candidate {
             merit: group.merit,
             id: member_id(member),
         };
-        let is_whole = self.part == Part::Whole;
+        let is_whole = self.part != Part::Asks;
         let votes = is_whole && quorum.is_voter(member);
         let (votes, kept) = match quorum.state.as_deref().filter(|_| votes) {
             Some(state) => {
                 let vote = quorum.vote(&group.name, member);
-                self.vote(number, state, vote).await
+                self.vote(number, state, vote).await?
             }
             None => (None, Kept::default()),
         };
@@ -126,11 +129,16 @@ impl Offices {
         let rng = Xoshiro256PlusPlus::from_seed(rand_seed());
         let (voters, terms) = (quorum.voters.clone(), quorum.terms());
         let part = Quorum::new(me, (voters, quorum.voters_id()), terms, role, rng, kept);
-        Authority::Quorum(Box::new(part))
+        Ok(Authority::Quorum(Box::new(part)))
     }
 
     /// A voter, with what it finds on its disk.
-    async fn vote(&self, number: usize, state: &Path, vote: Vote<'_>) -> (Option<Saved>, Kept) {
+    async fn vote(
+        &self,
+        number: usize,
+        state: &Path,
+        vote: Vote<'_>,
+    ) -> Result<(Option<Saved>, Kept), String> {
         let (lock, opened) = match lock(state, vote).await {
             Ok(lock) => (Some(lock), VoterFile::open(state, vote)),
             Err(error @ VoterError::Runs { .. }) => (None, Err(error)),
@@ -147,6 +155,13 @@ impl Offices {
                 // Without a loop there is nobody to tell.
                 Some(file.serve(move |done| _ = saved.send((number, done))))
             }
+            Err(error) if self.part == Part::MustVote => {
+                return Err(format!(
+                    "`{}` is one of the voters, and cannot vote: {error}{}",
+                    vote.member,
+                    remedy_in_a_program(&error)
+                ));
+            }
             Err(error) => {
                 tracing::error!(
                     "group `{}`: this voter does not vote: {error}{}",
@@ -156,7 +171,7 @@ impl Offices {
                 None
             }
         };
-        (votes, Kept { disk, lock })
+        Ok((votes, Kept { disk, lock }))
     }
 }
 
@@ -176,6 +191,17 @@ fn remedy(error: &VoterError) -> &'static str {
             ", and then start this agent again"
         }
         _ => ". To make it one: stop this agent, and run `hustings voter init`",
+    }
+}
+
+/// The same for a program that uses the library, which can initialise a voter of a new group by itself.
+fn remedy_in_a_program(error: &VoterError) -> &'static str {
+    match error {
+        VoterError::File(OpenError::Missing { .. }) => {
+            ". If the group is new, call `Joining::found_voter` once on each voter before it joins. If this voter has \
+             voted before, its disk was lost: run `hustings voter init`"
+        }
+        _ => remedy(error),
     }
 }
 
@@ -317,7 +343,8 @@ mod tests {
             drop(place);
         };
         // The agent has its turn first, and finds the place taken.
-        let ((_, kept), ()) = tokio::join!(biased; offices.vote(0, &state, vote), initialise);
+        let (voter, ()) = tokio::join!(biased; offices.vote(0, &state, vote), initialise);
+        let (_, kept) = voter.unwrap();
         assert!(kept.disk.is_some() && kept.lock.is_some());
         drop(kept);
         std::fs::remove_dir_all(state).unwrap();

@@ -300,6 +300,7 @@ impl Draft {
             | Unfit::CannotKnowFew { group, .. }
             | Unfit::NotBuilt { group, .. }
             | Unfit::Class { group }
+            | Unfit::Place { group, .. }
             | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
             Unfit::Voters { group, .. } => named(group).and_then(|group| place(&group.voters)),
             Unfit::View { group, .. } => named(group).and_then(|group| place(&group.view)),
@@ -308,7 +309,10 @@ impl Draft {
             }
             Unfit::HttpBeyondHost(_) => self.http.as_ref().map(|it| it.place),
             Unfit::TwoVersions { .. } | Unfit::WhichInterface(_) => place(&self.bind),
-            Unfit::NoGroup | Unfit::NotMulticast(_) | Unfit::MulticastNeedsZone(_) => None,
+            Unfit::NoGroup
+            | Unfit::NotMulticast(_)
+            | Unfit::MulticastNeedsZone(_)
+            | Unfit::MulticastWithoutPort(_) => None,
         };
         // The complaint names options by itself.
         let place =

@@ -62,6 +62,9 @@ pub enum Unfit {
          choose a site-local one such as {MULTICAST_V6}"
     )]
     MulticastNeedsZone(SocketAddr),
+    /// Nothing is sent to port 0.
+    #[error("multicast {0}: port 0 is none: choose one, such as 7401")]
+    MulticastWithoutPort(SocketAddr),
     /// What is sent by one is not heard by the other.
     #[error("{what} and bind {bind} are of different IP versions: choose both of one")]
     TwoVersions {
@@ -152,6 +155,16 @@ pub enum Unfit {
     Class {
         /// Which group.
         group: String,
+    },
+    /// No address at which anything can be reached.
+    #[error("group `{group}`: {field} {what}")]
+    Place {
+        /// Which group.
+        group: String,
+        /// Which field.
+        field: &'static str,
+        /// What is wrong with its value, and what is allowed.
+        what: String,
     },
     /// What it promised would be gone with its process.
     #[error(

@@ -118,6 +118,7 @@ impl Options {
         let mut joining = Joining::on_this_host(&self.group, &self.name);
         joining.key = self.key.clone();
         joining.bind = self.bind;
+        joining.must_vote = false; // a writer whose disk is lost goes on to write while the others vote
         if let (ProtocolConfig::Announce(config), Some(span)) = (&mut joining.protocol, self.listen)
         {
             config.listen = Listen::For(span.into());

@@ -5,6 +5,7 @@ mod council;
 mod door;
 mod handover;
 mod initialising;
+mod joining;
 mod process;
 mod settings;
 mod tenure;
