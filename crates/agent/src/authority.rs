@@ -49,6 +49,9 @@ pub enum Word {
     },
     /// An attempt failed: why, for people to read.
     Refused(String),
+    /// This member takes no tenure from its store, though that answers: why and what to do, for people to read. `None`
+    /// when the reason is gone.
+    ShutOut(Option<String>),
     /// Something is wrong on this host that a person has to see to: what, for people to read.
     Failed(String),
 }

@@ -6,11 +6,31 @@
 //! Promises  tenure is shown until (clock before the request) + ttl (1 - e)/(1 + e) at most, so that it has
 //!           ended here before the store may grant it to another; an answer that comes later counts for nothing
 //!           what has ended never goes on: the next tenure is a new grant, with a higher fence
-//!           a fence that is not above the highest seen is never shown: the store has lost what it
-//!           counted, and until a person raises the era this member takes no tenure from it. Seen is what the
-//!           store told, and what other members of the same store were heard to hold ([`Clerk::hear`])
-//!           the highest fence is remembered before tenure is shown; one that was heard, when it is heard, and
+//!           a fence that is not above this member's mark is never shown (below)
+//!           the mark is kept before tenure is shown; a fence that was heard, when it is heard, and
 //!           if that fails, as soon as it can be: meanwhile grants are judged by it all the same
+//!
+//! A store that was set back: restored from an older copy, or failed over to a standby that lagged. It grants fences
+//! once more that were used before. Each member keeps a mark, on disk if it has a `state` directory: the highest fence
+//! that its store told it, and that it heard another member hold by the same store ([`Clerk::hear`]).
+//!
+//! - An answer at or below the mark shows that the store was set back. The grant is given back, a person is warned
+//!   ([`Word::ShutOut`](super::Word::ShutOut)), and the member asks for nothing for a ttl. Then it asks again. Each attempt moves the
+//!   store's count on, so after a set-back by n tenures (of etcd: by n writes) the store passes the mark after at most
+//!   n attempts, unless others move it on sooner. A fence above the mark is taken: the member is no longer shut out.
+//! - Why the fence is safe to take. It is strictly above every fence that this member ever held, was told or heard.
+//!   So a fence that was used before can only be taken by a member that never learnt of it: one that was cut off from
+//!   its holder and has not asked the store since, or that restarted without `state`. That member could not notice
+//!   before either, and would have taken whatever the store gave it.
+//! - Why no second member holds at that instant. What the store granted or renewed before it was set back ends within a
+//!   ttl of that, by the holder's own clock (the first promise above). The member noticed later than that, and begins
+//!   at the earliest a ttl after it noticed. While it still hears another member hold by this store, the ttl begins
+//!   anew: there may be two stores, one of which still renews. Two limits: a holder with a longer ttl than this
+//!   member's may last longer, and a member that restarts within that ttl does not wait for the rest of it. In both
+//!   cases fences differ, and a resource refuses the lower one.
+//! - What is not mended by waiting ends the era for this member, until a person raises it: the store tells another
+//!   identity than before, so that its count says nothing about the mark; or this member holds a fence, and hears
+//!   another member hold the same one: two stores may be alive, and would grant equal fences again and again.
 //!
 //! All calls to the store are made one after the other, and each has a deadline here, whatever the
 //! store does: a store that is paused answers nothing at all. What was given up may have been carried

@@ -3,7 +3,8 @@
 //! Source    etcd's lease, transaction and watch calls. Not its election service: that queues behind a
 //!           session which can end unseen while it waits
 //! Keys      `/hustings/<group>/tenure`, with the value `<member> <incarnation>`, is there while somebody
-//!           holds tenure of the group. Whoever deletes it ends that tenure
+//!           holds tenure of the group. Whoever deletes it ends that tenure. One without a lease is no member's: it
+//!           keeps all from tenure until a person deletes it, and each that asks says so
 //!           `/hustings/<group>/store` tells this store from others: whoever asks first draws a number for it.
 //!           (etcd's own number of a cluster follows from names: two that were set up alike have the same)
 //!           `/hustings/<group>/era` is the highest era in which tenure was granted. No lease ends it
@@ -47,6 +48,9 @@ use etcd_client::{
 use super::StoreTerms;
 use super::store::{Denied, Grant, Store, StoreError};
 use crate::identity::group_id;
+
+/// What etcd tells of a key that no lease ends.
+const NO_LEASE: i64 = 0;
 
 /// Where etcd is, and how to get in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,8 +221,8 @@ impl Etcd {
         }
         let (found, began) = self.look(line).await?;
         if let Some(found) = found {
-            if found.value() != self.value.as_bytes() {
-                return Err(held(&found));
+            if found.lease() == NO_LEASE || found.value() != self.value.as_bytes() {
+                return Err(self.taken(&found));
             }
             // Ours, by an attempt whose answer never came. Nothing is held now, so it is in the way.
             self.revoke(line, found.lease()).await?;
@@ -318,7 +322,7 @@ impl Etcd {
         }
         let (tenure, began) = self.found_of(&answer)?;
         if let Some(tenure) = tenure {
-            return Ok(Some(held(&tenure)));
+            return Ok(Some(self.taken(&tenure)));
         }
         let behind = self.see_that_it_is_not_behind(began.as_ref());
         Ok(Some(behind.err().unwrap_or_else(|| {
@@ -327,6 +331,18 @@ impl Etcd {
                 self.place()
             ))
         })))
+    }
+
+    /// The key is there: a member holds tenure, or somebody else wrote it without a lease, and then it never ends.
+    fn taken(&self, found: &KeyValue) -> Denied {
+        if found.lease() != NO_LEASE {
+            return held(found);
+        }
+        let (place, key) = (self.place(), &self.key);
+        Denied::Blocked(format!(
+            "{place}: key `{key}` has no lease, so it never ends, and no member wrote it: it keeps every member from tenure: see \
+             who writes there, and delete it: `etcdctl del {key}`"
+        ))
     }
 
     fn see_that_it_is_not_behind(&self, began: Option<&KeyValue>) -> Result<(), Denied> {

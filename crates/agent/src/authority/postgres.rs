@@ -5,7 +5,8 @@
 //!           that is not so, as somebody else wrote it, is refused, and left as it is
 //! Assumes   one server that loses nothing it committed: `fsync` is on, and a standby that takes over was
 //!           synchronous. Of a standby that was not, the row may be set back: who has seen a higher epoch
-//!           refuses it, who has not cannot know. A server's clock that is not set by hand. Set back by some
+//!           refuses it, who has not cannot know. If a person cancels the wait for the standby, the server commits
+//!           all the same, and warns: that counts as no answer. A server's clock that is not set by hand. Set back by some
 //!           time, it makes a tenure that is not released last that much longer. Set forward, it ends one
 //!           early: then two may hold at one instant, of which the resource refuses the one with the
 //!           lower fence
@@ -30,17 +31,24 @@
 mod refusal;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use postgres_protocol::escape::escape_literal;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
-use tokio_postgres::{Client, Config, Error, NoTls, SimpleQueryMessage, SimpleQueryRow};
+use tokio_postgres::{
+    AsyncMessage, Client, Config, Connection, Error, NoTls, SimpleQueryMessage, SimpleQueryRow,
+};
 
 use super::StoreTerms;
 use super::era;
 use super::store::{Denied, Grant, Store, StoreError};
+use crate::config::presets::TTL_BOUNDS;
 use crate::identity::group_id;
 
 /// The tables and functions that it needs.
@@ -59,6 +67,9 @@ const IDENTITY: &str = "SELECT concat_ws(' ', system_identifier, (SELECT oid FRO
 /// The eras, and the epochs of one, each of which has a fence.
 const ERAS: RangeInclusive<i64> = 0..=era::LAST as i64;
 const EPOCHS: RangeInclusive<i64> = 1..=(era::begin(1) - 1).cast_signed();
+
+/// No member asks for tenure for longer.
+const LONGEST_TTL: Duration = Duration::from_nanos(TTL_BOUNDS.longest.0);
 
 /// How often in a ttl, and at least and at most, a member asks whether tenure is free.
 const POLLS_IN_A_TTL: u32 = 20;
@@ -102,6 +113,8 @@ pub struct Postgres {
 struct Line {
     client: Client,
     _carrier: JoinSet<()>,
+    /// Whether the server said that a commit of this connection may not have reached its synchronous standby.
+    is_unreplicated: Arc<AtomicBool>,
 }
 
 /// A group's row.
@@ -173,16 +186,28 @@ impl Postgres {
             "SET LOCAL statement_timeout = {millis}; SET LOCAL synchronous_commit = on; {statements}"
         );
         let rows = self.query(&line.client, &statements).await?;
+        // The carrier has set it before it handed on the end of the answer.
+        if line.is_unreplicated.load(Ordering::Relaxed) {
+            return Err(self.unreplicated());
+        }
         self.line = Some(line);
         Ok(rows)
+    }
+
+    fn unreplicated(&self) -> Denied {
+        let place = self.place();
+        Denied::Unavailable(format!(
+            "{place}: the wait for its synchronous standby was cancelled, so what it committed may be lost if it fails over: it \
+             counts as not done, and is tried again: see who cancels queries there, and that the standby runs"
+        ))
     }
 
     async fn connect(&mut self) -> Result<Line, Denied> {
         let connected = self.config.connect(NoTls).await;
         let (client, connection) = connected.map_err(|error| self.failed(&error))?;
         let mut carrier = JoinSet::new();
-        // Why it ended is told to whoever waits for an answer.
-        carrier.spawn(async { _ = connection.await });
+        let is_unreplicated = Arc::new(AtomicBool::new(false));
+        carrier.spawn(carry(connection, Arc::clone(&is_unreplicated)));
         if !self.is_installed {
             if self.query(&client, IS_INSTALLED).await?.is_empty() {
                 self.query(&client, SCHEMA).await?;
@@ -195,6 +220,7 @@ impl Postgres {
         Ok(Line {
             client,
             _carrier: carrier,
+            is_unreplicated,
         })
     }
 
@@ -287,6 +313,17 @@ impl Postgres {
         })
     }
 
+    /// No member asks for so long, so it was not a member that wrote this, or not by this clock.
+    fn overlong(&self, row: &Row) -> Denied {
+        let (place, group, holder) = (self.place(), self.group(), &row.holder);
+        let hours = row.lasts.as_secs() / 3600;
+        Denied::Blocked(format!(
+            "{place}: the row of this group in hustings_tenure says that `{holder}` holds for {hours} h more, and no member asks for more \
+             than 1 h: the server's clock was set back, or somebody else wrote the row. It keeps every member from tenure: make sure \
+             that no member holds, and end it: UPDATE hustings_tenure SET expires = now() WHERE group_name = {group}"
+        ))
+    }
+
     /// No member can be in that era, nor in a later one, so that raising it does not help.
     fn no_era(&self, era: i64) -> Denied {
         let (place, group, mine, last) = (self.place(), self.group(), self.era, ERAS.end());
@@ -314,6 +351,9 @@ impl Store for Postgres {
         }
         if row.era > i64::from(self.era) {
             return Err(Denied::behind(&self.group, row.era));
+        }
+        if row.lasts > LONGEST_TTL {
+            return Err(self.overlong(&row));
         }
         Err(Denied::Held {
             holder: row.holder,
@@ -372,6 +412,22 @@ impl Store for Postgres {
             Host::Unix(path) => path.display().to_string(),
         });
         format!("PostgreSQL at {}", hosts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Carries a connection until it ends, and notes what the server warns of. Why it ended is told to whoever waits for an
+/// answer.
+async fn carry<S, T>(mut connection: Connection<S, T>, is_unreplicated: Arc<AtomicBool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notice(notice) = message
+            && refusal::is_of_a_cancelled_wait(&notice)
+        {
+            is_unreplicated.store(true, Ordering::Relaxed);
+        }
     }
 }
 

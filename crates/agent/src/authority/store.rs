@@ -56,6 +56,10 @@ pub enum Denied {
     /// The store answered, and will not, or cannot now: what, where, and what to do.
     #[error("{0}")]
     Refused(String),
+    /// Something that no member wrote stands where tenure is kept, and does not end by itself: what, where, and what a
+    /// person has to do. Nothing was granted.
+    #[error("{0}")]
+    Blocked(String),
     /// The store could not be asked, or did not answer in time: what, where, and what to do.
     #[error("{0}")]
     Unavailable(String),

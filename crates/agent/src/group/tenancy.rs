@@ -75,6 +75,8 @@ pub(super) struct Tenancy {
     pub(super) voters: Vec<Voter>,
     pub(super) promptness: Promptness,
     pub(super) refusals: VecDeque<Refusal>,
+    /// Why this member takes no tenure from its store, while it does not.
+    shut_out: Option<Refusal>,
     other_lists: OtherLists,
     last_words: watch::Sender<LastWords>,
     /// What the last words are made of: they are made anew when it changes.
@@ -125,6 +127,7 @@ impl Tenancy {
             waiters: Waiters::default(),
             promptness: Promptness::default(),
             refusals: VecDeque::new(),
+            shut_out: None,
             other_lists: OtherLists::default(),
             last_words: watch::Sender::default(),
             worded: None,
@@ -309,6 +312,7 @@ impl Group {
     pub(crate) fn on_word(&mut self, now: Instant, word: &Word, out: &mut Outbox) {
         match word {
             Word::Refused(why) => self.note_refusal(now, why),
+            Word::ShutOut(why) => self.note_shut_out(now, why.as_deref()),
             Word::Failed(why) => self.note_fault(now, why),
             // If the group heard it before it could see that its clerk had won, nobody has given up yet.
             Word::Contested { by, fence } if self.tenancy.fence.is_some() => {
@@ -459,8 +463,35 @@ impl Group {
     pub(super) fn note_refusal(&mut self, now: Instant, why: &str) {
         let group = &self.config.name;
         self.counters.tenure_refusals += 1;
-        if self.tenancy.note_refusal(now, why) {
-            tracing::info!("group `{group}`: no tenure yet: {why}");
+        if !self.tenancy.note_refusal(now, why) {
+            return;
+        }
+        match self.tenancy.authority.holds(now) {
+            Some(held) => {
+                let (fence, left) = (held.fence, (held.until - now).as_secs_f64());
+                tracing::warn!(
+                    "group `{group}`: still holds tenure with fence {fence}, for {left:.1} s unless it is renewed: {why}"
+                );
+            }
+            None => tracing::info!("group `{group}`: no tenure yet: {why}"),
+        }
+    }
+
+    /// This member takes no tenure from its store from now on, and cannot follow a leader that fails; or it may again.
+    fn note_shut_out(&mut self, now: Instant, why: Option<&str>) {
+        let group = &self.config.name;
+        let was_shut_out = self.tenancy.shut_out.is_some();
+        let Some(why) = why else {
+            self.tenancy.shut_out = None;
+            tracing::info!("group `{group}`: takes tenure from its store again");
+            return;
+        };
+        self.counters.tenure_refusals += 1;
+        self.tenancy.note_refusal(now, why);
+        self.tenancy.shut_out = self.tenancy.refusals.back().cloned();
+        match was_shut_out {
+            false => tracing::warn!("group `{group}`: cannot lead if the leader fails: {why}"),
+            true => tracing::info!("group `{group}`: still cannot lead: {why}"),
         }
     }
 

@@ -6,6 +6,7 @@ mod handover;
 mod hearsay;
 mod inheritance;
 mod lists;
+mod logged;
 mod many;
 mod measured;
 mod namesakes;

@@ -128,6 +128,11 @@ impl Sheet<'_, '_> {
             "Whether the store that grants tenure answered when this member asked it last.",
             |group| group.tenure.as_ref()?.reachable.map(u32::from),
         )?;
+        self.gauge(
+            "store_shuts_out",
+            "Whether this member takes no tenure from its store, and cannot follow a leader that fails: the store was set back, its era is over, or something is in the way. `hustings status` says what to do.",
+            |group| group.tenure.as_ref()?.shut_out.map(u32::from),
+        )?;
         self.counter(
             "tenure_refusals",
             "Attempts of this member at tenure that failed.",

@@ -11,6 +11,7 @@ use hustings_protocol::Instant;
 
 use crate::house::House;
 use crate::member::TTL;
+use crate::process::Home;
 use crate::watcher::Watcher;
 
 /// Far longer than anything here takes: past it a test has failed. Voters that were away keep silent for a ttl, and members
@@ -103,6 +104,21 @@ impl Agents {
         group: &str,
         own: impl Fn(&str) -> String,
     ) -> Self {
+        Self::start_with(ground, group, own, |_| String::new()).await
+    }
+
+    /// Each with a state directory of its own in `home`.
+    pub(crate) async fn start_in(ground: &impl Ground, group: &str, home: &Home) -> Self {
+        let state = |name: &str| format!("state = \"{}\"", home.path(name).display());
+        Self::start_with(ground, group, |_| String::new(), state).await
+    }
+
+    async fn start_with(
+        ground: &impl Ground,
+        group: &str,
+        own: impl Fn(&str) -> String,
+        above: impl Fn(&str) -> String,
+    ) -> Self {
         let mut agents = Self {
             group: group.to_owned(),
             agents: Vec::new(),
@@ -111,7 +127,7 @@ impl Agents {
         };
         for name in NAMES {
             let setting = format!("{}\n{}", ground.setting(), own(name));
-            let config = parsed(&configured(name, group, "", &setting));
+            let config = parsed(&configured(name, group, &above(name), &setting));
             let agent = Agent::start(config).await.unwrap();
             let fencing = agent.handle().fencing(group).expect("it is fenced");
             agents.watcher.add(fencing.tenure.clone());
@@ -177,11 +193,11 @@ impl Agents {
             .await;
     }
 
-    /// Waits until each member knows that somebody holds with this fence.
+    /// Waits until each member that is there knows that somebody holds with this fence.
     pub(crate) async fn all_know(&self, fence: Fence) {
         let look = async || {
-            for handle in (0..NAMES.len()).map(|it| self.handle(it)) {
-                let status = handle.status().await.expect("it runs");
+            for agent in self.agents.iter().flatten() {
+                let status = agent.handle().status().await.expect("it runs");
                 let tenure = status.groups[0].tenure.as_ref().expect("it is fenced");
                 if tenure.fence != Some(fence.0) {
                     return None;
@@ -208,6 +224,22 @@ impl Agents {
             there.iter().all(says).then_some(())
         };
         self.until(&format!("all say: {what}"), look).await;
+    }
+
+    /// Waits until a member says in its status that it takes no tenure from its store, and `why`.
+    pub(crate) async fn one_is_shut_out(&self, why: &str) {
+        let look = async || {
+            for agent in self.agents.iter().flatten() {
+                let status = agent.handle().status().await.expect("it runs");
+                let tenure = status.groups[0].tenure.as_ref().expect("it is fenced");
+                let last = tenure.refusals.last();
+                if tenure.shut_out == Some(true) && last.is_some_and(|it| it.why.contains(why)) {
+                    return Some(());
+                }
+            }
+            None
+        };
+        self.until(&format!("one is shut out: {why}"), look).await;
     }
 
     async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {

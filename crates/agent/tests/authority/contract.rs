@@ -15,6 +15,7 @@ use crate::house::House;
 use crate::member::{
     ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms, until,
 };
+use crate::process::Home;
 use crate::proxy::Proxy;
 use crate::watcher::Watcher;
 
@@ -243,8 +244,8 @@ pub(crate) async fn paused<H: House>() {
     watcher.judge();
 }
 
-/// The store loses what it counted. Who has seen more refuses it, until the era is raised: who held, and who never asked
-/// and has only heard of it, whether it is still there or has restarted.
+/// The store loses what it counted. Who has seen more refuses what is not above it: who held, and who never asked and has
+/// only heard of it, whether it is still there or has restarted. A higher era is above all that was seen.
 pub(crate) async fn restored<H: House>() {
     let mut house = H::open().await;
     let watcher;
@@ -276,7 +277,7 @@ pub(crate) async fn restored<H: House>() {
     );
     house.restore().await;
     let group = Group::new(&house, "restored");
-    let mut closed = Seen::default();
+    let mut last = Seen::default();
     for (name, seen) in ["anna", "ben"].into_iter().zip(remembered) {
         let mut member = group.member_of_era(name, 0, seen).await;
         member.ask(Request::Acquire);
@@ -284,12 +285,12 @@ pub(crate) async fn restored<H: House>() {
         assert!(why.contains("was seen before"), "{why}");
         pass(TTL).await;
         assert_eq!(member.held(), None);
-        closed = member.remembered.lock().unwrap().clone();
+        last = member.remembered.lock().unwrap().clone();
         leave(vec![member]).await;
     }
 
-    let highest = closed.highest;
-    let mut raised = group.member_of_era("anna", 1, closed).await;
+    let highest = last.highest;
+    let mut raised = group.member_of_era("anna", 1, last).await;
     let fence = raised.acquire().await;
     assert!(Some(fence) > highest, "{fence}");
     pass(Duration::from_millis(50)).await;
@@ -311,8 +312,8 @@ pub(crate) async fn restored_under_agents<H: House>(name: &str) {
     let mut house = H::open().await;
     begin(&house, &group).await;
     house.copy().await;
-    // However the store counts: what it gives first when it is restored is below what will be heard.
-    for _ in 0..3 {
+    // However the store counts: what it gives when it is restored is below what will be heard, for many attempts.
+    for _ in 0..12 {
         begin(&house, &group).await;
     }
     // The first is named from the beginning, so that no other asks.
@@ -327,6 +328,37 @@ pub(crate) async fn restored_under_agents<H: House>(name: &str) {
     agents.die(holder).await;
     agents.all_refuse("was seen before").await;
     agents.ends_for_good().await;
+    agents.leave().await;
+}
+
+/// The store is set back by one tenure, and the leader is killed; then the next one too. Each time another member leads soon,
+/// with a fence that nobody has had, and the first to notice says so at once. Members keep what they saw in `state`.
+pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
+    let group = named("set-back", name);
+    let mut house = H::open().await;
+    let home = Home::new();
+    begin(&house, &group).await;
+    house.copy().await;
+    let mut agents = Agents::start_in(&house, &group, &home).await;
+    let (first, held) = agents.next(None).await;
+    agents.all_know(held.fence).await;
+    house.restore().await;
+    agents.die(first).await;
+    let died_at = clock::now();
+    agents.one_is_shut_out("was seen before").await;
+    let (second, next) = agents.next(Some(held.fence)).await;
+    let took = clock::now() - died_at;
+    println!("{group}: fence {} after {}: {took}", next.fence, held.fence);
+    // To notice the death, to be refused once, to wait a ttl, and to ask again.
+    assert!(took < TTL * 2 + SLACK, "nobody led for {took}");
+
+    agents.all_know(next.fence).await;
+    agents.die(second).await;
+    let died_at = clock::now();
+    let (_, last) = agents.next(Some(next.fence)).await;
+    let took = clock::now() - died_at;
+    println!("{group}: fence {} after {}: {took}", last.fence, next.fence);
+    assert!(took < TTL * 2 + SLACK, "nobody led for {took}");
     agents.leave().await;
 }
 

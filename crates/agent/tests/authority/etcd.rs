@@ -4,13 +4,14 @@ use std::path::Path;
 use std::process::Command;
 
 use etcd_client::{Client, ConnectOptions, Permission};
-use hustings_agent::authority::StoreTerms;
 use hustings_agent::authority::etcd::{Etcd, EtcdConfig, Login};
 use hustings_agent::authority::store::{Denied, Store};
+use hustings_agent::authority::{Request, StoreTerms};
+use hustings_agent::clock;
 use tokio::task::JoinSet;
 
 use crate::house::House;
-use crate::member::{Member, TTL, first_to_gain, pass, terms};
+use crate::member::{Group, Member, TTL, first_to_gain, pass, terms};
 use crate::process::{Home, Server, find_program, free_port};
 use crate::{common, contract};
 
@@ -176,6 +177,11 @@ async fn etcd_restored_from_an_old_copy_under_agents_that_only_listened() {
 }
 
 #[tokio::test]
+async fn etcd_set_back_by_one_tenure_is_followed_by_agents_with_state() {
+    contract::set_back_by_one_tenure::<Alone>("etcd").await;
+}
+
+#[tokio::test]
 async fn agents_with_etcd_in_peace() {
     common::in_peace::<Alone>("etcd").await;
 }
@@ -305,6 +311,40 @@ async fn an_era_that_begins_between_the_look_and_the_grant_is_noticed() {
         assert!(granted.is_sorted_by_key(|(_, era)| *era), "{granted:?}");
         assert!(!granted.is_empty());
     }
+}
+
+/// A person, or another program, has written the key without a lease. Whatever it says, and though it were what a member
+/// writes there, nobody gets tenure until it is deleted.
+#[tokio::test]
+async fn a_key_without_a_lease_shuts_members_out_and_they_say_what_to_do() {
+    let house = Alone::open().await;
+    let group = Group::new(&house, "g");
+    let key = "/hustings/g/tenure";
+    let mut client = house.client().await;
+    client.put(key, "ben 0123456789abcdef", None).await.unwrap();
+    let mut member = group.member("anna").await;
+    member.ask(Request::Acquire);
+    let why = member.refused("has no lease").await;
+    assert!(why.contains("`etcdctl del /hustings/g/tenure`"), "{why}");
+    pass(TTL * 2).await;
+    assert_eq!(member.held(), None);
+    assert_eq!(house.litter().await, Vec::<String>::new());
+    client.delete(key, None).await.unwrap();
+    let deleted_at = clock::now();
+    let fence = member.gained().await;
+    let took = clock::now() - deleted_at;
+    assert!(took < TTL, "it watches the key: {took}");
+
+    // In place of what this member holds.
+    let found = client.get(key, None).await.unwrap();
+    let value = found.kvs()[0].value().to_vec();
+    client.put(key, value, None).await.unwrap();
+    member.lost(fence).await;
+    member.refused("has no lease").await;
+    client.delete(key, None).await.unwrap();
+    assert!(member.gained().await > fence);
+    contract::leave(vec![member]).await;
+    group.watcher.judge();
 }
 
 /// Each is an answer: etcd is there, and says what is wrong.

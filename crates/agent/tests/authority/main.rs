@@ -24,5 +24,6 @@ mod pooler;
 mod postgres;
 mod process;
 mod proxy;
+mod standby;
 mod voters;
 mod watcher;

@@ -118,7 +118,7 @@ impl Member {
         loop {
             match self.word("tenure").await {
                 Word::Gained(fence) => return fence,
-                Word::Refused(_) => {}
+                Word::Refused(_) | Word::ShutOut(_) => {}
                 word => panic!("{}: {word:?}, though it had not gained", self.name),
             }
         }
@@ -143,8 +143,8 @@ impl Member {
     pub(crate) async fn refused(&mut self, what: &str) -> String {
         loop {
             match self.word(what).await {
-                Word::Refused(why) if why.contains(what) => return why,
-                Word::Refused(_) => {}
+                Word::Refused(why) | Word::ShutOut(Some(why)) if why.contains(what) => return why,
+                Word::Refused(_) | Word::ShutOut(_) => {}
                 word => {
                     panic!("{}: {word:?}, and no refusal that says {what}", self.name)
                 }

@@ -63,6 +63,10 @@ pub(super) struct Desk {
     leftover: Option<Leftover>,
     /// The next attempt to acquire, or to give back, is not before this.
     attempt_at: Instant,
+    /// Nor is the next attempt to acquire before this: what a store granted before it was set back may last until then.
+    takes_nothing_until: Instant,
+    /// Why this member takes no tenure from its store, if it does not.
+    shut_out: Option<String>,
     /// Whether the store can tell when tenure is free.
     can_watch: bool,
     /// The highest fence seen: what the store told, and what other members were heard to hold.
@@ -89,7 +93,7 @@ impl Desk {
     ) -> Self {
         // Chance only keeps clerks out of step. Without it, the clock does.
         let seed = getrandom::u64().unwrap_or_else(|_| clock().0);
-        Self {
+        let mut desk = Self {
             clock,
             terms,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -102,6 +106,8 @@ impl Desk {
             renew_at: Instant::START,
             leftover: None,
             attempt_at: Instant::START,
+            takes_nothing_until: Instant::START,
+            shut_out: None,
             can_watch: true,
             highest: seen.highest,
             highest_when_asked: seen.highest,
@@ -109,7 +115,11 @@ impl Desk {
             hearsay: Hearsay::new(seen.store, seen.heard),
             keeping: Keeping::new(Arc::clone(is_stuck)),
             refusal: None,
+        };
+        if desk.is_over() {
+            desk.shut_out(desk.over()); // before it is named: until then another may fail
         }
+        desk
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -158,6 +168,7 @@ impl Desk {
                 until: None,
                 watches: false,
             },
+            (None, _) if self.takes_nothing_until > now => wait(self.takes_nothing_until),
             (None, _) if self.attempt_at <= now => Act::Acquire,
             (None, _) => Act::Wait {
                 until: Some(self.attempt_at),
@@ -230,7 +241,7 @@ impl Desk {
         };
         if self.highest_when_asked >= Some(fence) {
             self.leave_over();
-            self.close_era(fence);
+            self.on_set_back(fence);
             return None;
         }
         if self.heard >= Some(fence) {
@@ -238,6 +249,7 @@ impl Desk {
             return None;
         }
         self.highest = Some(fence);
+        self.let_in();
         let until = read_at + self.usable(grant.ttl.into());
         Some(Held { fence, until })
     }
@@ -279,7 +291,7 @@ impl Desk {
     fn on_overtaken(&mut self, fence: Fence) {
         self.leave_over();
         match self.heard == Some(fence) {
-            true => self.end_era(self.given_twice(fence)),
+            true => self.on_set_back(fence),
             // It may have been taken away at the store and given to another. The next answer tells.
             false => self.refuse(format!(
                 "the store granted fence {fence}, but another member was heard to hold a higher one meanwhile"
@@ -295,6 +307,10 @@ impl Desk {
                 self.refuse(why);
                 self.pause(lasts.map_or(self.terms.ttl, Duration::from));
                 self.on_told(told);
+            }
+            Denied::Blocked(_) => {
+                self.shut_out(why);
+                self.pause(self.terms.ttl);
             }
             // What was not answered may have been done.
             Denied::Gone | Denied::Refused(_) | Denied::Unavailable(_) => {
@@ -329,7 +345,7 @@ impl Desk {
                 self.lose(self.background_end());
                 self.pause(Duration::ZERO);
             }
-            Denied::Refused(_) | Denied::Unavailable(_) => {
+            Denied::Refused(_) | Denied::Blocked(_) | Denied::Unavailable(_) => {
                 let soon = self.chance(Duration(self.terms.answer_within.0 / 4));
                 self.renew_at = self.now() + soon;
             }
@@ -367,9 +383,6 @@ impl Desk {
 impl Desk {
     fn stand(&mut self) {
         self.is_nominated = true;
-        if self.is_over() {
-            self.refuse(self.over());
-        }
         if self.tenure.is_none() {
             self.attempt_at = self.now();
         }

@@ -43,6 +43,8 @@ pub(super) struct Books {
     pub(super) identity: Option<u64>,
     /// Why whatever is asked is refused, if it is.
     pub(super) refusal: Option<String>,
+    /// What stands where tenure is kept and is no member's, if anything does.
+    pub(super) block: Option<String>,
     /// What was asked, in order, when it arrived.
     pub(super) asked: Vec<&'static str>,
     ttl: StdDuration,
@@ -64,6 +66,7 @@ impl Shop {
             twice: false,
             identity: None,
             refusal: None,
+            block: None,
             asked: Vec::new(),
             ttl,
         })))
@@ -137,6 +140,9 @@ impl Store for Fake {
     async fn acquire(&mut self) -> Result<Grant, Denied> {
         let member = self.member;
         let act = move |books: &mut Books| {
+            if let Some(why) = &books.block {
+                return Err(Denied::Blocked(why.clone()));
+            }
             let live = books.live().filter(|holder| holder.member != member);
             if let Some(holder) = live {
                 return Ok(Err(holder));

@@ -15,6 +15,8 @@ pub(super) struct Hearsay {
     store: Option<Mark>,
     /// Whether it has told in this life.
     is_told: bool,
+    /// Whether it told another identity than in an earlier life.
+    is_replaced: bool,
     /// The highest of each store that is not known to be its own.
     heard: BTreeMap<Mark, Fence>,
     /// What that was when the store was asked last.
@@ -33,6 +35,7 @@ impl Hearsay {
         Self {
             store,
             is_told: false,
+            is_replaced: false,
             when_asked: heard.clone(),
             heard,
         }
@@ -48,6 +51,12 @@ impl Hearsay {
 
     pub(super) fn is_told(&self) -> bool {
         self.is_told
+    }
+
+    /// Whether the store told another identity in this life than it told before, so that it is another one, or has lost
+    /// all that it knew.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.is_replaced
     }
 
     /// Takes note of a fence of a store that is not known to be its own. Returns whether that is to be kept.
@@ -75,7 +84,9 @@ impl Hearsay {
     /// The store told which it is. Returns what was heard of it so far, and whether it is another one than was known.
     pub(super) fn identify(&mut self, store: Mark) -> (Highest, bool) {
         self.is_told = true;
-        let is_news = self.store.replace(store) != Some(store);
+        let before = self.store.replace(store);
+        let is_news = before != Some(store);
+        self.is_replaced = is_news && before.is_some();
         let highest = Highest {
             when_asked: self.when_asked.get(&store).copied(),
             now: self.heard.get(&store).copied(),

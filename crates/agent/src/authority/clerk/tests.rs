@@ -1,6 +1,7 @@
 //! What a clerk makes of a store that answers late, twice, or with an old value.
 
 mod memory;
+mod set_back;
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -104,7 +105,7 @@ impl Desk {
     async fn news(&mut self) -> Word {
         loop {
             match self.word().await {
-                Word::Refused(_) => {}
+                Word::Refused(_) | Word::ShutOut(_) => {}
                 word => return word,
             }
         }
@@ -114,6 +115,17 @@ impl Desk {
         match self.word().await {
             Word::Refused(why) => why,
             word => panic!("{word:?} is no refusal"),
+        }
+    }
+
+    /// Why it takes no tenure from its store from now on.
+    async fn shut_out(&mut self) -> String {
+        loop {
+            match self.word().await {
+                Word::Refused(_) => {}
+                Word::ShutOut(Some(why)) => return why,
+                word => panic!("{word:?}, and it is not shut out"),
+            }
         }
     }
 
@@ -269,41 +281,12 @@ async fn what_arrives_twice_at_the_store_is_granted_once_here() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_counts_back_is_refused_until_the_era_is_raised() {
-    let shop = Shop::open(TTL);
-    shop.books().count = 9;
-    let mut desk = Desk::new(&shop, 1);
-    assert_eq!(desk.acquire().await, Fence(10));
-    desk.clerk.request(Request::Release);
-    desk.news().await;
-    shop.books().count = 5;
-    desk.clerk.request(Request::Acquire);
-    let why = desk.refusal().await;
-    assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
-    assert!(why.contains("raise `era`"), "{why}");
-    pass(A_WHILE).await;
-    assert_eq!(desk.held(), None);
-    let books_asked = shop.books().asked.clone();
-    assert_eq!(books_asked, ["acquire", "release", "acquire", "release"]);
-    let remembered = desk.remembered();
-    assert_eq!(remembered, [Fence(10), era::last(0)]);
-
-    let highest = remembered.last().copied();
-    let mut restarted = Desk::with(&shop, 2, 0, highest, |_| Ok(()));
-    restarted.clerk.request(Request::Acquire);
-    let why = restarted.refusal().await;
-    assert!(why.contains("era 0 of group `g` is over"), "{why}");
-    let mut raised = Desk::with(&shop, 3, 1, highest, |_| Ok(()));
-    assert_eq!(raised.acquire().await, Fence(era::begin(1) + 7));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_store_that_counts_beyond_an_era_is_asked_no_more_until_the_era_is_raised() {
     let shop = Shop::open(TTL);
     shop.books().count = era::begin(1) - 1;
     let mut desk = Desk::new(&shop, 1);
     desk.clerk.request(Request::Acquire);
-    let why = desk.refusal().await;
+    let why = desk.shut_out().await;
     assert!(why.contains("more than an era has: raise `era`"), "{why}");
     pass(A_WHILE).await;
     assert_eq!(shop.books().asked, ["acquire", "release"]);
@@ -327,31 +310,8 @@ async fn the_fences_of_others_count_too() {
         let mut books = shop.books();
         (books.count, books.holder) = (4, None);
     }
-    let why = desk.refusal().await;
+    let why = desk.shut_out().await;
     assert!(why.contains("fence 5, but 10 was seen before"), "{why}");
-}
-
-/// It grants nothing, but tells how far it has counted.
-#[tokio::test(start_paused = true)]
-async fn a_store_that_tells_less_than_was_seen_before_is_refused_though_another_holds() {
-    let shop = Shop::open(TTL);
-    shop.books().count = 5;
-    let mut other = Desk::new(&shop, 1);
-    assert_eq!(other.acquire().await, Fence(6));
-    let mut desk = Desk::with(&shop, 2, 0, Some(Fence(10)), |_| Ok(()));
-    desk.clerk.request(Request::Acquire);
-    assert_eq!(desk.refusal().await, "`1` holds tenure");
-    let why = desk.refusal().await;
-    assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
-    pass(millis(100)).await;
-    assert_eq!(desk.remembered(), [era::last(0)]);
-    assert!(
-        !desk.clerk.is_held_elsewhere(),
-        "who asks no more does not wait for another's end"
-    );
-    other.clerk.request(Request::Release);
-    pass(A_WHILE).await;
-    assert_eq!(desk.held(), None, "though it is free, and counted on");
 }
 
 #[tokio::test(start_paused = true)]

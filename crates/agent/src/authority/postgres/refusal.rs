@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::io;
 
 use tokio_postgres::Error;
+use tokio_postgres::error::DbError;
 
 /// What to do about a refusal; none if it is no refusal: nobody answered, or a server that goes down, is not up yet, or
 /// gave up in the middle.
@@ -51,6 +52,15 @@ fn of_state(state: &str) -> Option<&'static str> {
         "53" => Some(ROOM),
         _ => Some(LOG),
     }
+}
+
+/// Whether the server warns that it committed without waiting for its synchronous standby any longer. The message is in the
+/// server's language, the name of the routine is not.
+pub(super) fn is_of_a_cancelled_wait(notice: &DbError) -> bool {
+    notice.routine() == Some("SyncRepWaitForLSN")
+        || notice
+            .message()
+            .contains("wait for synchronous replication")
 }
 
 /// Of several servers none can be written to: that is found here, and not by the system.

@@ -41,6 +41,10 @@ pub struct TenureStatus {
     pub voters: Vec<VoterStatus>,
     /// Of a store: whether it answered when this member asked it last.
     pub reachable: Option<bool>,
+    /// Of a store: whether this member takes no tenure from it, as it counts below the highest fence that this member has
+    /// seen, its era is over, or something is in the way that a person has to remove. The last of `refusals` says what.
+    #[serde(default)]
+    pub shut_out: Option<bool>,
     /// The latest attempts of this member that failed; and who holds by another list of voters, while it says so.
     pub refusals: Vec<Refusal>,
 }
@@ -90,6 +94,8 @@ impl Group {
         });
         let refusals = self.tenancy.refusals.iter();
         let refusals = refusals.chain(self.tenancy.other_lists.holder(now));
+        let shut_out = self.tenancy.shut_out.as_ref();
+        let refusals = refusals.filter(|it| shut_out.is_none_or(|why| it.why != why.why));
         Some(TenureStatus {
             authority,
             ttl: self.config.authority.ttl(),
@@ -98,7 +104,12 @@ impl Group {
             remaining,
             voters: voters.collect(),
             reachable: self.tenancy.authority.is_reachable(),
-            refusals: refusals.cloned().collect(),
+            shut_out: self
+                .tenancy
+                .authority
+                .is_reachable()
+                .map(|_| shut_out.is_some()),
+            refusals: refusals.chain(shut_out).cloned().collect(),
         })
     }
 }
@@ -122,6 +133,7 @@ mod tests {
             remaining: holds.then_some(ttl),
             voters: heard.into(),
             reachable: None,
+            shut_out: None,
             refusals: Vec::new(),
         };
         tenure.reached(now).count()

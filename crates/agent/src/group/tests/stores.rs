@@ -5,11 +5,13 @@ use std::time::Duration as StdDuration;
 use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Fence, Request};
 use tokio::sync::mpsc;
+use tracing::Level;
 
+use super::logged::logged;
 use super::{Field, id};
 use crate::authority::store::{Denied, Grant, Store};
 use crate::authority::{Authority, Word, store_id};
-use crate::group::Outbox;
+use crate::group::{Group, Outbox};
 
 /// Far longer than anything here takes.
 const A_WHILE: StdDuration = StdDuration::from_secs(10);
@@ -131,7 +133,9 @@ async fn two_who_hold_one_fence_by_one_store_both_give_it_up_and_say_what_to_do(
     while have_said != [true; 2] {
         let word = tokio::time::timeout(A_WHILE, told.recv()).await;
         match word.expect("both say so").expect("the clerks are at work") {
-            (it, Word::Refused(why)) => have_said[it] |= why.contains("is over"),
+            (it, Word::ShutOut(Some(why))) => {
+                have_said[it] |= why.contains("to this member and to another");
+            }
             (it, word @ Word::Gained(_)) => panic!("{word:?} of {it}"),
             _ => {}
         }
@@ -180,6 +184,77 @@ async fn what_a_clerk_says_that_a_person_must_see_to_is_shown() {
     assert_eq!(field.leaders(), [0, 1], "what is held goes on");
 }
 
+/// Nobody may ask for its status before the leader fails.
+#[tokio::test]
+async fn a_member_that_its_store_shuts_out_warns_at_once_and_shows_it_until_it_is_over() {
+    let mut field = Field::empty();
+    let (words, _told) = mpsc::unbounded_channel();
+    field.admit_by_store(0, Generous::new(1, None), words);
+    let now = field.now;
+    let member = &mut field.members[0];
+    let shut_out = |member: &Group| {
+        let tenure = member.tenure_status(now).expect("it is fenced");
+        let last = tenure.refusals.last().map(|it| it.why.clone());
+        (tenure.shut_out, last)
+    };
+    assert_eq!(shut_out(member), (Some(false), None));
+    let mut hear = |word| {
+        let lines = logged(|| member.on_word(now, &word, &mut Outbox::new()));
+        (lines, shut_out(member))
+    };
+    let said = |why: &str| Some(why.to_owned());
+    let (lines, shown) = hear(Word::ShutOut(said("set back to 8")));
+    let [(Level::WARN, line)] = &lines[..] else {
+        panic!("no warning: {lines:?}");
+    };
+    assert!(
+        line.ends_with("cannot lead if the leader fails: set back to 8"),
+        "{line}"
+    );
+    assert_eq!(shown, (Some(true), said("set back to 8")));
+    let (lines, shown) = hear(Word::ShutOut(said("set back to 9")));
+    assert!(
+        lines.iter().all(|(level, _)| *level == Level::INFO),
+        "{lines:?}"
+    );
+    assert_eq!(shown, (Some(true), said("set back to 9")));
+    for _ in 0..20 {
+        let (_, shown) = hear(Word::Refused("`other` holds tenure".to_owned()));
+        assert_eq!(shown, (Some(true), said("set back to 9")), "it stays");
+    }
+    let (_, (is_shut_out, _)) = hear(Word::ShutOut(None));
+    assert_eq!(is_shut_out, Some(false));
+    assert!(field.members[0].counters.tenure_refusals >= 22);
+}
+
+/// "No tenure yet" would send whoever reads it to look for a leader that is there.
+#[tokio::test]
+async fn a_renewal_that_fails_is_a_warning_of_a_member_that_still_holds() {
+    let mut field = granted_by([Some(7), Some(8)]).await;
+    let now = field.now;
+    let word = Word::Refused("tenure was not renewed: no answer".to_owned());
+    let lines = logged(|| field.members[0].on_word(now, &word, &mut Outbox::new()));
+    let [(Level::WARN, line)] = &lines[..] else {
+        panic!("no warning: {lines:?}");
+    };
+    assert!(
+        line.contains("still holds tenure with fence 1, for "),
+        "{line}"
+    );
+    assert!(
+        line.ends_with(": tenure was not renewed: no answer"),
+        "{line}"
+    );
+
+    let (words, _told) = mpsc::unbounded_channel();
+    field.admit_by_store(0, Generous::new(1, None), words);
+    let lines = logged(|| field.members[2].on_word(now, &word, &mut Outbox::new()));
+    let [(Level::INFO, line)] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert!(line.contains("no tenure yet: "), "{line}");
+}
+
 /// The first has heard who holds, and asks the store after that has lost its count. It knows which store that is when it
 /// answers.
 #[tokio::test]
@@ -206,7 +281,7 @@ async fn who_has_heard_a_fence_takes_none_that_is_not_above_it() {
             assert_eq!(whose, index);
             match (&word, index == 1 || is_taken) {
                 (Word::Gained(_), true) => {}
-                (Word::Refused(why), false) => assert!(why.contains("7 was seen"), "{why}"),
+                (Word::ShutOut(Some(why)), false) => assert!(why.contains("7 was seen"), "{why}"),
                 _ => panic!("{own}: {word:?} of {index}"),
             }
             let mut out = Outbox::new();

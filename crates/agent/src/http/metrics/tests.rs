@@ -70,6 +70,7 @@ fn leader(group: &str, heard: [Option<u64>; 5]) -> GroupStatus {
         remaining: Some(Duration::from_millis(1500)),
         voters: heard.into_iter().map(voter).collect(),
         reachable: None,
+        shut_out: None,
         refusals: Vec::new(),
     });
     status
@@ -175,7 +176,9 @@ fn a_holder_shows_its_tenure_and_odd_names_survive() {
     );
     let agent = [("member", ODD), ("version", "1.2.3")];
     check(&samples, "agent_info", &agent, Some("1"));
-    check(&samples, "store_reachable", &[group], None);
+    for store in ["store_reachable", "store_shuts_out"] {
+        check(&samples, store, &[group], None);
+    }
 }
 
 #[test]
@@ -189,6 +192,7 @@ fn what_is_not_known_has_no_sample() {
         remaining: None,
         voters: Vec::new(),
         reachable: Some(false),
+        shut_out: Some(true),
         refusals: Vec::new(),
     });
     let advisory = newcomer("advisory", Mode::Advisory);
@@ -201,6 +205,7 @@ fn what_is_not_known_has_no_sample() {
         ("voters", None, None),
         ("voters_heard", None, None),
         ("store_reachable", Some("0"), None),
+        ("store_shuts_out", Some("1"), None),
     ] {
         check(&samples, name, &[("group", "stored")], stored);
         check(&samples, name, &[("group", "advisory")], advisory);

@@ -57,6 +57,9 @@ impl Desk {
             Some(_) | None => {}
         }
         self.heard = self.heard.max(Some(fence));
+        if self.shut_out.is_some() {
+            self.take_nothing_for_a_ttl(); // it may hold by what the store has forgotten
+        }
         let held = self.tenure.map(|held| held.fence);
         if held.is_some_and(|held| held <= fence) {
             self.tell(Word::Contested { by, fence });
@@ -71,9 +74,10 @@ impl Desk {
         }
         self.highest = Some(fence);
         self.keeping.note();
-        if self.is_nominated && self.is_over() {
-            self.refuse(self.over());
+        if self.is_over() {
+            self.shut_out(self.over());
         }
+        self.let_in(); // the store has granted more than was known here
         true
     }
 
@@ -103,12 +107,56 @@ impl Desk {
     pub(super) fn on_told(&mut self, told: Option<u64>) {
         let told = told.and_then(|count| era::fence(self.terms.era, count));
         match told {
-            Some(told) if self.highest_when_asked > Some(told) => self.close_era(told),
-            Some(told) if self.highest < Some(told) => {
-                self.highest = Some(told);
-                self.keeping.note();
+            Some(told) if self.highest_when_asked > Some(told) => self.on_set_back(told),
+            Some(told) => {
+                if self.highest < Some(told) {
+                    self.highest = Some(told);
+                    self.keeping.note();
+                }
+                self.let_in();
             }
-            Some(_) | None => {}
+            None => {}
+        }
+    }
+
+    /// The store tells a fence that is not above this member's mark: see the header of [`clerk`](crate::authority::clerk).
+    pub(super) fn on_set_back(&mut self, told: Fence) {
+        let highest = self.highest.map_or(0, |it| it.0);
+        let (group, ttl) = (self.terms.group.clone(), self.terms.ttl);
+        let what = format!("the store tells fence {told}, but {highest} was seen before: it");
+        if self.hearsay.is_replaced() {
+            self.end_era(format!(
+                "{what} is another store, or lost all that it knew: raise `era` of group `{group}` on all members"
+            ));
+            return;
+        }
+        self.take_nothing_for_a_ttl();
+        self.shut_out(format!(
+            "{what} was restored from an older copy or lost what it had confirmed. This member takes no tenure until the \
+             store has counted above {highest}, and asks every {ttl}: to end this at once, raise `era` of group `{group}` \
+             on all members"
+        ));
+    }
+
+    fn take_nothing_for_a_ttl(&mut self) {
+        self.takes_nothing_until = self.now() + self.terms.ttl;
+    }
+}
+
+// Whether this member may take what the store grants.
+impl Desk {
+    /// From here on this member takes no tenure from its store, though it answers.
+    pub(super) fn shut_out(&mut self, why: String) {
+        if self.shut_out.as_ref() != Some(&why) {
+            self.tell(Word::ShutOut(Some(why.clone())));
+            self.shut_out = Some(why);
+        }
+    }
+
+    /// The reason is gone for which this member took no tenure, if there was one.
+    pub(super) fn let_in(&mut self) {
+        if !self.is_over() && self.shut_out.take().is_some() {
+            self.tell(Word::ShutOut(None));
         }
     }
 }
@@ -120,20 +168,10 @@ impl Desk {
         self.highest >= Some(era::last(self.terms.era))
     }
 
-    /// The store has counted back: from here on nothing tells how many of its fences were used before.
-    /// Resting on the last fence of the era makes it so that none of them is taken, after a restart neither.
-    pub(super) fn close_era(&mut self, told: Fence) {
-        let highest = self.highest.map_or(0, |it| it.0);
-        self.end_era(format!(
-            "the store tells fence {told}, but {highest} was seen before: it was restored from an older copy or lost what it \
-             had confirmed, or is another store: raise `era` of group `{}` on all members",
-            self.terms.group
-        ));
-    }
-
+    /// No fence of this era is taken any more. Resting on the last one makes it so, after a restart too.
     pub(super) fn end_era(&mut self, why: String) {
         if !self.is_over() {
-            self.refuse(why);
+            self.shut_out(why);
         }
         self.highest = self.highest.max(Some(era::last(self.terms.era)));
         self.keeping.note();

@@ -33,12 +33,10 @@ async fn what_others_are_heard_to_hold_is_remembered_once_and_the_store_must_cou
             assert_eq!(desk.news().await, Word::Gained(Fence(11)));
             continue;
         }
-        let why = desk.refusal().await;
+        let why = desk.shut_out().await;
         let told = format!("fence {}, but 10 was seen before", count + 1);
         assert!(why.contains(&told) && why.contains("raise `era`"), "{why}");
-        pass(A_WHILE).await;
-        assert_eq!(desk.held(), None);
-        assert_eq!(desk.remembered()[1..], [era::last(0)]);
+        assert_eq!(desk.news().await, Word::Gained(Fence(11)));
     }
 }
 
@@ -82,7 +80,7 @@ async fn a_fence_that_another_holds_too_is_the_last_of_its_era_and_counts_no_mor
     assert_eq!(desk.word().await, Word::Contested { by, fence });
     assert_eq!(desk.held(), None);
     assert_eq!(desk.word().await, Word::Lost(fence));
-    let why = desk.refusal().await;
+    let why = desk.shut_out().await;
     assert!(why.contains("to this member and to another"), "{why}");
     assert!(why.contains("raise `era`"), "{why}");
     assert_eq!(clock(), heard_at, "all of it at once");
@@ -90,7 +88,9 @@ async fn a_fence_that_another_holds_too_is_the_last_of_its_era_and_counts_no_mor
     pass(TTL * 3).await;
     assert_eq!(desk.remembered(), [fence, era::last(0)]);
     desk.clerk.request(Request::Acquire);
-    assert!(desk.refusal().await.contains("era 0 of group `g` is over"));
+    pass(TTL * 3).await;
+    assert_eq!(shop.books().asked, ["acquire"], "it asks no more");
+    assert!(desk.words.try_recv().is_err(), "all was said");
 }
 
 /// A clerk whose disk ends a write each time it is told to.
@@ -115,8 +115,8 @@ async fn a_fence_that_another_is_heard_to_hold_before_it_is_shown_is_not_shown()
     for _ in 0..4 {
         disk.send(()).unwrap();
     }
-    let why = desk.refusal().await;
-    assert!(why.contains("to this member and to another"), "{why}");
+    let why = desk.shut_out().await;
+    assert!(why.contains("fence 1, but 1 was seen before"), "{why}");
     assert_eq!(*desk.clerk.cell().borrow(), None);
 }
 
@@ -167,7 +167,7 @@ async fn a_grant_is_judged_by_what_was_heard_though_it_could_not_be_kept() {
     desk.hear(Fence(10));
     desk.fault().await;
     desk.clerk.request(Request::Acquire);
-    let why = desk.refusal().await;
+    let why = desk.shut_out().await;
     assert!(why.contains("fence 6, but 10 was seen before"), "{why}");
 }
 
@@ -236,11 +236,11 @@ async fn a_fence_by_another_store_is_not_held_against_its_own() {
             desk.clerk.request(Request::Acquire);
             match desk.word().await {
                 Word::Gained(fence) => assert_eq!((fence, is_granted), (Fence(5), true)),
-                Word::Refused(why) => {
+                Word::ShutOut(Some(why)) => {
                     assert!(why.contains("fence 5, but 10 was seen before"), "{why}");
                     assert!(!is_granted, "{heard_of:?} {tells:?}");
                     pass(millis(100)).await;
-                    assert_eq!(on_disk(&desk).highest, Some(era::last(0)));
+                    assert_eq!(on_disk(&desk).highest, Some(Fence(10)));
                 }
                 word => panic!("{word:?}"),
             }
@@ -281,7 +281,7 @@ async fn who_is_given_another_store_goes_by_what_that_one_tells() {
     };
     let mut desk = restarted(&shop, &seen);
     desk.clerk.request(Request::Acquire);
-    let why = desk.refusal().await;
+    let why = desk.shut_out().await;
     assert!(why.contains("fence 1, but 10 was seen before"), "{why}");
     pass(millis(100)).await;
     assert_eq!(on_disk(&desk).store, Some(Mark::of(7)));
