@@ -15,13 +15,15 @@
 //! that its store told it, and that it heard another member hold by the same store ([`Clerk::hear`]).
 //!
 //! - An answer at or below the mark shows that the store was set back. The grant is given back, a person is warned
-//!   ([`Word::ShutOut`](super::Word::ShutOut)), and the member asks for nothing for a ttl. Then it asks again. Each attempt moves the
-//!   store's count on, so after a set-back by n tenures (of etcd: by n writes) the store passes the mark after at most
-//!   n attempts, unless others move it on sooner. A fence above the mark is taken: the member is no longer shut out.
+//!   ([`Word::ShutOut`](super::Word::ShutOut)), and the member asks for nothing for a ttl. Then it asks again. Each
+//!   attempt moves the store's count on, so a store that was set back by n tenures (etcd: by n writes) passes the mark
+//!   after at most n attempts that are refused. A fence above the mark is taken: the member is no longer shut out.
 //! - Why the fence is safe to take. It is strictly above every fence that this member ever held, was told or heard.
-//!   So a fence that was used before can only be taken by a member that never learnt of it: one that was cut off from
-//!   its holder and has not asked the store since, or that restarted without `state`. That member could not notice
-//!   before either, and would have taken whatever the store gave it.
+//!   So a fence that was used before can only be taken by a member that never learnt of it: it was down or cut off from
+//!   the holder and has not asked the store since, or it restarted without `state`. Such a member notices a set-back
+//!   only if that goes below its own, lower mark; then it waits as well, but may take a fence above its mark that was
+//!   used before. This is the price of going on: to take nothing until a person comes leaves the group without a leader
+//!   after the next failure, though every member may know every fence.
 //! - Why no second member holds at that instant. What the store granted or renewed before it was set back ends within a
 //!   ttl of that, by the holder's own clock (the first promise above). The member noticed later than that, and begins
 //!   at the earliest a ttl after it noticed. While it still hears another member hold by this store, the ttl begins

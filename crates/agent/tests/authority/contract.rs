@@ -123,6 +123,38 @@ async fn what_is_taken_away_is_over(house: &impl House) {
     group.watcher.judge();
 }
 
+/// A person ends at the store what a member holds, again and again, and the members do not hear each other. The guide says how
+/// long two may hold then.
+pub(crate) async fn ended_by_hand<H: House>() {
+    const ROUNDS: u64 = 8;
+    let house = H::open().await;
+    let group = Group::new(&house, "hand");
+    let [mut holder, mut other] = [group.member("anna").await, group.member("ben").await];
+    let mut fence = holder.acquire().await;
+    let mut longest = Duration::ZERO;
+    for round in 0..ROUNDS {
+        other.ask(Request::Acquire);
+        other.refused("holds tenure").await;
+        holder.ask(Request::Withdraw); // what it holds goes on, and it does not ask again
+        pass(Duration(TTL.0 / 3 / ROUNDS * round)).await; // at any time between two renewals
+        house.end("hand").await;
+        let gained = async { (other.gained().await, clock::now()) };
+        let lost = async {
+            holder.lost(fence).await;
+            clock::now()
+        };
+        let ((higher, from), to) = tokio::join!(gained, lost);
+        assert!(higher > fence, "{higher} after {fence}");
+        longest = longest.max(if from < to { to - from } else { Duration::ZERO });
+        fence = higher;
+        std::mem::swap(&mut holder, &mut other);
+    }
+    println!("two held for {longest} at most, at a ttl of {TTL}, in {ROUNDS} rounds");
+    // The next renewal begins a third of a ttl after the last, and is answered in time.
+    assert!(longest < Duration(TTL.0 / 3) + ANSWER_WITHIN, "{longest}");
+    leave(vec![holder, other]).await;
+}
+
 async fn a_line_that_fails_ends_tenure_in_time(house: &impl House) {
     let group = Group::new(house, "line");
     let mut holder = group.member("anna").await;

@@ -124,6 +124,10 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
         assert_eq!(deleted.deleted(), 1);
     }
 
+    async fn end(&self, group: &str) {
+        self.take_away(group).await;
+    }
+
     async fn copy(&mut self) {
         let copy = |home: &Home| copy_directory(&home.path("data"), &home.path("copy"));
         self.with_all_killed(copy).await;
@@ -164,6 +168,11 @@ async fn etcd_killed_and_restarted() {
 #[tokio::test]
 async fn etcd_paused_and_resumed() {
     contract::paused::<Alone>().await;
+}
+
+#[tokio::test]
+async fn a_key_of_etcd_that_is_deleted_lets_two_hold_for_a_third_of_a_ttl_at_most() {
+    contract::ended_by_hand::<Alone>().await;
 }
 
 #[tokio::test]

@@ -59,6 +59,9 @@ pub(crate) trait House: Sized {
     /// Takes tenure of a group away from whoever holds it.
     async fn take_away(&self, group: &str);
 
+    /// Ends tenure of a group by hand, though a member holds it: the next one gets it at once.
+    async fn end(&self, group: &str);
+
     /// Keeps a copy of all that the store knows, before tenure is granted; puts it back later.
     async fn copy(&mut self);
     async fn restore(&mut self);

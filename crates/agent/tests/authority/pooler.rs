@@ -68,6 +68,10 @@ impl House for PoolerHouse {
         self.postgres.take_away(group).await;
     }
 
+    async fn end(&self, group: &str) {
+        self.postgres.end(group).await;
+    }
+
     async fn copy(&mut self) {
         self.postgres.copy().await;
     }

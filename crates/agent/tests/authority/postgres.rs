@@ -138,6 +138,13 @@ impl House for PostgresHouse {
         assert_eq!(rows(&self.client().await, &steal).await, ["1"]);
     }
 
+    async fn end(&self, group: &str) {
+        let expire = format!(
+            "UPDATE hustings_tenure SET expires = 'epoch' WHERE group_name = '{group}' RETURNING 1"
+        );
+        assert_eq!(rows(&self.client().await, &expire).await, ["1"]);
+    }
+
     async fn copy(&mut self) {
         let keep = "CREATE TABLE copied AS SELECT * FROM hustings_tenure";
         self.client().await.batch_execute(keep).await.unwrap();
@@ -167,6 +174,11 @@ async fn postgres_killed_and_restarted() {
 #[tokio::test]
 async fn postgres_paused_and_resumed() {
     contract::paused::<PostgresHouse>().await;
+}
+
+#[tokio::test]
+async fn a_row_of_postgres_that_is_expired_lets_two_hold_for_a_third_of_a_ttl_at_most() {
+    contract::ended_by_hand::<PostgresHouse>().await;
 }
 
 #[tokio::test]
