@@ -1,5 +1,6 @@
 //! The file, field by field: what is understood, and what is said of the rest.
 
+mod bounds;
 mod example;
 
 use std::path::Path;
@@ -8,10 +9,7 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::{Config, Criterion, Joining, Listen, Takeover};
 
 use super::parse;
-use crate::config::{
-    AgentConfig, AuthorityConfig, GroupConfig, HTTP, MULTICAST, ProtocolConfig, StoreConfig,
-    StoreKind,
-};
+use crate::config::{AgentConfig, HTTP, MULTICAST, ProtocolConfig};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -452,106 +450,6 @@ fn values_that_do_not_go_together_are_refused() {
         &two_keys,
         "h.toml:5: key-file beside key: choose one of them",
     );
-}
-
-/// What a program says without a file is held to the same bounds.
-#[test]
-fn intervals_that_no_member_can_keep_are_refused_wherever_they_come_from() {
-    let mut config = settle(&group("")).unwrap();
-    let mut check = |protocol| {
-        config.groups[0].protocol = protocol;
-        config.check().unwrap_err().to_string()
-    };
-    assert_eq!(
-        check(ProtocolConfig::announce_field(Duration(1))),
-        "group `web`: announce 1ns: too short: choose from 1ms to 1h"
-    );
-    let listen = Listen::For(Duration::from_secs(100_000));
-    let usual = announced("");
-    assert_eq!(
-        check(ProtocolConfig::Announce(Config { listen, ..usual })),
-        "group `web`: listen 100000s: too long: choose from 1ms to 24h"
-    );
-    let suppress = Duration::from_secs(3601);
-    assert_eq!(
-        check(ProtocolConfig::Announce(Config { suppress, ..usual })),
-        "group `web`: suppress 3601s: too long: choose from 0s to 1h"
-    );
-    let (short, second) = (Duration(1), Duration::from_secs(1));
-    for (protocol, interval) in [
-        (ProtocolConfig::bully_field(second, short), "patience"),
-        (ProtocolConfig::bully_field(short, second), "answer_within"),
-        (ProtocolConfig::chang_roberts_field(short), "patience"),
-        (ProtocolConfig::modified_ring_field(short), "patience"),
-        (ProtocolConfig::probabilistic_field("web", short, 7), "hop"),
-    ] {
-        let said = check(protocol);
-        let begins = format!("group `web`: {interval} ");
-        assert!(said.starts_with(&begins), "{said}");
-        assert!(said.contains("too short: choose from 1ms"), "{said}");
-    }
-}
-
-/// What files and command lines may say of ttl, places and stores holds for programs too.
-#[test]
-fn a_program_is_held_to_the_bounds_of_ttl_and_addresses() {
-    let voters = group("voters = [\"a\", \"b\", \"c\"]");
-    let check = |change: &dyn Fn(&mut GroupConfig)| {
-        let mut config = settle(&voters).unwrap();
-        change(&mut config.groups[0]);
-        config.check().map_err(|unfit| unfit.to_string())
-    };
-    let with_ttl = |millis| {
-        check(&|group: &mut GroupConfig| {
-            if let AuthorityConfig::Quorum(quorum) = &mut group.authority {
-                quorum.ttl = Duration::from_millis(millis);
-            }
-        })
-    };
-    for millis in [100, 3_600_000] {
-        assert_eq!(with_ttl(millis), Ok(()));
-    }
-    for (millis, said) in [(99, "99ms: too short"), (3_600_001, "3600001ms: too long")] {
-        let said = format!("group `web`: ttl {said}: choose from 100ms to 1h");
-        assert_eq!(with_ttl(millis), Err(said));
-    }
-    let place = check(&|group| group.join = vec!["10.0.0.2".to_owned()]).unwrap_err();
-    assert!(
-        place.starts_with("group `web`: join `10.0.0.2`: not a host and a port"),
-        "{place}"
-    );
-    let address = "239.255.72.85:0".parse().unwrap();
-    assert_eq!(
-        check(&|group| group.multicast = Some(address)).unwrap_err(),
-        "multicast 239.255.72.85:0: port 0 is none: choose one, such as 7401"
-    );
-    let postgres = StoreKind::Postgres {
-        url: "secret@db".to_owned(),
-    };
-    let etcd = StoreKind::Etcd {
-        endpoints: vec!["secret@etcd".to_owned()],
-        login: None,
-        ca: None,
-    };
-    for (store, said) in [
-        (postgres, "postgres write it as"),
-        (etcd, "etcd write it as"),
-    ] {
-        if !store.is_built() {
-            continue;
-        }
-        let refused = check(&|group| {
-            group.authority = AuthorityConfig::Store(StoreConfig {
-                store: store.clone(),
-                ttl: Duration::from_secs(2),
-                era: 0,
-                state: None,
-            });
-        });
-        let refused = refused.unwrap_err();
-        assert!(refused.contains(said), "{refused}");
-        assert!(!refused.contains("secret"), "{refused}");
-    }
 }
 
 /// Every host would take it for another one.
