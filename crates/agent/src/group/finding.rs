@@ -18,7 +18,7 @@ use crate::config::{ProtocolConfig, presets};
 use crate::frame::{Body, Frame, Sender};
 use crate::identity::Life;
 use crate::membership::{Circle, Membership};
-use crate::peers::Way;
+use crate::peers::{Peers, Way};
 use crate::reach::Verdict;
 use crate::seal::Rejected;
 
@@ -261,7 +261,12 @@ impl Group {
             (true, false) => self.reach.note_copy(way),
             (true, true) | (false, _) => {}
         }
+        let address = |peers: &Peers| peers.get(frame.sender.id).map(|it| it.address);
+        let before = address(&self.peers);
         self.peers.note(frame, from, way, now);
+        if address(&self.peers) != before {
+            self.word_last_words(); // it may be a voter, to which a release has to go
+        }
         if self.reach.judge(now, &self.peers) == Verdict::SomeAreMissed {
             tracing::warn!(
                 "group `{}`: multicasts of `{}` do not arrive here though its unicasts do: sending by {} from now on",

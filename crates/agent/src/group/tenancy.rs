@@ -34,6 +34,7 @@ use holder::{Holder, TELL_AGAIN};
 use lists::OtherLists;
 pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 use waiting::Waiters;
+use words::Sealed;
 
 /// A voter that was never heard is called by multicast, but no more often than this: an attempt, and what ends it.
 const CALLS: u32 = 8;
@@ -79,8 +80,8 @@ pub(super) struct Tenancy {
     shut_out: Option<Refusal>,
     other_lists: OtherLists,
     last_words: watch::Sender<LastWords>,
-    /// What the last words are made of: they are made anew when it changes.
-    worded: Option<(u64, Message)>,
+    /// What the last words were sealed from; none while there are none.
+    worded: Option<Sealed>,
 }
 
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ mod council;
 mod handover;
 mod hearsay;
 mod inheritance;
+mod last_words;
 mod lists;
 mod logged;
 mod many;
