@@ -249,11 +249,17 @@ impl Announce {
         if self.is_stale(claim, beat, io.now()) {
             return;
         }
+        let missed = self.on_rival(claim.candidate.id, io);
         let takeover = io.config().takeover;
         if claim.rank(takeover) > self.claim(io).rank(takeover) {
             self.on_better(claim, beat, byes, io);
         } else {
             self.on_worse(claim, beat, byes, io);
+        }
+        if let Some(vacancy) = missed
+            && self.leaders.len() < io.config().leaders as usize
+        {
+            self.on_fewer(vacancy, io); // the rival has not taken every place
         }
     }
 
@@ -347,6 +353,7 @@ impl Announce {
             beat,
             byes,
             asked: 0,
+            sooner: self.sooner_beside_rival(io.config()),
             until,
         }
     }

@@ -5,8 +5,14 @@ use super::wake::Wake;
 use crate::config::ConfigError;
 use crate::{Duration, Merit};
 
-/// A leader is not missed, where T_L is measured, for fewer announcements that are lost: loss may set in suddenly.
+/// Where T_L is measured, the fewest announcements that have to be lost before a leader is missed: loss may set in
+/// suddenly. One less where members ask for the leader as well.
 const LEAST_LISTEN: u32 = 3;
+const LEAST_LISTEN_WITH_QUESTIONS: u32 = 2;
+
+/// The number of announcements that all questions together are worth at most. They are asked within less than T_A, so
+/// one burst of loss may take them all.
+const QUESTIONS_ARE_WORTH: u32 = 2;
 
 /// Which member of the family this is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,9 +57,10 @@ pub enum Listen {
     Never,
     /// So long.
     For(Duration),
-    /// T_L = k T_A and half a T_A to allow for late arrivals, where k is at least 3 and such that
-    /// `miss` bounds the probability that k announcements in a row are lost, by the loss measured. That
-    /// a leader is asked for besides is not counted: of many members too many would ask at any time.
+    /// T_L = k T_A and half a T_A to allow for late arrivals, where `miss` bounds the probability that
+    /// k announcements in a row are lost, by the loss measured. The questions that members ask before
+    /// T_L is over count as up to two of the k announcements, and no more: of many members too many
+    /// would ask at any time. k is at least 3, or 2 where members ask.
     Measured {
         /// How likely a leader that is there may be missed.
         miss: f64,
@@ -233,10 +240,35 @@ impl Config {
             Listen::Never => None,
             Listen::For(span) => Some(span),
             Listen::Measured { miss } => {
-                let announcements = repetitions(loss, miss).max(LEAST_LISTEN);
-                Some(self.announce * u64::from(announcements) + self.announce.mul_f64(0.5))
+                let (worth, least) = match self.worth_of_questions(loss) {
+                    0 => (0, LEAST_LISTEN),
+                    worth => (worth, LEAST_LISTEN_WITH_QUESTIONS),
+                };
+                let announcements = repetitions(loss, miss).saturating_sub(worth).max(least);
+                Some(self.interval_of(announcements))
             }
         }
+    }
+
+    /// T_L for a leader of which so many announcements may be lost.
+    fn interval_of(&self, announcements: u32) -> Duration {
+        self.announce * u64::from(announcements) + self.announce.mul_f64(0.5)
+    }
+
+    /// The number of lost announcements that are at least as likely as the loss of every question or its answer.
+    fn worth_of_questions(&self, loss: f64) -> u32 {
+        // A longer T_L leaves time for as many or more.
+        let asks = self.questions_within(self.interval_of(LEAST_LISTEN_WITH_QUESTIONS));
+        if asks == 0 {
+            return 0;
+        }
+        let unanswered = (1.0 - (1.0 - loss) * (1.0 - loss)).powi(asks.into());
+        let (mut worth, mut lost) = (0, loss);
+        while worth < QUESTIONS_ARE_WORTH && unanswered <= lost {
+            worth += 1;
+            lost *= loss;
+        }
+        worth
     }
 
     /// The least time between two announcements of a leader that has to correct somebody.
@@ -282,18 +314,40 @@ mod tests {
     const ANNOUNCE: Duration = Duration::from_millis(100);
 
     #[test]
-    fn measured_listening_allows_for_three_lost_announcements_at_least_and_for_late_ones() {
-        let config = Config {
-            listen: Listen::Measured { miss: 1e-3 },
+    fn measured_listening_allows_for_lost_announcements_and_for_late_ones() {
+        let intervals = |joining, miss| {
+            let config = Config {
+                listen: Listen::Measured { miss },
+                joining,
+                ..Config::field(ANNOUNCE)
+            };
+            [0.0, 0.01, 0.1, 0.3].map(|loss| config.listen_interval(loss).expect("it listens"))
+        };
+        let ms = |values: [u64; 4]| values.map(Duration::from_millis);
+        // Half an interval more is for one that is late. 0.1^3 = 1e-3, and 0.3^6 is the first below.
+        let silent = Joining::Announce;
+        assert_eq!(intervals(silent, 1e-3), ms([350, 350, 350, 650]));
+        assert_eq!(intervals(silent, 1e-6), ms([350, 350, 650, 1250]));
+        // Eight questions are worth two announcements.
+        let patience = Duration::from_millis(5);
+        let asking = Joining::SuppressThenQuery { patience };
+        assert_eq!(intervals(asking, 1e-3), ms([250, 250, 250, 450]));
+        assert_eq!(intervals(asking, 1e-6), ms([250, 250, 450, 1050]));
+    }
+
+    /// A question and its answer are two messages: one question is lost more often than one announcement.
+    #[test]
+    fn a_single_question_is_worth_no_announcement() {
+        let config = |millis| Config {
+            joining: Joining::SuppressThenQuery {
+                patience: Duration::from_millis(millis),
+            },
             ..Config::field(ANNOUNCE)
         };
-        let interval = |loss| config.listen_interval(loss).expect("it listens");
-        let ms = Duration::from_millis;
-        // Half an interval more is for one that is late.
-        assert_eq!(interval(0.0), ms(350));
-        // 0.1^3 = 1e-3, and 0.3^6 is the first below.
-        assert_eq!(interval(0.1), ms(350));
-        assert_eq!(interval(0.3), ms(650));
+        assert_eq!(config(5).worth_of_questions(0.1), 2);
+        assert_eq!(config(30).worth_of_questions(0.1), 0, "one question");
+        assert_eq!(config(90).worth_of_questions(0.1), 0, "none");
+        assert_eq!(config(5).worth_of_questions(0.9), 0, "too much is lost");
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub(super) struct Heard {
     pub(super) byes: u8,
     /// How often it was asked for since.
     pub(super) asked: u8,
+    /// By how many T_A it is missed sooner while another member announces itself.
+    pub(super) sooner: u8,
     /// When it is missed unless it announces itself again.
     pub(super) until: Instant,
 }
@@ -133,6 +135,7 @@ mod tests {
             beat: 1,
             byes: 3,
             asked: 0,
+            sooner: 0,
             until: Instant(100),
         }
     }

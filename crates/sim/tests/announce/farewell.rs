@@ -47,7 +47,7 @@ pub(crate) fn a_lost_goodbye_is_healed_by_listening<P: Kin>(seed: u64) -> Verdic
         farewell: Repeat::Times(0),
         ..field()
     };
-    let listen = ANNOUNCE.mul_f64(3.5);
+    let listen = ANNOUNCE.mul_f64(2.5);
     let most = listen + election(&config);
     let took = vacancy::<P>("leave", calm(), config, seed);
     // The leader had announced itself up to T_A ago; without loss members listen for 2.5 T_A.

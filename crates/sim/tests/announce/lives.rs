@@ -139,7 +139,7 @@ pub(crate) fn a_leader_without_its_disk_is_believed_in_the_end<P: Kin>(seed: u64
         "at 0s start all\nat 5s restart 4\nat 10s restart 4\nat 20s {goes} 4\nat {back}ms restart 4 fresh"
     );
     let mut world = world::<P>(&ranked(5), calm(), config, seed, &script(&scenario));
-    let listen = ANNOUNCE.mul_f64(3.5);
+    let listen = ANNOUNCE.mul_f64(2.5);
     world.run_until(at(back) + listen + config.suppress + ANNOUNCE + DELAY * 4);
     let leaders = agreed(&world, &config).map_err(|what| format!("{what} after\n{scenario}"))?;
     require(leaders == [4], || {

@@ -13,6 +13,7 @@ mod listening;
 mod lives;
 mod mutants;
 mod reunion;
+mod rival;
 mod settle;
 mod sticky;
 #[path = "../support/mod.rs"]
@@ -81,6 +82,9 @@ laws! {
     an_answer_ends_the_doubt of doubt, 400 seeds;
     one_that_overslept_asks_first of doubt, 400 seeds;
     few_ask_for_a_silent_leader of doubt, 10 seeds;
+    a_restarted_follower_is_as_quick_as_the_others of rival, 400 seeds;
+    a_leader_that_is_heard_is_kept_beside_rivals of rival, 400 seeds;
+    an_overdue_leader_is_asked_for_beside_a_rival of rival, 400 seeds;
     a_healthy_leader_is_never_missed of listening, 400 seeds;
     a_better_newcomer_takes_over_only_if_it_may of sticky, 800 seeds;
     a_worse_answer_ends_the_wait of sticky, 200 seeds;

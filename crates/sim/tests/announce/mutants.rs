@@ -10,7 +10,7 @@ use hustings_protocol::{Candidate, Input, MemberId, Merit, ViewChange};
 use crate::kin::{Defect, Wrong};
 use crate::support::wrapper::Effect;
 use crate::{
-    doubt, farewell, identity, joining, listening, lives, reunion, settle, sticky, totality,
+    doubt, farewell, identity, joining, listening, lives, reunion, rival, settle, sticky, totality,
     vacancy,
 };
 
@@ -61,6 +61,10 @@ mutants! {
     one_that_asks_too_late_and_oversleeps: AsksTooLate, doubt::one_that_overslept_asks_first;
     one_that_takes_no_answer: IgnoresHeartbeats, doubt::an_answer_ends_the_doubt;
     one_that_asks_though_others_did: DoesNotAnswer, doubt::few_ask_for_a_silent_leader;
+    one_that_is_deaf_to_rivals: DeafToRivals, rival::a_restarted_follower_is_as_quick_as_the_others;
+    one_that_does_not_count_what_others_ask: DoesNotAnswer, rival::a_restarted_follower_is_as_quick_as_the_others;
+    one_that_believes_a_rival_unasked: AsksTooLate, rival::an_overdue_leader_is_asked_for_beside_a_rival;
+    one_that_follows_whoever_spoke_last: FollowsTheLatest, rival::a_leader_that_is_heard_is_kept_beside_rivals;
     one_that_is_deaf_to_its_failure_detector: DeafToItsDetector, vacancy::a_detector_spares_the_listen_interval;
     one_that_takes_every_death_for_its_leaders: MournsAnyone, vacancy::a_detector_that_tells_of_no_leader_changes_nothing;
     one_that_breaks_ties_otherwise: BreaksTiesOtherwise, sticky::the_best_of_those_who_come_together_leads;
@@ -441,6 +445,47 @@ struct Asks;
 impl Defect for Asks {
     fn adds(&mut self, input: &Input<Announce>, _: &Announce, _: Candidate) -> Option<Message> {
         (*input == Input::Start).then_some(Message::Query)
+    }
+}
+
+/// Hears no other member announce itself before it begins to ask for its leader.
+#[derive(Default)]
+struct DeafToRivals {
+    leader: Option<MemberId>,
+}
+
+impl Defect for DeafToRivals {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        if *input == Input::Timer(Timer::Listen) {
+            self.leader = None;
+        }
+        let leader = self.leader;
+        claim(input).is_none_or(|(claim, _)| leader.is_none_or(|it| it == claim.candidate.id))
+    }
+
+    fn adds(&mut self, input: &Input<Announce>, it: &Announce, _: Candidate) -> Option<Message> {
+        if matches!(input, Input::Message { .. }) {
+            self.leader = it.follows().next().map(|it| it.id);
+        }
+        None
+    }
+}
+
+/// Takes whoever announces itself for gone as soon as another does.
+#[derive(Default)]
+struct FollowsTheLatest {
+    latest: Option<MemberId>,
+}
+
+impl Defect for FollowsTheLatest {
+    fn hears(&mut self, input: &mut Input<Announce>, _: Candidate) -> bool {
+        if let Some((claim, _)) = claim(input)
+            && let Some(before) = self.latest.replace(claim.candidate.id)
+            && before != claim.candidate.id
+        {
+            *input = Input::ViewChanged(ViewChange::Left(before));
+        }
+        true
     }
 }
 
