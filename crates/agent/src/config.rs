@@ -35,7 +35,8 @@ pub const MULTICAST_V6: SocketAddr = SocketAddr::new(
     7401,
 );
 
-/// The port of unicasts and links where members are found by address.
+/// The port of unicasts and links unless told otherwise. A port that stays the same is what firewalls need, and what
+/// others know of a member that restarts.
 pub const PORT: u16 = 7400;
 
 /// Where the HTTP interface listens.
@@ -54,6 +55,8 @@ pub struct AgentConfig {
     pub name: String,
     /// Where it receives unicasts and links. Port 0: any that is free.
     pub bind: SocketAddr,
+    /// Whether the next free port is taken where that of `bind` is in use: several agents may run on one host.
+    pub next_free_port: bool,
     /// The address of the network interface on which multicasts go and come.
     pub interface: IpAddr,
     /// Where the HTTP interface listens; none if nowhere.

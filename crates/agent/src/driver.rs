@@ -74,6 +74,8 @@ pub trait Seat: Send {
     fn due(&self) -> Option<Instant>;
     /// The member is stopped in good order.
     fn leave(&mut self, now: Instant);
+    /// The part of the leader's messages that are lost, as far as the protocol has measured it.
+    fn measured_loss(&self) -> Option<f64>;
     /// Takes what is to be done.
     fn take_effects(&mut self) -> Vec<Effect>;
 }
@@ -84,6 +86,8 @@ pub struct Driver<P: Protocol> {
     world: World<P>,
     /// What the protocol makes of advice; none if it takes none.
     heeds: Option<fn(Advice) -> P::Request>,
+    /// Reads the loss that the protocol has measured; none if it measures none.
+    measures: Option<fn(&P) -> Option<f64>>,
 }
 
 /// What the driver's side of [`Io`] needs.
@@ -126,6 +130,7 @@ where
                 recorder,
             },
             heeds: None,
+            measures: None,
         }
     }
 
@@ -133,6 +138,14 @@ where
     pub fn heeding(self, heeds: fn(Advice) -> P::Request) -> Self {
         Self {
             heeds: Some(heeds),
+            ..self
+        }
+    }
+
+    /// Tells what loss its protocol has measured.
+    pub fn measuring(self, measures: fn(&P) -> Option<f64>) -> Self {
+        Self {
+            measures: Some(measures),
             ..self
         }
     }
@@ -246,6 +259,10 @@ where
         self.world
             .record(|me| Line::scenario(now, format!("leave {me}")));
         self.step(now, Input::Leave);
+    }
+
+    fn measured_loss(&self) -> Option<f64> {
+        self.measures.and_then(|measures| measures(&self.protocol))
     }
 
     fn take_effects(&mut self) -> Vec<Effect> {

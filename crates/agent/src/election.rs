@@ -24,7 +24,8 @@ pub(crate) fn seat(
     match protocol {
         ProtocolConfig::Announce(config) => {
             let announce = Announce::new(Some(lives_before));
-            Box::new(Driver::new(me, announce, config, rng, recorder))
+            let driver = Driver::new(me, announce, config, rng, recorder);
+            Box::new(driver.measuring(Announce::measured_loss))
         }
         ProtocolConfig::Bully(config) => {
             Box::new(Driver::new(me, Bully::new(), config, rng, recorder))
@@ -75,6 +76,10 @@ impl Seat for Nothing {
 
     fn leave(&mut self, _: Instant) {}
 
+    fn measured_loss(&self) -> Option<f64> {
+        None
+    }
+
     fn take_effects(&mut self) -> Vec<Effect> {
         Vec::new()
     }
@@ -96,21 +101,23 @@ pub(crate) fn onlooker(
                 best: Merit(1),
                 chance: 0.0,
             };
+            // It asks for a leader that falls silent, as the others do, and so misses it when they do.
+            let joining = match config.joining {
+                Joining::Announce => Joining::Announce,
+                Joining::Query { patience } | Joining::SuppressThenQuery { patience } => {
+                    Joining::SuppressThenQuery { patience }
+                }
+            };
             let config = announce::Config {
                 suppress: Duration(u64::MAX),
                 wake: Wake::ByMerit(at_the_end),
                 criterion: Criterion::Merit,
-                joining: Joining::Announce,
+                joining,
                 farewell: Repeat::Times(0),
                 ..config
             };
-            Some(Box::new(Driver::new(
-                nobody,
-                Announce::new(None),
-                config,
-                rng,
-                recorder,
-            )))
+            let driver = Driver::new(nobody, Announce::new(None), config, rng, recorder);
+            Some(Box::new(driver.measuring(Announce::measured_loss)))
         }
         ProtocolConfig::Bully(_)
         | ProtocolConfig::ChangRoberts(_)

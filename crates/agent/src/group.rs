@@ -8,6 +8,7 @@ mod council;
 mod finding;
 mod handover;
 mod hearing;
+mod listening;
 mod lookout;
 mod mortality;
 mod muster;
@@ -52,6 +53,7 @@ use council::Part;
 use finding::Finding;
 pub(crate) use handover::Heir;
 use handover::{Handover, Sought};
+use listening::ListenCheck;
 use lookout::Lookout;
 use mortality::Mortality;
 use muster::Muster;
@@ -97,6 +99,7 @@ pub(crate) struct Group {
     lookout: Option<Lookout>,
     advised: Advised,
     mortality: Mortality,
+    listen_check: ListenCheck,
     finding: Finding,
     peers: Peers,
     reach: Reach,
@@ -222,6 +225,7 @@ impl Group {
             lookout,
             advised: Advised::default(),
             mortality: Mortality::default(),
+            listen_check: ListenCheck::default(),
             finding: Finding::default(),
             peers: Peers::default(),
             reach,

@@ -62,6 +62,7 @@ impl Fleet {
         AgentConfig {
             name: name.to_owned(),
             bind: SocketAddr::new(localhost, 0),
+            next_free_port: false,
             interface: localhost,
             http: None,
             insecure: false,

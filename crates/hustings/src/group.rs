@@ -132,6 +132,7 @@ impl Joining {
         Ok(AgentConfig {
             name: self.member,
             bind: self.bind,
+            next_free_port: false,
             interface: default_interface(self.bind.ip())?,
             http: None,
             insecure: false,

@@ -163,6 +163,12 @@ impl Announce {
     pub fn loss(&self, assumed: f64) -> f64 {
         self.loss.loss(assumed)
     }
+
+    /// The part of its leaders' announcements that are lost, by what it has measured alone; none until it has measured
+    /// enough to tell loss from chance.
+    pub fn measured_loss(&self) -> Option<f64> {
+        self.loss.measured()
+    }
 }
 
 impl Protocol for Announce {

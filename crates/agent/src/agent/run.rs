@@ -448,6 +448,7 @@ mod tests {
         AgentConfig {
             name: "me".to_owned(),
             bind: (HOME, 0).into(),
+            next_free_port: false,
             interface: HOME,
             http: None,
             insecure: false,

@@ -200,6 +200,12 @@ impl GroupDraft {
     }
 }
 
+/// Whether members of a group find each other by multicast, whatever their ports are. Those that are named with their
+/// ports need one that is known beforehand.
+fn is_found(group: &GroupConfig) -> bool {
+    group.multicast.is_some() && group.join.is_empty()
+}
+
 impl Draft {
     /// The configuration, with defaults wherever nothing was said.
     ///
@@ -212,10 +218,11 @@ impl Draft {
             .iter()
             .map(|group| self.settle_group(group, any));
         let groups = groups.collect::<Result<Vec<_>, _>>()?;
-        let bind = self.bind(any, &groups);
+        let bind = value(&self.bind).unwrap_or(SocketAddr::new(any, PORT));
         let config = AgentConfig {
             name: value(&self.name).unwrap_or_else(host_name),
             bind,
+            next_free_port: value(&self.bind).is_none() && groups.iter().all(is_found),
             interface: self.interface(bind.ip(), &groups)?,
             http: value(&self.http).unwrap_or(OrOff::On(HTTP)).on(),
             insecure: value(&self.insecure).unwrap_or(false),
@@ -223,17 +230,6 @@ impl Draft {
         };
         config.check().map_err(|unfit| self.complain_of(&unfit))?;
         Ok(config)
-    }
-
-    /// Where members find each other by multicast any port will do; those who are named with their ports
-    /// need one that is known beforehand.
-    fn bind(&self, any: IpAddr, groups: &[GroupConfig]) -> SocketAddr {
-        let is_found = |group: &GroupConfig| group.multicast.is_some() && group.join.is_empty();
-        let port = match groups.iter().all(is_found) {
-            true => 0,
-            false => PORT,
-        };
-        value(&self.bind).unwrap_or(SocketAddr::new(any, port))
     }
 
     /// Any address, of the IP version that what was written is of.

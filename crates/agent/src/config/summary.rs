@@ -25,8 +25,12 @@ impl AgentConfig {
             true => format!(", multicasts by {}", self.interface),
             false => String::new(),
         };
+        let or_next = match self.next_free_port {
+            true => " or the next free port",
+            false => "",
+        };
         format!(
-            "member {}: bind {}{multicasts}, http {http}",
+            "member {}: bind {}{or_next}{multicasts}, http {http}",
             self.name, self.bind
         )
     }

@@ -25,6 +25,7 @@ impl Group {
         }
         self.meet_leader(now);
         self.advise(now);
+        self.check_listen_interval(now);
         self.give_way(now, out);
         self.look_around(now);
     }

@@ -6,6 +6,7 @@ mod handover;
 mod hearsay;
 mod inheritance;
 mod last_words;
+mod listening;
 mod lists;
 mod logged;
 mod many;

@@ -217,6 +217,7 @@ fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>
     AgentConfig {
         name: String::new(),
         bind: SocketAddr::new(LOCALHOST, 0),
+        next_free_port: false,
         interface: LOCALHOST,
         http: None,
         insecure: false,

@@ -46,8 +46,8 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 
-    /// Where unicasts and links arrive. Default: 0.0.0.0 and any free port, or port 7400 if members are
-    /// named with --join
+    /// Where unicasts (UDP) and links (TCP) arrive. Default: 0.0.0.0:7400, or the next free port if that is in
+    /// use; with --join, or without multicast, port 7400 alone. Port 0: any free port
     #[arg(long, value_name = "ADDRESS:PORT", env = "HUSTINGS_BIND", value_parser = agent_values::address)]
     bind: Option<SocketAddr>,
 

@@ -21,6 +21,10 @@ const MEMORY: u16 = 256;
 /// As many announcements does the assumption weigh.
 const WEIGHT_OF_ASSUMPTION: f64 = 8.0;
 
+/// A loss is told to people once this many announcements were due, of which this many were missed.
+const LEAST_DUE: u32 = 64;
+const LEAST_MISSED: u8 = 4;
+
 impl LossEstimate {
     /// Takes note of an announcement heard after `missed` that were not.
     pub(crate) fn note(&mut self, missed: u32) {
@@ -40,6 +44,13 @@ impl LossEstimate {
     pub(crate) fn loss(self, assumed: f64) -> f64 {
         let missed = f64::from(self.missed) + assumed * WEIGHT_OF_ASSUMPTION;
         missed / (f64::from(self.heard) + f64::from(self.missed) + WEIGHT_OF_ASSUMPTION)
+    }
+
+    /// What was measured alone; none until enough announcements were missed, of enough, to tell loss from chance.
+    pub(crate) fn measured(self) -> Option<f64> {
+        let due = u32::from(self.heard) + u32::from(self.missed);
+        let is_known = due >= LEAST_DUE && self.missed >= LEAST_MISSED;
+        is_known.then(|| f64::from(self.missed) / f64::from(due))
     }
 
     /// The same where it matters that the loss may have risen a moment ago: not less than what the latest
@@ -87,6 +98,23 @@ mod tests {
         assert!((estimate.loss(0.1) - 0.25).abs() < 0.03);
         estimate.note(u32::MAX);
         assert!(estimate.loss(0.1) <= 1.0);
+    }
+
+    #[test]
+    fn a_loss_is_told_once_enough_is_known_of_it() {
+        let mut estimate = LossEstimate::default();
+        for _ in 0..30 {
+            estimate.note(1);
+        }
+        assert_eq!(estimate.measured(), None, "60 were due");
+        (0..60).for_each(|_| estimate.note(0));
+        assert_eq!(estimate.measured(), Some(0.25));
+        let mut estimate = LossEstimate::default();
+        (0..100).for_each(|_| estimate.note(0));
+        estimate.note(3);
+        assert_eq!(estimate.measured(), None, "three may be chance");
+        estimate.note(1);
+        assert_eq!(estimate.measured(), Some(4.0 / 106.0));
     }
 
     #[test]

@@ -22,7 +22,11 @@ const fn field(name: &'static str, default: &'static str, sample: &'static str) 
 /// Above the first `[[group]]`.
 pub const AGENT_FIELDS: &[Field] = &[
     field("name", "the host's name", "\"alpha\""),
-    field("bind", "0.0.0.0:0, or port 7400", "\"0.0.0.0:7400\""),
+    field(
+        "bind",
+        "0.0.0.0:7400 or the next free port",
+        "\"0.0.0.0:7400\"",
+    ),
     field("interface", "the first that leads away", "\"10.0.0.1\""),
     field("http", "127.0.0.1:7480", "\"127.0.0.1:7480\""),
     field("insecure", "false", "true"),

@@ -43,7 +43,7 @@ fn refused(text: &str, complaint: &str) {
 fn a_group_with_a_key_is_enough() {
     let config = settle(&format!("[[group]]\nname = \"web\"\nkey = \"{KEY}\"")).unwrap();
     assert_eq!(config.name, crate::config::draft::host_name());
-    assert_eq!(config.bind.to_string(), "0.0.0.0:0");
+    assert_eq!(config.bind.to_string(), "0.0.0.0:7400");
     assert_eq!(config.http, Some(HTTP));
     assert_eq!(config.groups[0].multicast, Some(MULTICAST));
     assert_eq!(config.groups[0].keys.len(), 1);
@@ -101,7 +101,7 @@ fn the_announce_family_has_its_intervals() {
     assert_eq!(usual.listen, Listen::Measured { miss: 1e-6 });
     assert_eq!(
         usual.listen_interval(usual.assumed_loss),
-        Some(Duration::from_millis(650))
+        Some(Duration::from_millis(450))
     );
     let told = announced(
         "announce = \"1s\"\nsuppress = \"20ms\"\nlisten = \"3s\"\nloss = 0\ntakeover = \"by-the-better\"\npatience = \"7ms\"",
@@ -128,16 +128,20 @@ fn the_announce_family_has_its_intervals() {
 }
 
 #[test]
-fn members_that_are_named_need_a_known_port() {
-    for (lines, bind) in [
-        ("", "0.0.0.0:0"),
-        ("multicast = \"off\"", "0.0.0.0:7400"),
-        ("join = [\"10.0.0.2:7400\"]", "0.0.0.0:7400"),
+fn only_members_found_by_multicast_take_the_next_free_port_by_default() {
+    for (agent, lines, bind, is_next) in [
+        ("", "", "0.0.0.0:7400", true),
+        ("", "multicast = \"off\"", "0.0.0.0:7400", false),
+        ("", "join = [\"10.0.0.2:7400\"]", "0.0.0.0:7400", false),
+        ("bind = \"0.0.0.0:7400\"\n", "", "0.0.0.0:7400", false),
+        ("bind = \"0.0.0.0:0\"\n", "", "0.0.0.0:0", false),
     ] {
         let config = settle(&format!(
-            "insecure = true\n[[group]]\nname = \"web\"\n{lines}"
+            "{agent}insecure = true\n[[group]]\nname = \"web\"\n{lines}"
         ));
-        assert_eq!(config.unwrap().bind.to_string(), bind, "{lines}");
+        let config = config.unwrap();
+        let settled = (config.bind.to_string(), config.next_free_port);
+        assert_eq!(settled, (bind.to_owned(), is_next), "{agent}{lines}");
     }
 }
 
@@ -154,13 +158,13 @@ fn what_is_not_written_is_of_the_ip_version_of_what_is() {
         (
             "interface = \"fd00::2\"",
             "",
-            "[::]:0",
+            "[::]:7400",
             Some("[ff05::4855]:7401"),
         ),
         (
             "interface = \"fd00::2\"",
             "multicast = \"[ff05::1]:1\"",
-            "[::]:0",
+            "[::]:7400",
             Some("[ff05::1]:1"),
         ),
         ("bind = \"[::]:1\"", "multicast = \"off\"", "[::]:1", None),
@@ -255,7 +259,7 @@ fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
         ),
         (
             "[[group]]\nname = \"web\"",
-            "h.toml:2: group `web` has no key, and its frames leave this host (bound to 0.0.0.0:0): set a key (`hustings keys generate` prints one), or --insecure to let anybody on the network take part",
+            "h.toml:2: group `web` has no key, and its frames leave this host (bound to 0.0.0.0:7400): set a key (`hustings keys generate` prints one), or --insecure to let anybody on the network take part",
         ),
     ] {
         refused(text, complaint);
