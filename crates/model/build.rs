@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// What a version has of its own; it shares all other parts, so that all versions say the same things.
-const OWN: &[&str] = &["nominee", "poll", "post", "voter"];
+const OWN: &[&str] = &["nominee", "poll", "post", "query", "voter"];
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -44,8 +44,7 @@ fn main() -> Result<()> {
         )?;
         names.push(name);
     }
-    let subjects: Vec<String> = names.iter().map(|name| format!("{name}::Tenure")).collect();
-    writeln!(text, "crate::subject::subjects!({});", subjects.join(", "))?;
+    writeln!(text, "crate::subject::subjects!({});", names.join(", "))?;
     let version = |name: &String| {
         let title = name.replace('_', "-");
         format!("crate::storm::Version::of::<{name}::Tenure>(\"{title}\")")
@@ -136,17 +135,22 @@ impl Exchange {
 fn assemble(files: &BTreeMap<String, String>) -> String {
     let mut code = String::new();
     for line in files["tenure.rs"].lines() {
+        let is_public = line.starts_with("pub ");
         let module = line.strip_prefix("pub ").unwrap_or(line);
         let module = module
             .strip_prefix("mod ")
             .and_then(|it| it.strip_suffix(';'));
         let shared = line
             .strip_prefix("pub use ")
-            .and_then(|it| it.split_once("::"));
+            .and_then(|it| it.split_once("::"))
+            .filter(|(module, _)| !OWN.contains(module));
         match (module, shared) {
             (Some(module), _) if OWN.contains(&module) => {
                 let text = &files[&format!("{module}.rs")];
                 code += &format!("mod {module} {{\n{text}\n}}\n");
+            }
+            (Some(module), _) if is_public => {
+                code += &format!("pub use hustings_protocol::tenure::{module};\n");
             }
             (Some(_), _) => {} // it is shared
             (None, Some((_, names))) => {

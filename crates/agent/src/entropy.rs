@@ -23,7 +23,6 @@ impl Entropy {
         Self(Box::new(move || Some(rng.next_u64())))
     }
 
-    #[allow(dead_code, reason = "challenges draw from it")]
     /// Returns the next number, or `None` if the operating system has no randomness to give.
     pub(crate) fn next(&mut self) -> Option<u64> {
         (self.0)()

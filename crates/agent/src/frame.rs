@@ -89,7 +89,7 @@ pub enum Body<'a> {
     },
     /// A message of tenure.
     Tenure {
-        /// For whom. It may be said to all where nobody knows where that one is.
+        /// For whom. It may be said to all where nobody knows where that one is. The sender itself stands for all voters.
         to: MemberId,
         /// What tells the sender's list of voters from another: two lists have two majorities.
         authority: u64,
@@ -100,6 +100,8 @@ pub enum Body<'a> {
     Granted {
         /// In this life or an earlier one.
         longest_ns: u64,
+        /// The number of the question that this answers.
+        question: u64,
     },
     /// What I had granted to somebody else was given up: ask again, if you wait for it.
     Freed {

@@ -128,7 +128,6 @@ pub(crate) struct Group {
     standing: Standing,
     pub(crate) counters: Counters,
     /// Unpredictable numbers, from the driver.
-    #[allow(dead_code, reason = "challenges draw from it")]
     entropy: Entropy,
     content: Vec<u8>,
 }

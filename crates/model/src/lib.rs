@@ -43,5 +43,5 @@ pub mod wrong;
 pub use search::{Found, Search};
 pub use setting::{Answers, Clocks, Faults, Others, Rate, Setting};
 pub use sight::Sight;
-pub use subject::Subject;
+pub use subject::{Answer, Subject};
 pub use world::{Action, State, World};

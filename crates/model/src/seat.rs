@@ -1,8 +1,7 @@
 //! One member, and the `Io` through which it acts.
 
 use hustings_protocol::tenure::{
-    Ballot, Config, Durable, Held, Incarnation, Message, Question, Refused, Request, Role, Saved,
-    Timer,
+    Ballot, Config, Durable, Held, Message, Question, Refused, Request, Role, Saved, Timer,
 };
 use hustings_protocol::{
     Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Roster, Timer as _, View,
@@ -39,7 +38,7 @@ impl<S: Subject> Seat<S> {
     pub(crate) fn new(id: MemberId, stage: &Stage) -> Self {
         let founding = Saved::Initialised(Durable {
             counter: match id {
-                MemberId(0) => stage.setting.first_promised,
+                MemberId(0) => stage.setting.first_counter(),
                 MemberId(_) => 0,
             },
             ..Durable::FOUNDING
@@ -68,10 +67,6 @@ impl<S: Subject> Seat<S> {
         self.is_asked = false;
         self.ballots = 0;
         let mut sent = self.step(me, Input::Start, tick, stage);
-        if stage.setting.knows(me) > 0 {
-            let told = refusal(me, self.starts, stage.setting.knows(me));
-            sent.extend(self.step(me, told, tick, stage));
-        }
         if stage.setting.may_begin(me, tick) {
             sent.extend(self.acquire(me, tick, stage));
         }
@@ -81,7 +76,28 @@ impl<S: Subject> Seat<S> {
     /// It is nominated.
     pub(crate) fn acquire(&mut self, me: MemberId, tick: u8, stage: &Stage) -> Sent {
         self.is_asked = true;
-        self.step(me, Input::Request(Request::Acquire), tick, stage)
+        let sent = self.step(me, Input::Request(Request::Acquire), tick, stage);
+        match guess(&sent).filter(|_| stage.setting.knows(me) > 0) {
+            Some(ballot) => self.learn(me, ballot, tick, stage),
+            None => sent,
+        }
+    }
+
+    /// What it asks first is lost, but for the answers: a majority of voters tells how high counters are.
+    fn learn(&mut self, me: MemberId, ballot: Ballot, tick: u8, stage: &Stage) -> Sent {
+        self.ballots = 0;
+        let mut sent = Sent::new();
+        for voter in 0..stage.setting.majority() as u64 {
+            let message = Message::Refusal {
+                ballot,
+                question: Question::Prepare,
+                promised: stage.setting.knows(me),
+                refused: Refused::Outrun,
+            };
+            let from = MemberId(voter);
+            sent.extend(self.step(me, Input::Message { from, message }, tick, stage));
+        }
+        sent
     }
 
     /// It releases or hands over, and may be nominated once more.
@@ -110,6 +126,11 @@ impl<S: Subject> Seat<S> {
             Some(Saved::Initialised(durable)) => Some(durable.counter),
             Some(Saved::Missing) | None => None,
         }
+    }
+
+    /// The number under which it asks, having lost its disk: another one each time.
+    pub(crate) fn query_number(&self) -> u64 {
+        self.starts.into()
     }
 
     pub(crate) fn is_within_bounds(&self, setting: &Setting) -> bool {
@@ -147,19 +168,12 @@ impl<S: Subject> Seat<S> {
     }
 }
 
-/// A voter tells how high counters are.
-fn refusal<S: Subject>(me: MemberId, starts: u8, promised: u64) -> Input<S> {
-    let number = starts.into();
-    let owner = Incarnation { id: me, number };
-    Input::Message {
-        from: MemberId(0),
-        message: Message::Refusal {
-            ballot: Ballot { counter: 0, owner },
-            question: Question::Ask,
-            promised,
-            refused: Refused::Outrun,
-        },
-    }
+/// The ballot that a nominee prepares which knows of no counter yet.
+fn guess(sent: &Sent) -> Option<Ballot> {
+    sent.iter().find_map(|(_, message)| match message {
+        Message::Prepare { ballot } if ballot.counter == 1 => Some(*ballot),
+        _ => None,
+    })
 }
 
 /// What a member's clock says.

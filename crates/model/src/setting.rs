@@ -46,6 +46,9 @@ pub struct Setting {
     pub answers: Answers,
     /// What may happen, and how often.
     pub faults: Faults,
+    /// If so, the first voter lost its disk before it all begins: the others told it this counter, and all nominees know
+    /// with what it was initialised. The answers were recorded, and arrive first if that voter has to ask again.
+    pub recorded: Option<u64>,
     /// With what a voter that lost its disk is initialised, given the highest counter that a majority
     /// tells, and the most that it may have granted.
     pub replacing: fn(u64, Duration) -> Durable,
@@ -130,6 +133,8 @@ pub struct Faults {
     pub releases: u8,
     /// A holder hands over.
     pub transfers: u8,
+    /// A voter is asked to promise a counter of another era.
+    pub forgeries: u8,
 }
 
 impl Faults {
@@ -140,6 +145,7 @@ impl Faults {
         lost_disks: 0,
         releases: 0,
         transfers: 0,
+        forgeries: 0,
     };
 }
 
@@ -167,6 +173,7 @@ impl Setting {
             clocks: Clocks::WithinTheBound,
             answers: Answers::Together,
             faults: Faults::NONE,
+            recorded: None,
             replacing: Durable::replacing,
         }
     }
@@ -184,7 +191,7 @@ impl Setting {
         }
     }
 
-    pub(crate) fn members(&self) -> impl Iterator<Item = MemberId> + use<> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = MemberId> + Clone + use<> {
         (0..self.voters + self.nominees).map(MemberId)
     }
 
@@ -206,10 +213,20 @@ impl Setting {
 
     /// The highest counter that it was told of before it began.
     pub(crate) fn knows(&self, member: MemberId) -> u64 {
-        match (self.rank(member), self.others.knowing) {
-            (None | Some(0), _) | (_, 0) => 0,
-            (Some(rank), knowing) => knowing + rank - 1,
-        }
+        let Some(rank) = self.rank(member) else {
+            return 0;
+        };
+        let told = match (rank, self.others.knowing) {
+            (0, _) | (_, 0) => 0,
+            (rank, knowing) => knowing + rank - 1,
+        };
+        told.max(self.recorded.map_or(0, |_| self.first_counter()))
+    }
+
+    /// The counter that the first voter has promised before it all begins.
+    pub(crate) fn first_counter(&self) -> u64 {
+        let replaced = |told| (self.replacing)(told, Duration(self.max_ttl)).counter;
+        self.recorded.map_or(self.first_promised, replaced)
     }
 
     pub(crate) fn majority(&self) -> usize {

@@ -108,6 +108,30 @@ pub fn quick() -> Vec<Setting> {
             ..INSTANT
         },
         Setting {
+            name: "recorded answers",
+            faults: Faults {
+                lost_disks: 1,
+                ..NONE
+            },
+            recorded: Some(0),
+            counters: 1,
+            ballots: Some(1),
+            others: Others {
+                from: 2,
+                knowing: 0,
+            },
+            answers: Answers::NoRefusals,
+            ..SMALL
+        },
+        Setting {
+            name: "made-up counters",
+            faults: Faults {
+                forgeries: 1,
+                ..NONE
+            },
+            ..INSTANT
+        },
+        Setting {
             name: "clocks beyond the bound",
             clocks: Clocks::BeyondTheBound,
             drift_ppm: 200_000,

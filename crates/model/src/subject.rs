@@ -3,8 +3,10 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use hustings_protocol::tenure::{Config, Durable, Held, Message, Request, Role, Tenure, Timer};
-use hustings_protocol::{Instant, Protocol};
+use hustings_protocol::tenure::{
+    Ballot, Config, Durable, Held, Incarnation, Message, Question, Refused, Request, Role, Timer,
+};
+use hustings_protocol::{Instant, MemberId, Protocol};
 
 /// A version of tenure. All versions say the same things, so that one world does for all.
 pub trait Subject:
@@ -27,12 +29,47 @@ pub trait Subject:
 
     /// What it holds when its clock says `now`.
     fn holds(&self, now: Instant) -> Option<Held>;
+
+    /// Returns the highest counter that `answers` tell the voter `me`, which has lost its disk and asks under `number`, as
+    /// soon as a majority of the voters has told it one.
+    fn told(
+        me: MemberId,
+        voters: Vec<MemberId>,
+        number: u64,
+        answers: impl Iterator<Item = Answer>,
+    ) -> Option<u64>;
 }
 
-/// Makes versions of tenure subjects, each named by its type.
+/// What a voter answers when another one, which has lost its disk, asks what was promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Answer {
+    /// The voter that answers.
+    pub(crate) voter: MemberId,
+    /// The voter that asks.
+    pub(crate) asker: MemberId,
+    /// The number of the question.
+    pub(crate) number: u64,
+    /// The counter that was promised.
+    pub(crate) promised: u64,
+}
+
+impl Answer {
+    pub(crate) fn message(&self) -> Message {
+        let (id, number) = (self.asker, self.number);
+        let owner = Incarnation { id, number };
+        Message::Refusal {
+            ballot: Ballot { counter: 0, owner },
+            question: Question::Ask,
+            promised: self.promised,
+            refused: Refused::Outrun,
+        }
+    }
+}
+
+/// Makes versions of tenure subjects, each named by its module.
 macro_rules! subjects {
-    ($($version:ty),* $(,)?) => {
-        $(impl $crate::Subject for $version {
+    ($($($part:ident)::+),* $(,)?) => {
+        $(impl $crate::Subject for $($part)::+::Tenure {
             fn new(role: hustings_protocol::tenure::Role) -> Self {
                 Self::new(role)
             }
@@ -43,9 +80,23 @@ macro_rules! subjects {
             ) -> Option<hustings_protocol::tenure::Held> {
                 self.holds(now)
             }
+
+            fn told(
+                me: hustings_protocol::MemberId,
+                voters: Vec<hustings_protocol::MemberId>,
+                number: u64,
+                mut answers: impl Iterator<Item = $crate::Answer>,
+            ) -> Option<u64> {
+                let mut query = $($part)::+::VoterQuery::new(me, voters);
+                query.ask(number);
+                answers.find_map(|answer| {
+                    query.hear(answer.voter, &answer.message());
+                    query.highest()
+                })
+            }
         })*
     };
 }
 pub(crate) use subjects;
 
-subjects!(Tenure);
+subjects!(hustings_protocol::tenure);

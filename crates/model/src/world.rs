@@ -7,6 +7,7 @@ use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use hustings_protocol::MemberId;
+use hustings_protocol::tenure::counter::era_of;
 use hustings_protocol::tenure::{Ballot, Message, Request, Timer};
 use stateright::{Model, Property};
 
@@ -15,10 +16,13 @@ use crate::memory::Memory;
 use crate::registry::Registry;
 use crate::seat::{Seat, Sent};
 use crate::setting::Stage;
-use crate::{Clocks, Faults, Setting, Sight, Subject};
+use crate::{Answer, Clocks, Faults, Setting, Sight, Subject};
 
 use history::{Fences, Tenancy};
 use talk::{Heard, Voted};
+
+/// The voter that had lost its disk before it all began, if any had.
+const FIRST: MemberId = MemberId(0);
 
 /// All members of a group at one instant, each by its number in a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -83,6 +87,8 @@ pub enum Action {
     Transfer(MemberId, MemberId),
     /// A nominee asks for less from now on.
     AskForLess(MemberId),
+    /// A voter is asked to promise a counter of another era.
+    Forge(MemberId),
 }
 
 /// The world of one setting.
@@ -151,14 +157,42 @@ impl<S: Subject> World<S> {
     }
 
     /// The highest counter that a majority of the voters tells, this one's own disk being lost: that
-    /// of the majority which knows least.
+    /// of the majority which knows least. What was recorded earlier arrives before that.
     fn told_without(&self, state: &State, lost: MemberId) -> Option<u64> {
         let setting = &self.stage.setting;
-        let others = setting.members().filter(|id| *id != lost);
-        let told = others.filter_map(|id| self.seat(state, id).promised());
-        let mut told: Vec<u64> = told.collect();
-        told.sort_unstable();
-        told.get(setting.majority() - 1).copied()
+        let number = self.seat(state, lost).query_number();
+        let voters = setting.members().filter(|id| setting.votes(*id));
+        let others = voters.clone().filter(|id| *id != lost);
+        let told = others.clone().filter_map(|voter| {
+            Some(Answer {
+                voter,
+                asker: lost,
+                number,
+                promised: self.seat(state, voter).promised()?,
+            })
+        });
+        let mut told: Vec<Answer> = told.collect();
+        told.sort_unstable_by_key(|answer| answer.promised);
+        let recorded = setting.recorded.filter(|_| lost == FIRST).into_iter();
+        let recorded = recorded.flat_map(|promised| {
+            others.clone().map(move |voter| Answer {
+                voter,
+                asker: lost,
+                number: 0,
+                promised,
+            })
+        });
+        S::told(lost, voters.collect(), number, recorded.chain(told))
+    }
+
+    /// Whether no voter has been led out of the first era.
+    fn is_in_its_era(&self, state: &State) -> bool {
+        let setting = &self.stage.setting;
+        let mut voters = setting.members().filter(|id| setting.votes(*id));
+        voters.all(|id| {
+            let promised = self.seat(state, id).promised();
+            promised.is_none_or(|counter| era_of(counter) == 0)
+        })
     }
 
     /// Where it makes no difference which voter is which, the same ones in the same order.
@@ -218,6 +252,10 @@ impl<S: Subject> World<S> {
                 state.left.transfers -= 1;
                 let request = Request::Transfer { to };
                 self.act(state, id, |it| it.give_up(id, request, tick, stage))
+            }
+            Action::Forge(id) => {
+                state.left.forgeries -= 1;
+                self.forge(state, id)
             }
             Action::AskForLess(id) => self.act(state, id, |seat| {
                 seat.asks_for_less = true;
@@ -286,6 +324,9 @@ impl<S: Subject> Model for World<S> {
             if left.lost_disks > 0 && setting.votes(id) {
                 actions.push(Action::LoseDisk(id));
             }
+            if left.forgeries > 0 && setting.votes(id) {
+                actions.push(Action::Forge(id));
+            }
             if !seat.is_asked && setting.may_begin(id, state.tick) {
                 actions.push(Action::Acquire(id));
             }
@@ -333,10 +374,17 @@ impl<S: Subject> Model for World<S> {
         let rise = Property::always("fences rise", |_, state: &State| {
             state.fences != Fences::Fell
         });
-        match self.stage.setting.clocks {
+        let mut properties = match self.stage.setting.clocks {
             Clocks::WithinTheBound => vec![one_fence, one_holder, rise],
             Clocks::BeyondTheBound => vec![one_fence],
+        };
+        if self.stage.setting.faults.forgeries > 0 {
+            properties.push(Property::always(
+                "voters stay in their era",
+                Self::is_in_its_era,
+            ));
         }
+        properties
     }
 }
 

@@ -246,6 +246,39 @@ fn lost_disk_initialised_with_just_what_others_know() {
     });
 }
 
+/// A voter loses its disk for the second time. What it was told at the first is recorded, and arrives before the answers.
+#[test]
+fn answers_not_bound() {
+    let setting = Setting {
+        faults: Faults {
+            lost_disks: 1,
+            ..NONE
+        },
+        recorded: Some(0),
+        counters: 1,
+        ballots: Some(1),
+        others: Others {
+            from: 2,
+            knowing: 0,
+        },
+        answers: Answers::NoRefusals,
+        ..Setting::small()
+    };
+    caught::<wrong::answers_not_bound::Tenure>(&setting);
+}
+
+#[test]
+fn counter_followed_anywhere() {
+    let setting = Setting {
+        faults: Faults {
+            forgeries: 1,
+            ..NONE
+        },
+        ..INSTANT
+    };
+    caught::<wrong::counter_followed_anywhere::Tenure>(&setting);
+}
+
 #[test]
 fn owner_breaks_ties() {
     caught::<wrong::owner_breaks_ties::Tenure>(&ONE_COUNTER);
@@ -304,7 +337,7 @@ fn every_wrong_version_has_its_test() {
         versions += 1;
     }
     assert_eq!(
-        versions, 20,
+        versions, 22,
         "with the wrong operator, as many as the rules name"
     );
 }

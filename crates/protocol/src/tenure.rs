@@ -39,6 +39,12 @@
 //! 8. Whether a member holds is computed when it is asked ([`Tenure::holds`]), by a clock that counts time
 //!    asleep.
 //! 9. Renewal needs a member that can do its work, release that the work has stopped.
+//! 10. A voter raises its promise by [`counter::REACH`] at most in one step, and never out of its era, whatever it is asked.
+//!     A nominee takes the counter to beat from a voter's answer to the question that is open. If voters then say that a
+//!     ballot is out of their reach, the nominee goes back to what they promised, but never below what it has proposed: no
+//!     message that anybody can make up ends tenure for good.
+//! 11. A voter that has lost its disk begins above what a majority of the voters tells it in answer to numbers that it drew
+//!     for this purpose ([`VoterQuery`]). Answers that were recorded earlier do not count.
 //!
 //! Why it holds. Let b have a majority of promises, complete at time T(b). Then any proposal of a lower
 //! ballot c of another incarnation is worth nothing after T(b). For if it gets a majority of grants,
@@ -52,17 +58,20 @@
 
 mod ballot;
 mod config;
+pub mod counter;
 pub mod drift;
 mod message;
 mod nominee;
 mod poll;
 mod post;
+mod query;
 mod saved;
 mod voter;
 
 pub use ballot::{Ballot, Fence, Incarnation};
-pub use config::{Config, MOST_VOTERS};
+pub use config::{Config, LONGEST_WAIT, MOST_VOTERS};
 pub use message::{Held, Message, Question, Refused, Request, Role, Timer};
+pub use query::{QueryAnswer, VoterQuery};
 pub use saved::{Durable, Saved};
 
 use rand_core::Rng;

@@ -7,12 +7,10 @@
 //! compare, and one that fits a signed 64-bit column.
 
 use hustings_protocol::tenure::Fence;
-
-/// How many bits of a fence an authority counts in: 281 million million tenures.
-const COUNT_BITS: u32 = 48;
+use hustings_protocol::tenure::counter::{COUNT_BITS, LAST_ERA, era_of};
 
 /// The last era.
-pub const LAST: u16 = (1 << (63 - COUNT_BITS)) - 1;
+pub const LAST: u16 = LAST_ERA as u16;
 
 /// The first counter of an era.
 pub const fn begin(era: u16) -> u64 {
@@ -21,7 +19,13 @@ pub const fn begin(era: u16) -> u64 {
 
 /// The era of a counter.
 pub const fn of(counter: u64) -> u64 {
-    counter >> COUNT_BITS
+    era_of(counter)
+}
+
+/// Returns the first era that is above that of `counter`, or `None` if there is none left.
+pub fn after(counter: u64) -> Option<u16> {
+    let next = u16::try_from(of(counter)).ok()?.checked_add(1)?;
+    (next <= LAST).then_some(next)
 }
 
 /// The last fence of an era. Who has seen it takes no other of that era.
@@ -36,7 +40,7 @@ pub fn fence(era: u16, count: u64) -> Option<Fence> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST, begin, fence, last, of};
+    use super::{LAST, after, begin, fence, last, of};
     use hustings_protocol::tenure::Fence;
 
     #[test]
@@ -47,6 +51,8 @@ mod tests {
         assert_eq!([of(begin(3)), of(begin(3) - 1), of(last(3).0)], [3, 2, 3]);
         assert_eq!(fence(3, begin(1) - 1), Some(last(3)));
         assert_eq!(fence(LAST + 1, 0), None);
+        assert_eq!([after(7), after(begin(LAST) - 1)], [Some(1), Some(LAST)]);
+        assert_eq!([after(begin(LAST)), after(u64::MAX)], [None, None]);
         assert!(fence(LAST, begin(1) - 1).is_some_and(|it| i64::try_from(it.0).is_ok()));
     }
 }

@@ -96,12 +96,15 @@ impl Group {
                 if !self.shares_authority(sender, authority) {
                     self.hear_another_list((sender, address), message, out);
                 }
-                // Else for another one, who is looked for.
-                if to == self.me.id {
+                // Else for another one, who is looked for. What a member asks itself before all it asks every voter.
+                if to == self.me.id || to == sender.id {
                     self.on_tenure(now, sender, authority, message, out);
                 }
             }
-            Body::Granted { longest_ns } => self.on_granted(sender.id, Duration(longest_ns)),
+            Body::Granted {
+                longest_ns,
+                question,
+            } => self.on_granted(sender.id, question, Duration(longest_ns)),
             Body::Freed { authority } => {
                 if self.shares_authority(sender, authority) {
                     self.on_freed(now, out);

@@ -1,7 +1,7 @@
 //! How long a nominee without tenure tries before it stands aside. While it is named nobody else asks, and perhaps
 //! another could have tenure: one that hears the voters, whose disk works, or whose store answers.
 
-use hustings_protocol::tenure::{Fence, Refused};
+use hustings_protocol::tenure::{Fence, LONGEST_WAIT, Refused};
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::promptness::DISK_IS_SILENT;
@@ -75,12 +75,14 @@ impl Group {
     /// Voters refused it tenure. Whom they ask to wait waits; whom they will not ever grant it does not.
     pub(super) fn wait_longer(&mut self, now: Instant, refused: Refused) {
         let asks_to_wait = match refused {
-            Refused::Held { lasts, .. } | Refused::Quarantined { lasts } => Some(lasts),
+            Refused::Held { lasts, .. } | Refused::Quarantined { lasts } => {
+                Some(lasts.min(LONGEST_WAIT))
+            }
             Refused::TtlTooLong { max_ttl } => {
                 self.tenancy.patience.most_granted = Some(max_ttl);
                 None
             }
-            Refused::Outrun | Refused::Uninitialised => None,
+            Refused::Outrun | Refused::Uninitialised | Refused::OutOfReach { .. } => None,
         };
         let span = self.has_patience_for();
         let is_hopeless = self.is_refused_its_ttl();

@@ -1,13 +1,14 @@
-//! What the voters have promised: asked by a voter that has lost its disk, before it may vote again.
+//! The voter query: what the voters have promised and granted, asked by a voter that has lost its disk, before it may vote
+//! again.
 //!
-//! It asks whether they would promise nothing at all, a ballot of counter zero: none would, and each refusal
-//! tells the counter to beat. Beside that they tell the most that they can ever have granted: the one that was
-//! lost can have granted no more, for a majority would have had to grant as much.
+//! A voter tells in two frames what it has promised and the longest ttl that it can ever have granted. The voter that was
+//! lost can have granted no longer ttl: a majority would have had to grant as much. Both frames repeat the number of the
+//! question, which is drawn anew for each: frames that were recorded at an earlier query do not count
+//! ([`VoterQuery`]).
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use hustings_protocol::tenure::{Ballot, Incarnation, Message, Refused};
+use hustings_protocol::tenure::{Message, QueryAnswer, Question, VoterQuery};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::mpsc;
 
@@ -15,10 +16,10 @@ use super::{Group, Outbox, Route};
 use crate::agent::{Promised, Told};
 use crate::frame::{Body, Sender};
 
-/// Who waits for what the voters tell.
+/// A query, and the caller that waits for what the voters tell.
 pub(super) struct Survey {
     answers: mpsc::UnboundedSender<Told>,
-    longest: BTreeMap<MemberId, Duration>,
+    query: VoterQuery,
 }
 
 impl Group {
@@ -29,83 +30,87 @@ impl Group {
         answers: mpsc::UnboundedSender<Told>,
         out: &mut Outbox,
     ) {
-        let ballot = Ballot {
-            counter: 0,
-            owner: Incarnation {
-                id: self.me.id,
-                number: self.life.0,
-            },
+        let Some(number) = self.entropy.next() else {
+            tracing::error!(
+                "group `{}`: the operating system has no random numbers to give: the voters cannot be asked what they have \
+                 promised",
+                self.config.name
+            );
+            return;
         };
+        let me = self.me.id;
+        let voters: Vec<MemberId> = self.tenancy.voters().collect();
+        let others = voters.iter().copied().filter(|it| *it != me);
+        let others: Vec<MemberId> = others.collect();
+        let before = self.survey.take().map(|it| it.query);
+        let mut query = before.unwrap_or_else(|| VoterQuery::new(me, voters));
+        let question = crate::driver::encode(&query.ask(number));
+        self.survey = Some(Survey { answers, query });
         // The questions are for others. Whoever goes by this member's own name is to hear of it too.
         self.broadcast(now, &Body::Up, out);
-        let question = crate::driver::encode(&Message::Ask { ballot });
-        let me = self.me.id;
-        let others: Vec<MemberId> = self.tenancy.voters().filter(|it| *it != me).collect();
-        if others.is_empty() {
-            // Nobody has to answer: but those who go by another list do.
-            let body = Body::Tenure {
-                to: me,
-                authority: self.tenancy.authority.id(),
-                message: &question,
-            };
-            self.broadcast(now, &body, out);
-        }
+        // To itself means to every voter, of this list or another, wherever it is: where the voters of this list are may be
+        // known wrongly.
+        let body = Body::Tenure {
+            to: me,
+            authority: self.tenancy.authority.id(),
+            message: &question,
+        };
+        self.broadcast(now, &body, out);
         for voter in others {
             self.send_tenure(now, voter, &question, out);
         }
-        let longest = self.survey.take().map(|it| it.longest);
-        self.survey = Some(Survey {
-            answers,
-            longest: longest.unwrap_or_default(),
-        });
     }
 
-    /// Somebody asks what was promised: it is told what was granted too.
-    pub(super) fn answer_survey(&mut self, to: MemberId, message: Message, out: &mut Outbox) {
-        let Message::Ask {
-            ballot: Ballot { counter: 0, .. },
-        } = message
-        else {
+    /// Tells `to` what this voter can ever have granted, if `message` asks what it has promised.
+    pub(super) fn answer_survey(&mut self, to: MemberId, message: &Message, out: &mut Outbox) {
+        let (Some(question), Some(longest), Some(address)) = (
+            question_of(to, message),
+            self.tenancy.authority.longest_ttl(),
+            self.address_of(to),
+        ) else {
             return;
         };
-        if let (Some(longest), Some(address)) =
-            (self.tenancy.authority.longest_ttl(), self.address_of(to))
-        {
-            let longest_ns = longest.0;
-            self.send(Route::To(address), &Body::Granted { longest_ns }, out);
-        }
+        let body = Body::Granted {
+            longest_ns: longest.0,
+            question,
+        };
+        self.send(Route::To(address), &body, out);
     }
 
-    /// Somebody speaks of tenure by another list than ours. If it asks what was promised, it is about to begin something,
-    /// and that must not be beside what was promised here: it is told that somebody is here who votes by this list.
+    /// A member that goes by another list of voters speaks of tenure. If it asks what was promised, it is about to begin
+    /// something, and that must not be beside what was promised here: a voter of this list repeats the question, and so
+    /// tells that it is here. If it repeats a question of this member, it is such a voter of another list. What it says
+    /// unasked may have been recorded, and does not count.
     pub(super) fn hear_another_list(
         &mut self,
         (sender, address): (&Sender<'_>, SocketAddr),
         message: &[u8],
         out: &mut Outbox,
     ) {
-        self.tell_of_another_list(sender.name, None, false);
-        let asks = matches!(
-            postcard::from_bytes(message),
-            Ok(Message::Ask {
-                ballot: Ballot { counter: 0, .. }
-            })
-        );
-        if asks && self.tenancy.voters().any(|voter| voter == self.me.id) {
+        let Ok(asked) = postcard::from_bytes::<Message>(message) else {
+            return;
+        };
+        let number = question_of(self.me.id, &asked);
+        let survey = self.survey.as_ref();
+        if survey.is_some_and(|it| number.is_some_and(|number| it.query.has_asked(number))) {
+            self.tell_of_another_list(sender.name, None, false);
+        }
+        let votes = self.tenancy.voters().any(|voter| voter == self.me.id);
+        if votes && question_of(sender.id, &asked).is_some() {
             let body = Body::Tenure {
                 to: sender.id,
                 authority: self.tenancy.authority.id(),
-                message: &[],
+                message,
             };
             self.send(Route::To(address), &body, out);
         }
     }
 
-    /// Somebody was heard that goes by another list than ours: whoever waits is told.
+    /// Tells the caller that waits of a member that goes by another list of voters, or by a store.
     pub(super) fn tell_of_another_list(&self, member: &str, fence: Option<u64>, holds: bool) {
         if let Some(survey) = &self.survey {
             let member = member.to_owned();
-            // Whoever asked may have gone meanwhile.
+            // The caller may have gone meanwhile.
             let _ = survey.answers.send(Told::Another {
                 member,
                 fence,
@@ -114,45 +119,58 @@ impl Group {
         }
     }
 
-    pub(super) fn on_granted(&mut self, from: MemberId, longest: Duration) {
+    /// A member tells the longest ttl that it can ever have granted, in answer to a question.
+    pub(super) fn on_granted(&mut self, from: MemberId, question: u64, longest: Duration) {
         if let Some(survey) = &mut self.survey {
-            survey.longest.insert(from, longest);
+            survey.query.hear_longest_ttl(from, question, longest);
         }
     }
 
-    /// Whether `message` answers a survey: then whoever waits is told.
+    /// Returns whether `message` answers a voter query. If it answers the present one, the caller that waits is told.
     pub(super) fn answers_survey(&mut self, from: MemberId, message: &[u8]) -> bool {
-        let Some(survey) = &self.survey else {
+        let name = self.name_of(from);
+        let Some(survey) = &mut self.survey else {
             return false;
         };
-        let Ok(Message::Refusal {
-            ballot: Ballot { counter: 0, owner },
-            promised: promised_counter,
-            refused,
-            ..
-        }) = postcard::from_bytes(message)
-        else {
+        let Ok(message) = postcard::from_bytes::<Message>(message) else {
             return false;
         };
-        if owner.id != self.me.id {
-            return false;
-        }
-        // A voter tells what it granted before it tells what it promised. If that was lost, it is asked again.
-        let longest = survey.longest.get(&from).copied();
-        let promised = longest.filter(|_| refused != Refused::Uninitialised);
-        let promised = promised.map(|longest_ttl| Promised {
-            counter: promised_counter,
-            longest_ttl,
-        });
-        if promised.is_none() && refused != Refused::Uninitialised {
-            return true;
-        }
+        let is_answer = matches!(
+            message,
+            Message::Refusal {
+                ballot,
+                question: Question::Ask,
+                ..
+            } if ballot.counter == 0
+        );
+        let promised = match survey.query.hear(from, &message) {
+            // The other half of what it tells was lost. It is asked again.
+            None
+            | Some(QueryAnswer {
+                promised: Some(_),
+                longest_ttl: None,
+            }) => return is_answer,
+            Some(QueryAnswer {
+                promised: Some(counter),
+                longest_ttl: Some(longest_ttl),
+            }) => Some(Promised {
+                counter,
+                longest_ttl,
+            }),
+            Some(QueryAnswer { promised: None, .. }) => None,
+        };
         let told = Told::Voter {
-            voter: self.describe(from).name,
+            voter: name,
             promised,
         };
-        // Whoever asked may have gone meanwhile.
+        // The caller may have gone meanwhile.
         let _ = survey.answers.send(told);
         true
     }
+}
+
+/// Returns the number of the question, if `message` is one of a voter query by `asker`.
+fn question_of(asker: MemberId, message: &Message) -> Option<u64> {
+    let (ballot, _) = message.question()?;
+    VoterQuery::number_of(message).filter(|_| ballot.owner.id == asker)
 }

@@ -93,6 +93,8 @@ pub(super) struct Voter {
     called: Option<(Instant, u32)>,
     /// Whether it said last that it was never initialised.
     is_blank: bool,
+    /// Whether it said last that what a majority has promised is out of its reach.
+    is_behind: bool,
     /// Whether it said last that this member asks for a longer ttl than it grants.
     refuses_ttl: bool,
     asked: Asked,
@@ -106,6 +108,7 @@ impl Tenancy {
             heard: None,
             called: None,
             is_blank: false,
+            is_behind: false,
             refuses_ttl: false,
             asked: Asked::default(),
         };
@@ -286,9 +289,9 @@ impl Group {
             return;
         }
         if let Ok(message) = postcard::from_bytes(message) {
-            self.answer_survey(sender.id, message, out);
+            self.answer_survey(sender.id, &message, out);
         }
-        self.note_answer(sender.id, message);
+        self.note_answer(now, sender.id, message);
         match self.tenancy.authority.hear(now, sender.id, message) {
             Ok(acts) => self.act_on_tenure(now, acts, out),
             Err(why) => self.counters.reject(why),

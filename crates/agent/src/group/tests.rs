@@ -15,6 +15,7 @@ mod namesakes;
 mod patience;
 mod refusals;
 mod stores;
+mod survey;
 mod tenancy;
 mod twins;
 mod words;

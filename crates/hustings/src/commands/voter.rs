@@ -11,7 +11,7 @@ use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
 use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
 use hustings_fence::slots::OpenError;
-use hustings_protocol::tenure::Durable;
+use hustings_protocol::tenure::{Durable, counter};
 
 use self::survey::{Answers, survey};
 use super::agent::runtime;
@@ -61,6 +61,12 @@ const OTHERS_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::
 /// before a new era, nobody is expected to, and this is enough.
 const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
 
+/// The way out when counters were used up to the end, as by a member that made some up.
+const NO_ERA_LEFT: &str = "\
+no era is left above that. Stop every member, see which fence the guarded resources have accepted last, move the files of \
+all voters away, wait for the longest ttl that was ever granted, and run this on every voter with --era N, where N is one above \
+the era of that fence (the fence divided by 2^48)";
+
 fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
     match values::duration(text)? {
         span if span < LEAST_WITHIN => Err(format!(
@@ -84,11 +90,14 @@ vote until somebody says what happened:
 
   --new         nothing was lost: this group has never had a leader
   (no option)   this voter's disk was lost, or is damaged: it asks the others what they have
-                promised, a majority of all voters must answer, and it begins far above that
-  --era N       a majority of the disks was lost for good. Stop every member of the group, run
-                this on every voter with one and the same N, one above the last, then start them.
-                Fences go on above all of earlier eras, but what the lost voters had granted is
-                forgotten: make sure that nobody works under an old tenure before you start
+                promised, a majority of all voters must answer, and it begins far above that.
+                Also if the leader's log says that this voter was left behind: then it goes
+                on where the others are
+  --era N       a majority of the disks was lost for good, or the counters of an era are used up.
+                Stop every member of the group, run this on every voter with one and the same
+                N, one above the last, then start them. Fences go on above all of earlier eras,
+                but what the lost voters had granted is forgotten: make sure that nobody works
+                under an old tenure before you start
 
 The agent of this member must not run meanwhile. Whoever has another key is not understood: if such
 members are heard, it warns. Where multicasts are off, only those are heard that --join leads to, or
@@ -173,12 +182,38 @@ impl<'a> Seat<'a> {
             return Ok(()); // at its very beginning nothing was promised in it, whoever votes
         }
         let (member, group, counter) = (self.member, &self.group.name, promised.counter);
-        let begun = era::of(counter);
-        Err(Failure::Failed(format!(
-            "voter `{member}` of group `{group}` has promised counter {counter}, of era {begun}: choose {} for all \
-             voters, those too that began {era}, or fences would be given a second time",
-            begun + 1
-        )))
+        let promised =
+            format!("voter `{member}` of group `{group}` has promised counter {counter}");
+        Err(Failure::Failed(match era::after(counter) {
+            Some(next) => format!(
+                "{promised}, of era {}: choose {next} for all voters, those too that began {era}, or fences would be given \
+                 a second time",
+                era::of(counter)
+            ),
+            None => format!("{promised}: {NO_ERA_LEFT}"),
+        }))
+    }
+
+    /// Returns what this voter begins with if the others tell that they are out of its reach. What it has promised itself
+    /// is lower, and stays promised.
+    fn catch_up(
+        &self,
+        kept: Durable,
+        longest_ttl: hustings_protocol::Duration,
+        highest: Option<u64>,
+    ) -> Result<Durable, Failure> {
+        let beyond = |highest: &u64| *highest > counter::reach_of(kept.counter);
+        match highest.filter(beyond) {
+            Some(counter) => Ok(Durable {
+                counter,
+                owner: None,
+                longest_ttl,
+            }),
+            None => Err(Failure::Failed(format!(
+                "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
+                self.member, self.group.name, kept.counter
+            ))),
+        }
     }
 
     /// Makes sure that there is a directory to keep a promise in, and that no agent of this host votes by it, whatever has
@@ -234,14 +269,17 @@ impl Init {
         let _lock = seat.lock()?;
         let mut longest_ttl = seat.quorum.ttl;
         let mut is_untouched = false;
+        let mut kept = None;
         match (seat.open(), self.era) {
             // It has voted for nobody yet: so it can begin again, better informed.
             (Ok(durable), None) if durable.counter == 0 => is_untouched = true,
+            (Ok(durable), None) if self.new => {
+                return seat.catch_up(durable, longest_ttl, None).map(drop);
+            }
+            // It may have been left behind.
             (Ok(durable), None) => {
-                return Err(Failure::Failed(format!(
-                    "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
-                    seat.member, seat.group.name, durable.counter
-                )));
+                longest_ttl = longest_ttl.max(durable.longest_ttl);
+                kept = Some(durable);
             }
             // What was promised among others is not this list's, nor may it be forgotten.
             (Err(error @ VoterError::OtherVoters { .. }), None) => {
@@ -275,7 +313,7 @@ impl Init {
         }
         let told = survey(&config, &seat, self.within(), self.needs_others());
         let told = runtime()?.block_on(told)?;
-        let begins = self.judge(&seat, longest_ttl, &told);
+        let begins = self.judge(&seat, kept, longest_ttl, &told);
         if begins.is_err() && is_untouched && self.new {
             seat.take_away()?; // or it would vote as if nobody had ever led
         }
@@ -303,10 +341,12 @@ impl Init {
         })
     }
 
-    /// What this voter, which granted `longest_ttl` at most, may begin with, for all that the others told.
+    /// What this voter, which granted `longest_ttl` at most and has `kept` what it promised, if its disk was not lost, may
+    /// begin with, for all that the others told.
     fn judge(
         &self,
         seat: &Seat<'_>,
+        kept: Option<Durable>,
         longest_ttl: hustings_protocol::Duration,
         told: &Answers,
     ) -> Result<Durable, Failure> {
@@ -353,6 +393,11 @@ impl Init {
             };
         }
         let majority = seat.quorum.terms().majority() as usize;
+        let highest = promised.iter().map(|(_, counter)| *counter).max();
+        if let Some(kept) = kept {
+            let highest = highest.filter(|_| promised.len() >= majority);
+            return seat.catch_up(kept, longest_ttl, highest);
+        }
         if promised.len() < majority {
             let names: Vec<&str> = promised.iter().map(|(voter, _)| voter.as_str()).collect();
             return Err(Failure::Failed(format!(
@@ -368,12 +413,23 @@ impl Init {
                     .map_or_else(String::new, |hint| format!(". But {hint}")),
             )));
         }
-        let highest = promised
-            .iter()
-            .map(|(_, counter)| *counter)
-            .max()
-            .unwrap_or(0);
-        Ok(Durable::replacing(highest, longest_ttl))
+        let highest = highest.unwrap_or(0);
+        if counter::is_lawful(highest) && Durable::can_replace(highest) {
+            return Ok(Durable::replacing(highest, longest_ttl));
+        }
+        let group = &seat.group.name;
+        Err(Failure::Failed(match era::after(highest) {
+            Some(next) => format!(
+                "the voters of group `{group}` have promised counter {highest}, and era {} has no room above it: stop every \
+                 member, and run this with --era {next} on every voter",
+                era::of(highest)
+            ),
+            None => {
+                format!(
+                    "the voters of group `{group}` have promised counter {highest}: {NO_ERA_LEFT}"
+                )
+            }
+        }))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::net::UdpSocket;
 
-use hustings_agent::authority::voter_file::VoterLock;
+use hustings_agent::authority::voter_file::{VoterFile, VoterLock};
 use hustings_agent::config::QuorumConfig;
 use hustings_protocol::Duration;
+use hustings_protocol::tenure::Durable;
 
 use crate::process::{Program, hustings};
 use crate::tenure::{Scene, assert_refused};
@@ -12,13 +13,17 @@ use crate::tenure::{Scene, assert_refused};
 /// What an agent says when it finds its voter's place taken.
 const WAITS: &str = "this voter is being initialised, or its agent runs: waiting 10 s at most";
 
-/// The place of voter `a`, as `voter init` has it while it asks the others.
-fn taken_place(scene: &Scene) -> VoterLock {
-    let quorum = QuorumConfig {
+fn quorum() -> QuorumConfig {
+    QuorumConfig {
         voters: ["a", "b", "c"].map(str::to_owned).into(),
         ttl: Duration::from_secs(1),
         state: None, // it is not asked for
-    };
+    }
+}
+
+/// The place of voter `a`, as `voter init` has it while it asks the others.
+fn taken_place(scene: &Scene) -> VoterLock {
+    let quorum = quorum();
     let vote = quorum.vote(&scene.group, "a");
     VoterLock::take(&scene.home.join("a"), vote).expect("nobody has it")
 }
@@ -90,6 +95,54 @@ fn what_is_no_time_is_told_as_that_and_not_as_an_unknown_option() {
     let said = hustings(both).said;
     assert!(
         said.contains("one authority grants tenure; choose one of them"),
+        "{said}"
+    );
+}
+
+/// The third voter was away when the others began an era.
+#[test]
+fn voter_that_was_left_behind_goes_on_where_the_others_are() {
+    let scene = Scene::founded("left-behind");
+    for (name, era) in [("a", 2), ("b", 2), ("c", 1)] {
+        scene.init(name, &format!("--era {era}")).text();
+    }
+    let mut agents = ["a", "b"].map(|name| scene.agent(name));
+    let led = agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    let leader = usize::from(led["leader"] != "a");
+    let mut left_behind = scene.agent("c");
+    agents[leader].until_said_containing("voter `c` was left behind, and does not vote");
+    assert_eq!(left_behind.stop(), Some(0));
+
+    let said = scene.init("c", "").text();
+    let (_, counter) = said.trim().rsplit_once(' ').expect("words");
+    let counter: u64 = counter.parse().expect("a number");
+    assert_eq!(counter >> 48, 2, "{said}");
+    assert_refused(&scene.init("c", ""), "there is nothing to do");
+}
+
+/// One message could use up all counters once.
+#[test]
+fn no_era_is_asked_for_that_would_be_refused() {
+    let scene = Scene::founded("no-era-left");
+    for (promised, era, says) in [
+        (u64::MAX, 32767, "no era is left above that"),
+        (i64::MAX as u64, 32767, "no era is left above that"),
+        ((5 << 48) + 7, 3, "of era 5: choose 6 for all voters"),
+    ] {
+        let quorum = quorum();
+        let vote = quorum.vote(&scene.group, "a");
+        let promised = Durable {
+            counter: promised,
+            ..Durable::FOUNDING
+        };
+        VoterFile::reset(&scene.home.join("a"), vote, promised).expect("files can be written");
+        assert_refused(&scene.init("a", &format!("--era {era}")), says);
+    }
+    // The way out.
+    std::fs::remove_file(scene.file("a")).expect("it is there");
+    let said = scene.init("a", "--era 3").text();
+    assert!(
+        said.ends_with(" begins at counter 844424930131968\n"),
         "{said}"
     );
 }

@@ -56,11 +56,11 @@ impl Scene {
         )
     }
 
-    fn init(&self, name: &str, more: &str) -> Outcome {
+    pub(crate) fn init(&self, name: &str, more: &str) -> Outcome {
         hustings(&format!("voter init {} {more}", self.options(name)))
     }
 
-    fn agent(&self, name: &str) -> Program {
+    pub(crate) fn agent(&self, name: &str) -> Program {
         let options = self.options(name);
         Program::member(&format!("--http 127.0.0.1:0 {options}"))
     }

@@ -69,6 +69,7 @@ impl fmt::Display for Said<'_> {
                     Refused::Outrun => write!(f, "outrun"),
                     Refused::TtlTooLong { max_ttl } => write!(f, "grants at most {}", max_ttl.0),
                     Refused::Uninitialised => write!(f, "not initialised"),
+                    Refused::OutOfReach { most } => write!(f, "reaches up to {most}"),
                 }
             }
             Message::Release { ballot } => write!(f, "release {}", Short(ballot)),

@@ -1,20 +1,26 @@
 //! How strikes are carried out, and how what they did ends.
 
-use hustings_protocol::tenure::{Request, Saved};
+use hustings_protocol::tenure::counter::COUNT_BITS;
+use hustings_protocol::tenure::{Ballot, Incarnation, Message, Refused, Request, Saved};
 use hustings_protocol::{Input, MemberId};
 
 use super::clock::Micros;
+use super::diary::Said;
 use super::judge::{Broken, Holder};
 use super::season::Season;
-use super::seat::{Condition, Death, Disk, Seat};
+use super::seat::{Condition, Death, Disk};
 use super::strike::{Kind, Strike};
 use super::tally::Count;
 use super::weather::Weather;
 use super::world::{Turn, World};
-use crate::Subject;
+use crate::{Answer, Subject};
 
 /// After how long one tries again to initialise a voter.
 const INITIALISED_AFTER: Micros = 1_000_000;
+/// When so many answers to a voter were recorded, no more are.
+const MOST_RECORDED: usize = 16;
+/// Counters by which all others could be used up: of this era, of a later one, of the last, of none.
+const MADE_UP: [u64; 4] = [1 << 47, 1 << COUNT_BITS, i64::MAX as u64, u64::MAX];
 /// The most effects before a member dies in the midst of a step: as many as the longest has.
 const MOST_EFFECTS: u64 = 7;
 
@@ -45,6 +51,7 @@ impl<S: Subject> World<S> {
             Kind::Sicken => return self.request(strike, Request::Healthy(false)),
             Kind::Recover => return self.request(strike, Request::Healthy(true)),
             Kind::Leave => return self.leave(self.whom(strike), lasts),
+            Kind::Forge => return self.forge(self.whom(strike), how),
         }
         Ok(())
     }
@@ -184,15 +191,31 @@ impl<S: Subject> World<S> {
     }
 
     /// Gives a voter whose disk was lost something to begin with, if a majority of voters can be asked:
-    /// the one that knows least.
+    /// the one that knows least. What voters answered when it asked before was recorded, and arrives first.
     fn initialise(&mut self, who: usize) {
-        let voters = &self.seats[..self.group.voters];
-        let mut told: Vec<u64> = voters.iter().filter_map(Seat::promised).collect();
-        told.sort_unstable();
-        let Some(highest) = told.get(self.group.majority() - 1) else {
+        let asker = MemberId(who as u64);
+        let number = self.seats[who].life.into();
+        let ids = (0..self.group.voters as u64).map(MemberId);
+        let told = ids.clone().zip(&self.seats).filter_map(|(voter, seat)| {
+            Some(Answer {
+                voter,
+                asker,
+                number,
+                promised: seat.promised()?,
+            })
+        });
+        let mut told: Vec<Answer> = told.collect();
+        told.sort_unstable_by_key(|answer| answer.promised);
+        let answers = self.recorded.iter().chain(&told).copied();
+        let highest = S::told(asker, ids.collect(), number, answers);
+        let recorded = self.recorded.iter().filter(|it| it.asker == asker).count();
+        if recorded < MOST_RECORDED {
+            self.recorded.extend(told);
+        }
+        let Some(highest) = highest else {
             return;
         };
-        let durable = (self.operator)(*highest, self.group.most_ttl());
+        let durable = (self.operator)(highest, self.group.most_ttl());
         self.tally.note(Count::Replaced);
         self.seats[who].disk = Some(Saved::Initialised(durable));
     }
@@ -309,5 +332,40 @@ impl<S: Subject> World<S> {
             self.end_life(who, lasts);
         }
         Ok(())
+    }
+
+    /// Somebody who may say anything speaks in the name of another member: as a nominee, as a voter that refuses what was
+    /// asked last, or as a holder that hands over.
+    fn forge(&mut self, who: usize, how: u64) -> Result<(), Broken> {
+        if !self.is_up(who) {
+            return Ok(());
+        }
+        let counter = MADE_UP[(how % 4) as usize];
+        let from = MemberId((how >> 2) % self.seats.len() as u64);
+        let owner = Incarnation {
+            id: from,
+            number: how,
+        };
+        let ballot = Ballot { counter, owner };
+        let message = match ((how >> 32) % 4, self.asked[who]) {
+            (0, _) => Message::Prepare { ballot },
+            (1, _) => Message::Propose {
+                ballot,
+                number: 1,
+                ttl: self.seats[who].config.ttl,
+            },
+            (2, Some((ballot, question))) => Message::Refusal {
+                ballot,
+                question,
+                promised: counter,
+                refused: Refused::Outrun,
+            },
+            (_, _) => Message::Handover { released: ballot },
+        };
+        self.tally.note(Count::Forgeries);
+        let said = Said(&message);
+        self.diary
+            .note(self.now, || format!("{from} -> {who}  {said} (forged)"));
+        self.step(who, Input::Message { from, message })
     }
 }

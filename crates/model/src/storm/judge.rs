@@ -62,6 +62,13 @@ pub enum Broken {
         /// Who holds now.
         second: Holder,
     },
+    /// A voter has promised a counter of another era, which nobody has begun: so one message could use up all counters.
+    LeftEra {
+        /// The voter.
+        voter: usize,
+        /// The counter.
+        counter: u64,
+    },
 }
 
 /// A tenure that has not ended.
@@ -242,6 +249,10 @@ impl fmt::Display for Broken {
                 f,
                 "{second} holds, but what {first} held when it went runs until {:.6} s",
                 seconds(until)
+            ),
+            Self::LeftEra { voter, counter } => write!(
+                f,
+                "voter {voter} has promised counter {counter}, of an era that nobody has begun"
             ),
         }
     }

@@ -37,10 +37,12 @@ pub(super) enum Kind {
     Sicken,
     Recover,
     Leave,
+    /// A member hears something that somebody made up, with a counter that would use up all others.
+    Forge,
 }
 
 /// How often what strikes, beside all others.
-const WEIGHTS: [(Kind, u64); 18] = [
+const WEIGHTS: [(Kind, u64); 19] = [
     (Kind::Crash, 8),
     (Kind::Die, 6),
     (Kind::LoseDisk, 3),
@@ -59,11 +61,16 @@ const WEIGHTS: [(Kind, u64); 18] = [
     (Kind::Sicken, 3),
     (Kind::Recover, 6),
     (Kind::Leave, 1),
+    (Kind::Forge, 4),
 ];
 
 /// The same where voters lose their disks.
-const OF_LOST_DISKS: [(Kind, u64); 3] =
-    [(Kind::LoseDisk, 2), (Kind::Acquire, 12), (Kind::Release, 6)];
+const OF_LOST_DISKS: [(Kind, u64); 4] = [
+    (Kind::LoseDisk, 2),
+    (Kind::Acquire, 12),
+    (Kind::Release, 6),
+    (Kind::Ring, 6),
+];
 
 /// How far apart strikes are on the average.
 const CALM: [Micros; 4] = [20_000, 60_000, 250_000, 1_500_000];

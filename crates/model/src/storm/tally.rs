@@ -46,6 +46,7 @@ counts! {
     Outrun "refused: outrun",
     TtlTooLong "refused: ttl too long",
     Uninitialised "refused: not initialised",
+    OutOfReach "refused: out of reach",
     VoterCrashes "crashes of voters",
     NomineeCrashes "crashes of nominees",
     Deaths "of these amid a step",
@@ -59,6 +60,7 @@ counts! {
     Configurations "exchanged configurations",
     Rings "timers rung early",
     Leaves "members that left",
+    Forgeries "forged messages",
 }
 
 /// Of whatever lasts: the longest, in microseconds.
@@ -93,6 +95,7 @@ const LEAST_IN_A_MILLION: &[(Count, u64)] = &[
     (Count::Outrun, 20_000),
     (Count::TtlTooLong, 10_000),
     (Count::Uninitialised, 8_000),
+    (Count::OutOfReach, 1_000),
     (Count::Lost, 40_000),
     (Count::CutOff, 15_000),
     (Count::Doubled, 40_000),
@@ -107,6 +110,7 @@ const LEAST_IN_A_MILLION: &[(Count, u64)] = &[
     (Count::OneWayCuts, 10_000),
     (Count::Rates, 10_000),
     (Count::Configurations, 15_000),
+    (Count::Forgeries, 3_000),
 ];
 
 const MILLION: u64 = 1_000_000;

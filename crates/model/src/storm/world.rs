@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hustings_protocol::tenure::{Message, Refused, Request};
+use hustings_protocol::tenure::counter::era_of;
+use hustings_protocol::tenure::{Ballot, Message, Question, Refused, Request};
 use hustings_protocol::{Input, MemberId};
 
 use super::chance::{Chance, Stream};
@@ -17,7 +18,7 @@ use super::strike::{Strike, Strikes};
 use super::tally::{Count, Tally};
 use super::weather::{Cuts, Fate, Weather};
 use super::{Operator, Run};
-use crate::Subject;
+use crate::{Answer, Subject};
 
 /// A storm that brings few messages ends all the same: at this time, or after so many events.
 const END: Micros = 400_000_000;
@@ -45,6 +46,10 @@ pub(super) struct World<S> {
     /// When each member has something to do of its own accord.
     dues: Vec<Micros>,
     pub(super) letters: Letters,
+    /// What each nominee has asked last.
+    pub(super) asked: Vec<Option<(Ballot, Question)>>,
+    /// What voters answered to those that had lost their disks.
+    pub(super) recorded: Vec<Answer>,
     agenda: BTreeMap<(Micros, u64), Turn>,
     entered: u64,
     pub(super) strikes: Strikes,
@@ -82,8 +87,10 @@ impl<S: Subject> World<S> {
         Self {
             now: 0,
             dues: vec![Micros::MAX; seats.len()],
+            asked: vec![None; seats.len()],
             seats,
             letters: Letters::default(),
+            recorded: Vec::new(),
             agenda: BTreeMap::new(),
             entered: 0,
             strikes: Strikes::new(season, Chance::new(seed, Stream::Strikes)),
@@ -274,6 +281,7 @@ impl<S: Subject> World<S> {
             self.tally.note(Count::Refusals);
             self.tally.note(reason(refused));
         }
+        self.asked[from] = message.question().or(self.asked[from]);
         let letter = Letter { from, to, message };
         let said = Said(&message);
         if self.cuts.is_cut(from, to) {
@@ -309,6 +317,12 @@ impl<S: Subject> World<S> {
     /// Looks whether a member's step broke a promise.
     fn judge(&mut self, who: usize) -> Result<(), Broken> {
         let (now, seat) = (self.now, &mut self.seats[who]);
+        if let Some(counter) = seat.promised().filter(|it| era_of(*it) > 0) {
+            return Err(Broken::LeftEra {
+                voter: who,
+                counter,
+            });
+        }
         let held = seat.member.holds(seat.clock.shows(now));
         if held == seat.held {
             return Ok(());
@@ -362,6 +376,7 @@ fn reason(refused: Refused) -> Count {
         Refused::Outrun => Count::Outrun,
         Refused::TtlTooLong { .. } => Count::TtlTooLong,
         Refused::Uninitialised => Count::Uninitialised,
+        Refused::OutOfReach { .. } => Count::OutOfReach,
     }
 }
 

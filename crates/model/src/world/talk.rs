@@ -1,6 +1,7 @@
 //! What members say to each other, and when it arrives.
 
-use hustings_protocol::tenure::Message;
+use hustings_protocol::tenure::counter::COUNT_BITS;
+use hustings_protocol::tenure::{Ballot, Incarnation, Message};
 use hustings_protocol::{Input, MemberId};
 
 use super::{Action, State, World, place};
@@ -56,6 +57,15 @@ impl<S: Subject> World<S> {
         let (tick, stage) = (state.tick, &self.stage);
         let input = Input::Message { from, message };
         self.act(state, to, |seat| seat.step(to, input, tick, stage))
+    }
+
+    /// A voter is asked, in the name of a nominee, to promise a counter of the next era.
+    pub(super) fn forge(&self, state: &mut State, voter: MemberId) -> Option<()> {
+        let id = self.nominees().next()?;
+        let owner = Incarnation { id, number: 0 };
+        let counter = 1 << COUNT_BITS;
+        let ballot = Ballot { counter, owner };
+        self.hear(state, id, voter, Message::Prepare { ballot })
     }
 
     /// A nominee hears an answer.

@@ -6,6 +6,9 @@ use crate::{Duration, MemberId};
 
 /// The most voters: each question's answers are counted in the bits of one word.
 pub const MOST_VOTERS: usize = 63;
+/// The longest that a nominee waits because a voter tells it to. To ask a voter that has to be silent for longer costs
+/// little; and a span that somebody made up must not keep a nominee silent for ever.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// What must fit into a tenure, in `answer_within`: a renewal, and the two round trips of a greater
 /// ballot if it fails.
 const ANSWERS_IN_A_TENURE: u64 = 3;

@@ -105,6 +105,11 @@ pub enum Refused {
     },
     /// It has lost what it promised, or never had it: initialise it on purpose.
     Uninitialised,
+    /// The counter is further above its promise than the voter may go in one step, or in another era.
+    OutOfReach {
+        /// The highest counter that it may promise next.
+        most: u64,
+    },
 }
 
 impl Message {

@@ -4,7 +4,10 @@ use rand_core::Rng;
 
 use super::poll::Poll;
 use super::post::Post;
-use super::{Ballot, Fence, Held, Incarnation, Message, Question, Refused, Request, Tenure, Timer};
+use super::{
+    Ballot, Fence, Held, Incarnation, LONGEST_WAIT, Message, Question, Refused, Request, Tenure,
+    Timer, counter,
+};
 use crate::{Duration, Instant, Io, MemberId, Outcome};
 
 /// Renewal begins when this part of the ttl is over: two more tries fit in before the end.
@@ -18,8 +21,10 @@ pub(super) struct Nominee {
     incarnation: Incarnation,
     is_nominated: bool,
     is_healthy: bool,
-    /// The highest counter that it has used or was told of.
+    /// The highest counter that it has used or was told of, but for those that voters said are out of their reach.
     highest: u64,
+    /// The highest counter that it has proposed. A ballot that was proposed is not used again.
+    highest_proposed: u64,
     /// How many proposals it has made.
     proposals: u64,
     /// The highest ballot that it has proposed since it last retired all of them.
@@ -67,6 +72,7 @@ impl Nominee {
             is_nominated: false,
             is_healthy: true,
             highest: 0,
+            highest_proposed: 0,
             proposals: 0,
             proposed: None,
             taken_over: 0,
@@ -118,8 +124,7 @@ impl Nominee {
                 promised,
                 refused,
             } => {
-                self.highest = self.highest.max(promised);
-                self.on_no(from, ballot, question, refused, post);
+                self.on_no(from, (ballot, question), promised, refused, post);
             }
             Message::Handover { released } => self.on_handover(from, released, post),
             Message::Ask { .. } | Message::Prepare { .. } | Message::Propose { .. } => {}
@@ -155,17 +160,22 @@ impl Nominee {
     fn on_no(
         &mut self,
         from: MemberId,
-        ballot: Ballot,
-        question: Question,
+        (ballot, question): (Ballot, Question),
+        promised: u64,
         refused: Refused,
         post: &mut Post<'_, impl Io<Tenure>>,
     ) {
         let config = post.io.config();
         let Some((poll, place)) = self.current(ballot, question).zip(config.place(from)) else {
-            return;
+            return; // as above: what it has promised does not count either
         };
-        poll.refuse(place, refused);
-        if poll.is_lost(config) {
+        if !counter::is_lawful(promised) {
+            return; // no voter promises that
+        }
+        poll.refuse(place, promised, refused);
+        let is_lost = poll.is_lost(config);
+        self.highest = self.highest.max(promised);
+        if is_lost {
             self.fail(post);
         }
     }
@@ -191,8 +201,11 @@ impl Nominee {
         released: Ballot,
         post: &mut Post<'_, impl Io<Tenure>>,
     ) {
-        if from != released.owner.id || released.counter <= self.taken_over {
-            return; // forged, or a copy
+        if from != released.owner.id || !counter::is_lawful(released.counter) {
+            return; // forged
+        }
+        if released.counter <= self.taken_over {
+            return; // a copy
         }
         self.taken_over = released.counter;
         self.highest = self.highest.max(released.counter);
@@ -324,6 +337,7 @@ impl Nominee {
         let ttl = post.io.config().ttl;
         self.proposals += 1;
         self.proposed = Some(ballot);
+        self.highest_proposed = self.highest_proposed.max(ballot.counter);
         let number = self.proposals;
         let proposal = Proposal {
             number,
@@ -376,6 +390,7 @@ impl Nominee {
 
     /// Too many refused what it asks, or too few answered.
     fn fail(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+        self.come_back_into_reach();
         match self.phase {
             Phase::Resting | Phase::Granted { .. } => {} // it asks nothing
             Phase::Proposing { ballot, poll, .. }
@@ -404,6 +419,20 @@ impl Nominee {
         }
     }
 
+    /// Rule 10. Whoever named a counter that is out of the voters' reach was wrong or lied: what the voters say counts.
+    fn come_back_into_reach(&mut self) {
+        let (Phase::Asking { poll, .. }
+        | Phase::Preparing { poll, .. }
+        | Phase::Proposing { poll, .. }) = self.phase
+        else {
+            return; // it asks nothing
+        };
+        if let Some(promised) = poll.outreached() {
+            self.highest = promised.max(self.highest_proposed);
+            self.taken_over = self.taken_over.min(self.highest);
+        }
+    }
+
     /// Waits until nobody else holds for all it knows, and a little longer, so that of two that waited
     /// one is first.
     fn pause(&mut self, poll: Poll, post: &mut Post<'_, impl Io<Tenure>>) {
@@ -414,10 +443,16 @@ impl Nominee {
             post.io.report(Outcome::TenureRefused(refused));
         }
         let lasts = match refused {
-            Some(Refused::Held { lasts, .. } | Refused::Quarantined { lasts }) => lasts,
-            Some(Refused::Outrun | Refused::TtlTooLong { .. } | Refused::Uninitialised) | None => {
-                Duration::ZERO
+            Some(Refused::Held { lasts, .. } | Refused::Quarantined { lasts }) => {
+                lasts.min(LONGEST_WAIT)
             }
+            Some(
+                Refused::Outrun
+                | Refused::TtlTooLong { .. }
+                | Refused::Uninitialised
+                | Refused::OutOfReach { .. },
+            )
+            | None => Duration::ZERO,
         };
         self.knows_of_holder = matches!(refused, Some(Refused::Held { .. }));
         self.enter(Phase::Resting, post);

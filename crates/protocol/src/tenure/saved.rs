@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ballot, Incarnation};
+use super::{Ballot, Incarnation, counter};
 use crate::Duration;
 
 /// How far a voter whose disk was lost begins above all counters that the others know: it may have
@@ -38,13 +38,23 @@ impl Durable {
     };
 
     /// For a voter whose disk was lost: `highest` is the highest counter that a majority of the voters
-    /// tell, `max_ttl` the most that it can have been configured with.
+    /// tell, `max_ttl` the most that it can have been configured with. It stays in the era of `highest`, so that the other
+    /// voters can follow: see [`can_replace`](Self::can_replace).
     pub const fn replacing(highest: u64, max_ttl: Duration) -> Self {
+        let last = counter::last_of_era(highest);
         Self {
-            counter: highest.saturating_add(BEYOND_WHAT_WAS_LOST),
+            counter: match Self::can_replace(highest) {
+                true => highest + BEYOND_WHAT_WAS_LOST,
+                false => last,
+            },
             owner: None,
             longest_ttl: max_ttl,
         }
+    }
+
+    /// Returns whether the era of `highest` has room for a voter that lost its disk. If not, a new era is due.
+    pub const fn can_replace(highest: u64) -> bool {
+        counter::last_of_era(highest) - highest > BEYOND_WHAT_WAS_LOST
     }
 
     /// Whether it promised this very ballot.

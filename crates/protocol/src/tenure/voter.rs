@@ -1,6 +1,6 @@
 //! A voter: what it promises and grants, and what it must refuse.
 
-use super::{Ballot, Durable, Message, Question, Refused, Saved, Tenure};
+use super::{Ballot, Durable, Message, Question, Refused, Saved, Tenure, counter};
 use crate::{Duration, Instant, Io};
 
 /// One voter.
@@ -135,9 +135,19 @@ impl Sworn {
                 lasts: grant.deadline - now,
             });
         }
+        self.may_rise_to(ballot.counter)?;
         match ballot.counter > self.durable.counter {
             true => Ok(()),
             false => Err(Refused::Outrun),
+        }
+    }
+
+    /// Rule 10, whoever asks.
+    fn may_rise_to(&self, counter: u64) -> Result<(), Refused> {
+        let most = counter::reach_of(self.durable.counter);
+        match counter <= most {
+            true => Ok(()),
+            false => Err(Refused::OutOfReach { most }),
         }
     }
 
@@ -148,6 +158,7 @@ impl Sworn {
         if ttl > max_ttl {
             return Err(Refused::TtlTooLong { max_ttl });
         }
+        self.may_rise_to(ballot.counter)?;
         match self.durable.is_promise_of(ballot) || ballot.counter > self.durable.counter {
             true => Ok(()),
             false => Err(Refused::Outrun),

@@ -4,6 +4,8 @@
 mod cost;
 mod ending;
 mod hall;
+mod query;
+mod reach;
 mod refusal;
 mod restart;
 mod storm;

@@ -1,14 +1,15 @@
 //! Why a nominee has no tenure yet, in words.
 
-use hustings_protocol::MemberId;
-use hustings_protocol::tenure::{Message, Refused};
+use hustings_protocol::tenure::{Message, Question, Refused, counter};
+use hustings_protocol::{Instant, MemberId};
 
+use crate::authority::era;
 use crate::config::AuthorityConfig;
 use crate::group::Group;
 
 impl Group {
     /// A voter answers. Takes note of whether it can vote at all, and grants as long a ttl as this member asks for.
-    pub(super) fn note_answer(&mut self, from: MemberId, message: &[u8]) {
+    pub(super) fn note_answer(&mut self, now: Instant, from: MemberId, message: &[u8]) {
         let Ok(message) = postcard::from_bytes::<Message>(message) else {
             return;
         };
@@ -17,12 +18,28 @@ impl Group {
             return;
         };
         match message {
+            // A majority has promised what this voter says is out of its reach.
+            Message::Refusal {
+                question: Question::Propose { .. },
+                refused: Refused::OutOfReach { most },
+                ..
+            } => {
+                let was_behind = std::mem::replace(&mut voter.is_behind, true);
+                let why = left_behind(&voter.name, most);
+                if !was_behind {
+                    self.note_fault(now, &why);
+                }
+            }
             Message::Refusal { refused, .. } => {
                 voter.is_blank = refused == Refused::Uninitialised;
                 voter.refuses_ttl |= matches!(refused, Refused::TtlTooLong { .. });
             }
-            Message::Would { .. } | Message::Promise { .. } => voter.is_blank = false,
-            Message::Grant { .. } => (voter.is_blank, voter.refuses_ttl) = (false, false),
+            Message::Would { .. } | Message::Promise { .. } => {
+                (voter.is_blank, voter.is_behind) = (false, false);
+            }
+            Message::Grant { .. } => {
+                (voter.is_blank, voter.is_behind, voter.refuses_ttl) = (false, false, false);
+            }
             Message::Ask { .. } | Message::Prepare { .. } | Message::Propose { .. } => {} // no answers
             Message::Release { .. } | Message::Handover { .. } => {}
         }
@@ -59,6 +76,11 @@ impl Group {
                      damaged, run `hustings voter init`, once"
                 )
             }
+            Refused::OutOfReach { most } if most == counter::last_of_era(most) => used_up(most),
+            Refused::OutOfReach { most } => format!(
+                "voters promise no counter above {most}, and a higher one was named: if this goes on, they were left behind: \
+                 run `hustings voter init` on their hosts, with their agents stopped"
+            ),
         }
     }
 
@@ -75,5 +97,28 @@ impl Group {
         let voters = self.tenancy.voters.iter();
         let blank = voters.filter(|it| it.is_blank || is_blank(it.id));
         blank.map(|it| it.name.as_str()).collect()
+    }
+}
+
+/// A voter was away for too long, or when a new era was begun.
+fn left_behind(voter: &str, most: u64) -> String {
+    format!(
+        "voter `{voter}` was left behind, and does not vote: it promises no counter above {most}, and the others are beyond \
+         that: stop its agent, and run `hustings voter init` on its host"
+    )
+}
+
+/// The counters of an era come to an end.
+fn used_up(last: u64) -> String {
+    let era = era::of(last);
+    match era::after(last) {
+        Some(next) => format!(
+            "the counters of era {era} are used up, or nearly so: stop every member, and run `hustings voter init --era {next}` \
+             on every voter"
+        ),
+        None => format!(
+            "the counters of era {era}, the last one, are used up, or nearly so: see what the guide says about counters \
+             that are used up"
+        ),
     }
 }

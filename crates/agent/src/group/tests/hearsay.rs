@@ -6,7 +6,6 @@ use hustings_protocol::{Duration, Instant};
 
 use super::tenancy::TTL;
 use super::{ALL, DELAY, Field, address, id, name};
-use crate::agent::{Promised, Told};
 use crate::driver::encode;
 use crate::frame::{Body, Frame, Sender};
 use crate::group::{Group, Outbox, Route};
@@ -252,37 +251,4 @@ fn an_older_word_of_who_holds_does_not_take_the_place_of_a_newer_one() {
         assert_eq!(field.leader_of(hears), Some(id(holder)));
         assert_eq!(field.fence(hears), Some(fence));
     }
-}
-
-/// It tells in two frames, of which one may be lost: what was lost may have granted as much as any other.
-#[test]
-fn a_voter_that_has_not_told_what_it_granted_has_not_answered_a_survey() {
-    let mut field = Field::fenced(Takeover::Never);
-    let (asks, answers) = (2, 1);
-    let (telling, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let member = &mut field.members[asks];
-    member.survey(field.now, telling, &mut Outbox::new());
-    let ballot = Ballot {
-        counter: 0,
-        owner: Incarnation {
-            id: id(asks),
-            number: 1,
-        },
-    };
-    let refusal = encode(&Message::Refusal {
-        ballot,
-        question: Question::Ask,
-        promised: 9,
-        refused: Refused::Outrun,
-    });
-    assert!(member.answers_survey(id(answers), &refusal));
-    assert!(told.try_recv().is_err());
-    member.on_granted(id(answers), TTL);
-    assert!(member.answers_survey(id(answers), &refusal));
-    let promised = Some(Promised {
-        counter: 9,
-        longest_ttl: TTL,
-    });
-    let told = told.try_recv().expect("it has told all");
-    assert!(matches!(told, Told::Voter { promised: it, .. } if it == promised));
 }

@@ -7,7 +7,7 @@ use hustings_agent::agent::{Promised, Told};
 use hustings_agent::authority::era;
 use hustings_agent::{Agent, AgentConfig, Ended, clock};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::{LEAST_WITHIN, Seat};
 use crate::failure::Failure;
@@ -77,8 +77,11 @@ pub(super) async fn survey(
         while is_open(voters.len()) && clock::now() < deadline {
             let asked = handle.survey(&seat.group.name, &answers).await;
             asked.map_err(|error| Failure::Failed(error.to_string()))?;
-            while let Ok(Some(told)) = timeout(ASK_EVERY, arriving.recv()).await {
+            // However much arrives, the next question is not put off.
+            let ask_at = Instant::now() + ASK_EVERY;
+            while let Ok(Some(told)) = timeout_at(ask_at, arriving.recv()).await {
                 match told {
+                    // This is the highest of all that the voter has told.
                     Told::Voter { voter, promised } => _ = voters.insert(voter, promised),
                     // The highest fence matters most, and what was said of it last.
                     Told::Another {
@@ -133,10 +136,13 @@ impl Other {
                         "; its tenure with fence {fence} is over, but group `{group}` is not new"
                     ),
                 },
-                format!(
-                    "--era {} or higher, so that fences go on above that one",
-                    era::of(fence) + 1
-                ),
+                match era::after(fence) {
+                    Some(next) => {
+                        format!("--era {next} or higher, so that fences go on above that one")
+                    }
+                    None => "--era, one above the last fence that was really given: this one leaves none above it"
+                        .to_owned(),
+                },
             ),
             None => (String::new(), "--era, one above the last".to_owned()),
         };

@@ -1,0 +1,192 @@
+//! The voter query of `hustings voter init`: whose answers count, and to which question.
+
+use hustings_protocol::announce::Takeover;
+use hustings_protocol::tenure::{
+    Ballot, Durable, Incarnation, Message, Question, Refused, Saved, VoterQuery,
+};
+use hustings_protocol::{Duration, MemberId};
+use tokio::sync::mpsc;
+
+use super::tenancy::TTL;
+use super::{ANNOUNCE, DELAY, Field, Flight, address, id, name};
+use crate::agent::{Promised, Told};
+use crate::driver::encode;
+use crate::frame::{Body, Frame};
+use crate::peers::Way;
+
+/// The voter whose disk is lost.
+const LOST: usize = 2;
+
+type Answers = mpsc::UnboundedReceiver<Told>;
+
+impl Field {
+    /// Three voters, of which two have settled, and the third has lost its disk and asks.
+    fn that_asks() -> (Self, Answers) {
+        let mut field = Self::empty();
+        for _ in 0..2 {
+            let founding = Saved::Initialised(Durable::FOUNDING);
+            field.admit_fenced(Takeover::Never, 0, founding);
+        }
+        field.run(Duration::from_secs(1));
+        field.admit_fenced(Takeover::Never, 0, Saved::Missing);
+        let answers = field.ask();
+        (field, answers)
+    }
+
+    /// The voter whose disk is lost asks once.
+    fn ask(&mut self) -> Answers {
+        let (telling, told) = mpsc::unbounded_channel();
+        self.act(LOST, |it, now, out| it.survey(now, telling, out));
+        told
+    }
+
+    /// The number of the question that is on its way.
+    fn question(&mut self) -> u64 {
+        let keyring = self.members[LOST].keyring();
+        let mut numbers = self.flights.iter().filter_map(|flight| {
+            let mut frame = flight.frame.clone();
+            let content = keyring.open(&mut frame).expect("members share a key");
+            match Frame::decode(content).expect("a frame").body {
+                Body::Tenure { message, .. } => {
+                    VoterQuery::number_of(&postcard::from_bytes(message).ok()?)
+                }
+                _ => None,
+            }
+        });
+        numbers.next().expect("it asks")
+    }
+
+    /// All that is on its way to the voter whose disk is lost.
+    fn record(&self) -> Vec<(Way, Vec<u8>)> {
+        let its = self.flights.iter().filter(|flight| flight.to == LOST);
+        its.map(|flight| (flight.way, flight.frame.clone()))
+            .collect()
+    }
+}
+
+fn voters(told: &mut Answers) -> Vec<(String, Option<u64>)> {
+    let mut all: Vec<_> = std::iter::from_fn(|| told.try_recv().ok())
+        .filter_map(|it| match it {
+            Told::Voter { voter, promised } => Some((voter, promised.map(|it| it.counter))),
+            Told::Another { .. } => None,
+        })
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// A refusal by a voter that has promised `promised`.
+fn refusal(asker: MemberId, number: u64, promised: u64) -> Vec<u8> {
+    let owner = Incarnation { id: asker, number };
+    encode(&Message::Refusal {
+        ballot: Ballot { counter: 0, owner },
+        question: Question::Ask,
+        promised,
+        refused: Refused::Outrun,
+    })
+}
+
+/// The two others are down when the disk is lost once more, and somebody repeats from elsewhere what they said at the first
+/// query. The process that asks is a new one: to it, these frames are new.
+#[test]
+fn answers_recorded_at_an_earlier_query_do_not_count() {
+    let (mut field, mut told) = Field::that_asks();
+    field.run(DELAY); // the questions arrive
+    let recorded = field.record();
+    field.run(DELAY * 2);
+    assert_eq!(voters(&mut told).len(), 2, "both answer the first query");
+    assert!(recorded.len() >= 4, "in two frames each");
+
+    let (again, given) = field.fenced_member(LOST, &[0, 1, 2], Takeover::Never, 0, Saved::Missing);
+    field.members[LOST] = again;
+    field.disks[LOST] = Some((given, true));
+    field.act(LOST, |it, now, out| it.start(now, out));
+    field.sides[LOST] = 1;
+    field.flights.clear();
+    let mut told = field.ask();
+    for (way, frame) in recorded {
+        field.flights.push(Flight {
+            at: field.now,
+            to: LOST,
+            from: address(9),
+            way,
+            frame,
+        });
+    }
+    field.run(ANNOUNCE);
+    assert_eq!(voters(&mut told), [], "nobody was there to answer");
+
+    field.sides[LOST] = 0;
+    let mut told = field.ask();
+    field.run(ANNOUNCE);
+    assert_eq!(voters(&mut told).len(), 2, "now they are");
+}
+
+/// Whoever has the key may say anything in answer to the question. It counts only if it comes from a voter.
+#[test]
+fn answer_of_a_member_that_is_no_voter_does_not_count() {
+    let (mut field, mut told) = Field::that_asks();
+    let number = field.question();
+    let member = &mut field.members[LOST];
+    member.on_granted(id(4), number, TTL);
+    assert!(member.answers_survey(id(4), &refusal(id(LOST), number, 9)));
+    assert!(told.try_recv().is_err());
+}
+
+/// It tells in two frames, of which one may be lost: what was lost may have granted as much as any other.
+#[test]
+fn voter_that_has_not_told_what_it_granted_has_not_answered() {
+    let (mut field, mut told) = Field::that_asks();
+    let number = field.question();
+    let member = &mut field.members[LOST];
+    let answer = refusal(id(LOST), number, 9);
+    assert!(member.answers_survey(id(1), &answer));
+    assert!(told.try_recv().is_err());
+    member.on_granted(id(1), number.wrapping_add(1), TTL * 2);
+    assert!(member.answers_survey(id(1), &answer));
+    assert!(told.try_recv().is_err(), "that was to another question");
+    member.on_granted(id(1), number, TTL);
+    assert!(member.answers_survey(id(1), &answer));
+    let expected = Told::Voter {
+        voter: name(1),
+        promised: Some(Promised {
+            counter: 9,
+            longest_ttl: TTL,
+        }),
+    };
+    assert_eq!(told.try_recv().expect("it has told all"), expected);
+    // What it told before counts, if it was more.
+    assert!(member.answers_survey(id(1), &refusal(id(LOST), number, 3)));
+    assert_eq!(told.try_recv().expect("it tells again"), expected);
+}
+
+/// It comes up with a list of its own. Those who vote by another one say that they are there, but only when they are
+/// asked: what they say to each other may have been recorded.
+#[test]
+fn another_list_counts_only_in_answer_to_the_question() {
+    let (mut field, _) = Field::that_asks();
+    let recorded: Vec<(Way, Vec<u8>)> = {
+        field.run(DELAY);
+        field.record()
+    };
+    field.run(DELAY * 2);
+    field.admit_fenced_by(&[3], Takeover::Never, 0, Saved::Missing);
+    field.sides[3] = 1;
+    field.flights.clear();
+    let (telling, mut told) = mpsc::unbounded_channel();
+    field.act(3, |it, now, out| it.survey(now, telling, out));
+    for (way, frame) in recorded {
+        field.flights.push(Flight {
+            at: field.now,
+            to: 3,
+            from: address(9),
+            way,
+            frame,
+        });
+    }
+    field.run(DELAY * 3);
+    let others = std::iter::from_fn(|| told.try_recv().ok());
+    let others = others.filter(|it| matches!(it, Told::Another { fence: None, .. }));
+    assert_eq!(others.count(), 0);
+}
