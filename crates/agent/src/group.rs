@@ -138,6 +138,8 @@ enum Standing {
     Partaking,
     /// Somebody who came up before goes by its name, at this address.
     Refused(SocketAddr),
+    /// This process was copied while it ran, and its copy has gone on, at this address.
+    Copied(SocketAddr),
     Gone,
 }
 
@@ -294,7 +296,7 @@ impl Group {
     /// Where another member is that goes by its name and came up before, if there is one.
     pub(crate) fn namesake(&self) -> Option<SocketAddr> {
         match self.standing {
-            Standing::Refused(address) => Some(address),
+            Standing::Refused(address) | Standing::Copied(address) => Some(address),
             Standing::Partaking | Standing::Gone => None,
         }
     }
@@ -388,7 +390,7 @@ impl Group {
                 ];
                 times.into_iter().flatten().min()
             }
-            Standing::Refused(_) | Standing::Gone => None,
+            Standing::Refused(_) | Standing::Copied(_) | Standing::Gone => None,
         }
     }
 

@@ -73,8 +73,14 @@ impl Group {
         out: &mut Outbox,
     ) {
         let sender = &frame.sender;
-        let is_oneself = sender.born() == self.born;
-        if is_oneself || !matches!(self.standing, Standing::Partaking) {
+        if !matches!(self.standing, Standing::Partaking) {
+            return;
+        }
+        if sender.born() == self.born {
+            // What this process has sent it may hear again, looped back or repeated by others.
+            if (sender.life(), frame.number) >= (self.life, self.number) {
+                self.stop_beside_a_copy(now, from, out);
+            }
             return;
         }
         let claimed = match frame.body {
@@ -167,6 +173,22 @@ impl Group {
         self.resign_tenure(now, out);
         self.quit_council();
         self.standing = Standing::Refused(from);
+        self.publish(now, None, out);
+    }
+
+    /// This process was copied with its memory, as with a virtual machine that is cloned while it runs, and the copy has gone
+    /// on. Voters take the two for one, and whatever this one holds the other holds too. So this one stops, and gives nothing
+    /// up: the other may work by it.
+    fn stop_beside_a_copy(&mut self, now: Instant, from: SocketAddr, out: &mut Outbox) {
+        let (group, member) = (&self.config.name, &self.member);
+        tracing::error!(
+            "group `{group}`: the process of `{member}` was copied while it ran, and its copy speaks at {from}: this one takes no part any more; do not copy a member that runs"
+        );
+        self.counters.namesakes += 1;
+        self.standing = Standing::Copied(from); // from here on nothing of tenure is sent
+        self.forget_handover();
+        self.disown_tenure(now);
+        self.quit_council();
         self.publish(now, None, out);
     }
 

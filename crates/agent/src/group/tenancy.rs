@@ -249,7 +249,8 @@ impl Group {
 
     /// Gives tenure up, if it is to and the work has stopped.
     pub(crate) fn leave_tenure(&mut self, now: Instant, out: &mut Outbox) {
-        if self.tenancy.is_leaving && !self.tenancy.occupancy.is_occupied() {
+        let is_copied = matches!(self.standing, Standing::Copied(_));
+        if self.tenancy.is_leaving && !is_copied && !self.tenancy.occupancy.is_occupied() {
             self.tenancy.is_leaving = false;
             self.tenancy.given_up = self.tenancy.authority.holds(now).map(|held| held.fence);
             match self.tenancy.heir.take() {
@@ -264,6 +265,15 @@ impl Group {
                 }
             }
         }
+    }
+
+    /// What this member holds a copy of its process holds too. It counts here no more, and is not given up, now or when
+    /// this process has ended.
+    pub(super) fn disown_tenure(&mut self, now: Instant) {
+        self.tenancy.authority.forfeit(now);
+        self.tenancy.fence = None;
+        self.tenancy.last_words.send_replace(LastWords::default());
+        self.tell(now);
     }
 
     pub(super) fn on_tenure(

@@ -252,3 +252,61 @@ fn an_older_word_of_who_holds_does_not_take_the_place_of_a_newer_one() {
         assert_eq!(field.fence(hears), Some(fence));
     }
 }
+
+/// As with a virtual machine that is cloned while it runs: both have the name, the life and the numbers, and voters take both
+/// for the one that they granted tenure to.
+#[test]
+fn process_that_was_copied_stops_and_gives_nothing_up() {
+    for is_later_life in [false, true] {
+        let mut field = Field::fenced(Takeover::Never);
+        let (leader, fence) = field.settled_on(&ALL);
+        let mut words = field.members[leader].last_words().subscribe();
+        field.run(TTL);
+        assert!(!words.borrow_and_update().0.is_empty());
+        let (life, born) = (field.members[leader].life, field.members[leader].born);
+        let sent = field.members[leader].number;
+        let name = name(leader);
+        let said = |life: Life, number| Frame {
+            group: group_id("test"),
+            sender: Sender::new(&name, id(leader), life, 9).born_in(born),
+            number,
+            to_all: true,
+            body: Body::Holds {
+                fence,
+                lasts_ns: TTL.0,
+                authority: 1,
+            },
+        };
+        let mut out = Outbox::new();
+        let member = &mut field.members[leader];
+        // What it said itself, looped back or repeated by somebody.
+        for own in [0, sent - 1] {
+            member.hear(
+                field.now,
+                address(9),
+                Way::Multicast,
+                &said(life, own),
+                &mut out,
+            );
+        }
+        assert_eq!((member.namesake(), field.leaders()), (None, vec![leader]));
+
+        let copys = match is_later_life {
+            false => said(life, sent),
+            true => said(Life(life.0 + 1), 0),
+        };
+        let member = &mut field.members[leader];
+        member.hear(field.now, address(9), Way::Multicast, &copys, &mut out);
+        assert_eq!(member.namesake(), Some(address(9)));
+        assert!(words.borrow().0.is_empty(), "its keeper gives nothing up");
+        assert_eq!(field.leaders(), [0; 0]);
+        assert_eq!(field.holders(), [0; 0]);
+        // The voters go on to keep it for the copy: nobody else gets it before it has run out.
+        field.post(leader, out);
+        field.run(Duration(TTL.0 / 2));
+        assert_eq!(field.holders(), [0; 0]);
+        field.run(TTL * 3);
+        assert!(field.holders().iter().all(|it| *it != leader));
+        assert_eq!(field.holders().len(), 1);
+    }
+}
