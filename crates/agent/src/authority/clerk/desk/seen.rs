@@ -46,6 +46,9 @@ impl Desk {
     /// Another member holds a fence, or held it. Returns whether that is news.
     pub(in crate::authority::clerk) fn on_heard(&mut self, heard: Heard) -> bool {
         let Heard { by, store, fence } = heard;
+        // A later era ends this one. No more than that is remembered of it: whoever made the fence up must not use up the
+        // eras that come after.
+        let fence = fence.min(era::last(self.terms.era));
         match store {
             Some(store) if self.hearsay.store() != Some(store) => {
                 let is_news = self.hearsay.note(store, fence);

@@ -93,6 +93,29 @@ async fn a_fence_that_another_holds_too_is_the_last_of_its_era_and_counts_no_mor
     assert!(desk.words.try_recv().is_err(), "all was said");
 }
 
+/// Somebody has made it up. The next era is free all the same.
+#[tokio::test(start_paused = true)]
+async fn fence_of_a_later_era_ends_this_one_and_uses_up_no_other() {
+    for made_up in [era::begin(1), era::last(era::LAST).0, u64::MAX] {
+        for store in [None, Some(Mark(99))] {
+            let shop = Shop::open(TTL);
+            let mut desk = Desk::new(&shop, 1);
+            let fence = desk.acquire().await;
+            desk.hear_of(store, Fence(made_up));
+            pass(TTL * 3).await;
+            let seen = desk.kept.lock().unwrap().last().cloned();
+            let seen = seen.expect("it is remembered");
+            assert!(seen.highest <= Some(era::last(0)), "{made_up}");
+            let heard = seen.heard.values().max();
+            assert!(heard <= Some(&era::last(0)), "{made_up}");
+            assert_eq!(seen.highest > Some(fence), store.is_none());
+            shop.books().holder = None;
+            let mut raised = Desk::who_saw(seen, &shop, 2, 1, |_| Ok(()));
+            assert!(raised.acquire().await > era::last(0), "{made_up}");
+        }
+    }
+}
+
 /// A clerk whose disk ends a write each time it is told to.
 fn with_a_slow_disk(shop: &Shop) -> (Desk, std::sync::mpsc::Sender<()>) {
     let (go_on, wait) = std::sync::mpsc::channel();
