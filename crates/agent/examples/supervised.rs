@@ -6,6 +6,8 @@
 //! The MODE is "advisory" or "fenced"; in the latter it also reads "hold FENCE NANOS" (until when, on the boot
 //! clock) and "lose", "words ADDRESS TEXT" and "words" for last words, and "drop": then it supervises no more,
 //! answers "dropped", and "free" as soon as tenure might be given up, and lives on.
+//!
+//! With `SUPERVISED_LOGS` in its environment it logs to standard error, with `SUPERVISED_ADOPTS` it adopts orphans.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -26,6 +28,16 @@ use tokio::sync::{mpsc, watch};
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(code) = stage_main(std::env::args_os()) {
         return Ok(code);
+    }
+    if std::env::var_os("SUPERVISED_LOGS").is_some() {
+        tracing_subscriber::fmt()
+            .with_writer(std::io::stderr)
+            .with_ansi(false)
+            .without_time()
+            .init();
+    }
+    if std::env::var_os("SUPERVISED_ADOPTS").is_some() {
+        workload::adopt_orphans()?;
     }
     let mut arguments = std::env::args_os().skip(1);
     let mut next = || arguments.next().ok_or("too few arguments");

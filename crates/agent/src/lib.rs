@@ -16,6 +16,7 @@ pub mod clock;
 pub mod config;
 pub mod council;
 pub mod counters;
+pub mod descriptors;
 pub mod draw;
 pub mod driver;
 mod election;

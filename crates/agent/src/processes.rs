@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use hustings_protocol::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +27,8 @@ pub(crate) struct Process {
     pub(crate) pid: Pid,
     /// Its process group.
     pub(crate) group: Pid,
+    /// Its parent when it was found.
+    parent: Pid,
 }
 
 /// What became of the children of this process.
@@ -34,6 +36,8 @@ pub(crate) struct Process {
 pub(crate) struct Reaped {
     /// Those that have ended since this was last asked.
     pub(crate) ended: Vec<(Pid, WaitStatus)>,
+    /// Those that were stopped by a signal, or continued (none), in this order.
+    pub(crate) stops: Vec<(Pid, Option<i32>)>,
     /// Whether there are others. If not, nothing lives below this process: it adopts all orphans.
     pub(crate) others: bool,
 }
@@ -73,23 +77,24 @@ fn low_byte(number: i32) -> u8 {
     number.to_le_bytes()[0]
 }
 
-/// Takes note of the children that have ended.
+/// Takes note of the children that have ended, and of those that were stopped or continued.
 pub(crate) fn reap() -> io::Result<Reaped> {
-    let mut ended = Vec::new();
+    let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
+    let mut reaped = Reaped {
+        ended: Vec::new(),
+        stops: Vec::new(),
+        others: true,
+    };
     loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(child)) => ended.push(child),
-            Ok(None) => {
-                return Ok(Reaped {
-                    ended,
-                    others: true,
-                });
+        match wait(options) {
+            Ok(Some((pid, status))) if status.stopped() || status.continued() => {
+                reaped.stops.push((pid, status.stopping_signal()));
             }
+            Ok(Some(child)) => reaped.ended.push(child),
+            Ok(None) => return Ok(reaped),
             Err(Errno::CHILD) => {
-                return Ok(Reaped {
-                    ended,
-                    others: false,
-                });
+                reaped.others = false;
+                return Ok(reaped);
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -111,21 +116,26 @@ impl Sweep {
         }
     }
 
-    /// Kills whoever is left. Repeat it every [`SWEEP_EVERY`], and whenever one has ended, until [`reap`] says that
-    /// there is none.
-    pub(crate) fn go(&mut self) -> io::Result<()> {
-        let left = kill_descendants()?;
+    /// Kills the processes that are left. Repeat it every [`SWEEP_EVERY`], and whenever one has ended, until [`reap`] says
+    /// that there is none. A sweep that fails, as where the system has no descriptors left to read `/proc`, is no reason to
+    /// stop: the next one may succeed.
+    pub(crate) fn go(&mut self) {
+        let killed = kill_descendants();
         if self.complain_at.is_some_and(|time| time <= clock::now()) {
             self.complain_at = None;
-            let pids: Vec<_> = left.iter().map(|process| process.pid.to_string()).collect();
+            let complaint = match killed {
+                Ok(left) => {
+                    let pids: Vec<_> = left.iter().map(|process| process.pid.to_string()).collect();
+                    format!(
+                        "killed processes have not ended: see what holds {}",
+                        pids.join(" ")
+                    )
+                }
+                Err(error) => format!("cannot find processes to kill, still trying: {error}"),
+            };
             // If nobody listens there, there is nobody to tell.
-            let _ = writeln!(
-                io::stderr(),
-                "warning: killed processes have not ended: see what holds {}",
-                pids.join(" ")
-            );
+            let _ = writeln!(io::stderr(), "warning: {complaint}");
         }
-        Ok(())
     }
 }
 
@@ -133,27 +143,50 @@ impl Sweep {
 fn kill_descendants() -> io::Result<Vec<Process>> {
     let found = listed_descendants()?;
     for process in &found {
-        send(process.pid, Signal::KILL);
+        process.signal(&[Signal::KILL]);
     }
     Ok(found)
 }
 
-/// Kills the children of a process, and nobody else: each is held fast by a file that stands for it (a pidfd) before it is
-/// looked at again whose child it is.
+/// Kills the children of a process.
 pub(crate) fn kill_children(parent: Pid) -> io::Result<()> {
     for child in children(parent)? {
-        let held = match pidfd_open(child.pid, PidfdFlags::empty()) {
-            Err(Errno::SRCH) => continue, // it has ended
-            held => held?,
-        };
-        if children(parent)?.contains(&child) {
-            match pidfd_send_signal(&held, Signal::KILL) {
-                Err(Errno::SRCH) => {} // it has ended
-                sent => sent?,
+        child.signal(&[Signal::KILL]);
+    }
+    Ok(())
+}
+
+impl Process {
+    /// Sends signals to this process, unless its number belongs to another one by now.
+    ///
+    /// A pidfd holds the process before its parent is read again. A process that got the number later has another
+    /// parent, unless it is a descendant of the same parent, and then it is one of those that are meant. An orphan has
+    /// been adopted by this process.
+    pub(crate) fn signal(&self, signals: &[Signal]) {
+        let held = pidfd_open(self.pid, PidfdFlags::empty());
+        let is_same = |parent| parent == self.parent || parent == getpid();
+        if matches!(held, Err(Errno::SRCH)) || !parent_of(self.pid).is_some_and(is_same) {
+            return; // it has ended
+        }
+        for signal in signals {
+            // One that has ended, or that this user may not signal, shows in `reap`.
+            match &held {
+                Ok(held) => drop(pidfd_send_signal(held, *signal)),
+                // The system has no pidfds, or none left.
+                Err(_) => send(self.pid, *signal),
             }
         }
     }
-    Ok(())
+}
+
+/// A pidfd of the process with this number, if it is a child of `parent`. The caller must be the parent of `parent`, and
+/// not have reaped it: so nobody else can have that number.
+pub(crate) fn hold_child(parent: Pid, child: Pid) -> io::Result<Option<OwnedFd>> {
+    let held = match pidfd_open(child, PidfdFlags::empty()) {
+        Err(Errno::SRCH) => return Ok(None),
+        held => held?,
+    };
+    Ok(Some(held).filter(|_| parent_of(child) == Some(parent)))
 }
 
 /// Sends a signal to a process that may just have ended, or may not be ours to signal: either shows in [`reap`].
@@ -217,7 +250,7 @@ fn listed_children(parent: Pid) -> io::Result<Vec<Process>> {
         for pid in list.split_whitespace().filter_map(number) {
             // One that has ended since has no group.
             if let Ok(group) = getpgid(Some(pid)) {
-                children.push(Process { pid, group });
+                children.push(Process { pid, group, parent });
             }
         }
     }
@@ -232,16 +265,21 @@ fn all_by_parent() -> io::Result<HashMap<Pid, Vec<Process>>> {
         let Ok(stat) = fs::read_to_string(entry?.path().join("stat")) else {
             continue;
         };
-        if let Some((parent, process)) = parse(&stat) {
-            children.entry(parent).or_default().push(process);
+        if let Some(process) = parse(&stat) {
+            children.entry(process.parent).or_default().push(process);
         }
     }
     Ok(children)
 }
 
-/// A process and its parent from `/proc/PID/stat`: "PID (NAME) STATE PARENT GROUP ...". None for a process
-/// without a parent.
-fn parse(stat: &str) -> Option<(Pid, Process)> {
+/// The parent of a process. None if the process has ended, or has no parent.
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    parse(&stat).map(|process| process.parent)
+}
+
+/// A process from `/proc/PID/stat`: "PID (NAME) STATE PARENT GROUP ...". None for a process without a parent.
+fn parse(stat: &str) -> Option<Process> {
     let (pid, rest) = stat.split_once(' ')?;
     // A name may have parentheses and spaces of its own.
     let (_, rest) = rest.rsplit_once(')')?;
@@ -249,7 +287,7 @@ fn parse(stat: &str) -> Option<(Pid, Process)> {
     let parent = numbers.next()??;
     let group = numbers.next()??;
     let pid = number(pid)?;
-    Some((parent, Process { pid, group }))
+    Some(Process { pid, group, parent })
 }
 
 fn number(text: &str) -> Option<Pid> {
@@ -266,10 +304,11 @@ mod tests {
         let process = Process {
             pid: pid(17),
             group: pid(12),
+            parent: pid(13),
         };
         for name in ["sleep", "a b", ") S 1 1 (", ""] {
             let stat = format!("17 ({name}) S 13 12 12 0 -1 4194304 98");
-            assert_eq!(parse(&stat), Some((pid(13), process)), "{name}");
+            assert_eq!(parse(&stat), Some(process), "{name}");
         }
         for stat in ["", "1 (init) S 0 1 1", "17 (sleep", "17 sleep S 13 12"] {
             assert_eq!(parse(stat), None, "{stat}");
@@ -303,6 +342,40 @@ mod tests {
             Some(1),
             "it has seen its child end, and read on"
         );
+    }
+
+    /// A shell with a child. The shell reads a line, and exits with 1 at the end of its input.
+    fn shell_with_child() -> (std::process::Child, Process) {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 1000 & echo; read line; kill $!; exit 1"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let output = shell.stdout.as_mut().expect("it is piped");
+        io::Read::read_exact(output, &mut [0]).expect("it has a child");
+        let child = children(Pid::from_child(&shell)).expect("/proc is readable")[0];
+        (shell, child)
+    }
+
+    /// The number of a process that ended may have been given to another process, whose parent differs.
+    #[test]
+    fn a_process_that_has_another_parent_than_expected_is_not_signalled() {
+        let (mut shell, child) = shell_with_child();
+        let another = Process {
+            parent: Pid::INIT,
+            ..child
+        };
+        another.signal(&[Signal::KILL]);
+        assert!(parent_of(child.pid).is_some(), "it is another process");
+        assert!(matches!(hold_child(Pid::INIT, child.pid), Ok(None)));
+        let held = hold_child(child.parent, child.pid).expect("it can be held");
+        let held = held.expect("it is a child of the shell");
+        assert!(!has_ended(&held).expect("it can be polled"));
+        child.signal(&[Signal::KILL]);
+        while !has_ended(&held).expect("it can be polled") {}
+        drop(shell.stdin.take());
+        shell.wait().expect("it is our child");
     }
 
     #[test]

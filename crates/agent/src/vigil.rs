@@ -50,37 +50,14 @@ impl Vigil {
     /// Waits until a signal has come, one of `files` has something to read or has ended, or the boot clock shows
     /// `moment`. Returns now and then for no reason: look at the clock again.
     pub(crate) fn wait(&self, files: &[BorrowedFd<'_>], moment: Option<Instant>) -> io::Result<()> {
-        let files = files.iter().map(|file| PollFd::new(file, PollFlags::IN));
-        self.poll(files, moment).map(drop)
-    }
-
-    /// Waits as [`wait`](Self::wait) does, but of `socket` only for its end: what there is to read is for another
-    /// process that has it too. Whether nobody has its other end any more.
-    pub(crate) fn wait_for_end(
-        &self,
-        socket: Option<BorrowedFd<'_>>,
-        moment: Option<Instant>,
-    ) -> io::Result<bool> {
-        let socket = socket.iter().map(|it| PollFd::new(it, PollFlags::empty()));
-        let ends = self.poll(socket, moment)?;
-        Ok(ends.iter().any(|it| it.contains(PollFlags::HUP)))
-    }
-
-    /// What has happened to these files.
-    fn poll<'a>(
-        &'a self,
-        files: impl Iterator<Item = PollFd<'a>>,
-        moment: Option<Instant>,
-    ) -> io::Result<Vec<PollFlags>> {
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once(moment))?;
         let mut polled = vec![
             PollFd::new(self.signals.get_read(), PollFlags::IN),
             PollFd::new(&self.timer, PollFlags::IN),
         ];
-        polled.extend(files);
+        polled.extend(files.iter().map(|file| PollFd::new(file, PollFlags::IN)));
         match poll(&mut polled, None) {
-            Ok(_) => Ok(polled[2..].iter().map(PollFd::revents).collect()),
-            Err(Errno::INTR) => Ok(Vec::new()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -46,7 +46,7 @@ impl Keeper {
         let mut sweep: Option<Sweep> = None;
         while self.reap()? {
             if self.ending.is_some() {
-                sweep.get_or_insert_with(Sweep::begin).go()?;
+                sweep.get_or_insert_with(Sweep::begin).go();
             }
             self.wait(sweep.is_some())?;
         }

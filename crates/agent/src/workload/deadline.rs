@@ -4,6 +4,9 @@
 //! ───────────────┬─────────── grace ───────────┬── margin ──┐
 //!        told to stop (TERM)             killed (KILL)     the end
 //! ```
+//!
+//! Three processes keep to it, each with its own clock: the guardian kills at the beginning of the margin, the agent in its
+//! place at half of it, the warden in the place of both at three quarters.
 
 use hustings_protocol::{Duration, Instant};
 
@@ -75,9 +78,14 @@ impl Deadline {
         earlier(self.until, self.margin())
     }
 
-    /// When somebody else must do it, if it has not been done.
+    /// When the agent must do it, if the guardian has not.
     pub(super) fn overdue_at(self) -> Instant {
         earlier(self.until, Duration(self.margin().0 / 2))
+    }
+
+    /// When the warden must do it, if neither the guardian nor the agent has.
+    pub(super) fn last_chance_at(self) -> Instant {
+        earlier(self.until, Duration(self.margin().0 / 4))
     }
 
     fn margin(self) -> Duration {
@@ -110,6 +118,13 @@ mod tests {
             let stop_at = deadline.stop_at(Duration::from_millis(grace));
             assert_eq!(stop_at, at(1000 + stop), "{left} {grace}");
             assert_eq!(deadline.kill_at(), at(1000 + kill), "{left} {grace}");
+            let ends = [
+                deadline.kill_at(),
+                deadline.overdue_at(),
+                deadline.last_chance_at(),
+                deadline.until(),
+            ];
+            assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
         }
     }
 

@@ -23,9 +23,6 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The processes that watch over the command could not be started.
-    #[error("cannot start the command's guardian: {0}")]
-    Guardian(#[source] io::Error),
     /// The agent cannot learn of signals, so it could not forward them.
     #[error("cannot listen for signals: {0}")]
     Signals(#[source] io::Error),
@@ -48,8 +45,7 @@ impl Error {
         match self {
             Self::NotFound(_) => 127,
             Self::NotExecutable { .. } => 126,
-            Self::NoCommand | Self::Guardian(_) | Self::Signals(_) => 125,
-            Self::Unseen | Self::LeadershipUnknown => 125,
+            Self::NoCommand | Self::Signals(_) | Self::Unseen | Self::LeadershipUnknown => 125,
         }
     }
 

@@ -1,53 +1,76 @@
-//! The agent's side of the guardian.
+//! The agent's side of the guardian and the warden.
 
 use std::future::pending;
 use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
 use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream as Socket;
 use std::os::unix::process::CommandExt;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration as StdDuration;
 
 use hustings_protocol::{Duration, Instant};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open};
+use rustix::net::{RecvFlags, recv};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::UnixStream;
-use tokio::time::sleep;
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 use tracing::{error, warn};
 
 use super::Workload;
 use super::fencing::Term;
-use super::lines::{Order, Report};
-use super::patience::{Patience, Step};
+use super::heartbeat::{Heartbeat, PING_EVERY, Remedy};
+use super::lines::{Order, Report, tell};
+use super::orphans::kill_orphans;
+use super::patience::{Patience, SLACK, Step};
 use super::stages::Stage;
 use crate::authority::Occupation;
 use crate::authority::last_words::LastWords;
-use crate::{Leadership, clock, handover, processes};
+use crate::{Leadership, clock, descriptors, handover, processes};
 
 /// Timers do not count the time that the machine is suspended, the clock of tenure does: so it is read again.
 const LONGEST_SLEEP: StdDuration = StdDuration::from_millis(200);
 /// A socket cannot be told to wait for no time.
 const LEAST_WAIT: StdDuration = StdDuration::from_millis(1);
 
+/// What the names of our variables begin with. The command gets none of them but those that are meant for it: the key of the
+/// group, for one, is none of its business.
+const OUR_VARIABLES: &[u8] = b"HUSTINGS_";
+
 /// A command under guard. If this is dropped, the command is killed, with all its descendants.
 #[derive(Debug)]
 pub(super) struct Guard {
-    reports: Lines<BufReader<UnixStream>>,
-    /// None when all of them have ended.
+    guardian: Voice,
+    warden: Voice,
+    /// None when both have ended.
     watchers: Option<Watchers>,
     patience: Patience,
+    pings: Interval,
+}
+
+/// What one of the watchers says.
+#[derive(Debug)]
+struct Voice {
+    reports: Lines<BufReader<UnixStream>>,
+    /// It says no more.
+    has_ended: bool,
+    heartbeat: Heartbeat,
 }
 
 /// The processes that watch over the command, until their end.
 #[derive(Debug)]
 struct Watchers {
-    /// Both guardian and warden have its other end: it ends with the last of them.
+    /// The guardian has its other end.
     socket: Socket,
+    /// The guardian, as soon as it is up: with this it can be signalled when the system has no descriptors left, or the
+    /// warden is dead.
+    guardian: Option<OwnedFd>,
+    /// The warden has its other end.
+    warden_socket: Socket,
     warden: Child,
     /// Somebody has seen that nothing is left of the command.
     has_ended: bool,
@@ -55,9 +78,21 @@ struct Watchers {
     work: ManuallyDrop<Option<Occupation>>,
 }
 
+/// What happened to a guard.
+enum Event {
+    Report(Report),
+    /// The guardian, or the warden, says no more.
+    Ended,
+    /// What should have ended has not, and is not waited for any longer.
+    GaveUp,
+}
+
 impl Guard {
     /// Starts the processes that will start the command, under the tenure that is held if there is one. That is not
     /// given up before somebody has seen that nothing is left of the command.
+    ///
+    /// All that is needed to kill the command is opened here, but for the file that stands for the guardian: that one is
+    /// opened when the guardian says that it is up.
     pub(super) fn start(
         workload: &Workload,
         leadership: &Leadership,
@@ -69,89 +104,168 @@ impl Guard {
         let witness = pidfd_open(getpid(), PidfdFlags::empty()).ok();
         let witness = witness.as_ref().filter(|_| term.is_some());
         let (mut guardian, theirs) = handover::pair(io::stdin().as_fd(), witness.map(AsFd::as_fd))?;
-        if let Some(term) = term {
-            // It is there before the guardian is, so that nothing starts without an end.
-            let line = format!("{}\n", Order::Until(term.deadline));
-            guardian.write_all(line.as_bytes())?;
+        // The warden hands its socket on to the guardian.
+        let (mut warden, wardens) = handover::pair(theirs.as_fd(), None)?;
+        if let Some(files) = descriptors::inherited_limit() {
+            writeln!(warden, "{}", Order::SoftLimit(files))?;
         }
-        guardian.set_nonblocking(true)?;
-        let socket = guardian.try_clone()?;
-        let reports = BufReader::new(UnixStream::from_std(guardian)?).lines();
-
         let mut patience = Patience::new(workload.grace.into());
         if let Some(term) = term {
-            patience.on_order(&Order::Until(term.deadline), clock::now());
+            // It is there before the two are, so that nothing starts without an end.
+            let until = Order::Until(term.deadline);
+            writeln!(guardian, "{until}")?;
+            writeln!(warden, "{until}")?;
+            patience.on_order(&until, clock::now());
         }
-        let grace_millis = u64::try_from(workload.grace.as_millis()).unwrap_or(u64::MAX);
-        let mut line = Stage::Warden.command(grace_millis, &workload.command);
-        let leader = leadership.leader.as_ref().map(|leader| &leader.name);
-        line.env("HUSTINGS_GROUP", &leadership.group)
-            .env("HUSTINGS_LEADER", leader.unwrap_or(&leadership.member));
-        match term.map(|term| term.fence.0).or(leadership.fence) {
-            Some(fence) => line.env("HUSTINGS_FENCE", fence.to_string()),
-            None => line.env_remove("HUSTINGS_FENCE"),
-        };
+        let (socket, guardian) = Voice::of(guardian)?;
+        let (warden_socket, warden) = Voice::of(warden)?;
+        let mut pings = interval(PING_EVERY);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+
+        let mut line = command_line(workload, leadership, term);
         // In its own process group: what is typed at a terminal is for the agent to handle.
-        line.stdin(theirs).process_group(0);
-        let warden = line.spawn()?;
+        line.stdin(wardens).process_group(0);
         let watchers = Watchers {
             socket,
-            warden,
+            guardian: None,
+            warden_socket,
+            warden: line.spawn()?,
             has_ended: false,
             work: ManuallyDrop::new(work),
         };
         Ok(Self {
-            reports,
+            guardian,
+            warden,
             watchers: Some(watchers),
             patience,
+            pings,
         })
     }
 
-    /// What the guardian has to say. None: it was killed, and nothing is left of the command, or nobody will see
-    /// that. May be dropped unfinished.
+    /// What the guardian has to say. None: it was killed, or has been waited for in vain. May be dropped unfinished.
     pub(super) async fn next(&mut self) -> Option<Report> {
-        let report = self.line().await?.parse().ok()?;
-        match (report, &mut self.watchers) {
-            (Report::Ended(_), Some(watchers)) => watchers.has_ended = true,
-            (Report::Expired, _) => self.patience.on_stopping(clock::now()),
-            (Report::Ended(_) | Report::Started { .. } | Report::Refused { .. }, _) => {}
+        while !self.guardian.has_ended {
+            match self.event().await {
+                Event::Report(report) => {
+                    self.on_report(report);
+                    return Some(report);
+                }
+                Event::Ended => {}
+                Event::GaveUp => return None,
+            }
         }
-        Some(report)
+        None
     }
 
-    /// The next line that the guardian writes. If it is late with what it has to do, it is killed. None: it writes no
-    /// more, or has been waited for in vain.
-    async fn line(&mut self) -> Option<String> {
+    fn on_report(&mut self, report: Report) {
+        match (report, &mut self.watchers) {
+            (Report::Up { pid }, Some(watchers)) => watchers.hold_guardian(pid),
+            (Report::Ended(_), Some(watchers)) => watchers.has_ended = true,
+            (Report::Expired, _) => self.patience.on_stopping(clock::now()),
+            (Report::Stopped { signal }, _) => warn!(
+                "signal {signal} has stopped the command: it is killed unless it is continued within five seconds"
+            ),
+            _ => {}
+        }
+    }
+
+    /// Waits for the next report of the guardian, or for the end of either of the two. Pings them meanwhile. A guardian that
+    /// is late with what it has to do is killed. May be dropped unfinished.
+    async fn event(&mut self) -> Event {
         loop {
             let next = self.patience.next();
             tokio::select! {
                 biased;
-                // A line that is no text is none that it would write.
-                line = self.reports.next_line() => return line.ok().flatten(),
-                step = sleep_until(next) => match (step, &self.watchers) {
-                    // It was in time. This process was not: it was stopped, or is slow to read.
-                    (_, Some(watchers)) if watchers.have_written() => sleep(LEAST_WAIT).await,
-                    (Step::Kill, Some(watchers)) => {
-                        warn!("the command's guardian is stopped, or hangs: killing it");
-                        watchers.kill_guardian();
-                        self.patience.on_killed(clock::now());
-                    }
-                    (Step::Kill | Step::GiveUp, _) => return None,
+                report = self.guardian.next() => return report.map_or(Event::Ended, Event::Report),
+                report = self.warden.next() => if report.is_none() {
+                    return Event::Ended;
                 },
+                step = sleep_until(next) => match (step, &self.watchers) {
+                    // They were in time. This process was not: it was stopped, or is slow to read.
+                    (_, Some(watchers)) if self.have_written(watchers) => sleep(LEAST_WAIT).await,
+                    (Step::Kill, Some(_)) => self.kill_guardian(),
+                    (Step::Kill | Step::GiveUp, _) => return Event::GaveUp,
+                },
+                _ = self.pings.tick() => self.ping(),
             }
         }
     }
 
-    /// Tells the guardian. If it has ended, so has the command: [`Guard::next`] says so. One that does not listen is not
-    /// waited for: it is killed.
+    /// Whether there is something to read, if only the end.
+    fn have_written(&self, watchers: &Watchers) -> bool {
+        let guardian = !self.guardian.has_ended && has_written(&watchers.socket);
+        guardian || (!self.warden.has_ended && has_written(&watchers.warden_socket))
+    }
+
+    fn kill_guardian(&mut self) {
+        let Some(watchers) = &self.watchers else {
+            return;
+        };
+        if !self.guardian.has_ended {
+            warn!("the command's guardian is stopped, or hangs: killing it");
+        }
+        match watchers.kill_guardian() {
+            Ok(()) => self.patience.on_killed(clock::now()),
+            Err(error) => {
+                error!("cannot kill the command's guardian, trying again: {error}");
+                self.patience.on_kill_failed(clock::now());
+            }
+        }
+    }
+
+    /// Pings those that have not ended, and looks after those that do not answer.
+    fn ping(&mut self) {
+        let Some(watchers) = &mut self.watchers else {
+            return;
+        };
+        if !self.guardian.has_ended {
+            match self.guardian.heartbeat.on_ping() {
+                Remedy::Wait => {}
+                Remedy::Continue => {
+                    warn!(
+                        "the command's guardian does not answer: continuing it, in case it is stopped"
+                    );
+                    watchers.continue_guardian();
+                }
+                Remedy::Kill => self.patience.on_deaf(clock::now()),
+            }
+            tell(&watchers.socket, &Order::Ping);
+        }
+        if !self.warden.has_ended {
+            match self.warden.heartbeat.on_ping() {
+                Remedy::Wait => {}
+                Remedy::Continue => {
+                    warn!(
+                        "the command's warden does not answer: continuing it, in case it is stopped"
+                    );
+                    watchers.continue_warden();
+                }
+                Remedy::Kill => {
+                    warn!(
+                        "the command's warden hangs: killing it, so that the guardian ends the command"
+                    );
+                    // One that has ended says so.
+                    let _ = watchers.warden.kill();
+                }
+            }
+            tell(&watchers.warden_socket, &Order::Ping);
+        }
+    }
+
+    /// Tells the guardian, and the warden what it needs to know. If the guardian has ended, so has the command: [`Guard::next`]
+    /// says so. One that does not listen is not waited for: it is killed.
     pub(super) fn order(&mut self, order: &Order) {
         let now = clock::now();
         self.patience.on_order(order, now);
-        let line = format!("{order}\n");
-        match self.watchers.as_ref().map(|it| it.tell(&line)) {
-            Some(Ok(length)) if length == line.len() => {}
-            Some(Ok(_) | Err(Errno::AGAIN)) => self.patience.on_deaf(now),
-            Some(Err(_)) | None => {} // it has ended
+        let Some(watchers) = &self.watchers else {
+            return;
+        };
+        if tell(&watchers.socket, order) == Some(false) {
+            self.patience.on_deaf(now);
+        }
+        if matches!(order, Order::Until(_)) {
+            // A warden that does not read does not answer pings either.
+            tell(&watchers.warden_socket, order);
         }
     }
 
@@ -159,11 +273,68 @@ impl Guard {
     /// all who watched were killed, or do not end, nobody has, and tenure is not given up.
     pub(super) async fn end(mut self) -> bool {
         self.patience.on_ending(clock::now());
-        while self.line().await.is_some() {}
-        match self.watchers.take_if(|it| it.have_ended()) {
-            Some(watchers) => watchers.end(),
-            None => self.watchers.as_mut().is_some_and(Watchers::end_work),
+        while !self.guardian.has_ended || !self.warden.has_ended {
+            match self.event().await {
+                Event::Report(report) => self.on_report(report),
+                Event::Ended => {}
+                Event::GaveUp => return self.watchers.as_mut().is_some_and(Watchers::end_work),
+            }
         }
+        let Some(mut watchers) = self.watchers.take() else {
+            return false;
+        };
+        if !watchers.end() {
+            // Both were killed.
+            watchers.has_ended = kill_orphans().await;
+        }
+        watchers.end_work()
+    }
+}
+
+/// What starts the warden, with an environment for the command.
+fn command_line(workload: &Workload, leadership: &Leadership, term: Option<Term>) -> Command {
+    let grace_millis = u64::try_from(workload.grace.as_millis()).unwrap_or(u64::MAX);
+    let mut line = Stage::Warden.command(grace_millis, &workload.command);
+    for (name, _) in std::env::vars_os() {
+        if name.as_bytes().starts_with(OUR_VARIABLES) {
+            line.env_remove(name);
+        }
+    }
+    let leader = leadership.leader.as_ref().map(|leader| &leader.name);
+    line.env("HUSTINGS_GROUP", &leadership.group)
+        .env("HUSTINGS_LEADER", leader.unwrap_or(&leadership.member));
+    if let Some(fence) = term.map(|term| term.fence.0).or(leadership.fence) {
+        line.env("HUSTINGS_FENCE", fence.to_string());
+    }
+    line
+}
+
+impl Voice {
+    /// What is said on a socket. Also the socket itself, to answer.
+    fn of(socket: Socket) -> io::Result<(Socket, Self)> {
+        socket.set_nonblocking(true)?;
+        let voice = Self {
+            reports: BufReader::new(UnixStream::from_std(socket.try_clone()?)?).lines(),
+            has_ended: false,
+            heartbeat: Heartbeat::default(),
+        };
+        Ok((socket, voice))
+    }
+
+    /// The next report. None at the end; after it, nothing ever. May be dropped unfinished.
+    async fn next(&mut self) -> Option<Report> {
+        if self.has_ended {
+            return pending().await;
+        }
+        // A line that cannot be read is none that it would write: nothing more is expected of it.
+        let line = self.reports.next_line().await.ok().flatten();
+        let report = line.and_then(|line| line.parse().ok());
+        match report {
+            Some(Report::Alive | Report::Started { .. }) => self.heartbeat.on_answer(),
+            Some(_) => {}
+            None => self.has_ended = true,
+        }
+        report
     }
 }
 
@@ -191,7 +362,7 @@ impl Drop for Guard {
             return;
         };
         // A guardian that has ended has nothing to say either.
-        let _ = watchers.tell(&format!("{}\n", Order::LastWords(LastWords::default())));
+        tell(&watchers.socket, &Order::LastWords(LastWords::default()));
         let _ = watchers.socket.shutdown(Shutdown::Write);
         self.patience.on_ending(clock::now());
         let next = self.patience.next();
@@ -202,80 +373,92 @@ impl Drop for Guard {
     }
 }
 
+/// Whether there is something to read on a socket, if only its end.
+fn has_written(socket: &Socket) -> bool {
+    let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+    !matches!(recv(socket, &mut [0; 1], flags), Err(Errno::AGAIN))
+}
+
 impl Watchers {
-    /// Tells the guardian, but does not wait until it listens. How much it was told.
-    fn tell(&self, line: &str) -> Result<usize, Errno> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        send(&self.socket, line.as_bytes(), flags)
+    /// Opens the file that stands for the guardian, which says that it has this number.
+    fn hold_guardian(&mut self, pid: i32) {
+        let held = match Pid::from_raw(pid) {
+            Some(pid) => processes::hold_child(Pid::from_child(&self.warden), pid),
+            None => Ok(None),
+        };
+        match held {
+            Ok(held) => self.guardian = held,
+            Err(error) => {
+                warn!("cannot hold the command's guardian, it is looked for later: {error}")
+            }
+        }
     }
 
-    /// The command dies with its guardian, and the warden kills the rest: unless it is stopped, too.
-    fn kill_guardian(&self) {
-        let warden = Pid::from_child(&self.warden);
-        processes::send(warden, Signal::CONT);
-        if let Err(error) = processes::kill_children(warden) {
-            error!("cannot kill the command's guardian: {error}");
+    /// The warden is a child of this process that has not been waited for: nobody else can have its number.
+    fn continue_warden(&self) {
+        processes::send(Pid::from_child(&self.warden), Signal::CONT);
+    }
+
+    fn continue_guardian(&self) {
+        if let Some(guardian) = &self.guardian {
+            // One that has ended says so.
+            let _ = pidfd_send_signal(guardian, Signal::CONT);
+        }
+    }
+
+    /// The command dies with its guardian, and the warden kills the rest: it is continued, in case it is stopped. If the
+    /// guardian has ended before, what it left to the warden is killed.
+    fn kill_guardian(&self) -> io::Result<()> {
+        self.continue_warden();
+        let killed = self
+            .guardian
+            .as_ref()
+            .map(|it| pidfd_send_signal(it, Signal::KILL));
+        match killed {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => processes::kill_children(Pid::from_child(&self.warden)),
         }
     }
 
     /// Waits without a runtime.
     fn see_to_the_end(mut self, next: Option<(Instant, Step)>) {
         let mut reports = Vec::new();
-        if let Err(error) = self.hear_out(next, &mut reports)
-            && error.kind() == io::ErrorKind::WouldBlock
-        {
-            self.kill_guardian();
-            // A socket that was reset has ended too.
-            let _ = self.hear_out(None, &mut reports);
-        }
+        self.hear_out(&self.socket, next, &mut reports);
+        let soon = (clock::now() + SLACK, Step::Kill);
+        self.hear_out(&self.warden_socket, Some(soon), &mut reports);
         let reports = String::from_utf8_lossy(&reports);
         let is_end = |line: &str| matches!(line.parse(), Ok(Report::Ended(_)));
         self.has_ended |= reports.lines().any(is_end);
-        if !self.end() {
+        self.end();
+        if !self.end_work() {
             error!(
                 "nobody has seen the command end, and something of it may still run: its tenure is not given up; look for what is left, and kill it"
             );
         }
     }
 
-    /// All that they say until they end, or until it is time to do something about it.
-    fn hear_out(&mut self, next: Option<(Instant, Step)>, reports: &mut Vec<u8>) -> io::Result<()> {
-        let left = next.map(|(moment, _)| moment - clock::now());
-        let left = left.map(|left| StdDuration::from_nanos(left.0).max(LEAST_WAIT));
-        self.socket.set_nonblocking(false)?;
-        self.socket.set_read_timeout(left)?;
-        self.socket.read_to_end(reports).map(|_| ())
-    }
-
-    /// Whether all have closed the socket.
-    fn have_ended(&self) -> bool {
-        self.peek().is_some_and(|unread| unread == 0)
-    }
-
-    /// Whether there is something to read, if only the end.
-    fn have_written(&self) -> bool {
-        self.peek().is_some()
-    }
-
-    /// How much there is to read, one byte at most; none if nobody knows yet.
-    fn peek(&self) -> Option<usize> {
-        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
-        match recv(&self.socket, &mut [0; 1], flags) {
-            Ok((length, _)) => Some(length),
-            Err(Errno::AGAIN) => None,
-            Err(_) => Some(0),
+    /// All that is said on a socket until its end. If that does not come in time, the guardian is killed.
+    fn hear_out(&self, socket: &Socket, next: Option<(Instant, Step)>, reports: &mut Vec<u8>) {
+        if let Err(error) = read_to_end(socket, next, reports)
+            && error.kind() == io::ErrorKind::WouldBlock
+        {
+            while self.kill_guardian().is_err() {
+                thread::sleep(LEAST_WAIT);
+            }
+            // A socket that was reset has ended too.
+            let _ = read_to_end(socket, None, reports);
         }
     }
 
-    /// All have closed the socket, so that the last of them is about to have ended. Whether nothing is left.
-    fn end(mut self) -> bool {
+    /// Both have closed their sockets, so that the last of them is about to have ended. Whether nothing is left.
+    fn end(&mut self) -> bool {
         let status = self.warden.wait();
         let warden_saw_it = status.is_ok_and(|status| status.success());
         if self.has_ended && !warden_saw_it {
             warn!("the command's warden was killed: so was what was left of the command");
         }
         self.has_ended |= warden_saw_it;
-        self.end_work()
+        self.has_ended
     }
 
     /// If nothing is left of the command, tenure may be given up. Whether it is so.
@@ -285,4 +468,17 @@ impl Watchers {
         }
         self.has_ended
     }
+}
+
+/// Reads a socket until its end, or until `next`.
+fn read_to_end(
+    mut socket: &Socket,
+    next: Option<(Instant, Step)>,
+    reports: &mut Vec<u8>,
+) -> io::Result<()> {
+    let left = next.map(|(moment, _)| moment - clock::now());
+    let left = left.map(|left| StdDuration::from_nanos(left.0).max(LEAST_WAIT));
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(left)?;
+    socket.read_to_end(reports).map(|_| ())
 }

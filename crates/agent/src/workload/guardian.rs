@@ -1,8 +1,7 @@
 //! The guardian: the process that has the command for a child, adopts its orphans, and outlives none of them.
 //!
-//! Assumes   that the machine gives it a turn within the margin of [`Deadline`], and that nobody
-//!           stops (STOP) it together with the agent, which else does its work. If the agent is dead, its warden
-//!           continues it
+//! Assumes   that the machine gives it a turn within the margin of [`Deadline`]. While it is stopped (STOP), the agent and
+//!           the warden do its work, and continue it
 //! Promises  nothing of the command is left when its tenure ends, whether or not the agent can say so;
 //!           the agent's last words are sent only when nothing of the command is left and the agent is dead;
 //!           without a warden nothing of the command goes on: what a killed guardian leaves would be nobody's
@@ -17,11 +16,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use hustings_protocol::{Duration, Instant};
-use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal,
+};
 
 use super::deadline::Deadline;
 use super::launch::launch;
-use super::lines::{Order, Report};
+use super::lines::{Order, Report, tell};
 use super::signals::meant_for_the_command;
 use super::terms::{Early, Terms};
 use crate::authority::last_words::LastWords;
@@ -30,6 +31,10 @@ use crate::inbox::Inbox;
 use crate::processes::{Ending, SWEEP_EVERY, Sweep, descendants, has_ended, reap, send};
 use crate::vigil::Vigil;
 use crate::{clock, handover, obituary};
+
+/// How long the command's first process may be stopped (STOP, or TTIN if it reads from a terminal). Then it is killed: a
+/// member whose command does not work must not keep others from it.
+const STOPPED_AT_MOST: Duration = Duration::from_secs(5);
 
 /// What the guardian listens to.
 struct Ears {
@@ -48,6 +53,8 @@ struct Guardian {
     group_was_sent_term: bool,
     /// How the first process ended, if it has.
     ending: Option<Ending>,
+    /// Since when the first process has been stopped, if it is.
+    stopped_since: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +84,8 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
         agent,
         warden: getppid(),
     };
+    let pid = getpid().as_raw_nonzero().get();
+    ears.report(Report::Up { pid })?;
     let Early {
         terms,
         passed,
@@ -101,6 +110,7 @@ pub(super) fn guard(grace: Duration, command: &[OsString]) -> io::Result<()> {
                 phase: Phase::Running,
                 group_was_sent_term: false,
                 ending: None,
+                stopped_since: None,
             };
             let (terms, ending) = guardian.watch(&mut ears)?;
             (terms, vec![Report::Ended(ending)])
@@ -129,7 +139,8 @@ fn speak_for_the_dead(
     for line in ears.agent.arrived() {
         terms.last_words = match line.parse() {
             Ok(Order::LastWords(words)) => words,
-            Ok(Order::Stop(_) | Order::Pass(_) | Order::Until(_)) => continue,
+            Ok(Order::Stop(_) | Order::Pass(_) | Order::Until(_) | Order::Ping) => continue,
+            Ok(Order::SoftLimit(_)) => continue,
             Err(_) => LastWords::default(),
         };
     }
@@ -162,7 +173,7 @@ impl Ears {
     fn clear_up(&mut self) -> io::Result<()> {
         let mut sweep = Sweep::begin();
         while reap()?.others {
-            sweep.go()?;
+            sweep.go();
             self.vigil.wait(&[], Some(clock::now() + SWEEP_EVERY))?;
             self.vigil.sent();
         }
@@ -183,16 +194,21 @@ impl Ears {
             done => done,
         }
     }
+
+    /// Tells the agent, unless it does not read: an agent that is stopped must not hold up the guardian.
+    fn mention(&self, report: Report) {
+        tell(&self.agent.socket, &report);
+    }
 }
 
 // What happens: decides.
 impl Guardian {
     /// Returns when nothing is left of the command.
     fn watch(mut self, ears: &mut Ears) -> io::Result<(Terms, Ending)> {
-        while self.reap()? {
+        while self.reap(ears)? {
             ears.wait(self.wake_at())?;
             for line in ears.agent.arrived() {
-                self.on_line(&line);
+                self.on_line(&line, ears);
             }
             if ears.are_left_alone() {
                 self.kill();
@@ -206,27 +222,37 @@ impl Guardian {
     }
 
     /// Takes note of who has ended. False if nobody is left.
-    fn reap(&mut self) -> io::Result<bool> {
+    fn reap(&mut self, ears: &Ears) -> io::Result<bool> {
         let reaped = reap()?;
+        for (pid, signal) in reaped.stops {
+            if pid == self.command {
+                self.stopped_since = signal.map(|_| clock::now());
+                if let Some(signal) = signal {
+                    ears.mention(Report::Stopped { signal });
+                }
+            }
+        }
         for (pid, status) in reaped.ended {
             if pid == self.command {
                 self.ending = Ending::of(status);
                 // To look for them takes milliseconds, and who waits for tenure waits for that too.
                 if reaped.others {
-                    self.stop_the_rest()?;
+                    self.stop_the_rest();
                 }
             }
         }
         if let Phase::Killing(sweep) = &mut self.phase
             && reaped.others
         {
-            sweep.go()?;
+            sweep.go();
         }
         Ok(reaped.others)
     }
 
-    fn on_line(&mut self, line: &str) {
+    fn on_line(&mut self, line: &str, ears: &Ears) {
         match line.parse() {
+            Ok(Order::Ping) => ears.mention(Report::Alive),
+            Ok(Order::SoftLimit(_)) => {} // for the warden
             Ok(Order::Stop(signal)) => self.stop(signal),
             Ok(Order::Pass(signal)) if self.ending.is_none() => send(self.command, signal),
             Ok(Order::Pass(_)) => {}
@@ -243,7 +269,11 @@ impl Guardian {
     fn wake_at(&self) -> Option<Instant> {
         let deadline = self.terms.deadline;
         match self.phase {
-            Phase::Running => self.terms.stop_at(self.grace),
+            Phase::Running => {
+                let stop_at = self.terms.stop_at(self.grace);
+                let kill_at = self.kill_stopped_at();
+                stop_at.into_iter().chain(kill_at).min()
+            }
             Phase::Stopping { kill_at } => {
                 let enforced = deadline.map_or(kill_at, Deadline::kill_at);
                 Some(kill_at.min(enforced))
@@ -259,6 +289,7 @@ impl Guardian {
             return false;
         }
         match self.phase {
+            Phase::Running if self.kill_stopped_at().is_some_and(|time| time <= now) => self.kill(),
             Phase::Running => {
                 self.stop(Signal::TERM);
                 return true;
@@ -268,6 +299,11 @@ impl Guardian {
             Phase::Killing(_) => {}
         }
         false
+    }
+
+    /// When a command that is stopped is killed.
+    fn kill_stopped_at(&self) -> Option<Instant> {
+        self.stopped_since.map(|since| since + STOPPED_AT_MOST)
     }
 
     fn is_killing(&self) -> bool {
@@ -286,16 +322,14 @@ impl Guardian {
     }
 
     /// The first process has ended: the others are asked to follow. Nobody is asked twice, which some take for
-    /// impatience.
-    fn stop_the_rest(&mut self) -> io::Result<()> {
+    /// impatience. Those that cannot be found now are not asked: they are killed after the grace.
+    fn stop_the_rest(&mut self) {
         self.begin_grace();
-        for process in descendants()? {
+        for process in descendants().unwrap_or_default() {
             if !(self.group_was_sent_term && process.group == self.command) {
-                send(process.pid, Signal::TERM);
-                send(process.pid, Signal::CONT);
+                process.signal(&[Signal::TERM, Signal::CONT]);
             }
         }
-        Ok(())
     }
 
     fn begin_grace(&mut self) {

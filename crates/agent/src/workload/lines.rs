@@ -1,9 +1,13 @@
-//! What agent and guardian tell each other: lines of text on a socket.
+//! What the agent and the two watchers tell each other: lines of text, on one socket for the guardian and one for the
+//! warden. Of the orders the warden gets [`Order::Until`] and [`Order::Ping`]; of the reports it sends [`Report::Alive`].
 
 use std::fmt;
+use std::os::fd::AsFd;
 use std::str::FromStr;
 
 use hustings_protocol::{Duration, Instant};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 use rustix::process::Signal;
 
 use super::deadline::Deadline;
@@ -23,12 +27,22 @@ pub(super) enum Order {
     Until(Deadline),
     /// What to say when both the agent and the command are dead. The last that was given counts.
     LastWords(LastWords),
+    /// Answer with [`Report::Alive`].
+    Ping,
+    /// The number of open files that the command may have, if this program has raised its own: the soft limit.
+    SoftLimit(u64),
 }
 
-/// What the guardian tells the agent: one of the first two, then one ending; of a command that was stopped before it
-/// was started, the ending alone. Before the ending, it may say that the tenure was about to end.
+/// What the guardian tells the agent: first that it is up, then that the command has started or was refused, then how the
+/// command ended; of a command that was stopped before it was started, the ending alone. The others come in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
+    /// The guardian is up, as this process.
+    Up { pid: i32 },
+    /// The answer to a ping.
+    Alive,
+    /// The command's first process was stopped by this signal. Unless it is continued, it will be killed.
+    Stopped { signal: i32 },
     /// The command runs, as this process.
     Started { pid: i32 },
     /// The system refused to run the command, with this error number.
@@ -48,6 +62,8 @@ impl fmt::Display for Order {
                 write!(f, "until {} {}", deadline.until().0, deadline.span().0)
             }
             Self::LastWords(words) => write!(f, "words {}", obituary::to_line(words)),
+            Self::Ping => write!(f, "ping"),
+            Self::SoftLimit(files) => write!(f, "limit {files}"),
         }
     }
 }
@@ -56,6 +72,9 @@ impl FromStr for Order {
     type Err = Unreadable;
 
     fn from_str(line: &str) -> Result<Self, Unreadable> {
+        if line == "ping" {
+            return Ok(Self::Ping);
+        }
         let (word, rest) = line.split_once(' ').ok_or(Unreadable)?;
         let signal = || Signal::from_named_raw(rest.parse().ok()?);
         let order = match word {
@@ -63,6 +82,7 @@ impl FromStr for Order {
             "pass" => signal().map(Self::Pass),
             "until" => deadline(rest).map(Self::Until),
             "words" => obituary::from_line(rest).map(Self::LastWords),
+            "limit" => rest.parse().ok().map(Self::SoftLimit),
             _ => None,
         };
         order.ok_or(Unreadable)
@@ -78,6 +98,9 @@ fn deadline(text: &str) -> Option<Deadline> {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Up { pid } => write!(f, "up {pid}"),
+            Self::Alive => write!(f, "alive"),
+            Self::Stopped { signal } => write!(f, "stopped {signal}"),
             Self::Started { pid } => write!(f, "started {pid}"),
             Self::Refused { errno } => write!(f, "refused {errno}"),
             Self::Expired => write!(f, "expired"),
@@ -91,19 +114,35 @@ impl FromStr for Report {
     type Err = Unreadable;
 
     fn from_str(line: &str) -> Result<Self, Unreadable> {
-        if line == "expired" {
-            return Ok(Self::Expired);
+        match line {
+            "expired" => return Ok(Self::Expired),
+            "alive" => return Ok(Self::Alive),
+            _ => {}
         }
         let (word, number) = line.split_once(' ').ok_or(Unreadable)?;
         let number: i32 = number.parse().map_err(|_| Unreadable)?;
         let byte = || u8::try_from(number).map_err(|_| Unreadable);
         match word {
+            "up" => Ok(Self::Up { pid: number }),
+            "stopped" => Ok(Self::Stopped { signal: number }),
             "started" => Ok(Self::Started { pid: number }),
             "refused" => Ok(Self::Refused { errno: number }),
             "exited" => Ok(Self::Ended(Ending::Exited(byte()?))),
             "killed" => Ok(Self::Ended(Ending::Killed(byte()?))),
             _ => Err(Unreadable),
         }
+    }
+}
+
+/// Sends a line without waiting. Returns whether there was room for all of it: not if the other side does not read. None if
+/// the other side has closed the socket.
+pub(super) fn tell(socket: impl AsFd, line: &impl fmt::Display) -> Option<bool> {
+    let line = format!("{line}\n");
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    match send(socket, line.as_bytes(), flags) {
+        Ok(length) => Some(length == line.len()),
+        Err(Errno::AGAIN) => Some(false),
+        Err(_) => None,
     }
 }
 
@@ -124,10 +163,15 @@ mod tests {
             Order::Until(Deadline::new(Instant(u64::MAX), Duration(7))),
             Order::LastWords(LastWords(vec![(address, b"farewell".to_vec())])),
             Order::LastWords(LastWords::default()),
+            Order::Ping,
+            Order::SoftLimit(1024),
         ] {
             assert_eq!(order.to_string().parse(), Ok(order));
         }
         for report in [
+            Report::Up { pid: 4320 },
+            Report::Alive,
+            Report::Stopped { signal: 19 },
             Report::Started { pid: 4321 },
             Report::Refused { errno: 2 },
             Report::Expired,
@@ -152,6 +196,7 @@ mod tests {
             "until 1 2 3",
             "words",
             "words 127.0.0.1:4101 00",
+            "ping 1",
         ] {
             assert_eq!(line.parse::<Order>(), Err(Unreadable), "{line}");
         }
@@ -159,6 +204,8 @@ mod tests {
             "",
             "started",
             "expired 1",
+            "alive 1",
+            "up",
             "exited 256",
             "killed -1",
             "died 9",

@@ -16,7 +16,9 @@ use super::deadline::Deadline;
 use super::lines::Order;
 
 /// A guardian that has its turn now and then has done its work by then.
-const SLACK: Duration = Duration::from_secs(1);
+pub(super) const SLACK: Duration = Duration::from_secs(1);
+/// After the guardian could not be killed.
+const AGAIN: Duration = Duration::from_millis(10);
 /// What was killed has ended by then, or is held up by the system. The warden has said by what process.
 const THE_REST: Duration = Duration::from_secs(10);
 
@@ -29,6 +31,8 @@ pub(super) struct Patience {
     /// When the guardian should have ended.
     ends_by: Option<Instant>,
     killed_at: Option<Instant>,
+    /// The guardian could not be killed, and is not tried again before.
+    again_at: Option<Instant>,
 }
 
 /// What the agent does when it has waited for long enough.
@@ -48,6 +52,7 @@ impl Patience {
             deadline: None,
             ends_by: None,
             killed_at: None,
+            again_at: None,
         }
     }
 
@@ -56,7 +61,7 @@ impl Patience {
         match order {
             Order::Stop(_) => self.on_stopping(now),
             Order::Until(deadline) => self.deadline = Some(*deadline),
-            Order::Pass(_) | Order::LastWords(_) => {}
+            Order::Pass(_) | Order::LastWords(_) | Order::Ping | Order::SoftLimit(_) => {}
         }
     }
 
@@ -79,6 +84,11 @@ impl Patience {
         self.killed_at = Some(now);
     }
 
+    /// The guardian could not be killed: that is tried again until it works.
+    pub(super) fn on_kill_failed(&mut self, now: Instant) {
+        self.again_at = Some(now + AGAIN);
+    }
+
     fn expect_end_by(&mut self, moment: Instant) {
         self.ends_by = Some(self.ends_by.map_or(moment, |before| before.min(moment)));
     }
@@ -89,6 +99,7 @@ impl Patience {
             (None, deadline) => {
                 let enforced = deadline.map(Deadline::overdue_at);
                 let at = self.ends_by.into_iter().chain(enforced).min()?;
+                let at = self.again_at.map_or(at, |again_at| at.max(again_at));
                 Some((at, Step::Kill))
             }
             (Some(killed_at), Some(_)) => Some((killed_at + THE_REST, Step::GiveUp)),
@@ -144,6 +155,18 @@ mod tests {
         assert_eq!(patience.next(), kill_at(3_850), "no grace beyond the end");
         patience.on_order(&until(9_000), at(2_000));
         assert_eq!(patience.next(), kill_at(7_000));
+    }
+
+    #[test]
+    fn a_guardian_that_could_not_be_killed_is_tried_again_until_it_works() {
+        let mut patience = Patience::new(Duration::ZERO);
+        patience.on_deaf(at(1_000));
+        for millis in [1_000, 1_010, 1_020] {
+            assert_eq!(patience.next(), kill_at(millis));
+            patience.on_kill_failed(at(millis));
+        }
+        patience.on_killed(at(1_030));
+        assert_eq!(patience.next(), None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::ffi::{CStr, OsStr, OsString};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -13,11 +14,14 @@ use rustix::process::{
 };
 use rustix::thread::set_name;
 
+use super::deadline::Deadline;
 use super::guardian::guard;
+use super::lines::{Order, Report, tell};
 use super::signals::meant_for_the_command;
+use crate::inbox::Inbox;
 use crate::processes::{SWEEP_EVERY, Sweep, reap, send};
 use crate::vigil::Vigil;
-use crate::{clock, handover};
+use crate::{clock, descriptors, handover};
 
 /// A process that the agent's executable can be started as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,17 +123,25 @@ fn adopt_orphans(name: &CStr) -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Starts the guardian. If it ends and leaves anyone behind, it was killed: then so are they. If the agent has ended the
-/// guardian has to kill the command: then whoever stops it (STOP) does not keep it from that.
+/// Starts the guardian. If it ends and leaves anyone behind, it was killed: then so are they.
+///
+/// The agent tells the end of the tenure to the warden too. A guardian that is still there just before is killed: it is
+/// stopped (STOP) or hangs, and so is the agent, which would have killed it earlier. If the agent has ended, the guardian
+/// has to kill the command: then the warden continues it for as long as it lives.
 fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
     // Signals that reach this process are the command's and the agent's affair.
     let mut vigil = Vigil::begin(meant_for_the_command()?)?;
-    let guardian = Stage::Guardian.command(grace_millis, command).spawn()?;
+    let handover::Handed { socket, input, .. } = handover::receive()?;
+    let mut agent = Inbox::new(socket);
+    let mut deadline = None;
+    // What the agent said before it started this process is there by now.
+    heed(&mut agent, &mut deadline);
+    let guardian = Stage::Guardian
+        .command(grace_millis, command)
+        .stdin(input)
+        .spawn()?;
     let guardian = Pid::from_child(&guardian);
     let mut sweep: Option<Sweep> = None;
-    // The guardian reads from it. Here only its end is of interest.
-    let agent = io::stdin();
-    let mut has_agent_ended = false;
     loop {
         let reaped = reap()?;
         if !reaped.others {
@@ -138,16 +150,36 @@ fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
         if reaped.ended.iter().any(|(pid, _)| *pid == guardian) {
             sweep = Some(Sweep::begin());
         }
-        let is_urgent = sweep.is_some() || has_agent_ended;
-        let again_at = is_urgent.then(|| clock::now() + SWEEP_EVERY);
+        let last_chance = deadline.map(Deadline::last_chance_at);
+        let is_last = last_chance.is_some_and(|time| time <= clock::now());
         match &mut sweep {
-            Some(sweep) => sweep.go()?,
-            None if has_agent_ended => send(guardian, Signal::CONT),
+            Some(sweep) => sweep.go(),
+            // The guardian is an own child that has not been reaped: nobody else can have its number.
+            None if is_last => send(guardian, Signal::KILL),
+            None if agent.has_ended => send(guardian, Signal::CONT),
             None => {}
         }
-        let agent = Some(agent.as_fd()).filter(|_| !has_agent_ended);
-        has_agent_ended |= vigil.wait_for_end(agent, again_at)?;
+        let again_at = match sweep.is_some() || is_last || agent.has_ended {
+            true => Some(clock::now() + SWEEP_EVERY),
+            false => last_chance,
+        };
+        let socket = Some(agent.socket.as_fd()).filter(|_| !agent.has_ended);
+        let socket: Vec<BorrowedFd<'_>> = socket.into_iter().collect();
+        vigil.wait(&socket, again_at)?;
         vigil.sent();
+        heed(&mut agent, &mut deadline);
+    }
+}
+
+/// Does what the agent wants of the warden. All else is for the guardian.
+fn heed(agent: &mut Inbox<UnixStream>, deadline: &mut Option<Deadline>) {
+    for line in agent.arrived() {
+        match line.parse() {
+            Ok(Order::Until(until)) => *deadline = Some(until),
+            Ok(Order::Ping) => _ = tell(&agent.socket, &Report::Alive),
+            Ok(Order::SoftLimit(files)) => descriptors::lower_limit(files),
+            Ok(Order::Stop(_) | Order::Pass(_) | Order::LastWords(_)) | Err(_) => {}
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::future::{Future, pending};
+use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -20,8 +21,13 @@ use super::lines::{Order, Report};
 use super::signals::Signals;
 use super::{AtEnd, Error, Fencing, Workload};
 use crate::authority::Occupation;
+use crate::descriptors::Reserve;
 use crate::processes::Ending;
 use crate::{Leadership, StepDown, clock};
+
+/// After this number of failed attempts in a row to start the command, which take about two seconds, another member may lead.
+/// After as many more, again.
+const FAILURES_UNTIL_RESIGNED: u32 = 4;
 
 /// Runs the command whenever `leadership` says that this member leads, and has done so for
 /// [`settle`](Workload::settle); stops it when it no longer does. Returns the code that the program should exit
@@ -53,15 +59,18 @@ use crate::{Leadership, StepDown, clock};
 /// What arrives at `step_downs` is carried out once the command has been stopped and has ended, with all its
 /// descendants: the next leader's does not begin before. This tenure's command is then not started again.
 ///
-/// `resign` is called under [`AtEnd::Resign`] when the command has ended: leadership is then expected to change.
+/// `resign` is called under [`AtEnd::Resign`] when the command has ended: leadership is then expected to change. It is also
+/// called when the processes that watch over the command cannot be started, as where the system has no descriptors left, and
+/// further attempts have failed for about two seconds. Attempts go on for as long as this member leads.
 ///
 /// If the future is dropped, the command is killed. Tenure is not given up before somebody has seen that nothing is left
 /// of it: a thread waits for that.
 ///
 /// # Errors
 ///
-/// When the command cannot be started, or when nobody is left who says who leads. [`Error::exit_code`] is the
-/// code for it.
+/// When there is no such command, or it may not be executed: that is found out at once, before this member leads. When
+/// nobody has seen the end of a command, and when nobody is left who says who leads. [`Error::exit_code`] is the code for it.
+/// A command that was there at first and cannot be executed later counts as one that has ended with code 127 or 126.
 ///
 /// ```no_run
 /// # async fn example(agent: &hustings_agent::Handle) -> Option<u8> {
@@ -93,9 +102,7 @@ pub async fn supervise(
     fencing: Option<Fencing>,
     resign: impl FnMut(),
 ) -> Result<u8, Error> {
-    if workload.command.is_empty() {
-        return Err(Error::NoCommand);
-    }
+    workload.check()?;
     let supervisor = Supervisor {
         signals: Signals::listen().map_err(Error::Signals)?,
         workload,
@@ -103,6 +110,7 @@ pub async fn supervise(
         step_downs,
         tenures: fencing.map(Tenures::new),
         resign,
+        reserve: Reserve::open(),
     };
     supervisor.run().await
 }
@@ -114,6 +122,15 @@ struct Supervisor<R> {
     tenures: Option<Tenures>,
     resign: R,
     signals: Signals,
+    /// What the start of the command takes.
+    reserve: Reserve,
+}
+
+/// What came of an attempt to run the command.
+enum Run {
+    Ended(Cause, Ending),
+    /// The processes that watch over it could not be started, and it was not either.
+    NotStarted(io::Error),
 }
 
 /// What tells one tenure of this member from another.
@@ -187,13 +204,29 @@ impl<R: FnMut()> Supervisor<R> {
         let mut back_off = BackOff::new();
         // A tenure that has lasted so long once need not do so again for a command that is restarted.
         let mut wait = self.workload.settle;
+        let mut failures = 0_u32;
         loop {
             let (term, work) = match self.wait(leadership, wait).await {
                 ControlFlow::Continue(granted) => granted.unzip(),
                 ControlFlow::Break(code) => return Ok(code),
             };
             let started = Instant::now();
-            let (cause, ending) = self.run_once(leadership, term, work).await?;
+            let (cause, ending) = match self.run_once(leadership, term, work).await? {
+                Run::Ended(cause, ending) => (cause, ending),
+                Run::NotStarted(error) => {
+                    failures += 1;
+                    wait = back_off.pause_after(Duration::ZERO);
+                    warn!(pause = ?wait, "cannot start the command's guardian, trying again: {error}");
+                    if failures.is_multiple_of(FAILURES_UNTIL_RESIGNED) {
+                        warn!(
+                            "the command cannot be started on this host: letting another member lead"
+                        );
+                        (self.resign)();
+                    }
+                    continue;
+                }
+            };
+            failures = 0;
             let code = ending.code();
             info!(code, "the command has ended: {}", cause.in_words());
             match (cause, self.workload.at_end) {
@@ -266,9 +299,14 @@ impl<R: FnMut()> Supervisor<R> {
         leadership: &Leadership,
         term: Option<Term>,
         work: Option<Occupation>,
-    ) -> Result<(Cause, Ending), Error> {
+    ) -> Result<Run, Error> {
+        self.reserve.release();
         let guard = Guard::start(&self.workload, leadership, term, work);
-        let mut guard = guard.map_err(Error::Guardian)?;
+        self.reserve.refill();
+        let mut guard = match guard {
+            Ok(guard) => guard,
+            Err(error) => return Ok(Run::NotStarted(error)),
+        };
         let mut cause = Cause::Itself;
         let mut started = false;
         let mut lacks_report = false;
@@ -280,18 +318,31 @@ impl<R: FnMut()> Supervisor<R> {
                         started = true;
                         info!(pid, "the command has started");
                     }
-                    Some(Report::Refused { errno }) => break Err(Error::refused(self.program(), errno)),
+                    Some(Report::Refused { errno }) => {
+                        let error = Error::refused(self.program(), errno);
+                        if self.workload.at_end == AtEnd::Exit {
+                            break Err(error);
+                        }
+                        // It was there when the member came up, and may be again.
+                        warn!("{error}");
+                        break Ok(Run::Ended(cause, Ending::Exited(error.exit_code())));
+                    }
                     Some(Report::Expired) if runs_on => {
                         warn!("the tenure ends, and was not renewed in time: the command is being stopped, or was");
                         cause = Cause::Expired;
                     }
                     Some(Report::Expired) => {}
-                    Some(Report::Ended(ending)) => break Ok((cause, ending)),
-                    None if started => {
-                        lacks_report = true;
-                        break Ok((cause, Ending::killed_by(Signal::KILL)));
+                    Some(Report::Ended(ending)) => break Ok(Run::Ended(cause, ending)),
+                    // The guard sees to these.
+                    Some(Report::Up { .. } | Report::Alive | Report::Stopped { .. }) => {}
+                    None if started || !runs_on => {
+                        lacks_report = started;
+                        break Ok(Run::Ended(cause, Ending::killed_by(Signal::KILL)));
                     }
-                    None => break Err(Error::Guardian(std::io::ErrorKind::UnexpectedEof.into())),
+                    None => {
+                        let ended = io::Error::other("it ended before the command started");
+                        break Ok(Run::NotStarted(ended));
+                    }
                 },
                 over = tenure_over(&mut self.leadership, leadership), if runs_on => {
                     cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);

@@ -46,6 +46,8 @@ impl Early {
                 Ok(Order::Pass(signal)) => early.passed.push(signal),
                 Ok(Order::Until(deadline)) => early.terms.deadline = Some(deadline),
                 Ok(Order::LastWords(words)) => early.terms.last_words = words,
+                // The answer to a ping is that the command has started.
+                Ok(Order::Ping | Order::SoftLimit(_)) => {}
                 Err(_) => early.call_off(Signal::KILL),
             }
         }

@@ -17,7 +17,7 @@ use hustings_protocol::{Duration as Span, Instant};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{PATIENCE, Voter, eventually, example, lines_of, pid, state};
+use crate::processes::{PATIENCE, SHORT, Voter, eventually, example, lines_of, pid, state};
 
 /// A span that no test sees the end of.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
@@ -58,6 +58,20 @@ impl Agent {
             &["sh", "-c", script],
         );
         agent.tell("lead");
+        agent
+    }
+
+    /// An agent that leads, logs to standard error, and adopts what both watchers of its command leave behind. If it is
+    /// fenced it holds tenure with fence 7 for `ttl`.
+    pub(crate) fn watched(is_fenced: bool, ttl: Duration, script: &str) -> Self {
+        let mut line = line(&program());
+        line.env("SUPERVISED_LOGS", "1")
+            .env("SUPERVISED_ADOPTS", "1");
+        let mode = if is_fenced { "fenced" } else { "advisory" };
+        let command = ["sh", "-c", script];
+        let mut agent = Self::run(line, mode, "exit", Duration::ZERO, SHORT, &command);
+        agent.hold(7, ttl);
+        agent.tell("lead 7");
         agent
     }
 
@@ -141,6 +155,18 @@ impl Agent {
         let until = clock::now() + span;
         self.tell(&format!("hold {fence} {}", until.0));
         until
+    }
+
+    /// Tells it that it goes on to hold tenure, if it has not ended. Returns when that ends.
+    pub(crate) fn renew(&mut self, fence: u64, span: Duration) -> Option<Instant> {
+        let until = clock::now() + Span::from_secs_f64(span.as_secs_f64());
+        let told = writeln!(self.socket.get_mut(), "hold {fence} {}", until.0);
+        told.is_ok().then_some(until)
+    }
+
+    /// All that it has written to standard error so far.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.complaints.try_iter().collect()
     }
 
     /// Tells it what is to be sent to this voter when it is dead.

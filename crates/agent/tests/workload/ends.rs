@@ -1,9 +1,10 @@
 //! What follows when the command ends by itself, or cannot begin.
 
+use std::ffi::OsString;
 use std::fs;
 use std::pin::Pin;
 
-use hustings_agent::workload::{AtEnd, Workload, supervise};
+use hustings_agent::workload::{AtEnd, Error, Workload, supervise};
 use hustings_agent::{Leadership, Mode};
 use hustings_protocol::Instant;
 use rustix::process::Signal;
@@ -74,9 +75,9 @@ fn a_command_is_started_again_when_it_ends_until_the_tenure_does() {
     assert_eq!(agent.line(), "42");
 }
 
-/// Whatever is to happen at its end.
+/// Before its member leads, whatever is to happen at the command's end.
 #[test]
-fn a_command_that_cannot_be_run_ends_the_agent_with_a_remedy() {
+fn a_command_that_cannot_be_run_is_refused_at_once_with_a_remedy() {
     let plain = scratch("plain");
     fs::write(&plain, "no program").expect("files can be written");
     let plain = plain.to_str().expect("paths of tests are text");
@@ -95,22 +96,58 @@ fn a_command_that_cannot_be_run_ends_the_agent_with_a_remedy() {
         ),
         ("/", 126, format!("cannot run command \"/\": {denied}")),
     ];
-    for at_end in ["exit", "resign", "restart"] {
+    for at_end in [AtEnd::Exit, AtEnd::Resign, AtEnd::Restart] {
         for (command, code, said) in &cases {
-            let mut agent = Agent::start(at_end, LONG, &[command]);
-            agent.tell("lead");
-            assert_eq!(agent.end(), (Some(*code), format!("error: {said}\n")));
+            let error = refusal(vec![command.into()], at_end);
+            assert_eq!(
+                (error.exit_code(), error.to_string()),
+                (*code, said.clone())
+            );
+        }
+    }
+}
+
+/// As while it is being upgraded. A member that was told to go on does.
+#[test]
+fn a_command_that_has_vanished_counts_as_one_that_has_ended() {
+    for at_end in ["exit", "resign", "restart"] {
+        let file = scratch(at_end);
+        let install = || fs::copy("/bin/echo", &file).expect("programs can be copied");
+        install();
+        let path = file.to_str().expect("paths of tests are text");
+        let mut agent = Agent::start(at_end, LONG, &[path, "up"]);
+        fs::remove_file(&file).expect("it is there");
+        agent.tell("lead");
+        match at_end {
+            "exit" => assert_eq!(agent.code(), Some(127)),
+            "resign" => {
+                assert_eq!(agent.answer(), "resign");
+                install();
+                agent.tell("lead");
+                assert_eq!(agent.line(), "up");
+            }
+            _ => {
+                agent.is_silent(SHORT);
+                install();
+                assert_eq!(agent.line(), "up");
+            }
         }
     }
 }
 
 #[test]
 fn a_workload_without_a_command_is_refused() {
+    let error = refusal(Vec::new(), AtEnd::Exit);
+    assert_eq!(error.to_string(), "no command to run: give one after --");
+}
+
+/// Why a command is not supervised, by a member that does not lead.
+fn refusal(command: Vec<OsString>, at_end: AtEnd) -> Error {
     let workload = Workload {
-        command: Vec::new(),
+        command,
         settle: SHORT,
         grace: SHORT,
-        at_end: AtEnd::Exit,
+        at_end,
     };
     let nobody = Leadership::unknown("choir", "alto", Mode::Advisory, Instant(0));
     let (_tell, leadership) = watch::channel(nobody);
@@ -119,7 +156,6 @@ fn a_workload_without_a_command_is_refused() {
     // Boxed as what it may be: any thread may run it.
     let supervision: Pin<Box<dyn Future<Output = _> + Send>> =
         Box::pin(supervise(workload, leadership, step_downs, None, || ()));
-    let error = runtime.expect("it can be built").block_on(supervision);
-    let error = error.expect_err("there is nothing to run");
-    assert_eq!(error.to_string(), "no command to run: give one after --");
+    let supervised = runtime.expect("it can be built").block_on(supervision);
+    supervised.expect_err("it is refused")
 }

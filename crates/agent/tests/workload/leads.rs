@@ -18,6 +18,28 @@ fn the_command_learns_group_and_leader_and_no_fence_where_there_is_none() {
     assert_eq!(agent.line(), "choir alto unset");
 }
 
+/// The group's key is none of the command's business.
+#[test]
+fn the_command_gets_no_other_variables_of_ours() {
+    let mut line = line(&program());
+    for name in ["KEY", "KEY_FILE", "POSTGRES", "GROUP", "KEEPER", "FENCE"] {
+        line.env(format!("HUSTINGS_{name}"), "secret");
+    }
+    line.env("OTHER_HUSTINGS_KEY", "theirs");
+    let script = "env | grep HUSTINGS_ | sort; echo end";
+    let mut agent = Agent::start_by(line, "exit", LONG, &["sh", "-c", script]);
+    agent.tell("lead 41");
+    let lines: [String; 5] = std::array::from_fn(|_| agent.line());
+    let expected = [
+        "HUSTINGS_FENCE=41",
+        "HUSTINGS_GROUP=choir",
+        "HUSTINGS_LEADER=alto",
+        "OTHER_HUSTINGS_KEY=theirs",
+        "end",
+    ];
+    assert_eq!(lines, expected);
+}
+
 #[test]
 fn another_fence_is_another_tenure_and_starts_the_command_anew() {
     let mut agent = Agent::script("exit", LONG, ENVIRONMENT);

@@ -7,6 +7,7 @@
 )]
 
 mod agent;
+mod descriptors;
 mod ends;
 mod fenced;
 mod last_words;
@@ -16,3 +17,4 @@ mod orphans;
 mod processes;
 mod settles;
 mod signals;
+mod watchers;

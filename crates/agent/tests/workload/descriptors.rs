@@ -1,0 +1,70 @@
+//! A host, or an agent, that has no descriptors left.
+
+use std::fs;
+use std::time::Duration;
+
+use hustings_agent::clock;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+
+use crate::agent::{Agent, LONG, stop};
+use crate::processes::{SHORT, TREE, assert_gone, lives, parent};
+
+const TENURE: Duration = Duration::from_secs(2);
+
+const UP: &str = "echo up; exec sleep 1000";
+
+/// Lets a process open no files with this number or a higher one. Returns what it could open before.
+fn limit(process: Pid, files: u64) -> Rlimit {
+    let limit = Rlimit {
+        current: Some(files),
+        ..getrlimit(Resource::Nofile) // it has inherited the hard limit of this process
+    };
+    let before = prlimit(Some(process), Resource::Nofile, limit);
+    before.expect("it is our child")
+}
+
+/// The lowest number that no open file of a process has: the next one would get it.
+fn next_number(process: Pid) -> u64 {
+    let is_open =
+        |number: &u64| fs::symlink_metadata(format!("/proc/{process}/fd/{number}")).is_ok();
+    (0..)
+        .find(|number| !is_open(number))
+        .expect("not all are open")
+}
+
+#[test]
+fn a_command_starts_though_no_descriptor_is_left() {
+    let mut agent = Agent::script("exit", LONG, UP);
+    limit(agent.pid(), next_number(agent.pid()));
+    agent.tell("lead");
+    assert_eq!(agent.line(), "up");
+}
+
+#[test]
+fn a_stopped_guardian_is_killed_though_no_descriptor_is_left() {
+    let script = format!("echo $$; trap '' TERM; {TREE}");
+    let mut agent = Agent::holding("exit", LONG, &script);
+    let pids = agent.pids::<4>();
+    stop(parent(pids[0]));
+    limit(agent.pid(), 0);
+    let until = agent.hold(7, TENURE);
+    assert!(pids.iter().all(|pid| lives(*pid)));
+    assert_gone(&pids);
+    let late = clock::now() - until;
+    assert_eq!(late.to_string(), "0s", "beyond the end of the tenure");
+}
+
+/// Meanwhile another member may lead.
+#[test]
+fn a_guardian_that_cannot_be_started_is_tried_again() {
+    for at_end in ["exit", "restart"] {
+        let mut agent = Agent::script(at_end, LONG, UP);
+        let before = limit(agent.pid(), 0);
+        agent.tell("lead");
+        assert_eq!(agent.answer(), "resign");
+        agent.is_silent(SHORT);
+        let limited = prlimit(Some(agent.pid()), Resource::Nofile, before);
+        limited.expect("it is our child");
+        assert_eq!(agent.line(), "up");
+    }
+}

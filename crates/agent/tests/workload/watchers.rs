@@ -1,0 +1,200 @@
+//! Every combination of one or two processes stopped or killed: the agent, the two watchers, the command.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use hustings_agent::clock;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::agent::Agent;
+use crate::processes::{TREE, lives, parent, state};
+
+/// Within this time the agent has noticed whatever keeps the command from working. It pings once a second: a watcher that
+/// is stopped is continued within four seconds, one that hangs is killed within nine, and a command that is stopped is
+/// killed after five. The rest is for a busy host.
+const NOTICED_WITHIN: Duration = Duration::from_secs(14);
+
+/// What a renewal is worth.
+const TTL: Duration = Duration::from_secs(6);
+const RENEW_EVERY: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// How many are tried at once.
+const AT_ONCE: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Agent,
+    Warden,
+    Guardian,
+    Command,
+}
+
+const TARGETS: [Target; 4] = [
+    Target::Agent,
+    Target::Warden,
+    Target::Guardian,
+    Target::Command,
+];
+
+type Blow = (Target, Signal);
+
+/// All singles, and all pairs in both orders.
+fn cases() -> Vec<Vec<Blow>> {
+    let signals = [Signal::STOP, Signal::KILL];
+    let blows = || {
+        let with_each = |target| signals.map(|signal| (target, signal));
+        TARGETS.into_iter().flat_map(with_each)
+    };
+    let mut cases: Vec<Vec<Blow>> = blows().map(|blow| vec![blow]).collect();
+    for first in blows() {
+        let others = blows().filter(|second| second.0 != first.0);
+        cases.extend(others.map(|second| vec![first, second]));
+    }
+    cases
+}
+
+struct Scene {
+    agent: Agent,
+    warden: Pid,
+    guardian: Pid,
+    /// The command's first process, then what it has started.
+    command: Vec<Pid>,
+}
+
+impl Scene {
+    fn set(is_fenced: bool) -> Self {
+        let agent = Agent::watched(is_fenced, TTL, &format!("echo $$; trap '' TERM; {TREE}"));
+        let command = agent.pids::<4>().to_vec();
+        let guardian = parent(command[0]);
+        Self {
+            agent,
+            warden: parent(guardian),
+            guardian,
+            command,
+        }
+    }
+
+    fn pid(&self, target: Target) -> Pid {
+        match target {
+            Target::Agent => self.agent.pid(),
+            Target::Warden => self.warden,
+            Target::Guardian => self.guardian,
+            Target::Command => self.command[0],
+        }
+    }
+
+    fn strike(&self, (target, signal): Blow) {
+        let pid = self.pid(target);
+        // The blow before may have ended it.
+        if kill_process(pid, signal).is_ok() && signal == Signal::STOP {
+            while state(pid).is_some_and(|state| state != "T" && lives(pid)) {}
+        }
+    }
+
+    /// Whether all four run.
+    fn works(&self) -> bool {
+        let runs = |target| {
+            let state = state(self.pid(target));
+            state.is_some_and(|state| !["T", "Z", "X"].contains(&state.as_str()))
+        };
+        TARGETS.into_iter().all(runs)
+    }
+
+    fn is_over(&self) -> bool {
+        !self.command.iter().any(|pid| lives(*pid))
+    }
+}
+
+/// How long it takes after these blows until the agent has ended, or zero if it need not; or what is wrong.
+fn after(blows: &[Blow], is_fenced: bool) -> Result<Duration, String> {
+    let mut scene = Scene::set(is_fenced);
+    let is_hit = |target| blows.iter().any(|blow| blow.0 == target);
+    let mut until = scene.agent.renew(7, TTL).ok_or("no agent")?;
+    // The watchers have heard of it.
+    std::thread::sleep(RENEW_EVERY);
+    for blow in blows {
+        scene.strike(*blow);
+    }
+    let struck = Instant::now();
+    let mut renewed = struck;
+    while struck.elapsed() < NOTICED_WITHIN && !scene.is_over() {
+        // An agent that is stopped or dead renews nothing.
+        if !is_hit(Target::Agent) && renewed.elapsed() >= RENEW_EVERY {
+            renewed = Instant::now();
+            until = scene.agent.renew(7, TTL).unwrap_or(until);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let (now, is_over) = (clock::now(), scene.is_over());
+    let said = scene.agent.complaints();
+    if is_over && is_fenced && now > until {
+        return Err(format!("the command ran {} past its tenure", now - until));
+    }
+    if is_hit(Target::Agent) {
+        return match is_over {
+            true => Ok(Duration::ZERO),
+            false => Err("the command outlives its agent's tenure".to_owned()),
+        };
+    }
+    if !is_over {
+        return match scene.works() {
+            true => Ok(Duration::ZERO),
+            false => Err(format!("nobody works, and nobody notices: {said:?}")),
+        };
+    }
+    while lives(scene.agent.pid()) && struck.elapsed() < NOTICED_WITHIN {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    if lives(scene.agent.pid()) {
+        return Err(format!(
+            "the command has ended, and the agent goes on: {said:?}"
+        ));
+    }
+    let took = struck.elapsed();
+    let (code, said_last) = scene.agent.end();
+    let is_said = !said.is_empty() || !said_last.is_empty();
+    match code {
+        Some(137 | 125) if is_said => Ok(took),
+        _ => Err(format!("ended with {code:?}: {said:?} {said_last}")),
+    }
+}
+
+#[test]
+fn stopped_and_killed_processes_are_noticed_in_time() {
+    let fenced = cases().into_iter().map(|case| (case, true));
+    // Where nobody grants tenure the agent alone can notice.
+    let advisory = cases().into_iter().map(|case| (case, false));
+    let advisory = advisory.filter(|(case, _)| case.iter().all(|blow| blow.0 != Target::Agent));
+    let cases: Vec<(Vec<Blow>, bool)> = fenced.chain(advisory).collect();
+    assert_eq!(cases.len(), 56 + 30);
+    let next = AtomicUsize::new(0);
+    let (longest, failed) = (Mutex::new(Duration::ZERO), Mutex::new(Vec::new()));
+    std::thread::scope(|threads| {
+        for _ in 0..AT_ONCE {
+            threads.spawn(|| {
+                while let Some((case, is_fenced)) = cases.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let mode = if *is_fenced { "fenced" } else { "advisory" };
+                    match after(case, *is_fenced) {
+                        Ok(took) => {
+                            let mut longest = longest.lock().expect("no panic");
+                            *longest = took.max(*longest);
+                        }
+                        Err(error) => {
+                            let line = format!("{mode} {case:?}: {error}");
+                            failed.lock().expect("no panic").push(line);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("no panic");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    println!(
+        "the longest took {:?}",
+        longest.into_inner().expect("no panic")
+    );
+}
