@@ -224,6 +224,8 @@ pub enum Body<'a> {
         /// The message.
         message: &'a [u8],
     },
+    /// I hold a lifeline to you: the first and only frame of such a connection. It shows that the sender has the key.
+    Lifeline,
 }
 
 impl<'a> Frame<'a> {

@@ -6,16 +6,21 @@
 //! answer comes (a host that is gone too) the listen interval decides, as it does without lifelines. That
 //! answer a firewall can give as well, so the leader is asked once more, by a sealed datagram: see
 //! [`crate::group`]. Not by datagrams alone: silence takes longer to tell than a refusal.
+//!
+//! The follower begins with a sealed frame, which the agent's loop makes for each connection: the leader keeps no connection
+//! of strangers.
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use hustings_protocol::MemberId;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+
+use crate::links::framed;
 
 /// Before a leader that cannot be reached is tried again.
 const RECONNECT_AFTER: Duration = Duration::from_secs(1);
@@ -50,6 +55,17 @@ pub(crate) struct Refusal {
     pub(crate) round_trip: Duration,
 }
 
+/// What a lifeline tells the agent's loop.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    Refused(Refusal),
+    /// It is connected, and needs a sealed frame to begin with.
+    Connected {
+        whose: Whose,
+        hello: oneshot::Sender<Vec<u8>>,
+    },
+}
+
 /// A connection to a leader. Ends when dropped.
 pub(crate) struct Lifeline {
     pub(crate) leader: MemberId,
@@ -59,16 +75,17 @@ pub(crate) struct Lifeline {
 
 impl Lifeline {
     /// Holds a connection to a leader until it is refused, and says so.
-    pub(crate) fn hold(address: SocketAddr, whose: Whose, told: mpsc::Sender<Refusal>) -> Self {
+    pub(crate) fn hold(address: SocketAddr, whose: Whose, told: mpsc::Sender<Notice>) -> Self {
         let task = tokio::spawn(async move {
             let mut was_there = false;
             loop {
-                match follow(address).await {
+                match follow(address, Some((whose, &told))).await {
                     // Refused from the start it may be out of reach, behind a firewall.
                     Fate::Refused(_) if !was_there => {}
                     Fate::Dead(round_trip) | Fate::Refused(round_trip) => {
+                        let refusal = Refusal { whose, round_trip };
                         // Nobody to tell if the agent is gone.
-                        let _ = told.send(Refusal { whose, round_trip }).await;
+                        let _ = told.send(Notice::Refused(refusal)).await;
                         return;
                     }
                     Fate::Unreachable => {}
@@ -97,12 +114,14 @@ impl Drop for Lifeline {
 }
 
 /// Finds out whether a leader that somebody else holds to be dead refuses connections.
-pub(crate) fn inquire(address: SocketAddr, whose: Whose, told: mpsc::Sender<Refusal>) {
+pub(crate) fn inquire(address: SocketAddr, whose: Whose, told: mpsc::Sender<Notice>) {
     tokio::spawn(async move {
-        let fate = tokio::time::timeout(ANSWER_WITHIN, follow(address)).await;
+        // Its connection lasts no longer than a stranger's may.
+        let fate = tokio::time::timeout(ANSWER_WITHIN, follow(address, None)).await;
         if let Ok(Fate::Dead(round_trip) | Fate::Refused(round_trip)) = fate {
+            let refusal = Refusal { whose, round_trip };
             // Nobody to tell if the agent is gone.
-            let _ = told.send(Refusal { whose, round_trip }).await;
+            let _ = told.send(Notice::Refused(refusal)).await;
         }
     });
 }
@@ -120,8 +139,8 @@ enum Fate {
     Flickering,
 }
 
-/// Connects to a leader for as long as it lives.
-async fn follow(address: SocketAddr) -> Fate {
+/// Connects to a leader for as long as it lives. With a hello, if the connections are to stay.
+async fn follow(address: SocketAddr, hello: Option<(Whose, &mpsc::Sender<Notice>)>) -> Fate {
     let mut breaks = 0;
     while breaks < AT_ONCE {
         let (round_trip, attempt) = connect(address).await;
@@ -137,6 +156,10 @@ async fn follow(address: SocketAddr) -> Fate {
             Err(_) => return Fate::Flickering,
         };
         let since = Instant::now();
+        if let Some((whose, told)) = hello {
+            // What cannot be written has broken, and that is read next.
+            let _ = say_hello(&mut stream, whose, told).await;
+        }
         // The leader says nothing here: this ends when the connection does.
         while matches!(stream.read(&mut [0; 16]).await, Ok(1..)) {}
         breaks = match since.elapsed() > MOMENT {
@@ -145,6 +168,21 @@ async fn follow(address: SocketAddr) -> Fate {
         };
     }
     Fate::Flickering
+}
+
+/// Begins a connection with a frame that the agent's loop makes. Without a loop there is none.
+async fn say_hello(
+    stream: &mut TcpStream,
+    whose: Whose,
+    told: &mpsc::Sender<Notice>,
+) -> io::Result<()> {
+    let (hello, frame) = oneshot::channel();
+    let connected = Notice::Connected { whose, hello };
+    let is_told = told.send(connected).await.is_ok();
+    match frame.await {
+        Ok(frame) if is_told => stream.write_all(&framed(&frame)).await,
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Connects, and tells how long it took to be answered.
@@ -160,11 +198,15 @@ async fn connect(address: SocketAddr) -> (Duration, io::Result<TcpStream>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{ANSWER_WITHIN, Fate, Lifeline, RECONNECT_AFTER, WAITS, Whose, follow, inquire};
+    use super::{
+        ANSWER_WITHIN, Fate, Lifeline, Notice, RECONNECT_AFTER, Refusal, WAITS, Whose, follow,
+        inquire,
+    };
     use hustings_protocol::MemberId;
     use socket2::{Domain, Socket, Type};
     use std::net::{Ipv4Addr, SocketAddr};
     use std::time::Duration;
+    use tokio::io::AsyncReadExt;
     use tokio::net::{TcpListener, TcpStream};
     use tokio::sync::mpsc;
     use tokio::time::{sleep, timeout};
@@ -174,13 +216,41 @@ mod tests {
         leader: MemberId(7),
     };
 
+    /// An agent's loop, which answers lifelines. What it is told of refusals is handed on.
+    fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<Refusal>) {
+        let (tell, mut told) = mpsc::channel(1);
+        let (refuse, refusals) = mpsc::channel(1);
+        tokio::spawn(async move {
+            while let Some(notice) = told.recv().await {
+                match notice {
+                    Notice::Refused(refusal) => refuse.send(refusal).await.unwrap(),
+                    Notice::Connected { hello, .. } => hello.send(b"sealed".to_vec()).unwrap(),
+                }
+            }
+        });
+        (tell, refusals)
+    }
+
+    #[tokio::test]
+    async fn each_connection_begins_with_a_frame_of_its_own() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (tell, _refusals) = agent();
+        let _lifeline = Lifeline::hold(listener.local_addr().unwrap(), WHOSE, tell);
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut hello = [0; 10];
+            stream.read_exact(&mut hello).await.unwrap();
+            assert_eq!(&hello, b"\0\0\0\x06sealed");
+        }
+    }
+
     #[tokio::test]
     async fn where_nobody_listens_nobody_lives() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
         // Another test may have had the port for a moment.
-        let fate = follow(address).await;
+        let fate = follow(address, None).await;
         assert!(matches!(fate, Fate::Refused(_) | Fate::Dead(_)), "{fate:?}");
     }
 
@@ -188,7 +258,7 @@ mod tests {
     async fn a_leader_that_drops_its_connections_is_not_dead_until_it_is() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (tell, mut told) = mpsc::channel(1);
+        let (tell, mut told) = agent();
         let _lifeline = Lifeline::hold(address, WHOSE, tell);
         for _ in 0..3 {
             let (stream, _) = listener.accept().await.unwrap();
@@ -228,7 +298,7 @@ mod tests {
     async fn a_question_that_was_lost_is_asked_anew() {
         let (listener, address) = narrow();
         let _queue = crowd(address).await;
-        let (tell, mut told) = mpsc::channel(1);
+        let (tell, mut told) = agent();
         inquire(address, WHOSE, tell);
         sleep(WAITS[0] / 2).await;
         drop(listener);
@@ -238,7 +308,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_was_there_and_then_silent_is_dead_when_its_host_says_so() {
         let (listener, address) = narrow();
-        let (tell, mut told) = mpsc::channel(1);
+        let (tell, mut told) = agent();
         let _lifeline = Lifeline::hold(address, WHOSE, tell);
         let (stream, _) = listener.accept().await.unwrap();
         let _queue = crowd(address).await;

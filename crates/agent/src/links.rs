@@ -3,8 +3,11 @@
 //! A link goes one way: whoever has something to say connects. On it frames follow each other, each
 //! after its length. They are sealed by the caller; nothing here looks inside.
 //!
-//! Whoever connects and says nothing holds a lifeline (see [`crate::lifeline`]): it may stay for as
-//! long as its kernel answers.
+//! A connection begins as a stranger's. Within two seconds a frame must come that the agent's loop lets in: sealed under the
+//! group's key, and not heard before. Else the connection is closed. Strangers are few, in all and from one address, and a
+//! newcomer takes the place of the oldest: so that connections without a key neither use up the descriptors of this process nor
+//! keep members out. From then on a connection may stay, and be silent, for as long as its kernel answers: a lifeline (see
+//! [`crate::lifeline`]) says nothing more.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,9 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+
+use crate::descriptors;
 
 mod incoming;
 mod outgoing;
@@ -34,8 +39,16 @@ const MOST_WAITING: usize = 1_024;
 /// How many connections are accepted, and how long things may take.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
+    /// Connections of members.
     connections: usize,
-    /// A connection that is no lifeline says something at least so often.
+    /// Connections of strangers, in all.
+    strangers: usize,
+    /// Connections of strangers, from one address. More members than that may share an address: each of them is a stranger
+    /// only until its first frame is heard.
+    strangers_per_address: usize,
+    /// A stranger has shown by then that it has the key.
+    hello_within: Duration,
+    /// A frame whose beginning has come is there by then, or else the connection is closed.
     silence: Duration,
     /// A link on which nothing is sent for so long is closed.
     idle: Duration,
@@ -47,11 +60,53 @@ struct Limits {
 impl Limits {
     const FIELD: Self = Self {
         connections: 1_024,
+        strangers: 512,
+        strangers_per_address: 256,
+        hello_within: Duration::from_secs(2),
         silence: Duration::from_secs(120),
         idle: Duration::from_secs(60),
         connect_within: Duration::from_secs(1),
         back_off: Duration::from_millis(50),
     };
+
+    /// Leaves three eighths of the descriptors to all else where this process may have few.
+    fn within_descriptors(self) -> Self {
+        Self {
+            connections: self.connections.min(descriptors::share(2)),
+            strangers: self.strangers.min(descriptors::share(8)),
+            ..self
+        }
+    }
+}
+
+/// A frame that arrived over a link.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    /// The address that it came from.
+    pub(crate) from: SocketAddr,
+    pub(crate) frame: Vec<u8>,
+    /// The connection is a stranger's, which waits to hear whether the frame is let in.
+    waits: Option<oneshot::Sender<bool>>,
+}
+
+impl Arrival {
+    /// A frame on a connection that is a stranger's. Also what will be said of it.
+    pub(crate) fn from_stranger(
+        from: SocketAddr,
+        frame: Vec<u8>,
+    ) -> (Self, oneshot::Receiver<bool>) {
+        let (waits, verdict) = oneshot::channel();
+        let waits = Some(waits);
+        (Self { from, frame, waits }, verdict)
+    }
+
+    /// Says whether the frame was let in: then the connection is a member's.
+    pub(crate) fn judge(self, is_let_in: bool) {
+        if let Some(waits) = self.waits {
+            // Nobody waits if the connection has ended.
+            let _ = waits.send(is_let_in);
+        }
+    }
 }
 
 /// All links of an agent. They end when dropped.
@@ -69,9 +124,11 @@ pub(crate) struct LinkCounts {
     pub(crate) dropped: u64,
     /// Connections that were not accepted: there were too many.
     pub(crate) refused: u64,
+    /// Connections closed because no frame was let in in time, or newer ones needed their place.
+    pub(crate) strangers: u64,
     /// Connections closed because a frame was longer than any may be, or empty.
     pub(crate) misfits: u64,
-    /// Connections closed because they fell silent.
+    /// Connections closed because they fell silent amid a frame.
     pub(crate) silent: u64,
 }
 
@@ -79,21 +136,18 @@ pub(crate) struct LinkCounts {
 struct Tally {
     dropped: AtomicU64,
     refused: AtomicU64,
+    strangers: AtomicU64,
     misfits: AtomicU64,
     silent: AtomicU64,
 }
 
 impl Links {
-    /// Hands what arrives at `listener` to `heard`, with the address that it came from.
-    pub(crate) fn open(listener: TcpListener, heard: mpsc::Sender<(SocketAddr, Vec<u8>)>) -> Self {
-        Self::with_limits(listener, heard, Limits::FIELD)
+    /// Hands what arrives at `listener` to `heard`, where each is judged.
+    pub(crate) fn open(listener: TcpListener, heard: mpsc::Sender<Arrival>) -> Self {
+        Self::with_limits(listener, heard, Limits::FIELD.within_descriptors())
     }
 
-    fn with_limits(
-        listener: TcpListener,
-        heard: mpsc::Sender<(SocketAddr, Vec<u8>)>,
-        limits: Limits,
-    ) -> Self {
+    fn with_limits(listener: TcpListener, heard: mpsc::Sender<Arrival>, limits: Limits) -> Self {
         let tally = Arc::new(Tally::default());
         let incoming = incoming::accept(listener, heard, limits, Arc::clone(&tally));
         Self {
@@ -140,10 +194,25 @@ impl Links {
         LinkCounts {
             dropped: read(&self.tally.dropped),
             refused: read(&self.tally.refused),
+            strangers: read(&self.tally.strangers),
             misfits: read(&self.tally.misfits),
             silent: read(&self.tally.silent),
         }
     }
+}
+
+/// A frame as it is on a connection.
+pub(crate) fn framed(frame: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(LENGTH_BYTES + frame.len());
+    push(&mut bytes, frame);
+    bytes
+}
+
+/// Adds a frame to those that are written together.
+fn push(bytes: &mut Vec<u8>, frame: &[u8]) {
+    let length: [u8; LENGTH_BYTES] = (frame.len() as u32).to_be_bytes();
+    bytes.extend_from_slice(&length);
+    bytes.extend_from_slice(frame);
 }
 
 impl Drop for Links {

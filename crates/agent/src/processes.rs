@@ -347,7 +347,7 @@ mod tests {
     /// A shell with a child. The shell reads a line, and exits with 1 at the end of its input.
     fn shell_with_child() -> (std::process::Child, Process) {
         let mut shell = std::process::Command::new("sh")
-            .args(["-c", "sleep 1000 & echo; read line; kill $!; exit 1"])
+            .args(["-c", "sleep 1000 & echo; read line; exit 1"])
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()

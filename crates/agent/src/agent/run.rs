@@ -16,8 +16,8 @@ use crate::clock;
 use crate::config::AgentConfig;
 use crate::frame::{Body, Frame};
 use crate::group::{Group, Outbox, Route};
-use crate::lifeline::{self, Lifeline, Refusal, Whose};
-use crate::links::Links;
+use crate::lifeline::{self, Lifeline, Notice, Refusal, Whose};
+use crate::links::{Arrival, Links};
 use crate::peers::Way;
 use crate::resolve;
 use crate::seal::Rejected;
@@ -38,8 +38,8 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 enum Event {
     Asked(Control),
     Datagram(Datagram),
-    Link(SocketAddr, Vec<u8>),
-    Refusal(Refusal),
+    Link(Arrival),
+    Lifeline(Notice),
     /// Where members of the group of this number may be found.
     Seeds(usize, Vec<SocketAddr>),
     /// The disk of a voter of the group of this number has done its work, or not.
@@ -61,7 +61,7 @@ struct Loop {
     lifelines: BTreeMap<usize, Lifeline>,
     /// After whom each group inquired last, and when.
     inquiries: BTreeMap<usize, (MemberId, Instant)>,
-    refusals: mpsc::Sender<Refusal>,
+    notices: mpsc::Sender<Notice>,
 }
 
 /// Runs until told to stop.
@@ -74,7 +74,7 @@ pub(super) async fn run(
     mut doors: Doors,
 ) -> Result<(), Ended> {
     let (heard, mut links_heard) = mpsc::channel(1024);
-    let (refusals, mut told) = mpsc::channel(64);
+    let (notices, mut told) = mpsc::channel(64);
     let mut seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
     let mut agent = Loop {
         config,
@@ -84,7 +84,7 @@ pub(super) async fn run(
         outbox: Outbox::new(),
         lifelines: BTreeMap::new(),
         inquiries: BTreeMap::new(),
-        refusals,
+        notices,
     };
     let mut buffer = [0; BUFFER_BYTES];
     agent.exchange.ready().await;
@@ -99,13 +99,13 @@ pub(super) async fn run(
         let event = tokio::select! {
             biased;
             control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
-            Some(refusal) = told.recv() => Event::Refusal(refusal),
+            Some(notice) = told.recv() => Event::Lifeline(notice),
             // Few, and of this host's own making: before what anybody can flood it with.
             Some((group, done)) = doors.saved.recv() => Event::Saved(group, done),
             Some((group, word)) = doors.words.recv() => Event::Word(group, word),
             () = doors.stopped.notified() => Event::WorkStopped,
             datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
-            Some((from, frame)) = links_heard.recv() => Event::Link(from, frame),
+            Some(arrival) = links_heard.recv() => Event::Link(arrival),
             Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
             () = sleep_until(due) => Event::Due,
         };
@@ -122,11 +122,16 @@ pub(super) async fn run(
             }
             Event::Asked(control) => agent.obey(now, control),
             Event::Datagram(datagram) => {
-                agent.hear_datagram(datagram, &mut buffer);
-                agent.hear_the_rest(&mut buffer);
+                if agent.hear_datagrams(datagram, &mut buffer, &mut links_heard) {
+                    // Seeds are looked at after datagrams, too. And the other tasks of this process have their turn.
+                    if let Ok((group, addresses)) = seeds.try_recv() {
+                        agent.groups[group].join(now, &addresses, &mut agent.outbox);
+                    }
+                    tokio::task::yield_now().await;
+                }
             }
-            Event::Link(from, mut frame) => agent.hear(now, Way::Link, from, &mut frame),
-            Event::Refusal(refusal) => agent.suspect(now, refusal),
+            Event::Link(arrival) => agent.hear_arrival(now, arrival),
+            Event::Lifeline(notice) => agent.on_lifeline(now, notice),
             Event::Seeds(group, addresses) => {
                 agent.groups[group].join(now, &addresses, &mut agent.outbox);
             }
@@ -206,21 +211,56 @@ impl Loop {
         self.hear(at, way, from, &mut buffer[..length]);
     }
 
-    /// Hears what is there already, each at its own time: the process may have been stopped since the one before.
-    fn hear_the_rest(&mut self, buffer: &mut [u8]) {
+    /// Hears a datagram, and others that are there already. Where more are left, for as long as anybody likes to send them,
+    /// what has arrived over links is heard before those. Whatever is due is done after each. Returns whether more are left.
+    fn hear_datagrams(
+        &mut self,
+        first: Datagram,
+        buffer: &mut [u8],
+        links: &mut mpsc::Receiver<Arrival>,
+    ) -> bool {
+        self.hear_datagram(first, buffer);
+        let are_left = self.hear_the_rest(buffer);
+        if are_left {
+            self.hear_links(links);
+        }
+        are_left
+    }
+
+    /// Hears what is there already, each at its own time: the process may have been stopped since the one before. Returns
+    /// whether there may be more.
+    fn hear_the_rest(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 1..MOST_AT_ONCE {
             let due = self.due();
             let Some(datagram) = self.exchange.try_receive(buffer) else {
-                return;
+                return false;
             };
             self.look_for_pause(datagram.at, due);
             self.hear_datagram(datagram, buffer);
             self.pass(datagram.at);
         }
+        true
     }
 
-    /// A sealed frame arrived: to whichever group it is meant for.
-    fn hear(&mut self, now: Instant, way: Way, from: SocketAddr, frame: &mut [u8]) {
+    /// Hears what has arrived over links already.
+    fn hear_links(&mut self, heard: &mut mpsc::Receiver<Arrival>) {
+        for _ in 0..MOST_AT_ONCE {
+            let Ok(arrival) = heard.try_recv() else {
+                return;
+            };
+            let now = clock::now();
+            self.hear_arrival(now, arrival);
+            self.pass(now);
+        }
+    }
+
+    fn hear_arrival(&mut self, now: Instant, mut arrival: Arrival) {
+        let is_let_in = self.hear(now, Way::Link, arrival.from, &mut arrival.frame);
+        arrival.judge(is_let_in);
+    }
+
+    /// A sealed frame arrived: to whichever group it is meant for. Returns whether it was let in.
+    fn hear(&mut self, now: Instant, way: Way, from: SocketAddr, frame: &mut [u8]) -> bool {
         let keeper = self
             .groups
             .iter()
@@ -232,7 +272,10 @@ impl Loop {
             .and_then(Frame::decode)
         {
             Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
-            Err(why) => self.refuse(keeper, from, why),
+            Err(why) => {
+                self.refuse(keeper, from, why);
+                false
+            }
         }
     }
 
@@ -257,13 +300,13 @@ impl Loop {
         from: SocketAddr,
         keeper: usize,
         frame: &Frame<'_>,
-    ) {
+    ) -> bool {
         // Groups may share keys. One that does not must not be spoken to with another's.
         let (opened, groups) = (self.groups[keeper].key_ids(), &self.groups);
         let is_meant = |group: &Group| group.id() == frame.group && group.key_ids() == opened;
         let Some(number) = groups.iter().position(is_meant) else {
             self.groups[keeper].counters.reject(Rejected::Group);
-            return;
+            return false;
         };
         let is_let_in = self.groups[number].hear(now, from, way, frame, &mut self.outbox);
         if let Body::Obituary { of } = frame.body
@@ -271,6 +314,7 @@ impl Loop {
         {
             self.doubt(now, number, of);
         }
+        is_let_in
     }
 
     fn obey(&mut self, now: Instant, control: Control) {
@@ -383,16 +427,25 @@ impl Loop {
                     group: number,
                     leader,
                 };
-                let lifeline = Lifeline::hold(address, whose, self.refusals.clone());
+                let lifeline = Lifeline::hold(address, whose, self.notices.clone());
                 self.lifelines.insert(number, lifeline);
             }
         }
     }
 
-    fn suspect(&mut self, now: Instant, refusal: Refusal) {
-        let Refusal { whose, round_trip } = refusal;
-        let group = &mut self.groups[whose.group];
-        group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
+    fn on_lifeline(&mut self, now: Instant, notice: Notice) {
+        match notice {
+            Notice::Refused(Refusal { whose, round_trip }) => {
+                let group = &mut self.groups[whose.group];
+                group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
+            }
+            Notice::Connected { whose, hello } => {
+                if let Some(frame) = self.groups[whose.group].lifeline_hello() {
+                    // Nobody waits for it if the lifeline has ended.
+                    let _ = hello.send(frame);
+                }
+            }
+        }
     }
 
     /// Somebody holds a member to be dead. If it is our leader we find out for ourselves, once, however many
@@ -411,7 +464,7 @@ impl Loop {
             group: number,
             leader,
         };
-        lifeline::inquire(address, whose, self.refusals.clone());
+        lifeline::inquire(address, whose, self.notices.clone());
     }
 }
 
@@ -458,17 +511,23 @@ mod tests {
 
     /// What `voter` says about tenure, sealed.
     fn word(voter: &str, authority: u64) -> Vec<u8> {
+        let body = Body::Tenure {
+            to: member_id("me"),
+            authority,
+            message: &[],
+        };
+        sealed(voter, body)
+    }
+
+    /// What the member called `voter` says first, sealed.
+    fn sealed(voter: &str, body: Body<'_>) -> Vec<u8> {
         let (mut content, mut sealed) = (Vec::new(), Vec::new());
         let frame = Frame {
             group: group_id("test"),
             sender: Sender::new(voter, member_id(voter), Life(1), 9),
             number: 0,
             to_all: false,
-            body: Body::Tenure {
-                to: member_id("me"),
-                authority,
-                message: &[],
-            },
+            body,
         };
         frame.encode(&mut content);
         let mut keyring = Keyring::new(&Key::public("test"), &[]);
@@ -476,9 +535,8 @@ mod tests {
         sealed
     }
 
-    /// A voter that counted what it grants from an earlier moment than it was asked would let two hold.
-    #[tokio::test]
-    async fn datagrams_that_wait_are_heard_each_at_its_own_time() {
+    /// A member's loop, and what tells its list of voters from another.
+    async fn member() -> (Loop, u64) {
         let config = config();
         let (exchange, listener) = Exchange::open(&config).expect("a port is free");
         let (offices, _doors) = Offices::open(Part::Whole);
@@ -496,7 +554,7 @@ mod tests {
             granted,
             Entropy::system(),
         );
-        let mut agent = Loop {
+        let agent = Loop {
             config,
             exchange,
             links: Links::open(listener, mpsc::channel(1).0),
@@ -504,8 +562,50 @@ mod tests {
             outbox: Outbox::new(),
             lifelines: BTreeMap::new(),
             inquiries: BTreeMap::new(),
-            refusals: mpsc::channel(1).0,
+            notices: mpsc::channel(1).0,
         };
+        (agent, list)
+    }
+
+    /// Anybody can record and repeat what members say: a connection that begins so is still a stranger's.
+    #[tokio::test]
+    async fn a_lifeline_needs_a_sealed_hello_that_was_not_heard_before() {
+        let (mut agent, _) = member().await;
+        let hello = sealed("a", Body::Lifeline);
+        let mut forged = hello.clone();
+        forged[40] ^= 1;
+        for (frame, is_let_in) in [(forged, false), (hello.clone(), true), (hello, false)] {
+            let (arrival, verdict) = Arrival::from_stranger(agent.exchange.address(), frame);
+            agent.hear_arrival(clock::now(), arrival);
+            assert_eq!(verdict.await, Ok(is_let_in));
+        }
+        let status = agent.status().groups.remove(0);
+        assert!(status.peers.is_empty(), "it tells nothing of datagrams");
+    }
+
+    /// More datagrams wait than are taken at a time.
+    #[tokio::test]
+    async fn link_frames_are_heard_though_datagrams_come_without_end() {
+        let (mut agent, list) = member().await;
+        let socket = UdpSocket::bind((HOME, 0)).expect("a port is free");
+        for _ in 0..MOST_AT_ONCE * 2 {
+            let sent = socket.send_to(b"no frame", agent.exchange.address());
+            sent.expect("it is sent");
+        }
+        let (hear, mut heard) = mpsc::channel(1);
+        let (arrival, verdict) = Arrival::from_stranger(agent.exchange.address(), word("a", list));
+        hear.try_send(arrival).expect("there is room");
+        let mut buffer = [0; BUFFER_BYTES];
+        let first = agent.exchange.receive(&mut buffer).await;
+        assert!(agent.hear_datagrams(first, &mut buffer, &mut heard));
+        assert_eq!(verdict.await, Ok(true));
+        assert!(agent.exchange.try_receive(&mut buffer).is_some());
+    }
+
+    /// A voter that counted what it grants from an earlier moment than it was asked would let two hold.
+    #[tokio::test]
+    async fn datagrams_that_wait_are_heard_each_at_its_own_time() {
+        let (mut agent, list) = member().await;
         let socket = UdpSocket::bind((HOME, 0)).expect("a port is free");
         for voter in VOTERS {
             let sent = socket.send_to(&word(voter, list), agent.exchange.address());

@@ -194,6 +194,12 @@ impl Group {
         self.dispatch(&[route], out);
     }
 
+    /// A sealed frame for the beginning of a lifeline.
+    pub(crate) fn lifeline_hello(&mut self) -> Option<Vec<u8>> {
+        self.frame(&Body::Lifeline, false);
+        self.seal()
+    }
+
     /// Writes a frame, under the next number.
     pub(super) fn frame(&mut self, body: &Body<'_>, to_all: bool) {
         let frame = Frame {

@@ -38,6 +38,11 @@ impl Group {
             return false;
         }
         let is_new = self.replays.admit(sender.id, sender.life(), frame.number);
+        if let Body::Lifeline = frame.body {
+            // It comes by a connection, whose address may be another than that of datagrams: nothing is learnt from it.
+            self.counters.heard += u64::from(is_new);
+            return is_new;
+        }
         // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
         // can repeat what a member said.
         let is_copy = !is_new && self.is_at(sender, address);
@@ -177,6 +182,7 @@ impl Group {
                 message,
             } => self.on_centre(now, sender, (at_ns, terms, message), out),
             Body::ToCentre { message } => self.on_host(now, sender, message, out),
+            Body::Lifeline => {} // `hear` sees to it
         }
     }
 

@@ -1,49 +1,103 @@
 //! What others send over links.
 
+use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet, yield_now};
 use tokio::time::timeout;
 
-use super::{Limits, MOST_FRAME_BYTES, Tally};
+use super::{Arrival, Limits, MOST_FRAME_BYTES, Tally};
 
 /// After the operating system could not accept: it has no descriptors to give, for instance.
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
+/// Memory that each connection has, whatever it says: enough for most frames.
+const BUFFER_BYTES: usize = 1_024;
+
 /// Accepts connections and listens to each, until aborted: then all end.
 pub(super) async fn accept(
     listener: TcpListener,
-    heard: mpsc::Sender<(SocketAddr, Vec<u8>)>,
+    heard: mpsc::Sender<Arrival>,
     limits: Limits,
     tally: Arc<Tally>,
 ) {
     let mut connections = JoinSet::new();
+    let mut strangers = Strangers::default();
     loop {
         let accepted = tokio::select! {
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
+        strangers.forget_others();
+        let members = connections.len().saturating_sub(strangers.0.len());
         match accepted {
-            Ok(_) if connections.len() >= limits.connections => {
+            Ok(_) if members >= limits.connections => {
                 tally.refused.fetch_add(1, Ordering::Relaxed);
             }
             Ok((stream, from)) => {
+                if strangers.make_room_for(from.ip(), &limits) {
+                    tally.strangers.fetch_add(1, Ordering::Relaxed);
+                    yield_now().await; // it closes its connection before another is accepted
+                }
                 let (heard, tally) = (heard.clone(), Arc::clone(&tally));
-                connections.spawn(async move {
-                    let ending = listen(stream, from, &heard, limits).await;
+                let is_known = Arc::<AtomicBool>::default();
+                let knows = Arc::clone(&is_known);
+                let task = connections.spawn(async move {
+                    let ending = listen(stream, from, &heard, limits, &knows).await;
                     count(ending, &tally);
+                });
+                strangers.0.push_back(Stranger {
+                    address: from.ip(),
+                    is_known,
+                    task,
                 });
             }
             Err(_) => tokio::time::sleep(ACCEPT_AGAIN_AFTER).await,
         }
+    }
+}
+
+/// The connections on which no frame was let in yet, the oldest first.
+#[derive(Default)]
+struct Strangers(VecDeque<Stranger>);
+
+struct Stranger {
+    address: IpAddr,
+    /// A frame was let in: it is none any more.
+    is_known: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+impl Strangers {
+    /// Forgets those that are strangers no longer, or have ended.
+    fn forget_others(&mut self) {
+        let is_stranger =
+            |it: &Stranger| !it.is_known.load(Ordering::Relaxed) && !it.task.is_finished();
+        self.0.retain(is_stranger);
+    }
+
+    /// Ends the oldest one, if there would be too many with another one from `address`: the oldest from there, or of
+    /// all. Returns whether it did.
+    fn make_room_for(&mut self, address: IpAddr, limits: &Limits) -> bool {
+        let is_from_there = |it: &Stranger| it.address == address;
+        let from_there = self.0.iter().filter(|it| is_from_there(it)).count();
+        let oldest = match from_there >= limits.strangers_per_address {
+            true => self.0.iter().position(is_from_there),
+            false => (self.0.len() >= limits.strangers).then_some(0),
+        };
+        let oldest = oldest.and_then(|index| self.0.remove(index));
+        if let Some(stranger) = &oldest {
+            stranger.task.abort();
+        }
+        oldest.is_some()
     }
 }
 
@@ -54,6 +108,8 @@ enum Ending {
     Closed,
     /// A frame of an impossible length.
     Misfit,
+    /// No frame was let in in time.
+    Stranger,
     Silent,
 }
 
@@ -61,6 +117,7 @@ fn count(ending: Ending, tally: &Tally) {
     match ending {
         Ending::Closed => {}
         Ending::Misfit => _ = tally.misfits.fetch_add(1, Ordering::Relaxed),
+        Ending::Stranger => _ = tally.strangers.fetch_add(1, Ordering::Relaxed),
         Ending::Silent => _ = tally.silent.fetch_add(1, Ordering::Relaxed),
     }
 }
@@ -68,22 +125,29 @@ fn count(ending: Ending, tally: &Tally) {
 async fn listen(
     stream: TcpStream,
     from: SocketAddr,
-    heard: &mpsc::Sender<(SocketAddr, Vec<u8>)>,
+    heard: &mpsc::Sender<Arrival>,
     limits: Limits,
+    is_known: &AtomicBool,
 ) -> Ending {
     keep_alive(&stream, limits.silence);
-    let mut stream = BufReader::new(stream);
-    // Until the first byte it is a lifeline. Its end, too, is something to read.
-    if stream.fill_buf().await.is_err() {
-        return Ending::Closed;
+    let mut stream = BufReader::with_capacity(BUFFER_BYTES, stream);
+    match timeout(limits.hello_within, introduce(&mut stream, from, heard)).await {
+        Err(_) => return Ending::Stranger,
+        Ok(Err(ending)) => return ending,
+        Ok(Ok(())) => is_known.store(true, Ordering::Relaxed),
     }
     loop {
+        // A lifeline says nothing more. Its end, too, is something to read.
+        if stream.fill_buf().await.is_err() {
+            return Ending::Closed;
+        }
         match timeout(limits.silence, read_frame(&mut stream)).await {
             Err(_) => return Ending::Silent,
-            Ok(Err(_)) => return Ending::Closed,
-            Ok(Ok(None)) => return Ending::Misfit,
-            Ok(Ok(Some(frame))) => {
-                if heard.send((from, frame)).await.is_err() {
+            Ok(Err(ending)) => return ending,
+            Ok(Ok(frame)) => {
+                let waits = None;
+                let arrival = Arrival { from, frame, waits };
+                if heard.send(arrival).await.is_err() {
                     return Ending::Closed;
                 }
             }
@@ -91,15 +155,36 @@ async fn listen(
     }
 }
 
-/// None if its length is impossible.
-async fn read_frame(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Vec<u8>>> {
-    let length = stream.read_u32().await? as usize;
-    if length == 0 || length > MOST_FRAME_BYTES {
-        return Ok(None);
+/// Returns when a frame was let in. The first need not be: a link that broke sends again what may have arrived before.
+async fn introduce(
+    stream: &mut BufReader<TcpStream>,
+    from: SocketAddr,
+    heard: &mpsc::Sender<Arrival>,
+) -> Result<(), Ending> {
+    loop {
+        let frame = read_frame(stream).await?;
+        let (arrival, verdict) = Arrival::from_stranger(from, frame);
+        heard.send(arrival).await.map_err(|_| Ending::Closed)?;
+        if verdict.await.map_err(|_| Ending::Closed)? {
+            return Ok(());
+        }
     }
-    let mut frame = vec![0; length];
-    stream.read_exact(&mut frame).await?;
-    Ok(Some(frame))
+}
+
+async fn read_frame(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>, Ending> {
+    let closed = |_: io::Error| Ending::Closed;
+    let length = stream.read_u32().await.map_err(closed)? as usize;
+    if length == 0 || length > MOST_FRAME_BYTES {
+        return Err(Ending::Misfit);
+    }
+    // Memory for what has arrived, not for what was announced.
+    let mut frame = Vec::new();
+    let mut rest = stream.take(length as u64);
+    rest.read_to_end(&mut frame).await.map_err(closed)?;
+    match frame.len() == length {
+        true => Ok(frame),
+        false => Err(Ending::Closed),
+    }
 }
 
 /// Lets the kernel find out whether the other host is still there: a lifeline says nothing itself.

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::{LENGTH_BYTES, Limits, MOST_FRAME_BYTES, Tally};
+use super::{Limits, MOST_FRAME_BYTES, Tally, push};
 
 /// Frames that wait are written together, as long as they are not more than this and one.
 const MOST_BATCH_BYTES: usize = MOST_FRAME_BYTES;
@@ -77,9 +77,7 @@ impl Batch {
     }
 
     fn push(&mut self, frame: &[u8]) {
-        let length: [u8; LENGTH_BYTES] = (frame.len() as u32).to_be_bytes();
-        self.bytes.extend_from_slice(&length);
-        self.bytes.extend_from_slice(frame);
+        push(&mut self.bytes, frame);
         self.frames += 1;
     }
 }

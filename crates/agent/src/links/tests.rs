@@ -7,12 +7,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::{Limits, LinkCounts, Links, MOST_FRAME_BYTES};
+use super::{Arrival, Limits, LinkCounts, Links, MOST_FRAME_BYTES, framed};
+
+/// A span that a test waits for.
+const SHORT: Duration = Duration::from_millis(50);
 
 struct End {
     links: Links,
     at: SocketAddr,
-    heard: mpsc::Receiver<(SocketAddr, Vec<u8>)>,
+    heard: mpsc::Receiver<Arrival>,
 }
 
 impl End {
@@ -28,15 +31,40 @@ impl End {
         Self { links, at, heard }
     }
 
+    /// The next frame. It is let in.
     async fn next(&mut self) -> Vec<u8> {
-        self.heard.recv().await.unwrap().1
+        let mut arrival = self.heard.recv().await.unwrap();
+        let frame = std::mem::take(&mut arrival.frame);
+        arrival.judge(true);
+        frame
+    }
+
+    /// The next frame. It is not let in.
+    async fn refuse(&mut self) -> Vec<u8> {
+        let mut arrival = self.heard.recv().await.unwrap();
+        let frame = std::mem::take(&mut arrival.frame);
+        arrival.judge(false);
+        frame
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.at).await.unwrap()
+    }
+
+    /// A connection on which a frame was let in.
+    async fn member(&mut self) -> TcpStream {
+        let mut stream = self.connect().await;
+        stream.write_all(&framed(b"hello")).await.unwrap();
+        assert_eq!(self.next().await, b"hello");
+        stream
     }
 }
 
-/// One frame, as it is on a link.
-fn framed(frame: &[u8]) -> Vec<u8> {
-    let length = (frame.len() as u32).to_be_bytes();
-    [&length[..], frame].concat()
+/// Whether the other end has not closed the connection for a while.
+async fn stays(stream: &mut TcpStream) -> bool {
+    tokio::time::timeout(SHORT * 2, stream.read(&mut [0]))
+        .await
+        .is_err()
 }
 
 /// Returns when the other end has closed the connection.
@@ -163,6 +191,9 @@ async fn many_connections_are_heard_and_one_too_many_is_refused() {
         assert_eq!(there.next().await, [number]);
         streams.push(stream);
     }
+    // What is heard after the first frame is heard on a member's connection.
+    streams[199].write_all(&framed(b"again")).await.unwrap();
+    assert_eq!(there.next().await, b"again");
     let mut refused = TcpStream::connect(there.at).await.unwrap();
     closed(&mut refused).await;
     assert_eq!(there.links.counts().refused, 1);
@@ -173,20 +204,109 @@ async fn many_connections_are_heard_and_one_too_many_is_refused() {
 }
 
 #[tokio::test]
-async fn who_falls_silent_amid_a_frame_is_cut_off_and_a_lifeline_is_not() {
+async fn a_member_that_falls_silent_amid_a_frame_is_cut_off_and_a_lifeline_is_not() {
     let limits = Limits {
-        silence: Duration::from_millis(50),
+        silence: SHORT,
+        hello_within: SHORT,
         ..Limits::FIELD
     };
     let mut there = End::open(limits).await;
-    let mut lifeline = TcpStream::connect(there.at).await.unwrap();
-    let mut stalled = TcpStream::connect(there.at).await.unwrap();
+    let mut lifeline = there.member().await;
+    let mut stalled = there.member().await;
     stalled.write_all(&[0, 0]).await.unwrap();
     closed(&mut stalled).await;
     assert_eq!(there.links.counts().silent, 1);
     // It came first and said nothing for longer, and is still there.
     lifeline.write_all(&framed(b"here")).await.unwrap();
     assert_eq!(there.next().await, b"here");
+    assert_eq!(there.links.counts().strangers, 0);
+}
+
+/// Neither does one that says nothing, nor one whose frames are not let in, or do not end.
+#[tokio::test]
+async fn no_stranger_stays_for_longer_than_it_takes_to_say_hello() {
+    let limits = Limits {
+        hello_within: SHORT,
+        ..Limits::FIELD
+    };
+    let mut there = End::open(limits).await;
+    let mut silent = there.connect().await;
+    let mut slow = there.connect().await;
+    let mut announced = framed(&[7; MOST_FRAME_BYTES]);
+    announced.truncate(10);
+    slow.write_all(&announced).await.unwrap();
+    let mut refused = there.connect().await;
+    refused.write_all(&framed(b"forged")).await.unwrap();
+    assert_eq!(there.refuse().await, b"forged");
+    for stream in [&mut silent, &mut slow, &mut refused] {
+        closed(stream).await;
+    }
+    while there.links.counts().strangers < 3 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A link that broke sends again what may have arrived, and then what has not.
+#[tokio::test]
+async fn a_frame_that_is_let_in_after_others_that_were_not_makes_a_member() {
+    let limits = Limits {
+        hello_within: SHORT,
+        ..Limits::FIELD
+    };
+    let mut there = End::open(limits).await;
+    let mut stream = there.connect().await;
+    for frame in [b"old", b"new"] {
+        stream.write_all(&framed(frame)).await.unwrap();
+    }
+    assert_eq!(there.refuse().await, b"old");
+    assert_eq!(there.next().await, b"new");
+    assert!(stays(&mut stream).await);
+}
+
+/// Those from other addresses stay, and so do members.
+#[tokio::test]
+async fn the_oldest_stranger_of_an_address_makes_room_for_the_next() {
+    let limits = Limits {
+        strangers: 6,
+        strangers_per_address: 4,
+        hello_within: Duration::from_secs(60),
+        ..Limits::FIELD
+    };
+    let mut there = End::open(limits).await;
+    let at = there.at;
+    let from = async |address: &str| {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        let address: std::net::IpAddr = address.parse().unwrap();
+        socket.bind((address, 0).into()).unwrap();
+        socket.connect(at).await.unwrap()
+    };
+    let mut member = from("127.0.0.1").await;
+    member.write_all(&framed(b"hello")).await.unwrap();
+    assert_eq!(there.next().await, b"hello");
+
+    let mut neighbour = from("127.0.0.2").await;
+    let mut flood = Vec::new();
+    for _ in 0..20 {
+        flood.push(from("127.0.0.1").await);
+    }
+    let (ended, last) = flood.split_at_mut(16);
+    for stream in ended {
+        closed(stream).await;
+    }
+    for stream in last.iter_mut().chain([&mut member, &mut neighbour]) {
+        assert!(stays(stream).await);
+    }
+    assert_eq!(there.links.counts().strangers, 16);
+
+    // There is room for one more, and then for none: the oldest of all goes.
+    let _one_more = from("127.0.0.3").await;
+    let _too_many = from("127.0.0.4").await;
+    closed(&mut neighbour).await;
+    // Who says hello gets in, however many others say nothing.
+    let mut late = from("127.0.0.1").await;
+    late.write_all(&framed(b"late")).await.unwrap();
+    assert_eq!(there.next().await, b"late");
+    assert!(stays(&mut late).await);
 }
 
 #[tokio::test]

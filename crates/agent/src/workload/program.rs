@@ -49,13 +49,14 @@ fn can_be_run(file: &Path) -> Result<(), Errno> {
 mod tests {
     use super::{candidates, check};
     use std::ffi::OsStr;
+    use std::path::PathBuf;
 
     #[test]
     fn names_are_looked_for_in_path_and_paths_are_not() {
         let candidates = |program: &str| candidates(OsStr::new(program), OsStr::new("/a:/b"));
-        assert_eq!(candidates("x"), ["/a/x", "/b/x"].map(Into::into));
+        assert_eq!(candidates("x"), ["/a/x", "/b/x"].map(PathBuf::from));
         for path in ["/x", "./x", "d/x", ""] {
-            assert_eq!(candidates(path), [path].map(Into::into));
+            assert_eq!(candidates(path), [PathBuf::from(path)]);
         }
     }
 
