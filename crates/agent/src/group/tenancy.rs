@@ -504,8 +504,10 @@ impl Group {
         self.tenancy.note_refusal(now, why);
         self.tenancy.shut_out = self.tenancy.refusals.back().cloned();
         match was_shut_out {
-            false => tracing::warn!("group `{group}`: cannot lead if the leader fails: {why}"),
-            true => tracing::info!("group `{group}`: still cannot lead: {why}"),
+            false => tracing::warn!(
+                "group `{group}`: takes no tenure from its store, so it cannot follow a leader that fails: {why}"
+            ),
+            true => tracing::info!("group `{group}`: still takes no tenure from its store: {why}"),
         }
     }
 

@@ -208,7 +208,7 @@ async fn a_member_that_its_store_shuts_out_warns_at_once_and_shows_it_until_it_i
         panic!("no warning: {lines:?}");
     };
     assert!(
-        line.ends_with("cannot lead if the leader fails: set back to 8"),
+        line.ends_with("it cannot follow a leader that fails: set back to 8"),
         "{line}"
     );
     assert_eq!(shown, (Some(true), said("set back to 8")));
