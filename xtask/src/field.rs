@@ -9,10 +9,12 @@ mod chance;
 mod cost;
 mod council;
 mod crowd;
+mod defaults;
 pub(crate) mod faults;
 mod ground;
 mod heal;
 mod hosts;
+mod keepalived;
 mod load;
 mod losses;
 mod measure;
@@ -38,6 +40,8 @@ use table::Report;
     cargo xtask field                             everything: about half an hour\n  \
     cargo xtask field --only SIGKILL --trials 10  one row\n  \
     cargo xtask field --only busy --seconds 600   the quick setting, ten minutes under load\n  \
+    cargo xtask field --only 'host lost'          default options beside keepalived, and others\n  \
+    cargo xtask field --only 'hustings run'       how soon the next command runs after a kill\n  \
     cargo xtask field --only tenure               how soon somebody holds tenure
   \
     cargo xtask field --tenure                    200 rounds of faults, and never two holders of tenure
@@ -121,6 +125,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let ground = Ground::new(&hosts, &program);
     let mut report = Report::default();
     trials::run(ground, options, &mut report)?;
+    defaults::run(ground, options, &mut report)?;
+    authorities::run_kills(ground, options, &mut report)?;
     losses::run(ground, options, &mut report)?;
     heal::run(ground, options, &mut report)?;
     tenure::figures(ground, options, &mut report)?;

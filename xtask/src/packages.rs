@@ -107,6 +107,12 @@ const PACKAGES: &[Package] = &[
         needed_by: &[NeededBy::Test, NeededBy::Field, NeededBy::Cost],
     },
     Package {
+        name: "keepalived",
+        sign: Sign::Program("keepalived"),
+        purpose: "is what the loss of a leader's host is measured against",
+        needed_by: &[NeededBy::Field],
+    },
+    Package {
         name: "e2fsprogs",
         sign: Sign::Program("mkfs.ext4"),
         purpose: "makes disks that can be told to refuse writes",

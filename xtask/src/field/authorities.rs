@@ -5,6 +5,7 @@
 mod contender;
 mod contest;
 mod counts;
+mod kills;
 mod moment;
 mod stores;
 mod syncs;
@@ -14,7 +15,7 @@ pub(crate) mod worker;
 
 use std::path::Path;
 
-use super::ground::MEMBERS;
+use super::ground::{Ground, MEMBERS};
 use super::hosts::Hosts;
 use super::table::Report;
 use super::{Options, release};
@@ -54,6 +55,12 @@ pub(super) fn run(options: &Options) -> Result<()> {
         table.note(line);
     }
     report.close()
+}
+
+/// How soon the next command runs when `hustings run` is killed, with default options.
+pub(super) fn run_kills(ground: Ground<'_>, options: &Options, report: &mut Report) -> Result<()> {
+    let stores = Stores::none(ground.hosts);
+    kills::run(ring(ground.hosts, &stores, ground.program), options, report)
 }
 
 fn ring<'a>(hosts: &'a Hosts, stores: &'a Stores<'a>, program: &'a Path) -> Ring<'a> {

@@ -22,6 +22,8 @@ use crate::Result;
 pub(crate) enum Homes {
     /// One on each host, which receives at this port, and answers HTTP 80 ports above.
     OneEach { port: u16 },
+    /// One on each host, without any option about addresses.
+    OneEachByDefault,
     /// All on host 0, each at any port that is free, and without HTTP.
     Shared,
 }
@@ -146,17 +148,24 @@ impl<'g> Members<'g> {
 
     /// For agent `index`, under the name of agent `called`.
     fn command(&self, index: usize, called: usize) -> Command {
-        let (host, port, http) = match self.homes {
-            Homes::OneEach { port } => (index, port, http(port)),
-            Homes::Shared => (0, 0, "off".to_owned()),
+        let (host, place) = match self.homes {
+            Homes::OneEach { port } => (index, Some((port, http(port)))),
+            Homes::OneEachByDefault => (index, None),
+            Homes::Shared => (0, Some((0, "off".to_owned()))),
         };
-        let place = self.ground.place(host, port);
         let mut command = self.ground.command(host);
         command
             .args(["agent", "--events", "--die-with-parent", "--log", "error"])
-            .args(["--name", &name(called)])
-            .args(["--bind", &place.to_string()])
-            .args(["--interface", &place.ip().to_string(), "--http", &http]);
+            .args(["--name", &name(called)]);
+        if let Some((port, http)) = place {
+            let place = self.ground.place(host, port);
+            command.args(["--bind", &place.to_string()]).args([
+                "--interface",
+                &place.ip().to_string(),
+                "--http",
+                &http,
+            ]);
+        }
         if let Some(state) = &self.state {
             command.arg("--state").arg(state.of(called));
         }
@@ -198,8 +207,10 @@ impl<'g> Members<'g> {
 
     /// What agent `index` tells of itself on request.
     pub(crate) fn status(&self, index: usize) -> Result<Value> {
-        let Homes::OneEach { port } = self.homes else {
-            return Err("agents that share a host have no HTTP".into());
+        let port = match self.homes {
+            Homes::OneEach { port } => port,
+            Homes::OneEachByDefault => PORT,
+            Homes::Shared => return Err("agents that share a host have no HTTP".into()),
         };
         let mut command = self.ground.command(index);
         command.args(["status", "--format", "json", "--http", &http(port)]);

@@ -13,6 +13,8 @@ const LEAST_LISTEN_WITH_QUESTIONS: u32 = 2;
 /// The number of announcements that all questions together are worth at most. They are asked within less than T_A, so
 /// one burst of loss may take them all.
 const QUESTIONS_ARE_WORTH: u32 = 2;
+/// No network is taken to lose less than this when questions are weighed against announcements.
+const LEAST_LOSS: f64 = 1e-3;
 
 /// Which member of the family this is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -262,6 +264,8 @@ impl Config {
         if asks == 0 {
             return 0;
         }
+        // Where nothing was lost so far, something may be.
+        let loss = loss.max(LEAST_LOSS);
         let unanswered = (1.0 - (1.0 - loss) * (1.0 - loss)).powi(asks.into());
         let (mut worth, mut lost) = (0, loss);
         while worth < QUESTIONS_ARE_WORTH && unanswered <= lost {
@@ -344,8 +348,10 @@ mod tests {
             },
             ..Config::field(ANNOUNCE)
         };
-        assert_eq!(config(5).worth_of_questions(0.1), 2);
-        assert_eq!(config(30).worth_of_questions(0.1), 0, "one question");
+        for loss in [0.0, 0.01, 0.1, 0.5] {
+            assert_eq!(config(5).worth_of_questions(loss), 2);
+            assert_eq!(config(30).worth_of_questions(loss), 0, "one question");
+        }
         assert_eq!(config(90).worth_of_questions(0.1), 0, "none");
         assert_eq!(config(5).worth_of_questions(0.9), 0, "too much is lost");
     }

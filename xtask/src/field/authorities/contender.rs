@@ -9,6 +9,8 @@ use super::stores::Store;
 pub(super) enum Contender {
     /// `hustings run`, with three of the members as voters.
     Quorum,
+    /// The same with default options.
+    QuorumByDefault,
     /// `hustings run`, with etcd.
     Etcd,
     /// `hustings run`, with PostgreSQL.
@@ -45,6 +47,7 @@ impl Contender {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Quorum => "quorum of 3, ttl 300 ms",
+            Self::QuorumByDefault => "quorum of 3, default options",
             Self::Etcd => "etcd, ttl 2 s",
             Self::Postgres => "postgres, ttl 300 ms",
             Self::EtcdLock => "etcdctl lock, ttl 2 s",
@@ -56,7 +59,7 @@ impl Contender {
     /// Who starts the command.
     pub(super) fn client(self) -> &'static str {
         match self {
-            Self::Quorum | Self::Etcd | Self::Postgres => "hustings run",
+            Self::Quorum | Self::QuorumByDefault | Self::Etcd | Self::Postgres => "hustings run",
             Self::EtcdLock | Self::EtcdElect => "etcdctl",
             Self::AdvisoryLock => "psql",
         }
@@ -67,20 +70,25 @@ impl Contender {
     pub(super) fn ttl(self) -> Option<Duration> {
         match self {
             Self::Quorum | Self::Postgres => Some(Duration::from_millis(300)),
-            Self::Etcd | Self::EtcdLock => Some(Duration::from_secs(2)),
+            Self::QuorumByDefault | Self::Etcd | Self::EtcdLock => Some(Duration::from_secs(2)),
             Self::EtcdElect => Some(Duration::from_secs(60)),
             Self::AdvisoryLock => None,
         }
     }
 
     pub(super) fn is_ours(self) -> bool {
-        matches!(self, Self::Quorum | Self::Etcd | Self::Postgres)
+        self.has_voters() || matches!(self, Self::Etcd | Self::Postgres)
+    }
+
+    /// Whether members grant tenure.
+    pub(super) fn has_voters(self) -> bool {
+        matches!(self, Self::Quorum | Self::QuorumByDefault)
     }
 
     /// Where it is granted, unless by the members.
     pub(super) fn store(self) -> Option<Store> {
         match self {
-            Self::Quorum => None,
+            Self::Quorum | Self::QuorumByDefault => None,
             Self::Etcd | Self::EtcdLock | Self::EtcdElect => Some(Store::Etcd),
             Self::Postgres | Self::AdvisoryLock => Some(Store::Postgres),
         }
@@ -90,7 +98,7 @@ impl Contender {
     /// gone. Nobody tells PostgreSQL that a host is lost: its connection lasts for two hours.
     pub(super) fn blows(self) -> &'static [Blow] {
         match self {
-            Self::Quorum | Self::Etcd | Self::Postgres | Self::EtcdLock => {
+            Self::Quorum | Self::QuorumByDefault | Self::Etcd | Self::Postgres | Self::EtcdLock => {
                 &[Blow::Command, Blow::Client, Blow::Host]
             }
             Self::EtcdElect => &[Blow::Client],
@@ -102,7 +110,7 @@ impl Contender {
     pub(super) fn trials(self, asked: u32) -> u32 {
         match self {
             Self::Quorum | Self::Postgres | Self::AdvisoryLock => asked,
-            Self::Etcd | Self::EtcdLock => asked.div_ceil(3),
+            Self::QuorumByDefault | Self::Etcd | Self::EtcdLock => asked.div_ceil(3),
             Self::EtcdElect => asked.div_ceil(10),
         }
     }

@@ -73,7 +73,7 @@ impl<'a> Contest<'a> {
             desk,
             clients: (0..MEMBERS).map(|_| None).collect(),
         };
-        if contender == Contender::Quorum {
+        if contender.has_voters() {
             contest.found()?;
         }
         Ok(contest)
@@ -112,11 +112,14 @@ impl<'a> Contest<'a> {
     }
 
     fn membership(&self, member: usize, command: &mut Command) {
-        let place = format!("{}:{PORT}", address(member));
         command.args(["--group", &self.group, "--name", &name(member)]);
-        command.args(["--key", KEY, "--bind", &place]).args(USUAL);
-        if let Some(ttl) = self.ttl {
-            command.args(["--ttl", &format!("{}ms", ttl.as_millis())]);
+        command.args(["--key", KEY]);
+        if self.contender != Contender::QuorumByDefault {
+            let place = format!("{}:{PORT}", address(member));
+            command.args(["--bind", &place]).args(USUAL);
+            if let Some(ttl) = self.ttl {
+                command.args(["--ttl", &format!("{}ms", ttl.as_millis())]);
+            }
         }
         match self.contender {
             Contender::Etcd => {
@@ -138,9 +141,15 @@ impl<'a> Contest<'a> {
         let ttl = self.ttl.unwrap_or_default().as_secs().to_string();
         let work = self.work(member);
         let mut command = match self.contender {
-            Contender::Quorum | Contender::Etcd | Contender::Postgres => {
+            Contender::Quorum
+            | Contender::QuorumByDefault
+            | Contender::Etcd
+            | Contender::Postgres => {
                 let mut run = self.on_host(member, self.ring.program);
-                run.args(["run", "--http", "127.0.0.1:7480"]);
+                run.arg("run");
+                if self.contender != Contender::QuorumByDefault {
+                    run.args(["--http", "127.0.0.1:7480"]);
+                }
                 self.membership(member, &mut run);
                 if part == Part::VotesAlone {
                     let file = self.home.join("voter.toml");
@@ -274,6 +283,12 @@ impl Contest<'_> {
             let _ = kill(former.pid);
         }
         Ok(())
+    }
+
+    /// Kills what a member has started, and starts it again.
+    pub(super) fn restart(&mut self, member: usize) -> Result<()> {
+        self.end(member);
+        self.start(member, Part::Stands)
     }
 
     fn end(&mut self, member: usize) {

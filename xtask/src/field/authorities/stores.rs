@@ -47,6 +47,16 @@ pub(super) struct Stores<'a> {
 }
 
 impl<'a> Stores<'a> {
+    /// Neither of them.
+    pub(super) fn none(hosts: &'a Hosts) -> Self {
+        Self {
+            hosts,
+            host: 0,
+            servers: Vec::new(),
+            home: std::env::temp_dir().join(format!("stores-{}", now_ns())),
+        }
+    }
+
     /// Starts both, and waits until they answer.
     pub(super) fn open(hosts: &'a Hosts, host: usize) -> Result<Self> {
         let home = std::env::temp_dir().join(format!("stores-{}", now_ns()));
