@@ -24,6 +24,7 @@ mod spread;
 mod table;
 mod tenure;
 mod trials;
+pub(crate) mod wiretap;
 
 use std::path::PathBuf;
 

@@ -57,6 +57,9 @@ enum Chore {
     /// Throw wrong packets at an agent: a part of the field tests
     #[command(hide = true)]
     Barrage(field::barrage::Options),
+    /// Record the datagrams that a host receives, or send them again: a part of the field tests
+    #[command(hide = true)]
+    Wiretap(field::wiretap::Options),
     /// Send or receive multicasts and do nothing else: the field measures what that costs
     #[command(hide = true)]
     Bare(field::bare::Options),
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Chore::Reign(options) => reign::run(&options),
         Chore::Draws(options) => draws::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
+        Chore::Wiretap(options) => field::wiretap::run(&options),
         Chore::Bare(options) => field::bare::run(&options),
         Chore::Worker(options) => field::authorities::worker::run(&options),
     };

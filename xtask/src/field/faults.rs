@@ -7,6 +7,7 @@ mod leader;
 mod network;
 mod packets;
 mod quick_start;
+mod voter_init;
 
 use std::time::{Duration, Instant};
 
@@ -76,6 +77,11 @@ const FAULTS: &[Fault] = &[
         "packets of an earlier life, replayed",
         15,
         packets::earlier_life,
+    ),
+    fault(
+        "answers to an earlier voter init, replayed",
+        40,
+        voter_init::recorded_answers,
     ),
     fault("port in use", 5, door::port_in_use),
     fault("unresolvable seed", 10, door::unresolvable_seed),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -191,18 +191,39 @@ impl<'g> Members<'g> {
     pub(crate) fn found(&mut self) -> Result<()> {
         let state = Directory::new("state")?;
         let init = |index: usize| {
-            let mut command = self.ground.command(index);
-            let place = self.ground.place(index, PORT);
-            command
-                .args(["voter", "init", "--new", "--name", &name(index)])
-                .args(["--bind", &place.to_string(), "--state"])
-                .arg(state.of(index))
-                .args(&self.options);
+            let mut command = self.init_command(index, &state);
+            command.arg("--new");
             command
         };
         run_together((0..self.agents.len()).map(init))?;
         self.state = Some(state);
         Ok(())
+    }
+
+    fn init_command(&self, index: usize, state: &Directory) -> Command {
+        let mut command = self.ground.command(index);
+        let place = self.ground.place(index, PORT);
+        command
+            .args(["voter", "init", "--name", &name(index)])
+            .args(["--bind", &place.to_string(), "--state"])
+            .arg(state.of(index))
+            .args(&self.options);
+        command
+    }
+
+    /// Initialises voter `index`, whose agent does not run, with what the others tell `within` this time.
+    pub(crate) fn init(&self, index: usize, within: &str) -> Result<Output> {
+        let state = self.state.as_ref().ok_or("nobody votes")?;
+        let mut command = self.init_command(index, state);
+        Ok(command.args(["--within", within]).output()?)
+    }
+
+    /// Takes away the file in which voter `index` keeps what it promised.
+    pub(crate) fn lose_promise(&self, index: usize) -> Result<()> {
+        let state = self.state.as_ref().ok_or("nobody votes")?;
+        // The first two options are --group and its name.
+        let file = state.of(index).join(format!("{}.voter", self.options[1]));
+        Ok(fs::remove_file(file)?)
     }
 
     /// What agent `index` tells of itself on request.
