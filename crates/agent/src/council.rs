@@ -251,6 +251,7 @@ pub struct CentreStatus {
     /// The centre's name.
     pub centre: String,
     /// The number of its session: later ones have greater.
+    #[serde(with = "hustings_protocol::exact")]
     pub session: u64,
     /// One for each class of hosts.
     pub chambers: Vec<ChamberStatus>,

@@ -412,29 +412,29 @@ mod tests {
         };
         let lines = recorded(Candidate::new(1, 1), 1);
         let expected = "\
-{\"time\":1.0,\"kind\":\"view\",\"member\":1,\"joined\":2}
-{\"time\":1.5,\"kind\":\"start\",\"member\":1}
-{\"time\":1.5,\"kind\":\"outcome\",\"member\":1,\"outcome\":{\"Standing\":{\"round\":1}}}
-{\"time\":1.5,\"kind\":\"send\",\"from\":1,\"to\":2,\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":1,\"id\":1}}}}
-{\"time\":1.500001,\"kind\":\"deliver\",\"from\":2,\"to\":1,\"name\":\"answer\",\"message\":{\"Answer\":{\"sender\":{\"merit\":2,\"id\":2}}}}
-{\"time\":2.0,\"kind\":\"view\",\"member\":1,\"left\":2}
+{\"time\":1.0,\"kind\":\"view\",\"member\":\"1\",\"joined\":\"2\"}
+{\"time\":1.5,\"kind\":\"start\",\"member\":\"1\"}
+{\"time\":1.5,\"kind\":\"outcome\",\"member\":\"1\",\"outcome\":{\"Standing\":{\"round\":1}}}
+{\"time\":1.5,\"kind\":\"send\",\"from\":\"1\",\"to\":\"2\",\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":1,\"id\":\"1\"}}}}
+{\"time\":1.500001,\"kind\":\"deliver\",\"from\":\"2\",\"to\":\"1\",\"name\":\"answer\",\"message\":{\"Answer\":{\"sender\":{\"merit\":2,\"id\":\"2\"}}}}
+{\"time\":2.0,\"kind\":\"view\",\"member\":\"1\",\"left\":\"2\"}
 ";
         assert!(lines.starts_with(expected), "{lines}");
         let rest: Vec<&str> = lines[expected.len()..].lines().collect();
         assert!(
-            rest[0].contains("\"kind\":\"timer\",\"member\":1,\"timer\":"),
+            rest[0].contains("\"kind\":\"timer\",\"member\":\"1\",\"timer\":"),
             "{rest:?}"
         );
         assert!(
             rest.iter()
-                .any(|line| line.ends_with("\"outcome\":{\"Nominee\":{\"merit\":1,\"id\":1}}}")),
+                .any(|line| line.ends_with("\"outcome\":{\"Nominee\":{\"merit\":1,\"id\":\"1\"}}}")),
             "{rest:?}"
         );
         let left = "{\"time\":3.0,\"kind\":\"scenario\",\"verb\":\"leave 1\"}";
         assert!(rest.contains(&left), "{rest:?}");
         let onlooker = recorded(Candidate::new(u64::MAX, 0), 1);
         assert!(
-            onlooker.contains("{\"time\":1.5,\"kind\":\"start\",\"member\":1}"),
+            onlooker.contains("{\"time\":1.5,\"kind\":\"start\",\"member\":\"1\"}"),
             "{onlooker}"
         );
     }

@@ -63,3 +63,46 @@ impl Leadership {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Peer;
+    use hustings_protocol::MemberId;
+
+    /// 2^53 + 1 is the first number that floating point rounds.
+    const ROUNDED: u64 = (1 << 53) + 1;
+
+    #[test]
+    fn an_identity_is_a_string_in_json_and_read_as_a_number_too() {
+        let peer = Peer {
+            name: "alpha".to_owned(),
+            id: MemberId(ROUNDED),
+            address: None,
+        };
+        let text = serde_json::to_string(&peer).unwrap();
+        let written = r#"{"name":"alpha","id":"9007199254740993","address":null}"#;
+        assert_eq!(text, written);
+        let earlier = written.replace("\"9007199254740993\"", "9007199254740993");
+        for text in [written, &earlier] {
+            assert_eq!(serde_json::from_str::<Peer>(text).unwrap(), peer);
+        }
+        for wrong in [
+            "\"\"",
+            "\"+5\"",
+            "\"x\"",
+            "\"18446744073709551616\"",
+            "-1",
+            "0.5",
+        ] {
+            let text = written.replace("\"9007199254740993\"", wrong);
+            assert!(serde_json::from_str::<Peer>(&text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn on_the_wire_an_identity_is_the_number_that_it_always_was() {
+        let bytes = postcard::to_allocvec(&MemberId(ROUNDED)).unwrap();
+        assert_eq!(bytes, postcard::to_allocvec(&ROUNDED).unwrap());
+        assert_eq!(postcard::from_bytes(&bytes), Ok(MemberId(ROUNDED)));
+    }
+}

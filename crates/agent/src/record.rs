@@ -192,8 +192,8 @@ mod tests {
             text.lines().collect::<Vec<_>>(),
             [
                 "{\"time\":1.0,\"ki",
-                "{\"time\":2.0,\"kind\":\"start\",\"member\":7}",
-                "{\"time\":2.0,\"kind\":\"start\",\"member\":18446744073709551615}",
+                "{\"time\":2.0,\"kind\":\"start\",\"member\":\"7\"}",
+                "{\"time\":2.0,\"kind\":\"start\",\"member\":\"18446744073709551615\"}",
             ]
         );
     }

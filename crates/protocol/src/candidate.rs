@@ -3,13 +3,28 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::exact;
 
 /// A member's identity, unique in its group. The cyclic order of identities is the ring on which
 /// the ring protocols run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+///
+/// In JSON it is a string, and a number is read too: see [`exact`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u64);
+
+impl Serialize for MemberId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        exact::serialize(&self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for MemberId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        exact::deserialize(deserializer).map(Self)
+    }
+}
 
 /// How well a member would lead: anything an application can put into a number, greater is
 /// better. What papers call "the greatest id wins" is a merit equal to the identity.

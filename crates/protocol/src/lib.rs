@@ -47,6 +47,7 @@ pub mod chang_roberts;
 pub mod config;
 pub mod council;
 pub mod epidemic;
+pub mod exact;
 pub mod few;
 pub mod modified_ring;
 pub mod probabilistic;

@@ -31,8 +31,8 @@ pub(crate) struct Trace {
 const AFTER_HELP: &str = "\
 An agent with --trace records all that its member does: a line of JSON for every message
 that leaves (send, multicast) or arrives (deliver), every timer, every change of its view
-and every outcome. It knows members by their identities, numbers of up to 20 digits that
-follow from their names, and counts seconds on its host's boot clock.
+and every outcome. It knows members by their identities, of up to 20 digits, which follow
+from their names, and counts seconds on its host's boot clock.
 
 Merged, the lines are in the order of time; those of one time, in the order of the files.
 Times begin at 0. Members are numbered 0, 1, 2, ... as the simulator numbers them: in the

@@ -29,6 +29,7 @@ pub enum Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
     /// In which session.
+    #[serde(with = "crate::exact")]
     pub session: u64,
     /// To which class of hosts.
     pub class: u16,

@@ -69,7 +69,7 @@ impl Record {
             };
             let kind = line["kind"].as_str().unwrap_or_default();
             if kind == "start" {
-                id = line["member"].as_u64();
+                id = identity(&line["member"]);
             }
             let what = match kind {
                 "send" => word(&line).map(What::Tells),
@@ -103,10 +103,15 @@ fn word(line: &Value) -> Option<Word> {
         "preference" => Word::Preference(round(&message["Preference"])?),
         "decision" => Word::Decision {
             round: round(&message["Decision"])?,
-            choice: message["Decision"]["choice"]["id"].as_u64()?,
+            choice: identity(&message["Decision"]["choice"]["id"])?,
         },
         _ => Word::Besides,
     })
+}
+
+/// Identities are strings, so that no program rounds them.
+fn identity(value: &Value) -> Option<u64> {
+    value.as_str()?.parse().ok()
 }
 
 fn round(message: &Value) -> Option<Round> {
@@ -120,7 +125,7 @@ fn round(message: &Value) -> Option<Round> {
 fn is_called(line: &Value) -> Option<What> {
     match word(line)? {
         Word::Initiation(round) => Some(What::IsCalled {
-            by: line["from"].as_u64()?,
+            by: identity(&line["from"])?,
             round,
         }),
         Word::Preference(_) | Word::Decision { .. } | Word::Besides => None,
@@ -131,7 +136,7 @@ fn is_called(line: &Value) -> Option<What> {
 fn names(outcome: &Value, set_right: bool) -> Option<What> {
     let whom = match outcome.as_str() {
         Some("Vacant") => None,
-        _ => Some(outcome["Nominee"]["id"].as_u64()?),
+        _ => Some(identity(&outcome["Nominee"]["id"])?),
     };
     Some(What::Names { whom, set_right })
 }
@@ -142,18 +147,18 @@ mod tests {
 
     #[test]
     fn what_a_member_wrote_is_read() {
-        let text = r#"{"time":1.0,"kind":"view","member":5,"joined":7}
-{"time":1.5,"kind":"start","member":5}
-{"time":2.0,"kind":"timer","member":5,"timer":"Phase"}
-{"time":2.0,"kind":"outcome","member":5,"outcome":{"Standing":{"round":1}}}
-{"time":2.0,"kind":"multicast","from":5,"name":"initiation","message":{"Initiation":{"round":{"sequence":3,"number":1},"k":7,"after":0}}}
-{"time":2.1,"kind":"deliver","from":7,"to":5,"name":"initiation","message":{"Initiation":{"round":{"sequence":3,"number":1},"k":7,"after":0}}}
-{"time":2.2,"kind":"send","from":5,"to":7,"name":"preference","message":{"Preference":{"round":{"sequence":3,"number":1},"choice":{"merit":0,"id":7},"merit":0}}}
-{"time":2.3,"kind":"multicast","from":5,"name":"decision","message":{"Decision":{"round":{"sequence":3,"number":1},"k":7,"choice":{"merit":0,"id":7}}}}
-{"time":2.4,"kind":"outcome","member":5,"outcome":"Vacant"}
-{"time":2.5,"kind":"deliver","from":7,"to":5,"name":"check","message":{"Check":{"round":{"sequence":3,"number":1},"merit":0}}}
-{"time":2.5,"kind":"outcome","member":5,"outcome":{"Nominee":{"merit":0,"id":7}}}
-{"time":2.6,"kind":"send","from":5,"to":7,"name":"question","message":"Question"}
+        let text = r#"{"time":1.0,"kind":"view","member":"5","joined":"7"}
+{"time":1.5,"kind":"start","member":"5"}
+{"time":2.0,"kind":"timer","member":"5","timer":"Phase"}
+{"time":2.0,"kind":"outcome","member":"5","outcome":{"Standing":{"round":1}}}
+{"time":2.0,"kind":"multicast","from":"5","name":"initiation","message":{"Initiation":{"round":{"sequence":3,"number":1},"k":7,"after":0}}}
+{"time":2.1,"kind":"deliver","from":"7","to":"5","name":"initiation","message":{"Initiation":{"round":{"sequence":3,"number":1},"k":7,"after":0}}}
+{"time":2.2,"kind":"send","from":"5","to":"7","name":"preference","message":{"Preference":{"round":{"sequence":3,"number":1},"choice":{"merit":0,"id":"7"},"merit":0}}}
+{"time":2.3,"kind":"multicast","from":"5","name":"decision","message":{"Decision":{"round":{"sequence":3,"number":1},"k":7,"choice":{"merit":0,"id":"7"}}}}
+{"time":2.4,"kind":"outcome","member":"5","outcome":"Vacant"}
+{"time":2.5,"kind":"deliver","from":"7","to":"5","name":"check","message":{"Check":{"round":{"sequence":3,"number":1},"merit":0}}}
+{"time":2.5,"kind":"outcome","member":"5","outcome":{"Nominee":{"merit":0,"id":"7"}}}
+{"time":2.6,"kind":"send","from":"5","to":"7","name":"question","message":"Question"}
 {"time":2.7,"kind":"sen"#;
         let record = Record::read(text).expect("it started");
         let round = Round {

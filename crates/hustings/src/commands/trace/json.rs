@@ -36,18 +36,19 @@ impl Json {
         }
     }
 
-    /// The value of a field that holds identities: one, several, or objects that hold some.
+    /// The value of a field that holds identities: one, several, or objects that hold some. An identity is a string; in
+    /// traces of earlier releases it is a number, and becomes a string.
     fn as_identities(&mut self, each: &mut impl FnMut(&mut MemberId)) {
-        match self {
-            Self::Number(number) => {
-                if let Some(mut id) = number.as_u64().map(MemberId) {
-                    each(&mut id);
-                    *number = id.0.into();
-                }
-            }
-            Self::List(values) => values.iter_mut().for_each(|it| it.as_identities(each)),
-            Self::Object(_) => self.identities(each),
-            Self::Null | Self::Bool(_) | Self::Text(_) => {}
+        let id = match self {
+            Self::Number(number) => number.as_u64(),
+            Self::Text(text) => text.parse().ok(),
+            Self::List(values) => return values.iter_mut().for_each(|it| it.as_identities(each)),
+            Self::Object(_) => return self.identities(each),
+            Self::Null | Self::Bool(_) => None,
+        };
+        if let Some(mut id) = id.map(MemberId) {
+            each(&mut id);
+            *self = Self::Text(id.to_string());
         }
     }
 }

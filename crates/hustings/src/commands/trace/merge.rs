@@ -104,6 +104,7 @@ mod tests {
         (String::from_utf8(text).unwrap(), merged.notes().to_vec())
     }
 
+    /// As an earlier release wrote it, with identities as numbers.
     const GREAT: &str = "\
 {\"time\":100.5,\"kind\":\"start\",\"member\":18446744073709551615}
 {\"time\":100.5,\"kind\":\"view\",\"member\":18446744073709551615,\"joined\":70}
@@ -112,9 +113,9 @@ mod tests {
 {\"time\":101.0,\"kind\":\"scenario\",\"verb\":\"leave 18446744073709551615\"}
 ";
     const SMALL: &str = "\
-{\"time\":100.25,\"kind\":\"start\",\"member\":70}
-{\"time\":100.6,\"kind\":\"send\",\"from\":70,\"to\":18446744073709551615,\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":70,\"id\":70}}}}
-{\"time\":100.9,\"kind\":\"outcome\",\"member\":70,\"outcome\":{\"Nominee\":{\"merit\":70,\"id\":70}}}
+{\"time\":100.25,\"kind\":\"start\",\"member\":\"70\"}
+{\"time\":100.6,\"kind\":\"send\",\"from\":\"70\",\"to\":\"18446744073709551615\",\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":70,\"id\":\"70\"}}}}
+{\"time\":100.9,\"kind\":\"outcome\",\"member\":\"70\",\"outcome\":{\"Nominee\":{\"merit\":70,\"id\":\"70\"}}}
 ";
 
     #[test]
@@ -123,13 +124,13 @@ mod tests {
         assert_eq!(
             text,
             "\
-{\"time\":0.0,\"kind\":\"start\",\"member\":1}
-{\"time\":0.25,\"kind\":\"start\",\"member\":2}
-{\"time\":0.25,\"kind\":\"view\",\"member\":2,\"joined\":1}
-{\"time\":0.35,\"kind\":\"send\",\"from\":1,\"to\":2,\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":70,\"id\":1}}}}
-{\"time\":0.45,\"kind\":\"deliver\",\"from\":1,\"to\":2,\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":70,\"id\":1}}}}
-{\"time\":0.65,\"kind\":\"view\",\"member\":2,\"left\":0}
-{\"time\":0.65,\"kind\":\"outcome\",\"member\":1,\"outcome\":{\"Nominee\":{\"merit\":70,\"id\":1}}}
+{\"time\":0.0,\"kind\":\"start\",\"member\":\"1\"}
+{\"time\":0.25,\"kind\":\"start\",\"member\":\"2\"}
+{\"time\":0.25,\"kind\":\"view\",\"member\":\"2\",\"joined\":\"1\"}
+{\"time\":0.35,\"kind\":\"send\",\"from\":\"1\",\"to\":\"2\",\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":70,\"id\":\"1\"}}}}
+{\"time\":0.45,\"kind\":\"deliver\",\"from\":\"1\",\"to\":\"2\",\"name\":\"election\",\"message\":{\"Election\":{\"sender\":{\"merit\":70,\"id\":\"1\"}}}}
+{\"time\":0.65,\"kind\":\"view\",\"member\":\"2\",\"left\":\"0\"}
+{\"time\":0.65,\"kind\":\"outcome\",\"member\":\"1\",\"outcome\":{\"Nominee\":{\"merit\":70,\"id\":\"1\"}}}
 {\"time\":0.75,\"kind\":\"scenario\",\"verb\":\"leave 2\"}
 "
         );
@@ -145,9 +146,10 @@ mod tests {
 
     #[test]
     fn lines_of_one_time_are_in_the_order_of_the_files() {
-        let one = "{\"time\":1.0,\"kind\":\"start\",\"member\":1}\n";
-        let two = "{\"time\":1.0,\"kind\":\"start\",\"member\":2}\n";
-        let at_0 = |number| format!("{{\"time\":0.0,\"kind\":\"start\",\"member\":{number}}}\n");
+        let one = "{\"time\":1.0,\"kind\":\"start\",\"member\":\"1\"}\n";
+        let two = "{\"time\":1.0,\"kind\":\"start\",\"member\":\"2\"}\n";
+        let at_0 =
+            |number| format!("{{\"time\":0.0,\"kind\":\"start\",\"member\":\"{number}\"}}\n");
         assert_eq!(merge(&[("1", one), ("2", two)]).0, at_0(0) + &at_0(1));
         assert_eq!(merge(&[("2", two), ("1", one)]).0, at_0(1) + &at_0(0));
     }

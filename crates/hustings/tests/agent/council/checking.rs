@@ -71,6 +71,7 @@ impl Stage {
             "has no seat",
             "was seated after",
             "was elected again",
+            "has missed calls",
         ];
         let is_open = open.iter().any(|it| passed.said.contains(it));
         let (code, verdict) = match is_open {
@@ -282,14 +283,15 @@ fn check_earlier_lines(stage: &Stage, whole: &[&Value]) {
     );
 
     let mut next = last.clone();
-    let session = last["session"].as_u64().expect("a number") + 1;
-    next["session"] = session.into();
+    let session = last["session"].as_str().expect("a string");
+    let later = session.parse::<u64>().expect("of digits") + 1;
+    next["session"] = later.to_string().into();
     for round in next["record"].as_array_mut().expect("rounds") {
-        round["feedback"]["session"] = session.into();
+        round["feedback"]["session"] = later.to_string().into();
     }
     let honest = stage.passes(&[first, last, &next]).printed;
     assert!(honest.contains(" rounds of 2 sessions; "), "{honest}");
-    let fault = format!("session {}: class 0: ", last["session"]);
+    let fault = format!("session {session}: class 0: ");
     stage.finds_in(&[&early, &next], &fault);
 }
 
@@ -387,5 +389,6 @@ fn a_draw_with_a_public_coin_can_be_checked_by_anybody() {
 }
 
 fn id_of(reply: &Value) -> u64 {
-    reply["host"].as_u64().expect("a number")
+    let id = reply["host"].as_str().expect("a string");
+    id.parse().expect("of digits")
 }
