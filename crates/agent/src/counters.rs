@@ -51,7 +51,7 @@ pub struct Counters {
     /// What a council's centre seems to have said too long ago, by this host's calendar: replayed, or calendars differ.
     #[serde(default)]
     pub council_stale: u64,
-    /// What a council's centre said, and makes no sense.
+    /// What a council's centre said, and makes no sense; at the centre, replies that no honest host gives.
     #[serde(default)]
     pub council_senseless: u64,
 }

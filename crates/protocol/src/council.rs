@@ -16,7 +16,7 @@
 //! It reads as the paper does: [`Content`] is the feedback, [`Candidacy`] what a host remembers of an election, `host.rs` what it does (Figs. 3, 8,
 //! 12), `election.rs` how the centre goes on from a count (Figs. 4, 9, 13, 16), [`Estimate`] what it does without knowing
 //! `n`. Around that: `bench.rs` has the seats, `house.rs` the rounds and beats of one class, `centre.rs` those of all, `pace.rs` how long rounds
-//! last, `climb.rs` seats by merit, [`audit`](audit()) and [`course`](course()) the proof that nobody was favoured. Seats by class are one election for
+//! last, `climb.rs` seats by merit, `calls.rs` the replies that hosts can give, [`audit`](audit()) and [`course`](course()) the proof that nobody was favoured. Seats by class are one election for
 //! each ([`Config::chambers`]).
 //!
 //! What differs from the paper's figures: feedbacks are numbered, and a host that has missed one sits out until a reset.
@@ -26,6 +26,7 @@
 mod audit;
 mod bench;
 mod call;
+mod calls;
 mod candidacy;
 mod centre;
 mod climb;
@@ -52,7 +53,7 @@ pub use config::{
     Search,
 };
 pub use content::Content;
-pub use course::{Course, Elected, course};
+pub use course::{Course, Elected, course, next_call};
 pub use estimate::{Estimate, MOST_STEPS};
 pub use host::Host;
 pub use message::{Change, Feedback, Held, Message, Reply, Request, Seat, Size, Standing, Timer};

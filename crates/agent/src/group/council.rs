@@ -11,7 +11,7 @@
 
 mod calling;
 
-use hustings_protocol::council::{self, Change, Council, Message};
+use hustings_protocol::council::{self, Cause, Change, Council, Message};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, Outcome};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
@@ -344,6 +344,22 @@ impl Group {
         }
     }
 
+    /// A host replied as no honest host does.
+    fn refuse_reply(&mut self, sender: &Sender<'_>, fault: Cause) {
+        self.counters.council_senseless += 1;
+        if self.counters.council_senseless.is_power_of_two() {
+            let why = match fault {
+                Cause::Beyond => "no host can draw by the number that it names",
+                _ => "its coins say otherwise",
+            };
+            tracing::warn!(
+                "group `{}`: a reply of the host `{}` is not counted: {why}",
+                self.config.name,
+                sender.name
+            );
+        }
+    }
+
     /// Whether a word of a centre is of now, by the calendars.
     fn is_fresh(&mut self, sender: &Sender<'_>, at_ns: u64) -> bool {
         let off = Duration(calendar().abs_diff(at_ns));
@@ -390,6 +406,9 @@ impl Group {
         let Part::Centre(centre) = &mut self.council else {
             return;
         };
+        if let Some(fault) = centre.fault_of(sender.id, &message) {
+            return self.refuse_reply(sender, fault);
+        }
         centre.hear(now, &holder, message);
         let is_news = centre.has_news(now);
         self.act_in_council(now, out);

@@ -8,6 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::calls::Calls;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
 use super::{Coin, Config, Feedback};
@@ -66,7 +67,7 @@ pub enum Cause {
     Favoured,
     /// It is said to have replied with a no, and only a yes is a reply.
     Silent,
-    /// It is said to have drawn by a greater number than any host.
+    /// It is said to have drawn by a number that no host can draw by, whichever calls it has missed.
     Beyond,
     /// It is said to have replied late, in the time of this round, to one that had not been yet.
     Unasked,
@@ -74,6 +75,8 @@ pub enum Cause {
     Missing,
     /// It had to reply, and did when the round was over. That it was so late only the centre says.
     Late,
+    /// It drew by the number of a host that has missed calls. That it has missed them only the reply says.
+    MissedCalls,
 }
 
 impl Cause {
@@ -81,7 +84,7 @@ impl Cause {
     pub fn is_fault(self) -> bool {
         match self {
             Self::Favoured | Self::Silent | Self::Beyond | Self::Unasked => true,
-            Self::Missing | Self::Late => false,
+            Self::Missing | Self::Late | Self::MissedCalls => false,
         }
     }
 }
@@ -103,9 +106,9 @@ pub fn audit_first(
     go_through(config, (FIRST_ROUND, rounds, part), hosts, Part::First)
 }
 
-/// The same of the rounds that follow round `last`: they fill seats that fell empty. What hosts had
-/// heard before they do not tell, so that who replied may have drawn by any number that is not below the centre's. Who is
-/// missing, in rounds that call all, had to reply by the centre's own number, unless it held a seat: who did they do not tell either.
+/// The same of the rounds that follow round `last`: they fill seats that fell empty. `rounds` are those of the whole session: what hosts
+/// draw by follows from all calls. A host is missing in rounds that call all, if it
+/// had to reply by the number of a host that has heard every call, and unless it held a seat: the rounds do not tell which hosts did.
 pub fn audit_later(
     config: &Config,
     (last, rounds): (u32, &[Round]),
@@ -154,21 +157,24 @@ fn go_through(
     if first.is_some_and(|it| it != begins) || !rounds.windows(2).all(follows) {
         return None;
     }
-    // Hosts begin with the first estimate, and go up only with what the centre says.
-    let mut most = config.steps().map_or(0, |it| it.first);
+    let mut calls = Calls::default();
     for Round { feedback, .. } in before {
-        most = most.max(Call::of(feedback, config)?.content.count);
+        if !calls.push(feedback, config) {
+            return None;
+        }
     }
     let mut candidacies = vec![Candidacy::default(); hosts.len()];
     let mut disputes = Vec::new();
-    for Round {
-        feedback,
-        replies,
-        late,
-    } in rounds
-    {
-        let call = Call::of(feedback, config)?;
-        most = most.max(call.content.count);
+    for round in rounds {
+        let Round {
+            feedback,
+            replies,
+            late,
+        } = round;
+        if !calls.push(feedback, config) {
+            return None;
+        }
+        let (call, number) = (Call::of(feedback, config)?, calls.number(feedback.round)?);
         let toss = Toss::new(seed, feedback);
         let tells_of_missing = part == Part::First || call.is_to_all;
         let mut dispute = |host, cause| {
@@ -191,19 +197,16 @@ fn go_through(
         for (candidacy, host) in candidacies.iter_mut().zip(hosts) {
             let place = said.binary_search_by_key(&host.id, |(it, _)| it.host);
             let heard = place.ok().map(|place| said.remove(place));
-            let voice = heard.map(|(voice, _)| voice);
-            let asked = (feedback, &call, toss);
-            let due = draws_due(candidacy, (*host, voice), asked, (config, part));
-            let cause = match heard {
-                Some((voice, _)) if !voice.draws.any() => Some(Cause::Silent),
-                Some((voice, _)) if voice.number > most => Some(Cause::Beyond),
-                Some((voice, _)) if due != Some(voice.draws) => Some(Cause::Favoured),
-                Some((_, is_late)) => is_late.then_some(Cause::Late),
-                None => {
-                    let is_due = tells_of_missing && due.is_some_and(Draws::any);
-                    is_due.then_some(Cause::Missing)
-                }
-            };
+            let fault = heard.and_then(|(it, _)| calls.fault_of(feedback.round, it, config));
+            let replied = heard.filter(|_| fault.is_none()).map(|(it, _)| it.draws);
+            let asked = (feedback, &call, number, toss);
+            let due = draws_due(candidacy, (*host, replied), asked, config);
+            let cause = fault.or(match heard {
+                Some((voice, _)) if voice.draws != due => Some(Cause::Favoured),
+                Some((_, true)) => Some(Cause::Late),
+                Some((voice, _)) => (voice.number != number).then_some(Cause::MissedCalls),
+                None => (tells_of_missing && due.any()).then_some(Cause::Missing),
+            });
             if let Some(cause) = cause {
                 dispute(host.id, cause);
             }
@@ -215,33 +218,27 @@ fn go_through(
     Some(disputes)
 }
 
-/// What a host draws that has heard all; and by the number that it says, if it does: who has missed calls draws by a greater one. None: it
-/// cannot have drawn by that.
+/// The draws of a host: those of its reply, if it can have replied so; else those of a host that has heard every call, by `number`.
 fn draws_due(
     candidacy: &mut Candidacy,
-    (host, voice): (Candidate, Option<Voice>),
-    (feedback, call, toss): (&Feedback, &Call, Toss),
-    (config, part): (&Config, Part),
-) -> Option<Draws> {
-    let rounds = (feedback.round, feedback.base);
-    let least = match part {
-        Part::First => call.number(candidacy, feedback.round, config.steps()),
-        Part::Later => call.content.count,
-    };
+    (host, replied): (Candidate, Option<Draws>),
+    (feedback, call, number, toss): (&Feedback, &Call, u32, Toss),
+    config: &Config,
+) -> Draws {
     if !call.admits(host, feedback.floor, 0) {
         candidacy.sit_out(feedback.round);
-        return Some(Draws(0));
+        return Draws::default();
     }
-    if !candidacy.recall(config.algorithm, rounds, call.content) {
-        return Some(Draws(0));
-    }
-    let number = voice.map_or(least, |it| it.number);
-    let draws = config.algorithm.draws();
-    let draws = Draws::new(draws, call.chance(number), |draw| {
-        toss.number(host.id, draw)
-    });
+    let rounds = (feedback.round, feedback.base);
+    let takes_part = candidacy.recall(config.algorithm, rounds, call.content);
+    let draws = match replied {
+        Some(draws) => draws,
+        None if takes_part => {
+            let (draws, chance) = (config.algorithm.draws(), call.chance(number));
+            Draws::new(draws, chance, |draw| toss.number(host.id, draw))
+        }
+        None => return Draws::default(),
+    };
     candidacy.draw(config.algorithm, draws);
-    let is_free = config.steps().is_some() && call.is_to_all;
-    let is_possible = number == least || is_free && number > least;
-    is_possible.then_some(draws)
+    draws
 }

@@ -90,6 +90,15 @@ impl Candidacy {
         self.memory
     }
 
+    /// A host that heard `heard` last, and drew by `step` when it last heard a call of all hosts.
+    pub(super) fn after(heard: u32, step: Option<u32>) -> Self {
+        Self {
+            heard,
+            step,
+            ..Self::default()
+        }
+    }
+
     /// By which number it draws where all do, if the centre says `count` in `round`, which is new. Who has heard every call
     /// goes down with the centre; who has missed one stays where it was, who has missed more goes back up: the centre has come down
     /// without its replies.

@@ -4,7 +4,7 @@ use super::bench::Seated;
 use super::election::Election;
 use super::house::{House, Phase};
 use super::pace::Pace;
-use super::{Council, Held, Message, Reply, Request, Saved, Standing, Timer};
+use super::{Cause, Config, Council, Held, Message, Reply, Request, Saved, Standing, Timer};
 use crate::{Duration, Instant, Io, MemberId};
 
 /// The centre.
@@ -94,6 +94,13 @@ impl Centre {
     pub fn polling(&self, class: u16) -> Option<u32> {
         let house = self.houses.get(usize::from(class))?;
         (house.phase == Phase::Polling).then_some(house.round)
+    }
+
+    /// Why no honest host gives this reply: the centre does not count it, and no record should have it. None: it may have given it.
+    pub fn fault_of(&self, from: MemberId, reply: &Reply, config: &Config) -> Option<Cause> {
+        let house = self.houses.get(usize::from(reply.class))?;
+        let is_now = reply.session == self.session;
+        house.fault_of(from, reply, config).filter(|_| is_now)
     }
 
     /// Until when those who are elected wait for seats that another session gave, by what hosts say. None: nobody waits.

@@ -40,18 +40,53 @@ pub struct Elected {
 
 /// Whether the elections of a session and class went as the rules say. Seats by merit and masks cannot be told so.
 pub fn course(config: &Config, rounds: &[Round]) -> Course {
+    let (paths, lost_from) = match follow(config, rounds) {
+        Ok(followed) => followed,
+        Err(ended) => return ended,
+    };
+    let all: BTreeSet<(u32, u8)> = paths.into_iter().flat_map(|it| it.elected).collect();
+    match all.first().copied() {
+        Some(first) => Course::Elected(Elected {
+            first,
+            all,
+            lost_from,
+        }),
+        None => Course::Open,
+    }
+}
+
+/// The word and the base of the call with which the centre has to go on after these rounds of one class. None: an election is
+/// over with them, so that the next call depends on the seats that fall empty; or it cannot be told.
+pub fn next_call(config: &Config, class: u16, rounds: &[Round]) -> Option<(u64, u32)> {
+    let ask = match rounds {
+        [] => {
+            let chamber = config.chamber(class)?;
+            let goal = (chamber.wanted(0)?, chamber.c(0));
+            Election::new(config.knowledge).open(config, goal, 0)
+        }
+        _ => match follow(config, rounds).ok()?.0.as_slice() {
+            [path] => path.asks?,
+            _ => return None,
+        },
+    };
+    Some((ask.content.encode(config.algorithm), ask.base))
+}
+
+/// All ways in which the elections can have gone, and from which round on there are too many.
+fn follow(config: &Config, rounds: &[Round]) -> Result<(Vec<Path>, Option<u32>), Course> {
     let Some(first) = rounds.first().map(|it| &it.feedback) else {
-        return Course::Open;
+        return Err(Course::Open);
     };
     if first.round != FIRST_ROUND {
-        return Course::Begins(first.round);
+        return Err(Course::Begins(first.round));
     }
     let mut begin = Path {
         election: Election::new(config.knowledge),
         elected: BTreeSet::new(),
+        asks: None,
     };
     if !begin.opens(Some(first), 0, config) {
-        return Course::Departs(first.round);
+        return Err(Course::Departs(first.round));
     }
     let late = rounds.iter().flat_map(|it| &it.late);
     let late: BTreeSet<u32> = late.map(|it| it.to).collect();
@@ -73,7 +108,7 @@ pub fn course(config: &Config, rounds: &[Round]) -> Course {
             }
         }
         if after.is_empty() {
-            return Course::Departs(next.unwrap_or(&round.feedback).round);
+            return Err(Course::Departs(next.unwrap_or(&round.feedback).round));
         }
         paths = after;
         if paths.len() > MOST_PATHS {
@@ -81,15 +116,7 @@ pub fn course(config: &Config, rounds: &[Round]) -> Course {
             break;
         }
     }
-    let all: BTreeSet<(u32, u8)> = paths.into_iter().flat_map(|it| it.elected).collect();
-    match all.first().copied() {
-        Some(first) => Course::Elected(Elected {
-            first,
-            all,
-            lost_from,
-        }),
-        None => Course::Open,
-    }
+    Ok((paths, lost_from))
 }
 
 /// One way in which it can have gone.
@@ -98,6 +125,8 @@ struct Path {
     election: Election,
     /// In which rounds, by which draws.
     elected: BTreeSet<(u32, u8)>,
+    /// What the centre asks next, while an election is under way.
+    asks: Option<Ask>,
 }
 
 impl Path {
@@ -114,7 +143,10 @@ impl Path {
         } = round;
         let chamber = config.chamber(feedback.class)?;
         let (wanted, c) = (chamber.wanted(seated)?, chamber.c(seated));
-        let mut path = self.clone();
+        let mut path = Self {
+            asks: None,
+            ..self.clone()
+        };
         path.hear_late(round, false, config);
         let most = path.election.most_drawn_by(config).max(c);
         // As the centre adds them up.
@@ -134,6 +166,7 @@ impl Path {
         };
         let is_so = match path.election.count(count, config) {
             Next::Ask(ask) => {
+                path.asks = Some(ask);
                 // It asks at once, so that nothing comes in between. What comes when nobody writes down any more is with the last round.
                 let rested = round.late.iter().any(|it| it.in_rest);
                 let is_next = |it: &Feedback| {

@@ -69,7 +69,7 @@ impl Estimate {
     }
 
     /// Who has missed so many calls begins with the first estimate.
-    const MANY: u32 = 64;
+    pub(super) const MANY: u32 = 64;
 
     /// Whether it can work: estimates must fall.
     pub(super) fn check(&self, seats: Seats) -> Result<(), ConfigError> {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use rand_core::Rng;
 
+use super::audit::{Cause, Voice};
 use super::bench::{Bench, Seated};
+use super::calls::Calls;
 use super::election::{Ask, Count, Election, Next};
 use super::{
     Algorithm, Change, Config, Council, Feedback, Lease, Message, Refill, Reply, Search, Seat,
@@ -37,6 +39,8 @@ pub(super) struct House {
     pub(super) round: u32,
     /// When the last rounds began.
     asked: Vec<(u32, Instant)>,
+    /// What was asked in them, to tell the replies that a host can give from others.
+    calls: Calls,
     pub(super) election: Election,
     replies: Vec<Answer>,
     /// Whose replies to the last rounds were counted, where late ones are.
@@ -79,6 +83,7 @@ impl House {
             phase,
             round: 0,
             asked: Vec::new(),
+            calls: Calls::default(),
             election,
             replies: Vec::new(),
             counted: BTreeSet::new(),
@@ -89,7 +94,17 @@ impl House {
         }
     }
 
-    /// How long the reply took. None: it was asked too long ago.
+    /// Why no honest host gives this reply to this class. None: it may have given it.
+    pub(super) fn fault_of(&self, from: MemberId, reply: &Reply, config: &Config) -> Option<Cause> {
+        let voice = Voice {
+            host: from,
+            draws: reply.draws,
+            number: reply.number,
+        };
+        self.calls.fault_of(reply.round, voice, config)
+    }
+
+    /// How long the reply took. None: it was asked too long ago, or no host can have replied so.
     pub(super) fn on_reply(
         &mut self,
         from: MemberId,
@@ -97,6 +112,10 @@ impl House {
         io: &impl Io<Council>,
     ) -> Option<Duration> {
         let asked_at = self.asked_at(reply.round)?;
+        // A lie must not steer the election: what a host says of its number counts for the number of hosts.
+        if self.fault_of(from, &reply, io.config()).is_some() {
+            return None;
+        }
         let former_until = io.now() + reply.former.min(LONGEST_FORMER);
         self.former_until = self.former_until.max(former_until);
         if self.phase == Phase::Polling && reply.round == self.round {
@@ -140,8 +159,8 @@ impl House {
             return self.settle(io); // the configuration has changed, and these are enough
         };
         let by_merit = io.config().algorithm == Algorithm::Merit;
-        // A reply that came twice is one; the best first, where that matters.
-        self.replies.sort_unstable_by_key(|it| it.host.id);
+        // Of a host that replied twice the first reply counts, as it does in the record; the best first, where that matters.
+        self.replies.sort_by_key(|it| it.host.id);
         self.replies.dedup_by_key(|it| it.host.id);
         if io.config().search == Search::Guarded {
             let heard = self.replies.iter().map(|it| (self.round, it.host.id));
@@ -274,7 +293,7 @@ impl House {
         let oldest = self.round.saturating_sub(REMEMBERED);
         self.counted = self.counted.split_off(&(oldest, MemberId(0)));
         io.report(Outcome::Standing { round: self.round });
-        io.multicast(Message::Feedback(Feedback {
+        let feedback = Feedback {
             session,
             class: self.class,
             round: self.round,
@@ -282,7 +301,9 @@ impl House {
             seated: self.bench.len() as u16,
             word: ask.content.encode(io.config().algorithm),
             floor: ask.floor,
-        }));
+        };
+        self.calls.push(&feedback, io.config());
+        io.multicast(Message::Feedback(feedback));
     }
 
     /// Seats those who are elected.

@@ -105,7 +105,11 @@ fn a_favourite_and_a_host_left_out_are_found() {
         let last = rounds.iter_mut().rfind(|it| !it.replies.is_empty());
         let last = last.expect("somebody replied");
         let round = last.feedback.round;
-        let left_out = last.replies.remove(0).host;
+        let Voice {
+            host: left_out,
+            number,
+            ..
+        } = last.replies.remove(0);
         let favourite = hosts()
             .iter()
             .map(|it| it.id)
@@ -114,7 +118,7 @@ fn a_favourite_and_a_host_left_out_are_found() {
         last.replies.push(Voice {
             host: favourite,
             draws: Draws(1),
-            number: 500,
+            number,
         });
         let mut expected = vec![(favourite, Cause::Favoured), (left_out, Cause::Missing)];
         expected.sort_unstable_by_key(|(host, _)| *host);
@@ -275,4 +279,27 @@ fn public_coins_are_as_fair_as_private_ones() {
     let private = measure(&private, 19, 20_000).rounds;
     let mean = private.estimate().expect("there were runs").mean;
     assert_mean("rounds with public coins", &rounds, mean);
+}
+
+/// The centre refuses what the audit finds to be a fault, so honest hosts must never be among it: whichever calls they miss.
+#[test]
+fn a_host_that_misses_calls_draws_by_a_number_that_is_possible_and_not_proved() {
+    let mut missed_calls = 0;
+    for algorithm in ALGORITHMS {
+        for seed in 0..40 {
+            let mut config = Config::field(Seats::new(4, 8), 100_000, ROUND);
+            (config.algorithm, config.lease) = (algorithm, None);
+            config.coin = Coin::Public { seed: seed.into() };
+            let mut trial = Trial::new(500, config);
+            (trial.multicast_loss, trial.reply_loss) = (0.5, 0.5);
+            let rounds = rounds(&trial, seed);
+            let disputes = audit(&trial.config, &rounds, &hosts()).expect("these are rounds");
+            let faults = disputes.iter().filter(|it| it.cause.is_fault());
+            let faults: Vec<&Dispute> = faults.collect();
+            assert!(faults.is_empty(), "{algorithm:?}, seed {seed}: {faults:?}");
+            let missed = disputes.iter().filter(|it| it.cause == Cause::MissedCalls);
+            missed_calls += missed.count();
+        }
+    }
+    assert!(missed_calls > 200, "{missed_calls}");
 }

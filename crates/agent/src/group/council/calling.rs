@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::council::{
-    self, Centre, Change, Coin, Config, Content, Council, Feedback, Holder, Late, Lease, Message,
-    Reply, Saved, Size, Voice,
+    self, Cause, Centre, Change, Coin, Config, Content, Council, Feedback, Holder, Late, Lease,
+    Message, Reply, Saved, Size, Voice,
 };
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 use tokio::sync::watch;
@@ -180,6 +180,15 @@ impl Calling {
         if self.is_started && self.listens_until.is_none() {
             self.driver.start(now);
         }
+    }
+
+    /// Why no honest host gives this reply, which must then neither count nor be on record.
+    pub(super) fn fault_of(&self, from: MemberId, message: &Message) -> Option<Cause> {
+        let Message::Reply(reply) = message else {
+            return None;
+        };
+        let centre = self.driver.protocol().as_centre();
+        centre.and_then(|it| it.fault_of(from, reply, self.driver.config()))
     }
 
     /// A host replied, or spoke of its seat.

@@ -1,5 +1,7 @@
 //! Whether a council was drawn as it should have been: coins that follow from a text, and a record of what was said.
 
+#[cfg(test)]
+mod forgeries;
 mod record;
 mod seating;
 
@@ -12,11 +14,12 @@ use hustings_agent::council::{CentreStatus, public_seed};
 use hustings_agent::identity::member_id;
 use hustings_protocol::council::{
     Algorithm, Cause, Coin, Config, Course, Dispute, Round, audit_first, audit_later, course,
+    next_call,
 };
 use hustings_protocol::{Candidate, MemberId, Merit};
 
 use crate::failure::{Failure, say};
-use record::{contradictions, is_full, rounds_of, sessions};
+use record::{Sessions, contradictions, is_full, rounds_of, sessions};
 use seating::{Drawn, Found, judge, misshapen};
 
 /// A draw that others can check.
@@ -28,7 +31,8 @@ pub(super) struct Auditing {
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     public_coin: Option<String>,
 
-    /// Call nobody: check what a centre with the same options printed with --format json. Keep all of it: one line alone may not do
+    /// Call nobody: check what a centre with the same options printed with --format json. Keep all of it: one line alone may not do. It
+    /// may be formatted anew, and its lines may be in any order
     #[arg(long, value_name = "FILE", requires_all = ["public_coin", "hosts"])]
     check: Option<PathBuf>,
 
@@ -73,6 +77,8 @@ impl Auditing {
     }
 }
 
+/// The exit code where something is against the rules.
+const REFUSED: u8 = 1;
 /// The exit code where nothing is against the rules, and yet nothing is proved.
 const UNPROVED: u8 = 3;
 
@@ -85,37 +91,65 @@ fn check(rules: &Config, record: &Path, hosts: &Path) -> Result<(), Failure> {
     let unfit = |error| Failure::file("--hosts", hosts, error);
     let text = read(hosts).map_err(unfit)?;
     let names = names(&text).map_err(unfit)?;
-    let (mut faults, mut summary) = (BTreeSet::new(), Summary::default());
-    summary.sessions = sessions.len();
-    let last = sessions.keys().next_back();
-    for (session, lines) in &sessions {
-        let of_which = match sessions.len() {
-            1 => String::new(),
-            _ => {
-                say(&format!("note: session {session}, lines: {}", lines.len()));
-                format!("session {session}: ")
-            }
-        };
-        let checked = Session {
-            rules,
-            lines,
-            names: &names,
-            is_last: last == Some(session),
-        };
-        let found = checked.check(&mut summary).into_iter();
-        faults.extend(found.map(|it| of_which.clone() + &it)); // once, if of many lines
-    }
-    match faults.is_empty() {
-        true => {
-            println!("{}", summary.in_words());
-            match summary.open().is_empty() {
-                true => Ok(()),
-                false => Err(Failure::Exit(UNPROVED)),
+    let verdict = Verdict::of(rules, &sessions, &names);
+    verdict.notes.iter().for_each(|it| say(it));
+    match verdict.code() {
+        REFUSED => {
+            let faults: Vec<String> = verdict.faults.into_iter().collect();
+            Err(Failure::Failed(faults.join("\n")))
+        }
+        code => {
+            println!("{}", verdict.summary.in_words());
+            match code {
+                0 => Ok(()),
+                _ => Err(Failure::Exit(code)),
             }
         }
-        false => {
-            let faults: Vec<String> = faults.into_iter().collect();
-            Err(Failure::Failed(faults.join("\n")))
+    }
+}
+
+/// What comes of a check.
+#[derive(Default)]
+struct Verdict {
+    /// What is against the rules; each once, though it be on many lines.
+    faults: BTreeSet<String>,
+    /// For people, in the order in which it was found.
+    notes: Vec<String>,
+    summary: Summary,
+}
+
+impl Verdict {
+    fn of(rules: &Config, sessions: &Sessions, names: &Names<'_>) -> Self {
+        let mut verdict = Self::default();
+        verdict.summary.sessions = sessions.len();
+        let last = sessions.keys().next_back();
+        for (session, lines) in sessions {
+            let mut of_which = String::new();
+            if sessions.len() > 1 {
+                let note = format!("note: session {session}, lines: {}", lines.len());
+                verdict.notes.push(note);
+                of_which = format!("session {session}: ");
+            }
+            let checked = Session {
+                rules,
+                lines,
+                names,
+                is_last: last == Some(session),
+            };
+            let found = checked.check(&mut verdict).into_iter();
+            verdict
+                .faults
+                .extend(found.map(|it| of_which.clone() + &it));
+        }
+        verdict
+    }
+
+    /// The exit code.
+    fn code(&self) -> u8 {
+        match self.faults.is_empty() {
+            false => REFUSED,
+            true if self.summary.open().is_empty() => 0,
+            true => UNPROVED,
         }
     }
 }
@@ -131,7 +165,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// What is wrong with it.
-    fn check(&self, summary: &mut Summary) -> Vec<String> {
+    fn check(&self, verdict: &mut Verdict) -> Vec<String> {
         let shapes = self.lines.iter().flat_map(|it| misshapen(self.rules, it));
         let faults: Vec<String> = shapes.chain(contradictions(self.lines)).collect();
         if !faults.is_empty() {
@@ -139,18 +173,18 @@ impl Session<'_> {
         }
         let classes = 0..self.rules.chambers.len() as u16;
         classes
-            .flat_map(|class| self.check_class(class, summary))
+            .flat_map(|class| self.check_class(class, verdict))
             .collect()
     }
 
-    fn check_class(&self, class: u16, summary: &mut Summary) -> Vec<String> {
+    fn check_class(&self, class: u16, verdict: &mut Verdict) -> Vec<String> {
         let Self { lines, names, .. } = *self;
         let rounds = lines.last().map_or(Vec::new(), |it| rounds_of(it, class));
         if rounds.is_empty() {
             return self.undrawn(
                 class,
                 "no record of a draw: had the centre a --public-coin?",
-                summary,
+                verdict,
             );
         }
         let course = course(self.rules, &rounds);
@@ -161,15 +195,10 @@ impl Session<'_> {
                     "class {class}: the record begins with round {round}, and a draw with round 1"
                 )];
             }
-            Course::Departs(round) => {
-                let departs = format!(
-                    "round {round} of class {class} is not what follows from the replies before it, by these options"
-                );
-                (vec![departs], None)
-            }
+            Course::Departs(round) => (vec![self.departs(class, *round, &rounds)], None),
             Course::Open => {
                 let open = "nobody is elected in the rounds on record: there is no draw to check. If the centre printed more, check all of it";
-                (self.undrawn(class, open, summary), None)
+                (self.undrawn(class, open, verdict), None)
             }
             Course::Elected(elected) => {
                 let drawn = Drawn {
@@ -178,7 +207,8 @@ impl Session<'_> {
                     later,
                 };
                 let found = judge(class, lines, &drawn, names);
-                summary.add(&drawn, &found);
+                verdict.notes.extend(found.notes.iter().cloned());
+                verdict.summary.add(&drawn, &found);
                 (found.faults, Some(drawn))
             }
         };
@@ -205,13 +235,14 @@ impl Session<'_> {
             for dispute in disputes {
                 let told = told_of(dispute, reserve, class, names);
                 match dispute.cause {
-                    Cause::Missing => summary.missing += 1,
-                    Cause::Late => summary.late += 1,
+                    Cause::Missing => verdict.summary.missing += 1,
+                    Cause::Late => verdict.summary.late += 1,
+                    Cause::MissedCalls => verdict.summary.missed_calls += 1,
                     Cause::Favoured | Cause::Silent | Cause::Beyond | Cause::Unasked => {}
                 }
                 match dispute.cause.is_fault() {
                     true => faults.push(told),
-                    false => say(&format!("note: {told}")), // what was lost or slow does that too
+                    false => verdict.notes.push(format!("note: {told}")), // what was lost or slow does that too
                 }
             }
         }
@@ -220,7 +251,7 @@ impl Session<'_> {
 
     /// There is no draw of this class. That is no fault of a session which ended before: nobody came in by it. Nor of one whose record
     /// is full: it may have been later.
-    fn undrawn(&self, class: u16, why: &str, summary: &mut Summary) -> Vec<String> {
+    fn undrawn(&self, class: u16, why: &str, verdict: &mut Verdict) -> Vec<String> {
         let why = format!("class {class}: {why}");
         let mut chambers = self.lines.iter().flat_map(|it| &it.chambers);
         let is_empty = chambers.all(|it| it.class != class || it.seats.is_empty());
@@ -229,9 +260,26 @@ impl Session<'_> {
         if !is_ended && !is_untold {
             return vec![why];
         }
-        summary.untold += usize::from(!is_ended);
-        say(&format!("note: {why}"));
+        verdict.summary.untold += usize::from(!is_ended);
+        verdict.notes.push(format!("note: {why}"));
         Vec::new()
+    }
+
+    /// The centre said in this round what it could not say after those before it.
+    fn departs(&self, class: u16, round: u32, rounds: &[Round]) -> String {
+        let place = rounds.partition_point(|it| it.feedback.round < round);
+        let said = rounds.get(place).map(|it| it.feedback);
+        let due = next_call(self.rules, class, &rounds[..place]);
+        let instead = match (said, due) {
+            (Some(said), Some((word, base))) => format!(
+                ": it has the word {} and the base {}, and had to have {word} and {base}",
+                said.word, said.base
+            ),
+            _ => String::new(),
+        };
+        format!(
+            "round {round} of class {class} is not what follows from the replies before it, by these options{instead}"
+        )
     }
 }
 
@@ -257,14 +305,15 @@ fn told_of(dispute: Dispute, reserve: &str, class: u16, names: &Names<'_>) -> St
         Cause::Silent => {
             "is said to have replied with a no, and who draws a no does not reply".to_owned()
         }
-        Cause::Beyond => {
-            "is said to have drawn by a greater number than any host can draw by".to_owned()
-        }
+        Cause::Beyond => "is said to have drawn by a number that no host can draw by".to_owned(),
         Cause::Unasked => {
             "is said to have replied late to a round that had not been yet".to_owned()
         }
         Cause::Missing => format!("had to reply{reserve} and did not"),
         Cause::Late => "replied late, as the centre says".to_owned(),
+        Cause::MissedCalls => {
+            "drew by the number of a host that has missed calls, as its reply says".to_owned()
+        }
     };
     format!("round {round}: {name} {what}")
 }
@@ -280,7 +329,9 @@ struct Summary {
     missing: usize,
     /// Replies that are on record as late.
     late: usize,
-    /// Hosts that were elected, and never had a seat.
+    /// Replies by the number of a host that has missed calls.
+    missed_calls: usize,
+    /// Hosts that were elected, and have no seat in the last line.
     seatless: usize,
     /// Seats of which the record does not tell any more, and classes whose draw it does not tell of.
     untold: usize,
@@ -303,6 +354,10 @@ impl Summary {
                 "replies that had to come and are not on record",
             ),
             (self.late, "replies that came late, as the centre says"),
+            (
+                self.missed_calls,
+                "replies of hosts that have missed calls, as only the replies say",
+            ),
             (self.seatless, "hosts that were elected and have no seat"),
             (
                 self.later_seats,
@@ -336,7 +391,8 @@ impl Summary {
 }
 
 fn names(text: &str) -> Result<Names<'_>, String> {
-    let lines = text.lines().filter(|it| !it.trim().is_empty());
+    let lines = unmarked(text).lines();
+    let lines = lines.filter(|it| !it.trim().is_empty());
     lines
         .map(|line| {
             let host = host(line)?;
@@ -368,4 +424,9 @@ fn candidates(names: &Names<'_>, class: u16) -> Vec<Candidate> {
 
 fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+/// A text without its byte order mark, which some editors write.
+fn unmarked(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }

@@ -100,8 +100,7 @@ fn a_reply_that_no_host_can_have_given_is_a_fault() {
     finds(&check(4, silent), 1, fault);
     let mut beyond = first();
     beyond["replies"][0]["number"] = 5.into();
-    let fault =
-        "round 1: host-0 is said to have drawn by a greater number than any host can draw by";
+    let fault = "round 1: host-0 is said to have drawn by a number that no host can draw by";
     finds(&check(3, beyond), 1, fault);
 }
 

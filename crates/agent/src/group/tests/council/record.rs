@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 
 use hustings_protocol::council::{
-    Algorithm, Cause, Coin, Config, Course, Elected, Estimate, Knowledge, Round, audit,
-    audit_first, audit_later, course,
+    Algorithm, Cause, Coin, Config, Course, Draws, Elected, Estimate, Knowledge, Message, Reply,
+    Round, audit, audit_first, audit_later, course,
 };
 use hustings_protocol::{Candidate, Duration, MemberId, Merit};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Field, ROUND, centre_status, host_fleet, member, rules};
-use crate::council::{CouncilPart, public_seed};
-use crate::identity::member_id;
+use super::{Field, ROUND, address, centre_status, host_fleet, member, rules};
+use crate::council::{CentreStatus, CouncilPart, public_seed};
+use crate::driver::encode;
+use crate::frame::{Body, Frame, Sender};
+use crate::group::Outbox;
+use crate::identity::{Life, group_id, member_id};
+use crate::peers::Way;
 
 const HOSTS: usize = 60;
 
@@ -215,7 +219,7 @@ fn where_seats_fall_empty_and_are_filled_later() {
             let config = public(algorithm, seed);
             let mut field = lossy_fleet(&config, seed);
             let first = keep_and_lose(&mut field, &config, seed);
-            let mut all = centre_status(&field, 0).record;
+            let all = centre_status(&field, 0).record;
             let last = first as u32;
             let what = format!("{algorithm:?}, seed {seed}");
             assert_eq!(elected(&config, &all, &what).0, last, "{what}");
@@ -225,7 +229,7 @@ fn where_seats_fall_empty_and_are_filled_later() {
                 disputes.retain(|it| it.cause.is_fault());
                 assert_eq!(disputes, [], "{what}");
             }
-            let mut rounds = all.split_off(first);
+            let mut rounds = all.clone();
             let favoured = |rounds: &[Round]| {
                 let disputes = audit_later(&config, (last, rounds), &hosts());
                 let mut disputes = disputes.expect("these are rounds");
@@ -233,10 +237,11 @@ fn where_seats_fall_empty_and_are_filled_later() {
                 disputes
             };
             assert_eq!(favoured(&rounds), [], "{what}");
-            later += rounds.len();
+            later += rounds.len() - first;
             // And one who did not reply is not among those who did.
             let replied = |it: &Round, host| it.replies.iter().any(|it| it.host == host);
-            let Some(round) = rounds.iter_mut().find(|it| !it.replies.is_empty()) else {
+            let mut later_ones = rounds[first..].iter_mut();
+            let Some(round) = later_ones.find(|it| !it.replies.is_empty()) else {
                 continue;
             };
             let favourite = hosts()
@@ -285,4 +290,64 @@ fn where_a_later_round_is_forged() {
         silences > 50 && silenced * 10 > silences * 9,
         "{silenced} of {silences}"
     );
+}
+
+/// A host that lies of its number, or of its coins, would steer the election: and the centre would be convicted of it.
+#[test]
+fn where_a_host_says_what_no_host_can_say() {
+    let names: Vec<String> = (0..HOSTS).map(|number| format!("host-{number}")).collect();
+    // Of 60 hosts that draw as if they were 1,000 not always one has to reply.
+    let drawn = (0..20).find_map(|seed| {
+        let config = public(Algorithm::SkipReset, seed);
+        let mut field = Field::empty();
+        let centre = CouncilPart::Centre(Box::new(config.clone()));
+        field.admit_member(member("centre", centre), None, &[], 0);
+        while centre_status(&field, 0).record.is_empty() {
+            field.run(ROUND);
+        }
+        let record = centre_status(&field, 0).record;
+        let due = audit(&config, &record, &hosts()).expect("it is the first");
+        let (due, others): (Vec<&String>, Vec<&String>) = names
+            .iter()
+            .partition(|name| due.iter().any(|it| it.host == member_id(name)));
+        let (due, liar) = (due.first()?.to_string(), others.first()?.to_string());
+        Some((field, due, liar))
+    });
+    let (mut field, due, liar) = drawn.expect("in one of them somebody has to");
+    let CentreStatus {
+        record, session, ..
+    } = centre_status(&field, 0);
+    let [first] = &record[..] else {
+        panic!("one round was called: {record:?}");
+    };
+    let lucky = |number| Reply {
+        session,
+        class: 0,
+        round: first.feedback.round,
+        draws: Draws(1),
+        number,
+        merit: Merit(0),
+        former: Duration::ZERO,
+    };
+    let now = field.now;
+    let mut say = |host: &str, number_of_frame, reply: Reply| {
+        let message = encode(&Message::Reply(reply));
+        let frame = Frame {
+            group: group_id("test"),
+            sender: Sender::new(host, member_id(host), Life(7), 7400),
+            number: number_of_frame,
+            to_all: false,
+            body: Body::ToCentre { message: &message },
+        };
+        let centre = &mut field.members[0];
+        centre.hear(now, address(9), Way::Unicast, &frame, &mut Outbox::new());
+        let refused = centre.counters.council_senseless;
+        let record = centre_status(&field, 0).record;
+        (refused, record[0].replies.len())
+    };
+    for (refused, number) in [(1, 999), (2, 0), (3, 1_001), (4, u32::MAX)] {
+        assert_eq!(say(&due, refused, lucky(number)), (refused, 0), "{number}");
+    }
+    assert_eq!(say(&liar, 1, lucky(1_000)), (5, 0), "its coins say no");
+    assert_eq!(say(&due, 5, lucky(1_000)), (5, 1));
 }

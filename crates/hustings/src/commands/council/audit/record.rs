@@ -1,25 +1,62 @@
 //! What a centre printed: the lines of each session, and whether they tell one story.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_agent::council::{CentreStatus, MOST_RECORDED};
+use hustings_agent::identity::member_id;
 use hustings_protocol::council::Round;
 
-/// The lines of each session, by its number: one at least, each as they were printed.
-pub(super) fn sessions(text: &str) -> Result<BTreeMap<u64, Vec<CentreStatus>>, String> {
-    let lines = text.lines().enumerate();
-    let mut sessions: BTreeMap<u64, Vec<CentreStatus>> = BTreeMap::new();
-    for (place, line) in lines.filter(|(_, it)| !it.trim().is_empty()) {
-        let line = serde_json::from_str::<CentreStatus>(line).map_err(|error| {
-            let line = place + 1;
-            format!("line {line} is not a line of a centre: {error}")
-        })?;
+use super::unmarked;
+
+/// The lines of each session, by its number: one at least, in the order in which they were printed.
+pub(super) type Sessions = BTreeMap<u64, Vec<CentreStatus>>;
+
+/// Reads what centres printed: objects one after the other, or a list of them, formatted in whatever way. The order of lines, of
+/// the rounds in a record and of the replies in a round may have changed, too: it says nothing.
+pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
+    let text = unmarked(text);
+    let lines: Result<Vec<CentreStatus>, serde_json::Error> =
+        match text.trim_start().starts_with('[') {
+            true => serde_json::from_str(text),
+            false => serde_json::Deserializer::from_str(text)
+                .into_iter()
+                .collect(),
+        };
+    let lines = lines.map_err(|error| {
+        let line = error.line();
+        format!("line {line} is not a line of a centre: {error}")
+    })?;
+    if lines.iter().any(has_rounded_identities) {
+        return Err(
+            "identities in it were rounded, as programs do that keep numbers as floating point (jq does): check what the centre printed"
+                .to_owned(),
+        );
+    }
+    let mut sessions = Sessions::new();
+    for mut line in lines {
+        line.record
+            .sort_by_key(|it| (it.feedback.class, it.feedback.round));
         sessions.entry(line.session).or_default().push(line);
+    }
+    for lines in sessions.values_mut() {
+        // A record only grows, and so does the number of changes.
+        let replies = |it: &Round| it.replies.len() + it.late.len();
+        let size =
+            |it: &CentreStatus| it.record.len() + it.record.iter().map(replies).sum::<usize>();
+        lines.sort_by_key(|it| (size(it), it.changes));
     }
     match sessions.is_empty() {
         true => Err("no line of a centre: keep what it prints with --format json".to_owned()),
         false => Ok(sessions),
     }
+}
+
+/// Whether a line of an earlier release, which wrote identities as numbers, went through a program that rounds them.
+fn has_rounded_identities(line: &CentreStatus) -> bool {
+    line.seats().any(|it| {
+        let (id, of_name) = (it.member.id.0, member_id(&it.member.name).0);
+        id != of_name && id == of_name as f64 as u64
+    })
 }
 
 /// Whether a line tells of as many rounds as a centre writes down: there may have been more.
@@ -48,18 +85,26 @@ pub(super) fn contradictions(lines: &[CentreStatus]) -> Vec<String> {
 
 /// Whether a record can have become another: rounds have followed, and replies to the last one of each class.
 fn grows_into(one: &[Round], other: &[Round]) -> bool {
-    let is_kept = |place: usize, it: &Round, now: &Round| {
-        let class = it.feedback.class;
-        let mut after = one[place + 1..].iter();
-        let is_last = after.all(|it| it.feedback.class != class);
-        let has_grown = it.feedback == now.feedback
-            && now.replies.starts_with(&it.replies)
-            && now.late.starts_with(&it.late);
-        it == now || is_last && has_grown
+    let classes: BTreeSet<u16> = one.iter().map(|it| it.feedback.class).collect();
+    let of_class = |rounds: &[Round], class| -> Vec<Round> {
+        let of_class = rounds.iter().filter(|it| it.feedback.class == class);
+        of_class.cloned().collect()
     };
-    let pairs = one.iter().zip(other).enumerate();
-    let mut kept = pairs.map(|(place, (it, now))| is_kept(place, it, now));
-    one.len() <= other.len() && kept.all(|it| it)
+    classes.into_iter().all(|class| {
+        let (one, other) = (of_class(one, class), of_class(other, class));
+        let is_kept = |(place, (it, now)): (usize, (&Round, &Round))| {
+            let has_grown = place + 1 == one.len();
+            is_same(it, now) && (has_grown || is_same(now, it))
+        };
+        one.len() <= other.len() && one.iter().zip(&other).enumerate().all(is_kept)
+    })
+}
+
+/// Whether a round tells all that another tells, in whatever order.
+fn is_same(it: &Round, now: &Round) -> bool {
+    it.feedback == now.feedback
+        && it.replies.iter().all(|it| now.replies.contains(it))
+        && it.late.iter().all(|it| now.late.contains(it))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use hustings_protocol::council::{Config, Elected, Round, Voice};
 
 use super::Names;
 use super::record::{is_full, rounds_of};
-use crate::failure::say;
 
 /// The draws of one class.
 pub(super) struct Drawn<'a> {
@@ -124,13 +123,15 @@ pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
 }
 
 /// What there is to say of who was seated for a class.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Found {
     /// What is wrong.
     pub(super) faults: Vec<String>,
+    /// For people.
+    pub(super) notes: BTreeSet<String>,
     /// How many were seated after the first election, in whatever line.
     pub(super) later_seats: usize,
-    /// How many were elected, and never had a seat.
+    /// How many were elected, and have no seat in the last line.
     pub(super) seatless: usize,
     /// Of how many seats the record does not tell any more.
     pub(super) untold: usize,
@@ -150,6 +151,8 @@ pub(super) fn judge(
     let chambers: Vec<&ChamberStatus> = of_class.collect();
     let seats = chambers.iter().flat_map(|it| &it.seats);
     let seated: BTreeSet<MemberId> = seats.map(|it| it.member.id).collect();
+    let at_last = chambers.last().into_iter().flat_map(|it| &it.seats);
+    let at_last: BTreeSet<MemberId> = at_last.map(|it| it.member.id).collect();
     let (mut notes, mut seatless, mut later) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (host, round) in drawn.elected() {
         let name = names.get(&host);
@@ -164,6 +167,12 @@ pub(super) fn judge(
             later.insert(host);
             notes.insert(format!(
                 "note: {name} was elected again after the first election, in round {round}"
+            ));
+        } else if !at_last.contains(&host) {
+            // That its seat fell empty only the centre says.
+            seatless.insert(host);
+            notes.insert(format!(
+                "note: {name} was elected in round {round}, and has no seat any more"
             ));
         }
     }
@@ -220,9 +229,9 @@ pub(super) fn judge(
             }
         }
     }
-    notes.iter().for_each(|it| say(it));
     Found {
         faults,
+        notes,
         later_seats: later.len(),
         seatless: seatless.len(),
         untold: untold.len(),
@@ -283,11 +292,9 @@ mod tests {
         let drawn = drawn(&rounds, &elected);
         let judge = |lines: &[CentreStatus]| judge(0, lines, &drawn, &Names::new());
         let (before, after) = (line(5, &rounds[..1]), line(6, &rounds));
-        let later = Found {
-            later_seats: 1,
-            ..Found::default()
-        };
-        assert_eq!(judge(&[before.clone(), after.clone()]), later);
+        let found = judge(&[before.clone(), after.clone()]);
+        assert_eq!(found.faults, [""; 0]);
+        assert_eq!((found.later_seats, found.seatless), (1, 1));
         let Found { faults, .. } = judge(std::slice::from_ref(&after));
         assert!(
             matches!(&faults[..], [it] if it.contains("and the centre called again")),
