@@ -72,7 +72,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The mean, and how far its interval reaches.
 fn show(sample: &Sample) -> String {
     match sample.estimate() {
-        Some(it) => format!("{:.1} +- {:.1}", it.mean, it.ci95[1] - it.mean),
+        Some(it) => {
+            let reach = it.ci95.map(|[_, high]| high - it.mean);
+            let reach = reach.map_or_else(String::new, |it| format!(" +- {it:.1}"));
+            format!("{:.1}{reach}", it.mean)
+        }
         None => "none".to_owned(),
     }
 }

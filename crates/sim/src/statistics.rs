@@ -58,14 +58,14 @@ impl Sample {
         if self.count == 0 {
             return None;
         }
-        let ci95 = match self.kind {
+        let ci95 = || match self.kind {
             Kind::Number => self.student(),
             Kind::Fraction => self.student().map(|bound| bound.clamp(0.0, 1.0)),
             Kind::Proportion => self.wilson(),
         };
         Some(Estimate {
             mean: self.mean,
-            ci95,
+            ci95: (self.count > 1).then(ci95),
             min: self.min,
             max: self.max,
         })
@@ -79,10 +79,8 @@ impl Sample {
         (self.squares / (self.count - 1) as f64).sqrt()
     }
 
+    /// Of two values or more.
     fn student(&self) -> [f64; 2] {
-        if self.count < 2 {
-            return [self.mean, self.mean];
-        }
         let law = StudentsT::new(0.0, 1.0, (self.count - 1) as f64)
             .expect("one degree of freedom or more");
         let reach = law.inverse_cdf(0.975) * self.deviation() / (self.count as f64).sqrt();
@@ -116,8 +114,8 @@ impl Sample {
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// The 95 % confidence interval of the mean.
-    pub ci95: [f64; 2],
+    /// The 95 % confidence interval of the mean. None: one value says nothing of how far others would differ.
+    pub ci95: Option<[f64; 2]>,
     /// The least value.
     pub min: f64,
     /// The greatest value.
@@ -134,6 +132,10 @@ mod tests {
         sample
     }
 
+    fn interval(kind: Kind, values: &[f64]) -> Option<[f64; 2]> {
+        sample(kind, values).estimate().unwrap().ci95
+    }
+
     #[test]
     fn numbers_get_students_interval() {
         // t(0.975; 4) = 2.776445, deviation sqrt(2.5), so the reach is 1.963243.
@@ -141,53 +143,39 @@ mod tests {
             .estimate()
             .unwrap();
         assert_eq!((estimate.mean, estimate.min, estimate.max), (3.0, 1.0, 5.0));
-        assert!(
-            (estimate.ci95[0] - (3.0 - 1.963_243)).abs() < 1e-5,
-            "{:?}",
-            estimate.ci95
-        );
-        assert!(
-            (estimate.ci95[1] - (3.0 + 1.963_243)).abs() < 1e-5,
-            "{:?}",
-            estimate.ci95
-        );
+        let [low, high] = estimate.ci95.unwrap();
+        assert!((low - (3.0 - 1.963_243)).abs() < 1e-5, "{low}");
+        assert!((high - (3.0 + 1.963_243)).abs() < 1e-5, "{high}");
     }
 
     #[test]
     fn proportions_get_wilsons_interval_even_when_all_agree() {
         // 10 of 10: n / (n + z^2) = 10 / 13.841459.
-        let estimate = sample(Kind::Proportion, &[1.0; 10]).estimate().unwrap();
-        assert!(
-            (estimate.ci95[0] - 0.722_467).abs() < 1e-5,
-            "{:?}",
-            estimate.ci95
-        );
-        assert_eq!(estimate.ci95[1], 1.0);
-        assert_eq!(
-            sample(Kind::Proportion, &[0.0; 10])
-                .estimate()
-                .unwrap()
-                .ci95[0],
-            0.0
-        );
+        let [low, high] = interval(Kind::Proportion, &[1.0; 10]).unwrap();
+        assert!((low - 0.722_467).abs() < 1e-5, "{low}");
+        assert_eq!(high, 1.0);
+        let [low, _] = interval(Kind::Proportion, &[0.0; 10]).unwrap();
+        assert_eq!(low, 0.0);
     }
 
     #[test]
     fn fractions_stay_between_0_and_1() {
         let fractions = [1.0, 1.0, 1.0, 0.2];
-        assert!(sample(Kind::Number, &fractions).estimate().unwrap().ci95[1] > 1.0);
-        assert_eq!(
-            sample(Kind::Fraction, &fractions).estimate().unwrap().ci95[1],
-            1.0
-        );
+        assert!(interval(Kind::Number, &fractions).unwrap()[1] > 1.0);
+        assert_eq!(interval(Kind::Fraction, &fractions).unwrap()[1], 1.0);
     }
 
     #[test]
     fn nothing_is_estimated_from_nothing() {
         assert_eq!(Sample::new(Kind::Number).estimate(), None);
-        assert_eq!(
-            sample(Kind::Number, &[7.0]).estimate().unwrap().ci95,
-            [7.0, 7.0]
-        );
+    }
+
+    #[test]
+    fn one_value_has_a_mean_and_no_interval() {
+        for kind in [Kind::Number, Kind::Fraction, Kind::Proportion] {
+            let estimate = sample(kind, &[1.0]).estimate().unwrap();
+            assert_eq!((estimate.mean, estimate.ci95), (1.0, None));
+            assert!(interval(kind, &[1.0, 1.0]).is_some());
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! One row a metric, under one line of headings. A metric that no run could tell has empty fields.
+//! One row a metric, under one line of headings. A metric that no run could tell has empty fields; of one that a single run told, the
+//! fields of the interval are empty.
 
 use std::fmt::Write;
 
@@ -12,8 +13,11 @@ pub(super) fn write(findings: &Findings) -> String {
                 let fields = estimate.map_or_else(
                     || ",,,,".to_owned(),
                     |e| {
-                        let [low, high] = e.ci95;
-                        format!("{},{low},{high},{},{}", e.mean, e.min, e.max)
+                        let interval = e.ci95.map_or_else(
+                            || ",".to_owned(), // there is none
+                            |[low, high]| format!("{low},{high}"),
+                        );
+                        format!("{},{interval},{},{}", e.mean, e.min, e.max)
                     },
                 );
                 row(&mut csv, name, &fields);

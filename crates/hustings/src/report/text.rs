@@ -38,10 +38,13 @@ pub(super) fn write(report: &Report) -> String {
     }
 }
 
+/// In place of the interval of a mean that a single value told.
+const NO_INTERVAL: &str = "-";
+
 fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
     let Some(Estimate {
         mean,
-        ci95: [low, high],
+        ci95,
         min,
         max,
     }) = estimate
@@ -52,6 +55,15 @@ fn row(name: &str, estimate: Option<Estimate>) -> [String; 5] {
             String::new(),
             String::new(),
             String::new(),
+        ];
+    };
+    let Some([low, high]) = ci95 else {
+        return [
+            label(name),
+            plain(mean),
+            NO_INTERVAL.to_owned(),
+            plain(min),
+            plain(max),
         ];
     };
     let reach = (high - low) / 2.0;
@@ -156,7 +168,7 @@ mod tests {
     fn a_mean_is_shown_as_precisely_as_it_is_known() {
         let estimate = |mean: f64, low: f64, high: f64| Estimate {
             mean,
-            ci95: [low, high],
+            ci95: Some([low, high]),
             min: low,
             max: 100.0,
         };
@@ -169,5 +181,10 @@ mod tests {
             assert_eq!(row("messages", Some(estimate))[1..3], shown);
         }
         assert_eq!(row("delay", None)[..3], ["delay (s)", "none", ""]);
+        let of_one_run = Estimate {
+            ci95: None,
+            ..estimate(0.1234567, 0.0, 0.0)
+        };
+        assert_eq!(row("messages", Some(of_one_run))[1..3], ["0.123457", "-"]);
     }
 }

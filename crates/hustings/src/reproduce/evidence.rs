@@ -200,7 +200,10 @@ pub(crate) fn share_above(bound: f64, sample: &Sample) -> Comparison {
     Comparison {
         expected: format!("above {}", number(bound)),
         measured: estimated(sample),
-        agrees: sample.estimate().is_some_and(|it| it.ci95[0] > bound),
+        agrees: sample
+            .estimate()
+            .and_then(|it| it.ci95)
+            .is_some_and(|[low, _]| low > bound),
     }
 }
 
@@ -302,12 +305,13 @@ pub(crate) fn estimated(sample: &Sample) -> String {
     let Some(estimate) = sample.estimate() else {
         return "nothing".to_owned();
     };
-    let [low, high] = estimate.ci95;
     let mean = number(estimate.mean);
-    if low == high {
-        return mean;
+    match estimate.ci95 {
+        Some([low, high]) if low != high => {
+            format!("{mean} ({} to {})", number(low), number(high))
+        }
+        Some(_) | None => mean,
     }
-    format!("{mean} ({} to {})", number(low), number(high))
 }
 
 /// Numbers, separated by commas.

@@ -112,7 +112,7 @@ impl Point {
         Some(Self {
             x,
             mean: estimate.mean,
-            ci95: estimate.ci95,
+            ci95: estimate.ci95.unwrap_or([estimate.mean; 2]),
         })
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn any_number_of_threads<P: Family>(seed: u64) -> Result<(), String> 
         assert_eq!(taken.expect("threads can be had"), 300);
         [messages, agreed].map(|sample| {
             let estimate = sample.estimate().expect("there were runs");
-            let [low, high] = estimate.ci95;
+            let [low, high] = estimate.ci95.expect("there were several");
             [estimate.mean, low, high, estimate.min, estimate.max].map(f64::to_bits)
         })
     };
