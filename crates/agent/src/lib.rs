@@ -40,6 +40,7 @@ pub mod record;
 pub mod replay;
 mod resolve;
 pub mod seal;
+pub mod secret_file;
 mod sockets;
 mod vigil;
 pub mod workload;

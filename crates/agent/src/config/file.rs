@@ -15,7 +15,7 @@ use super::draft::{Complaint, Draft, GroupDraft, Place, Written};
 use super::values;
 use crate::seal::Key;
 pub use fields::{AGENT_FIELDS, Field, GROUP_FIELDS};
-pub use keys::{KeyFile, read_keys};
+pub use keys::read_keys;
 use table::Table;
 
 /// A file that needs nothing but a key and, on each host, its place.
@@ -36,7 +36,11 @@ pub fn read(path: &Path) -> Result<Draft, Complaint> {
     })?;
     let mut draft = parse(path, &text)?;
     if ["key", "keys"].iter().any(|field| mentions(&text, field)) {
-        draft.warnings.extend(keys::warn_of_readers(path));
+        keys::check_readers(path).map_err(|what| Complaint {
+            place: None,
+            what,
+            file: None,
+        })?;
     }
     let keys = draft.groups.iter().filter_map(|group| group.keys.as_ref());
     if keys
@@ -81,7 +85,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Draft, Complaint> {
     };
     for (group, span) in groups(&table)? {
         let table = Table::new(path, text, group, span);
-        let group = read_group(&table, &mut draft.warnings)?;
+        let group = read_group(&table)?;
         draft.groups.push(group);
     }
     Ok(draft)
@@ -124,7 +128,7 @@ fn groups<'t>(table: &Table<'t>) -> Result<Groups<'t>, Complaint> {
     })
 }
 
-fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraft, Complaint> {
+fn read_group(table: &Table<'_>) -> Result<GroupDraft, Complaint> {
     table.refuse_unknown(GROUP_FIELDS, |name| {
         let is_agents = AGENT_FIELDS.iter().any(|field| field.name == name);
         is_agents.then_some("it belongs above the first [[group]]")
@@ -134,7 +138,7 @@ fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraf
         return Err(table.complain(what.to_owned()));
     };
     Ok(GroupDraft {
-        keys: read_group_keys(table, warnings)?,
+        keys: read_group_keys(table)?,
         priority: table.whole("priority")?,
         campaign: table.flag("campaign")?,
         protocol: table.text("protocol", str::parse)?,
@@ -173,10 +177,7 @@ fn read_group(table: &Table<'_>, warnings: &mut Vec<String>) -> Result<GroupDraf
 }
 
 /// `key`, `keys` or `key-file`: one of them, or none.
-fn read_group_keys(
-    table: &Table<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Option<Written<Vec<Key>>>, Complaint> {
+fn read_group_keys(table: &Table<'_>) -> Result<Option<Written<Vec<Key>>>, Complaint> {
     let written: Vec<_> = ["key", "keys", "key-file"]
         .into_iter()
         .filter_map(|field| Some((field, table.get(field)?)))
@@ -193,11 +194,6 @@ fn read_group_keys(
         return Err(table.complain_in(*place, "keys = []: give one key or more".to_owned()));
     }
     let file = table.text("key-file", |name| read_keys(&table.beside(name)))?;
-    let file = file.map(|Written { value, place }| {
-        warnings.extend(value.warning);
-        let value = value.keys;
-        Written { value, place }
-    });
     Ok(key.or(keys).or(file))
 }
 

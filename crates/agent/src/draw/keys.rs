@@ -3,15 +3,14 @@
 //! One Ed25519 key serves both. Its signatures bind a member to what it said, and its X25519 form (the same secret number,
 //! the same point) authenticates the links, so that there is one key to exchange and none to mix up with it.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io;
 use std::path::Path;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
+use crate::secret_file::{self, SecretFileError};
 
 /// What a member keeps to itself.
 #[derive(Clone)]
@@ -71,11 +70,10 @@ impl Secret {
     /// # Errors
     /// If it is no such file, or holds no key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let text = std::fs::read_to_string(path).map_err(KeyError::Read)?;
-        let mode = std::fs::metadata(path).map_err(KeyError::Read)?;
-        if mode.permissions().mode() & 0o077 != 0 {
-            return Err(KeyError::Readable);
-        }
+        let text = secret_file::read(path).map_err(|error| match error {
+            SecretFileError::Io(error) => KeyError::Read(error),
+            SecretFileError::Exposed => KeyError::Readable,
+        })?;
         let mut bytes = [0; 32];
         hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| KeyError::Malformed)?;
         Ok(Self(SigningKey::from_bytes(&bytes)))
@@ -86,17 +84,11 @@ impl Secret {
     /// # Errors
     /// If there is a file already, or none can be made.
     pub fn write(&self, path: &Path) -> Result<(), KeyError> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let mut file = options.open(path).map_err(|error| match error.kind() {
+        let text = hex::encode(self.0.to_bytes()) + "\n";
+        secret_file::write_new(path, &text).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => KeyError::Exists,
             _ => KeyError::Write(error),
-        })?;
-        let text = hex::encode(self.0.to_bytes()) + "\n";
-        let written = file.write_all(text.as_bytes());
-        written
-            .and_then(|()| file.sync_all())
-            .map_err(KeyError::Write)
+        })
     }
 
     /// What all others know it by.

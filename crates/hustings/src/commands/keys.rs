@@ -1,9 +1,11 @@
 //! `hustings keys`: secrets that the members of a group share.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hustings_agent::seal::Key;
+use hustings_agent::secret_file::write_new;
 
 use crate::failure::Failure;
 
@@ -17,21 +19,36 @@ pub(crate) struct Keys {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Print a new key: 64 hexadecimal digits, drawn by the operating system
-    Generate,
+    /// Make a new key: 64 hexadecimal digits, drawn by the operating system
+    Generate {
+        /// Write the key to this new file, which only its owner can read. Default: print it
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
 }
 
 impl Keys {
     pub(super) fn run(self) -> Result<(), Failure> {
         match self.task {
-            Task::Generate => generate(),
+            Task::Generate { out } => generate(out.as_deref()),
         }
     }
 }
 
-fn generate() -> Result<(), Failure> {
+fn generate(out: Option<&Path>) -> Result<(), Failure> {
     let key =
         Key::generate().map_err(|error| Failure::Failed(format!("cannot draw a key: {error}")))?;
-    let printed = writeln!(std::io::stdout(), "{}", String::from(key));
-    printed.map_err(|error| Failure::output(&error))
+    let text = String::from(key) + "\n";
+    let Some(path) = out else {
+        let printed = write!(std::io::stdout(), "{text}");
+        return printed.map_err(|error| Failure::output(&error));
+    };
+    write_new(path, &text).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::file(
+            "--out",
+            path,
+            "there is a file already, and its key may be in use: choose another",
+        ),
+        _ => Failure::file("--out", path, format!("cannot write the key: {error}")),
+    })
 }

@@ -42,7 +42,7 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "KEY", conflicts_with = "key_file")]
     key: Option<String>,
 
-    /// A file with the group's keys, one a line: the first seals, all open [env: HUSTINGS_KEY_FILE]
+    /// A file with the group's keys, one a line, that only its owner can read: the first seals, all open [env: HUSTINGS_KEY_FILE]
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 
@@ -237,7 +237,7 @@ impl Overrides {
         lay("--insecure", &self.insecure, &mut draft.insecure);
         lay("--state", &self.state, &mut draft.state);
         self.choose_group(&mut draft)?;
-        let keys = self.keys(&mut draft.warnings)?;
+        let keys = self.keys()?;
         let join = (!self.join.is_empty()).then(|| self.join.clone());
         let etcd = (!self.etcd.is_empty()).then(|| self.etcd.clone());
         let voters = (!self.voters.is_empty()).then(|| self.voters.clone());
@@ -287,19 +287,19 @@ impl Overrides {
     }
 
     /// The key by option, else by the environment.
-    fn keys(&self, warnings: &mut Vec<String>) -> Result<Option<Vec<Key>>, Failure> {
+    fn keys(&self) -> Result<Option<Vec<Key>>, Failure> {
         let from_environment = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         if let Some(key) = &self.key {
             return to_key("--key", key).map(Some);
         }
         if let Some(path) = &self.key_file {
-            return read_keys("--key-file", path, warnings).map(Some);
+            return read_keys("--key-file", path).map(Some);
         }
         if let Some(key) = from_environment("HUSTINGS_KEY") {
             return to_key("HUSTINGS_KEY", &key.to_string_lossy()).map(Some);
         }
         match from_environment("HUSTINGS_KEY_FILE") {
-            Some(path) => read_keys("HUSTINGS_KEY_FILE", Path::new(&path), warnings).map(Some),
+            Some(path) => read_keys("HUSTINGS_KEY_FILE", Path::new(&path)).map(Some),
             None => Ok(None),
         }
     }
@@ -320,9 +320,6 @@ fn to_key(source: &str, text: &str) -> Result<Vec<Key>, Failure> {
         .map_err(|error| Failure::Usage(format!("{source}: {error}")))
 }
 
-fn read_keys(source: &str, path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Key>, Failure> {
-    let read =
-        file::read_keys(path).map_err(|error| Failure::Usage(format!("{source}: {error}")))?;
-    warnings.extend(read.warning);
-    Ok(read.keys)
+fn read_keys(source: &str, path: &Path) -> Result<Vec<Key>, Failure> {
+    file::read_keys(path).map_err(|error| Failure::Usage(format!("{source}: {error}")))
 }

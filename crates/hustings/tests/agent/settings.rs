@@ -53,24 +53,58 @@ fn options_go_before_the_environment_before_the_file_before_defaults() {
 }
 
 #[test]
-fn whoever_can_read_a_key_is_warned_of() {
-    let keys = file("open.key", 0o644, &format!("# ours\n{KEY}\n"));
+fn a_file_with_a_key_that_others_can_read_is_refused() {
     let text = "[[group]]\nname = \"web\"\nkey-file = \"open.key\"\n";
+    let by_file = file("open.toml", 0o644, text);
+    let inside = format!("[[group]]\nname = \"web\"\nkey = \"{KEY}\"\n");
     let check = |path: &PathBuf| hustings(&format!("config check {}", path.display()));
-    let outcome = check(&file("open.toml", 0o644, text));
-    assert_eq!(outcome.code, Some(0));
-    let warning = format!(
-        "warning: {} has a key in it, and every user",
-        keys.display()
+    for mode in [0o644, 0o640, 0o604] {
+        let keys = file("open.key", mode, &format!("# ours\n{KEY}\n"));
+        let complaint = format!(
+            "{} has a key in it, and others than its owner can read it: chmod 600 ",
+            keys.display()
+        );
+        refused(&check(&by_file), 2, &complaint);
+        let option = format!("agent --group web --key-file {}", keys.display());
+        refused(&hustings(&option), 2, &complaint);
+        refused(&check(&file("ajar.toml", mode, &inside)), 2, "chmod 600 ");
+    }
+    file("open.key", 0o600, &format!("# ours\n{KEY}\n"));
+    for path in [by_file, file("shut.toml", 0o600, &inside)] {
+        let outcome = check(&path);
+        assert_eq!((outcome.code, outcome.said.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn a_key_that_is_written_to_a_file_is_its_owners_alone() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("made.key");
+    let _ = fs::remove_file(&path); // of a run before
+    let make = || hustings(&format!("keys generate --out {}", path.display()));
+    assert_eq!(make().text(), "");
+    let mode = fs::metadata(&path)
+        .expect("it was made")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let key = fs::read_to_string(&path).expect("it is ours");
+    refused(
+        &make(),
+        2,
+        "there is a file already, and its key may be in use",
     );
-    assert!(outcome.said.starts_with(&warning), "{}", outcome.said);
-    let text = format!("[[group]]\nname = \"web\"\nkey = \"{KEY}\"\n");
-    assert_eq!(check(&file("shut.toml", 0o600, &text)).said, "");
-    assert!(
-        check(&file("ajar.toml", 0o644, &text))
-            .said
-            .contains("chmod o-r")
+    assert_eq!(fs::read_to_string(&path).expect("it is ours"), key);
+    assert!(key.len() == 65 && key.trim_end().bytes().all(|it| it.is_ascii_hexdigit()));
+    let agent = format!(
+        "config check {}",
+        file(
+            "made.toml",
+            0o644,
+            "[[group]]\nname = \"web\"\nkey-file = \"made.key\"\n"
+        )
+        .display()
     );
+    assert!(hustings(&agent).text().contains("key set"));
 }
 
 #[test]

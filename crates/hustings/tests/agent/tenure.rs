@@ -332,7 +332,8 @@ fn whoever_begins_where_others_have_another_key_is_warned_and_can_begin_again_wi
     let mut agents = ["b", "c"].map(|name| scene.agent(name));
     agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
     let key = scene.home.join("another.key");
-    fs::write(&key, hustings("keys generate").text()).expect("there is room");
+    let made = hustings(&format!("keys generate --out {}", key.display()));
+    assert_eq!(made.text(), "");
     let another = format!("--key-file {} --within 1s", key.display());
     fs::remove_file(scene.file("a")).expect("it is there");
     let warning = "frames were heard under keys that are not this group's";

@@ -24,7 +24,7 @@ const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 /// What it says to type, in this order.
 const KEYS: &str = "hustings keys generate";
 const EXAMPLE: &str = "hustings config example > hustings.toml";
-const CHMOD: &str = "chmod o-r hustings.toml";
+const CHMOD: &str = "chmod 600 hustings.toml";
 const CHECK: &str = "hustings config check hustings.toml";
 const AGENT: &str = "hustings agent --config hustings.toml";
 const STATUS: &str = "hustings status";

@@ -1,27 +1,18 @@
 //! Files that hold nothing but keys.
 
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
 use std::path::Path;
 
 use crate::seal::Key;
+use crate::secret_file::{self, SecretFileError};
 
-/// What a file of keys holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyFile {
-    /// The first seals, all open.
-    pub keys: Vec<Key>,
-    /// What should not be left so.
-    pub warning: Option<String>,
-}
-
-/// Reads a file with one key a line. Empty lines and lines that begin with `#` do not count.
+/// Reads a file with one key a line: the first seals, all open. Empty lines and lines that begin with `#` do not count.
 ///
 /// # Errors
-/// Tells what is wrong, and in which line; never shows what stands there.
-pub fn read_keys(path: &Path) -> Result<KeyFile, String> {
+/// Tells what is wrong, and in which line; never shows what stands there. A file that others can read is refused.
+pub fn read_keys(path: &Path) -> Result<Vec<Key>, String> {
     let shown = path.display();
-    let text =
-        std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let text = secret_file::read(path).map_err(|error| complaint(path, &error))?;
     let mut keys = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
@@ -34,20 +25,26 @@ pub fn read_keys(path: &Path) -> Result<KeyFile, String> {
     }
     if keys.is_empty() {
         return Err(format!(
-            "{shown} has no key: `hustings keys generate` prints one"
+            "{shown} has no key: `hustings keys generate --out FILE` makes one"
         ));
     }
-    let warning = warn_of_readers(path);
-    Ok(KeyFile { keys, warning })
+    Ok(keys)
 }
 
-/// Complains of a file with secrets that every user of this host can read.
-pub(super) fn warn_of_readers(path: &Path) -> Option<String> {
-    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+/// Refuses a file with a key in it that others can read.
+pub(super) fn check_readers(path: &Path) -> Result<(), String> {
+    let checked = File::open(path).map_err(SecretFileError::Io);
+    let checked = checked.and_then(|it| secret_file::check(&it));
+    checked.map_err(|error| complaint(path, &error))
+}
+
+fn complaint(path: &Path, error: &SecretFileError) -> String {
     let shown = path.display();
-    (mode & 0o004 != 0).then(|| {
-        format!(
-            "{shown} has a key in it, and every user of this host can read it: chmod o-r {shown}"
-        )
-    })
+    match error {
+        SecretFileError::Io(error) => format!("cannot read {shown}: {error}"),
+        SecretFileError::Exposed => format!(
+            "{shown} has a key in it, and others than its owner can read it: chmod 600 {shown} (640 if root owns it and its group \
+             is that of the agent), and make a new key if somebody may have read this one"
+        ),
+    }
 }

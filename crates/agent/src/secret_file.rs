@@ -1,0 +1,96 @@
+//! Files that hold a secret: for their owner's eyes alone.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::process::geteuid;
+
+/// Why the secret in a file is not used.
+#[derive(Debug)]
+pub(crate) enum SecretFileError {
+    /// The operating system's reason.
+    Io(io::Error),
+    /// Others than those who should can read it, so that they may know it.
+    Exposed,
+}
+
+impl From<io::Error> for SecretFileError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Reads a file that nobody but its owner can read. A file of root may be readable by its group too: that is how a service
+/// that runs as another user is given a secret.
+///
+/// # Errors
+/// If it cannot be read, or if others can read it.
+pub(crate) fn read(path: &Path) -> Result<String, SecretFileError> {
+    let mut file = File::open(path)?;
+    check(&file)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The same check of a file that holds a secret among other things.
+///
+/// # Errors
+/// If others can read it.
+pub(crate) fn check(file: &File) -> Result<(), SecretFileError> {
+    let about = file.metadata()?;
+    match is_exposed(about.mode(), about.uid(), geteuid().as_raw()) {
+        true => Err(SecretFileError::Exposed),
+        false => Ok(()),
+    }
+}
+
+fn is_exposed(mode: u32, owner: u32, reader: u32) -> bool {
+    let is_given = owner == 0 && reader != 0;
+    let others = if is_given { 0o037 } else { 0o077 };
+    mode & others != 0
+}
+
+/// Writes a new file that nobody but its owner can read.
+///
+/// # Errors
+/// If there is a file already, or none can be made.
+pub fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_exposed;
+
+    #[test]
+    fn a_secret_is_for_its_owner_and_roots_for_the_group_it_was_given_to() {
+        const ME: u32 = 1_000;
+        for mode in [0o600, 0o400, 0o700] {
+            assert!(
+                !is_exposed(mode, ME, ME) && !is_exposed(mode, 0, 0),
+                "{mode:o}"
+            );
+        }
+        for mode in [0o640, 0o604, 0o644, 0o660, 0o601] {
+            assert!(
+                is_exposed(mode, ME, ME) && is_exposed(mode, 0, 0),
+                "{mode:o}"
+            );
+        }
+        assert!(!is_exposed(0o640, 0, ME) && !is_exposed(0o440, 0, ME));
+        for mode in [0o644, 0o660, 0o641] {
+            assert!(is_exposed(mode, 0, ME), "{mode:o}");
+        }
+        assert!(is_exposed(0o640, 1_001, ME));
+    }
+}
