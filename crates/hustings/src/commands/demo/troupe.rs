@@ -48,17 +48,18 @@ struct Agent {
     /// Is told to go, or gone.
     off: bool,
     up: Option<Instant>,
-    /// Whom it names, and since when.
+    /// The leader that it names.
     names: Option<Named>,
 }
 
-/// Whom an agent names.
-#[derive(Debug, Clone)]
+/// The leader that an agent names.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Named {
     leader: String,
-    /// Of its tenure, if it has one.
-    fence: Option<u64>,
+    /// The time since which it names this one.
     since: Instant,
+    /// The fence of that one's tenure, if it has one, and the time since which the agent knows of it.
+    tenure: Option<(u64, Instant)>,
 }
 
 /// What all agree on.
@@ -66,7 +67,9 @@ struct Named {
 pub(super) struct Agreed {
     pub(super) leader: Player,
     pub(super) fence: u64,
-    /// When the last of them knew.
+    /// The time at which the last of them named it.
+    pub(super) named: Instant,
+    /// The time at which the last of them knew of its tenure.
     pub(super) known: Instant,
 }
 
@@ -197,18 +200,6 @@ impl Troupe {
         })
     }
 
-    /// Waits until all who are there name the same leader, and not `former`. Returns who it is, and
-    /// when the last of them knew.
-    pub(super) fn wait_named(
-        &mut self,
-        former: Option<Player>,
-        patience: Duration,
-    ) -> Result<(Player, Instant), Failure> {
-        self.wait("agree on a leader", patience, |agents| {
-            named_by_all(agents, former).map(|(leader, _, known)| (leader, known))
-        })
-    }
-
     /// Waits until all who are there know that the leader, and not `former`, holds tenure.
     pub(super) fn wait_tenure(
         &mut self,
@@ -216,13 +207,11 @@ impl Troupe {
         patience: Duration,
     ) -> Result<Agreed, Failure> {
         self.wait("grant a tenure", patience, |agents| {
-            let (leader, fence, known) = named_by_all(agents, former)?;
-            let fence = fence?;
-            Some(Agreed {
-                leader,
-                fence,
-                known,
-            })
+            let present = agents.iter().filter(|agent| !agent.off);
+            let named: Option<Vec<&Named>> = present.map(|agent| agent.names.as_ref()).collect();
+            let agreed = agreed(&named?)?;
+            let is_there = !agents[agreed.leader.0].off && former != Some(agreed.leader);
+            is_there.then_some(agreed)
         })
     }
 
@@ -267,17 +256,9 @@ impl Troupe {
         if agent.process.id() != pid || agent.off {
             return; // the last words of one that was killed
         }
-        let at = Instant(line.time_ns);
         match line.up {
-            true => agent.up = Some(at),
-            false => {
-                let fence = line.fence;
-                agent.names = line.leader.map(|leader| Named {
-                    leader,
-                    fence,
-                    since: at,
-                });
-            }
+            true => agent.up = Some(Instant(line.time_ns)),
+            false => agent.names = Named::after(agent.names.take(), line),
         }
     }
 
@@ -311,21 +292,40 @@ impl Drop for Troupe {
     }
 }
 
-/// Whom all who are there name, unless it is `former`: who it is, its fence if all know of the same, and since when.
-fn named_by_all(
-    agents: &[Agent],
-    former: Option<Player>,
-) -> Option<(Player, Option<u64>, Instant)> {
-    let present = agents.iter().filter(|agent| !agent.off);
-    let named: Option<Vec<&Named>> = present.map(|agent| agent.names.as_ref()).collect();
-    let named = named?;
-    let Named { leader, fence, .. } = *named.first()?;
-    let index = NAMES.iter().position(|name| name == leader)?;
-    let agree = named.iter().all(|it| it.leader == *leader);
-    let is_there = !agents[index].off && former != Some(Player(index));
-    let fence = fence.filter(|fence| named.iter().all(|it| it.fence == Some(*fence)));
-    let since = named.iter().map(|it| it.since).max()?;
-    (agree && is_there).then_some((Player(index), fence, since))
+impl Named {
+    /// What an agent names that named this before, and then printed a line.
+    fn after(before: Option<Self>, line: Line) -> Option<Self> {
+        let at = Instant(line.time_ns);
+        let leader = line.leader?;
+        let same = before.filter(|it| it.leader == leader);
+        let known = same.as_ref().and_then(|it| it.tenure);
+        let tenure = line.fence.map(|fence| match known {
+            Some((known, since)) if known == fence => (fence, since),
+            Some(_) | None => (fence, at),
+        });
+        Some(Self {
+            since: same.map_or(at, |it| it.since),
+            leader,
+            tenure,
+        })
+    }
+}
+
+/// What agents agree on that name these: none if they name two, or do not all know of its tenure.
+fn agreed(named: &[&Named]) -> Option<Agreed> {
+    let leader = &named.first()?.leader;
+    let (fence, _) = named.first()?.tenure?;
+    let tenures: Option<Vec<(u64, Instant)>> = named.iter().map(|it| it.tenure).collect();
+    let tenures = tenures?;
+    let agree = named.iter().all(|it| it.leader == *leader)
+        && tenures.iter().all(|(other, _)| *other == fence);
+    let agreed = Agreed {
+        leader: Player(NAMES.iter().position(|name| name == leader)?),
+        fence,
+        named: named.iter().map(|it| it.since).max()?,
+        known: tenures.iter().map(|(_, since)| *since).max()?,
+    };
+    agree.then_some(agreed)
 }
 
 fn listen(index: usize, pid: u32, output: ChildStdout, voice: &Sender<(usize, u32, Line)>) {
@@ -336,5 +336,60 @@ fn listen(index: usize, pid: u32, output: ChildStdout, voice: &Sender<(usize, u3
         {
             return; // the demo is over
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, Named, agreed};
+    use hustings_protocol::Instant;
+
+    /// What an agent names after these lines: times, leaders and fences.
+    fn named(lines: &[(u64, Option<&str>, Option<u64>)]) -> Option<Named> {
+        lines.iter().fold(None, |before, (time_ns, leader, fence)| {
+            let line = Line {
+                time_ns: *time_ns,
+                up: false,
+                leader: leader.map(str::to_owned),
+                fence: *fence,
+            };
+            Named::after(before, line)
+        })
+    }
+
+    /// Lines of several agents are read in any order: what one of them printed later must not hide what it printed before.
+    #[test]
+    fn an_agent_names_a_leader_from_when_it_first_did_and_not_from_its_tenure_on() {
+        let first = [(5, Some("bravo"), None), (438, Some("bravo"), Some(3))];
+        let first = named(&first).unwrap();
+        let other = [
+            (1, Some("charlie"), Some(2)),
+            (9, Some("bravo"), None),
+            (430, Some("bravo"), Some(3)),
+        ];
+        let other = named(&other).unwrap();
+        let agreed = agreed(&[&first, &other]).unwrap();
+        assert_eq!(
+            (agreed.leader.to_string(), agreed.fence),
+            ("bravo".to_owned(), 3)
+        );
+        assert_eq!((agreed.named, agreed.known), (Instant(9), Instant(438)));
+    }
+
+    #[test]
+    fn a_leader_that_is_named_again_is_named_from_then_on() {
+        let again = [
+            (1, Some("bravo"), Some(2)),
+            (2, None, None),
+            (3, Some("bravo"), None),
+        ];
+        let again = named(&again).unwrap();
+        assert_eq!((again.since, again.tenure), (Instant(3), None));
+        assert!(agreed(&[&again]).is_none());
+        let renewed = [(1, Some("bravo"), Some(2)), (4, Some("bravo"), Some(3))];
+        let renewed = named(&renewed).unwrap();
+        assert_eq!(renewed.tenure, Some((3, Instant(4))));
+        let other = named(&[(1, Some("bravo"), Some(2))]).unwrap();
+        assert!(agreed(&[&renewed, &other]).is_none());
     }
 }
