@@ -389,7 +389,7 @@ impl Watchers {
         match held {
             Ok(held) => self.guardian = held,
             Err(error) => {
-                warn!("cannot hold the command's guardian, it is looked for later: {error}")
+                warn!("cannot hold the command's guardian, it is looked for later: {error}");
             }
         }
     }
