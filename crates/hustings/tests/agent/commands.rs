@@ -46,11 +46,7 @@ fn check_story(told: &str) {
         assert!(time >= story.at, "time goes back at `{line}`: {told}");
         story.at = time;
         steps += 1;
-        if let Some(fence) = story.step(what) {
-            if fences.last() != Some(&fence) {
-                fences.push(fence);
-            }
-        }
+        fences.extend(story.step(what));
     }
     assert!((6..=10).contains(&steps), "{steps} steps: {told}");
     assert!(fences.is_sorted(), "{fences:?}: {told}");
@@ -114,11 +110,12 @@ impl<'a> Story<'a> {
             }
         };
         assert_ne!(Some(leader), self.dead, "the dead lead: {told}");
-        if self.killed.is_some() && what.ends_with(" after the kill") {
+        if let Some(killed) = self.killed
+            && what.ends_with(" after the kill")
+        {
             let waited = self.span(what, " after the kill");
             if let Some((named, at)) = self.named {
                 assert_eq!(named, leader, "{told}");
-                let killed = self.killed.expect("as above");
                 assert!(at < self.at, "named when it led already: {told}");
                 assert!(at - killed < waited, "{told}");
             }
