@@ -146,8 +146,9 @@ impl SlotFile {
     /// If `payload` is longer than [`MOST_PAYLOAD_BYTES`].
     pub fn store(&mut self, payload: &[u8]) -> io::Result<()> {
         assert_payload_fits(payload);
+        let used_up = || io::Error::other("the sequence number of the file is used up");
         let next = Slot {
-            sequence: self.newest.sequence + 1,
+            sequence: self.newest.sequence.checked_add(1).ok_or_else(used_up)?,
             tag: self.newest.tag.clone(),
             payload: payload.to_owned(),
         };
