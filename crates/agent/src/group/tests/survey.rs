@@ -12,6 +12,7 @@ use super::{ANNOUNCE, DELAY, Field, Flight, address, id, name};
 use crate::agent::{Promised, Told};
 use crate::driver::encode;
 use crate::frame::{Body, Frame};
+use crate::group::Group;
 use crate::peers::Way;
 
 /// The voter whose disk is lost.
@@ -101,7 +102,7 @@ fn answers_recorded_at_an_earlier_query_do_not_count() {
     let (again, given) = field.fenced_member(LOST, &[0, 1, 2], Takeover::Never, 0, Saved::Missing);
     field.members[LOST] = again;
     field.disks[LOST] = Some((given, true));
-    field.act(LOST, |it, now, out| it.start(now, out));
+    field.act(LOST, Group::start);
     field.sides[LOST] = 1;
     field.flights.clear();
     let mut told = field.ask();
