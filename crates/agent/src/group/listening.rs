@@ -92,9 +92,9 @@ mod tests {
         assert_eq!(asked(0.01), None, "250 ms are enough");
         assert_eq!(asked(0.1), Some(450));
         assert_eq!(asked(0.1), None, "said already");
-        assert_eq!(asked(0.2), None, "750 ms are not twice as much");
-        assert_eq!(asked(0.3), Some(1_050));
-        assert_eq!(asked(0.1), None);
+        assert_eq!(asked(0.15), None, "850 ms are not twice as much");
+        assert_eq!(asked(0.2), Some(950));
+        assert_eq!(asked(0.3), None, "nor are 1250 ms");
         let auto = announce::Config::field(Duration::from_millis(100));
         assert_eq!(ListenCheck::default().note(&auto, 0.5), None);
     }

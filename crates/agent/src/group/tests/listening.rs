@@ -36,7 +36,7 @@ fn a_fixed_listen_interval_that_the_loss_does_not_allow_is_warned_of() {
         let asked = ALL.map(|it| field.members[it].asked_for_listen());
         let most = asked.iter().flatten().max();
         assert_eq!(most.is_some(), is_warned_of, "{listen}, {percent} %");
-        // About 10.5 announce intervals at 30 %, by what each member measures.
+        // About 12.5 announce intervals at 30 %, by what each member measures.
         let is_fit = |it: &Duration| (ANNOUNCE * 7..=ANNOUNCE * 16).contains(it);
         assert!(most.is_none_or(is_fit), "{most:?}");
     }
