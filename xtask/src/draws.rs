@@ -15,6 +15,9 @@ pub(crate) struct Options {
     /// How many draws are held
     #[arg(long, default_value_t = 100)]
     draws: u32,
+    /// Let the first member be silent whenever it loses, and count what becomes of the draws instead
+    #[arg(long)]
+    abort: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -30,5 +33,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ]);
     draws.arg(options.members.to_string());
     draws.arg(options.draws.to_string());
+    draws.args(options.abort.then_some("abort"));
     shell::run(&mut draws)
 }

@@ -1,5 +1,8 @@
 //! Draws over real sockets of this host, one after the other, all members in one thread: how fast they are, what goes over the
 //! links, and what theory has for it. `cargo xtask draws` runs it.
+//!
+//! With a third argument, `abort`, the first member is silent whenever it loses (`cargo xtask draws --abort`): what becomes of the
+//! draws then.
 
 #![allow(
     clippy::disallowed_types,
@@ -7,27 +10,41 @@
     reason = "it measures real time"
 )]
 
+#[path = "cheating_seat/aborter.rs"]
+mod aborter;
+
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hustings::draw::{Account, NoDraw, Part, Ring, Secret, State};
+use hustings::draw::{Account, NoDraw, Part, Player, Ring, Secret, State};
 use hustings::protocol::Duration;
+use hustings::protocol::wagner::Wagner;
 use hustings::theory::wagner::Compare;
 use hustings::theory::wagner::election::cost;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use aborter::Aborter;
+
+/// The member that aborts draws, if one does.
+const ABORTER: usize = 0;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [members, draws] = &arguments[..] else {
-        return Err("usage: draws MEMBERS DRAWS".into());
+    let (members, draws, aborts) = match &arguments[..] {
+        [members, draws] => (members, draws, false),
+        [members, draws, abort] if abort == "abort" => (members, draws, true),
+        _ => return Err("usage: draws MEMBERS DRAWS [abort]".into()),
     };
     let (members, draws) = (members.parse()?, draws.parse()?);
     let home = std::env::temp_dir().join(format!("hustings-draws-{}", std::process::id()));
     std::fs::create_dir_all(&home)?;
-    let measured = measure(members, draws, &home);
+    let measured = match aborts {
+        true => abort(members, draws, &home),
+        false => measure(members, draws, &home),
+    };
     std::fs::remove_dir_all(&home)?;
     measured
 }
@@ -39,7 +56,10 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
     let [mut rounds, mut messages, mut bytes] = [(); 3].map(|()| Values::default());
     let (began, cpu) = (Instant::now(), cpu_seconds());
     for number in 1..=draws {
-        let accounts = runtime.block_on(draw(members, number, home))?;
+        let accounts = runtime.block_on(draw((members, number), "60s", None, home))?;
+        if let Some(failed) = accounts.iter().find(|it| it.state != State::Elected) {
+            return Err(format!("a draw among honest members failed: {failed:?}").into());
+        }
         let all = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>() as f64;
         rounds.0.push(accounts[0].basic_rounds.into());
         messages.0.push(all(|it| it.messages_sent));
@@ -64,15 +84,45 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
+/// Holds draws in which one member is silent whenever it loses, and tells what the others make of them.
+fn abort(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let name = format!("m{ABORTER}");
+    let (mut own, mut completed, mut void, mut named) = (0, 0, 0, 0);
+    for number in 1..=draws {
+        let draw = draw((members, number), "1s", Some(ABORTER), home);
+        let honest = runtime.block_on(draw)?;
+        let is_elected = honest.iter().all(|it| it.state == State::Elected);
+        let is_its_own = honest.iter().all(|it| it.leader.as_ref() == Some(&name));
+        let is_named = honest.iter().all(|it| it.unconfirmed_by == [&*name]);
+        completed += u32::from(is_elected);
+        own += u32::from(is_elected && is_its_own);
+        void += u32::from(!is_elected);
+        named += u32::from(!is_elected && is_named);
+    }
+    println!("{draws} draws among {members} members, of whom {name} is silent whenever it loses");
+    println!("  completed   {completed}, of which {name} won {own}");
+    println!("  void        {void}, of which {named} name {name} alone, at every other member");
+    Ok(())
+}
+
 /// What this process has used.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Holds one draw.
-async fn draw(members: u32, number: u32, home: &Path) -> Result<Vec<Account>, Box<dyn Error>> {
-    let mut text = format!("draw = \"measured\"\nnumber = {number}\nrespond_within = \"60s\"\n");
+/// Holds one draw. The accounts of all who are honest.
+async fn draw(
+    (members, number): (u32, u32),
+    respond_within: &str,
+    aborter: Option<usize>,
+    home: &Path,
+) -> Result<Vec<Account>, Box<dyn Error>> {
+    let mut text =
+        format!("draw = \"measured\"\nnumber = {number}\nrespond_within = \"{respond_within}\"\n");
     let mut seats = Vec::new();
     for place in 0..members {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -83,7 +133,7 @@ async fn draw(members: u32, number: u32, home: &Path) -> Result<Vec<Account>, Bo
         seats.push((listener, secret));
     }
     let ring: Ring = text.parse()?;
-    let mut drawing = JoinSet::new();
+    let (mut drawing, mut silent) = (JoinSet::new(), JoinSet::new());
     for (place, (listener, secret)) in seats.into_iter().enumerate() {
         let transcript = home.join(format!("{number}-{place}.jsonl"));
         let member = ring.members[place].name.clone();
@@ -95,26 +145,28 @@ async fn draw(members: u32, number: u32, home: &Path) -> Result<Vec<Account>, Bo
             marks: home.join("drawn").join(place.to_string()),
             wait: Duration::from_secs(60),
         };
-        drawing.spawn(take_part(part, listener, transcript));
+        match aborter == Some(place) {
+            true => drop(silent.spawn(take_part(part, Aborter::default(), listener, transcript))),
+            false => drop(drawing.spawn(take_part(part, Wagner::new(), listener, transcript))),
+        }
     }
     let mut accounts = Vec::new();
     while let Some(drawn) = drawing.join_next().await {
-        let account = drawn??;
-        if account.state != State::Elected {
-            return Err(format!("a draw among honest members failed: {account:?}").into());
-        }
-        accounts.push(account);
+        accounts.push(drawn??);
     }
+    silent.shutdown().await;
     Ok(accounts)
 }
 
 async fn take_part(
     part: Part,
+    player: impl Player,
     listener: TcpListener,
     transcript: PathBuf,
 ) -> Result<Account, NoDraw> {
     let account = part.account();
-    let drawn = part.draw(listener, &account, std::future::pending()).await;
+    let drawn = part.play(player, listener, &account, std::future::pending());
+    let drawn = drawn.await;
     let _ = std::fs::remove_file(transcript); // hundreds of draws would fill the disk
     drawn
 }

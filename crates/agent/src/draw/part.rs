@@ -110,7 +110,9 @@ pub enum NoDraw {
     },
     /// The others have begun.
     #[error(
-        "{by} says that the draw has begun without this member, who lost its link just before: nothing was drawn here, and the others will find a fault; agree with them on a new number"
+        "{by} says that the draw has begun, and without this process, which has drawn nothing. Either another process takes part with this \
+         member's key, perhaps a copy of it: then that draw goes on, and counts. Or this member lost its link just before the draw \
+         began: then the others find a fault, and you agree with them on a new number"
     )]
     TooLate {
         /// Which neighbour says so.

@@ -7,7 +7,10 @@
 //! takes the seat of delta among honest members that run `hustings draw`, and sends heads one way and tails the other. The
 //! types of cheating are those of `hustings sim wagner --cheat`. Two neighbours cheat together, each a program of its own, if
 //! both are told so: `sm@gamma..delta`, clockwise. What they tell each other goes over the link between them.
+//!
+//! One more type, `abort`, is of no paper: such a member is silent whenever it loses.
 
+mod aborter;
 mod cheater;
 
 use std::error::Error;
@@ -18,6 +21,7 @@ use hustings_protocol::Duration;
 use hustings_sim::wagner::{Cheat, Segment};
 use tokio::net::TcpListener;
 
+use aborter::Aborter;
 use cheater::Cheater;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,8 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let ring = Ring::read(Path::new(ring))?;
     let place = ring.place_of(member).ok_or("no such member")?;
-    let segment = segment(&ring, place, cheat)?;
-    let cheater = Cheater::new(place, ring.len(), ring.config, segment);
+    let cheater = match &**cheat {
+        "abort" => None,
+        _ => Some(segment(&ring, place, cheat)?),
+    };
+    let cheater = cheater.map(|it| Cheater::new(place, ring.len(), ring.config, it));
     let address = ring.member(place).address.clone();
     let part = Part {
         ring,
@@ -46,7 +53,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let account = part.account();
         // Nobody waits for a cheater that is silent.
         let patience = tokio::time::sleep(std::time::Duration::from_secs(30));
-        let account = part.play(cheater, listener, &account, patience).await?;
+        let account = match cheater {
+            Some(cheater) => part.play(cheater, listener, &account, patience).await?,
+            None => {
+                let aborter = Aborter::default();
+                part.play(aborter, listener, &account, patience).await?
+            }
+        };
         println!("{:?}: {:?}", account.state, account.leader);
         Ok(())
     })
@@ -89,6 +102,10 @@ fn cheat_of(name: &str) -> Result<Cheat, String> {
         "nf" => Cheat::NoFaultMessage,
         "sp" => Cheat::SimulateProcessor,
         "sm" => Cheat::StaleMate,
-        _ => return Err(format!("{name}: choose df, im, cm, br, fm, nf, sp or sm")),
+        _ => {
+            return Err(format!(
+                "{name}: choose abort, df, im, cm, br, fm, nf, sp or sm"
+            ));
+        }
     })
 }

@@ -7,6 +7,7 @@ use hustings_protocol::wagner::fault::Cause;
 use hustings_sim::wagner::{Cheat, Segment};
 use hustings_theory::wagner::stall::{StallLimit, false_alarm};
 
+use crate::aborter::Aborter;
 use crate::cheater::Cheater;
 use crate::table::{Table, conclusions, leader};
 
@@ -273,4 +274,43 @@ async fn sm_two_who_hold_up_a_draw_are_stopped_by_the_limit() {
         return;
     }
     panic!("twenty draws, and not one was held up");
+}
+
+/// The guide says so: of the draws that are completed it wins all, and each of the others names it.
+#[tokio::test]
+async fn a_member_that_is_silent_whenever_it_loses_wins_what_is_completed_and_is_named() {
+    let mut void = 0;
+    let aborter = format!("m{SEAT}");
+    for _ in 0..20 {
+        let mut table = Table::lay(4, "respond_within = \"2s\"").await;
+        let silent = table.seat(SEAT as usize, Aborter::default());
+        let others = [0, 1, 3].map(|place| table.seat(place, Wagner::new()));
+        let honest = conclusions(others).await;
+        silent.abort();
+        let leaders: Vec<_> = honest.iter().map(|it| it.leader.as_deref()).collect();
+        let found = table.verify([0, 1, 3]);
+        match leaders[0] {
+            Some(leader) => {
+                assert_eq!(leader, aborter);
+                assert_eq!(found.leader.as_deref(), Some(leader));
+            }
+            None => {
+                for account in &honest {
+                    assert_eq!(account.state, State::Unconfirmed, "{account:?}");
+                    assert_eq!(account.unconfirmed_by, [&*aborter], "{account:?}");
+                }
+                let [finding] = &found.findings[..] else {
+                    panic!("{found:?}");
+                };
+                assert_eq!(finding.weight, Weight::Unanswered, "{found:?}");
+                assert_eq!(finding.who, [&*aborter], "{found:?}");
+                void += 1;
+            }
+        }
+        assert!(leaders.iter().all(|it| *it == leaders[0]), "{leaders:?}");
+        if void == 2 {
+            return;
+        }
+    }
+    panic!("of 20 draws {void} were void");
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
 
+#[path = "../../examples/cheating_seat/aborter.rs"]
+mod aborter;
 #[path = "../../examples/cheating_seat/cheater.rs"]
 mod cheater;
 mod cheaters;

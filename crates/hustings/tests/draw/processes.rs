@@ -108,6 +108,13 @@ fn four_processes_draw_one_leader_and_anybody_can_check_it() {
     }
     let (code, found) = home.verify(&NAMES);
     assert_eq!((code, &found["leader"]), (Some(0), leader), "{found}");
+    // A file that does not count changes nothing of that.
+    let whole = fs::read_to_string(home.0.join("rotating-chair-7-beta.jsonl")).unwrap();
+    let cut = whole.lines().next().unwrap();
+    fs::write(home.0.join("rotating-chair-7-extra.jsonl"), cut).unwrap();
+    let (code, found) = home.verify(&["alpha", "extra", "beta", "gamma", "delta"]);
+    assert_eq!((code, &found["leader"]), (Some(0), leader), "{found}");
+    assert_eq!(found["unusable"].as_array().map(Vec::len), Some(1));
     // W12: no second draw under that number, wherever the transcript is.
     let beta = [
         "--ring",
@@ -129,6 +136,56 @@ fn four_processes_draw_one_leader_and_anybody_can_check_it() {
     let again = home.run(&[&beta[..5], &more].concat());
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(said.contains("beta has taken part in this draw"), "{said}");
+}
+
+/// A draw in which a copy of alpha's key is used as well. What the copy says, if the draw came to a result.
+fn draw_beside_copy(attempt: u32) -> Option<String> {
+    let home = Home::new(
+        &format!("draw-copied-key-{attempt}"),
+        "respond_within = \"60s\"",
+    );
+    fs::create_dir(home.0.join("copy")).unwrap();
+    fs::copy(home.0.join("alpha.key"), home.0.join("copy/alpha.key")).unwrap();
+    // It calls beta as alpha does. Delta, which calls alpha, does not know of it.
+    let bind = own_address(250, 27_599);
+    let arguments = [
+        ["--ring", "ring.toml"],
+        ["--member", "alpha"],
+        ["--key", "copy/alpha.key"],
+        ["--transcript", "copy/alpha.jsonl"],
+        ["--bind", &bind],
+        ["--wait", "5s"],
+        ["--log", "off"],
+    ];
+    let copy = home.hustings(arguments.as_flattened()).spawn().unwrap();
+    let members = NAMES.map(|name| home.member(name));
+    let members = members.map(|it| it.wait_with_output().unwrap().status.code());
+    let copied = copy.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&copied.stderr).into_owned();
+    assert_eq!(copied.status.code(), Some(1), "{said}");
+    // If the copy was linked just then, the draw begins without somebody.
+    (members == [Some(0); 4]).then_some(said)
+}
+
+/// It must not say that the others will find a fault, if they come to a result.
+#[test]
+fn a_second_process_with_a_copied_key_is_told_that_the_draw_goes_on() {
+    for attempt in 0..8 {
+        let Some(said) = draw_beside_copy(attempt) else {
+            continue;
+        };
+        if said.contains("the draw has not begun: within 5s there was no sign of") {
+            continue; // it was slow, and heard nothing of the draw
+        }
+        let goes_on = "says that the draw has begun, and without this process";
+        assert!(said.contains(goes_on), "{said}");
+        assert!(
+            said.contains("then that draw goes on, and counts"),
+            "{said}"
+        );
+        return;
+    }
+    panic!("the copy heard of no draw that came to a result");
 }
 
 #[test]

@@ -43,7 +43,8 @@ in no other.
 Where there is no leader it tells when each member's draw was, by that member's clock: its
 word alone, to be held against other logs.
 
-Exit code 0: all members have signed the same leader, and nothing is wrong; otherwise 1.";
+Exit code 0: all members have signed the same leader, and nothing is wrong, by the
+transcripts that count; those that do not are named and change nothing. Otherwise 1.";
 
 impl Verify {
     pub(super) fn run(self) -> Result<(), Failure> {
