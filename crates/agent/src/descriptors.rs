@@ -3,8 +3,8 @@
 //! Connections from other hosts take descriptors, and so does the start of a command. Three rules keep the former from
 //! using up what the latter needs:
 //! - The program raises its soft limit at its start ([`raise_limit`]). Commands that it runs get the former one.
-//! - Accepted connections get a part of the limit only ([`share`]).
-//! - A supervisor keeps a [`Reserve`] of open files, and closes it when it is about to start a command. Whatever kills the
+//! - Accepted connections get a part of the limit only (`share`).
+//! - A supervisor keeps a `Reserve` of open files, and closes it when it is about to start a command. Whatever kills the
 //!   command later is opened when the command starts.
 
 use std::fs::File;

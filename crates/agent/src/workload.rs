@@ -26,7 +26,7 @@
 //!   socket of its own to the agent. It knows when the tenure ends, too, and kills a guardian that is still there then.
 //! - *exec* asks for the parent-death signal, which only a process itself can do, and then becomes the command.
 //!
-//! The agent pings guardian and warden once a second ([`heartbeat`]). One that does not answer for four seconds is continued,
+//! The agent pings guardian and warden once a second (`heartbeat`). One that does not answer for four seconds is continued,
 //! as it may be stopped (STOP); one that does not answer for nine is killed, and the other one ends the command. Just before
 //! the tenure ends, or a second after the grace of a command that was told to stop, a guardian that is still there is killed at
 //! once. If something has still not ended ten seconds later, nobody knows what is left: the agent says so, and tenure is not
@@ -34,7 +34,7 @@
 //!
 //! What kills the command is opened when the command starts, and tried again until it works: a host without free descriptors
 //! ([`descriptors`](crate::descriptors)) ends a command in time. Processes are killed by a pidfd wherever their number could
-//! have been given to another process ([`processes`](crate::processes)).
+//! have been given to another process (`processes`).
 //!
 //! Limits. If guardian and warden are killed at the same moment, before either has noticed, the command dies, but not what it
 //! has started, unless the agent has called [`adopt_orphans`]: then the agent kills it. Else, with [`Fencing`], the agent gives
