@@ -312,6 +312,11 @@ impl Agents {
         agent.expect("it was not killed").abort().await;
     }
 
+    /// Does not count what a dead member held after its death. A store that was set back does not know of that lease.
+    pub(crate) fn forget_lease(&self, member: usize) {
+        self.watcher.forget(member);
+    }
+
     /// All leave, and what they held is judged.
     pub(crate) async fn leave(self) {
         for agent in self.agents.into_iter().flatten() {

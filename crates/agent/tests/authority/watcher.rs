@@ -24,7 +24,8 @@ struct Span {
 
 #[derive(Default)]
 struct Seen {
-    cells: Vec<Cell>,
+    /// None of a member that is dead.
+    cells: Vec<Option<Cell>>,
     /// What each cell showed when it was looked at last, and when that was surely shown already.
     last: BTreeMap<usize, (Fence, Instant)>,
     spans: Vec<Span>,
@@ -55,7 +56,12 @@ impl Watcher {
     }
 
     pub(crate) fn add(&self, cell: Cell) {
-        self.seen.lock().unwrap().cells.push(cell);
+        self.seen.lock().unwrap().cells.push(Some(cell));
+    }
+
+    /// Looks no longer at a member that is dead: its lease lasts, but it does no work.
+    pub(crate) fn forget(&self, member: usize) {
+        self.seen.lock().unwrap().cells[member] = None;
     }
 
     /// Ends it, and judges.
@@ -99,7 +105,7 @@ impl Seen {
     fn look(&mut self) {
         for member in 0..self.cells.len() {
             let before = clock::now();
-            let shown = *self.cells[member].borrow();
+            let shown = self.cells[member].as_ref().and_then(|it| *it.borrow());
             let after = clock::now();
             let Some(held) = shown else {
                 self.last.remove(&member);
