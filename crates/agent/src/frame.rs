@@ -247,7 +247,7 @@ impl<'a> Frame<'a> {
             postcard::take_from_bytes::<Self>(content).map_err(|_| Rejected::Malformed)?;
         let name = frame.sender.name;
         let is_fit = rest.is_empty()
-            && name.len() <= MOST_NAME_BYTES
+            && crate::identity::is_name(name)
             && crate::identity::member_id(name) == frame.sender.id;
         match is_fit {
             true => Ok(frame),
@@ -283,6 +283,26 @@ mod tests {
         }
         content.push(0);
         assert_eq!(Frame::decode(&content), Err(Rejected::Malformed));
+    }
+
+    #[test]
+    fn a_name_that_no_member_may_have_is_not_let_in() {
+        for name in ["a\u{1b}[2J", "a\nb", "a b", "a`; leads", ""] {
+            let frame = Frame {
+                group: 7,
+                sender: Sender::new(name, member_id(name), Life(1), 7400),
+                number: 0,
+                to_all: true,
+                body: Body::Up,
+            };
+            let mut content = Vec::new();
+            frame.encode(&mut content);
+            assert_eq!(
+                Frame::decode(&content),
+                Err(Rejected::Malformed),
+                "{name:?}"
+            );
+        }
     }
 
     #[test]

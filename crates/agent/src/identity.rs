@@ -4,6 +4,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hustings_protocol::MemberId;
 
+use crate::frame::MOST_NAME_BYTES;
+
+/// Returns whether a member or a group may have this name: 1 to 64 letters, digits, dots, hyphens or underscores of
+/// ASCII. Every name that arrives from another member is held to this rule, so that logs, the status, the page and the
+/// metrics show names as they are: no name contains a line break or a terminal's escape sequence.
+pub fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !text.is_empty() && text.len() <= MOST_NAME_BYTES && text.bytes().all(is_plain)
+}
+
 /// The identity of the member called `name`. The same on every host and platform.
 pub fn member_id(name: &str) -> MemberId {
     MemberId(hash(name))
@@ -60,7 +70,27 @@ impl Life {
 
 #[cfg(test)]
 mod tests {
-    use super::{Life, member_id};
+    use super::{Life, is_name, member_id};
+
+    #[test]
+    fn names_that_could_forge_a_line_or_steer_a_terminal_are_none() {
+        for name in ["a", "alpha.example.org", "db-1_b", &"x".repeat(64)] {
+            assert!(is_name(name), "{name}");
+        }
+        for text in [
+            "",
+            "a b",
+            "a\n",
+            "a\u{1b}[2J",
+            "\u{9b}31m",
+            "a`",
+            "a/b",
+            "é",
+            &"x".repeat(65),
+        ] {
+            assert!(!is_name(text), "{text:?}");
+        }
+    }
 
     #[test]
     fn identities_are_the_same_on_every_platform() {

@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use hustings_protocol::MemberId;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::{MOST_NAME_BYTES, Sender};
-use crate::identity::{Life, member_id};
+use crate::frame::Sender;
+use crate::identity::{Life, is_name, member_id};
 use crate::leadership::Peer;
 
 /// A member's place, as others are told of it.
@@ -44,7 +44,7 @@ impl Place {
 
     /// Whether it can be the place of `id`.
     pub(super) fn is_of(&self, id: MemberId) -> bool {
-        self.name.len() <= MOST_NAME_BYTES && member_id(&self.name) == id
+        is_name(&self.name) && member_id(&self.name) == id
     }
 
     /// As it is seen from here, if a member at `host` has told it.

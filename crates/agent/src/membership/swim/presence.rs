@@ -10,8 +10,8 @@ use foca::{Header, Identity, Member, Message};
 use hustings_protocol::{Candidate, MemberId, Merit};
 use serde::{Deserialize, Serialize};
 
-use crate::frame::{MOST_NAME_BYTES, Sender};
-use crate::identity::member_id;
+use crate::frame::Sender;
+use crate::identity::{is_name, member_id};
 use crate::membership::place::{localize, widen};
 use crate::seal::Rejected;
 
@@ -83,7 +83,7 @@ impl Presence {
     }
 
     fn is_fit(&self) -> bool {
-        self.name.len() <= MOST_NAME_BYTES && member_id(&self.name) == self.id
+        is_name(&self.name) && member_id(&self.name) == self.id
     }
 }
 

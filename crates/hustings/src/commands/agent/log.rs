@@ -1,6 +1,7 @@
 //! What an agent logs, and how much of it.
 
-use std::io::IsTerminal;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
@@ -37,7 +38,7 @@ enum Level {
 }
 
 impl LogOptions {
-    /// Logs so much from now on, to standard error, with colours only on a terminal.
+    /// Logs so much from now on, to standard error, with colours only on a terminal and unless `NO_COLOR` is set.
     pub(crate) fn begin(&self) {
         let filter = match self.log {
             Level::Off => LevelFilter::OFF,
@@ -49,9 +50,75 @@ impl LogOptions {
         };
         tracing_subscriber::fmt()
             .with_max_level(filter)
-            .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal())
+            .with_writer(|| OneLine(io::stderr()))
+            .with_ansi(has_colours(
+                io::stderr().is_terminal(),
+                std::env::var_os("NO_COLOR").as_deref(),
+            ))
             .with_target(false)
             .init();
+    }
+}
+
+/// Returns whether to write colours. By the convention of no-color.org an empty `NO_COLOR` counts as unset.
+fn has_colours(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
+    is_terminal && no_color.is_none_or(OsStr::is_empty)
+}
+
+/// Writes each event as one line. The logger hands an event over in one piece, which ends with a line break; any other
+/// line break in it is part of a text that another program chose, such as the error of a store, and could pass for a
+/// line of this log.
+struct OneLine<W>(W);
+
+impl<W: Write> Write for OneLine<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let (text, end) = match event.strip_suffix(b"\n") {
+            Some(text) => (text, &b"\n"[..]),
+            None => (event, &b""[..]),
+        };
+        let mut line = Vec::with_capacity(event.len());
+        for byte in text {
+            match byte {
+                b'\n' => line.extend(b"\\n"),
+                b'\r' => line.extend(b"\\r"),
+                byte => line.push(*byte),
+            }
+        }
+        line.extend(end);
+        self.0.write_all(&line)?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::io::Write;
+
+    use super::{OneLine, has_colours};
+
+    #[test]
+    fn no_color_turns_colours_off_unless_it_is_empty() {
+        let set = |value: &'static str| Some(OsStr::new(value));
+        assert!(has_colours(true, None));
+        assert!(has_colours(true, set("")));
+        assert!(!has_colours(true, set("1")));
+        assert!(!has_colours(false, None));
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_its_text() {
+        let mut log = OneLine(Vec::new());
+        let event = "WARN etcd said: no\r\n2031-01-01 INFO alpha leads\n";
+        log.write_all(event.as_bytes()).expect("memory takes it");
+        let written = String::from_utf8(log.0).expect("text");
+        assert_eq!(
+            written,
+            "WARN etcd said: no\\r\\n2031-01-01 INFO alpha leads\n"
+        );
     }
 }
