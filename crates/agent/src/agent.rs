@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use crate::authority::last_words::LastWords;
 use crate::authority::{Cell, Occupancy, Request};
 use crate::clock;
+use crate::config::names::{Doubt, NonVoter};
 use crate::config::{AgentConfig, GroupConfig, Unfit};
 use crate::council::{CentreStatus, HostStatus};
 use crate::entropy::Entropy;
@@ -265,6 +266,9 @@ impl Agent {
             groups.push(group);
             recordings.extend(recording);
         }
+        if matches!(part, Part::Whole) {
+            tell_non_voters(&config);
+        }
         let (control, asked) = mpsc::channel(16);
         let handle = Handle {
             control,
@@ -306,6 +310,17 @@ impl Agent {
         // Without a loop there is nobody to tell.
         let _ = self.handle.control.send(Control::Stop).await;
         self.ended().await
+    }
+}
+
+/// Says in which groups this member does not vote, the louder the more likely that is a mistake.
+fn tell_non_voters(config: &AgentConfig) {
+    for NonVoter { what, doubt } in config.non_voter_in() {
+        match doubt {
+            Doubt::Strong => tracing::error!("{what}"),
+            Doubt::Some => tracing::warn!("{what}"),
+            Doubt::Slight => tracing::info!("{what}"),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ pub mod authority;
 mod bounds;
 pub mod draft;
 pub mod file;
+pub mod names;
 pub mod presets;
 pub mod summary;
 mod unfit;

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use hustings_agent::GroupConfig;
 use hustings_agent::config::file::EXAMPLE;
+use hustings_agent::config::names::{Doubt, NonVoter};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::options::agent::Overrides;
 
 /// Check a configuration file, or print one to begin with
@@ -55,6 +56,12 @@ impl Config {
 impl Check {
     fn report(&self) -> Result<String, Failure> {
         let config = self.overrides.config(Some(&self.file), None)?;
+        for NonVoter { what, doubt } in config.non_voter_in() {
+            match doubt {
+                Doubt::Strong | Doubt::Some => say(&format!("warning: {what}")),
+                Doubt::Slight => say(&format!("note: {what}")),
+            }
+        }
         let groups = config.groups.iter().map(GroupConfig::sentence);
         let mut worths: Vec<&str> = config
             .groups

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use hustings_agent::AgentConfig;
 use hustings_agent::authority::era;
 use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
-use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig};
+use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig, names};
 use hustings_fence::slots::OpenError;
 use hustings_protocol::tenure::{Durable, counter};
 
@@ -158,12 +158,18 @@ impl<'a> Seat<'a> {
                 state,
                 member,
             }),
-            _ => Err(Failure::Usage(format!(
-                "this member, `{member}`, is no voter of group `{}`: run this where one of them is ({}), or say by \
-                 --name which of them this is",
-                group.name,
-                quorum.voters.join(", ")
-            ))),
+            _ => {
+                let meant = names::meant(member, quorum);
+                let meant = meant.map_or_else(String::new, |(voter, _)| {
+                    format!("; did you mean `{voter}`? Names must match as a whole")
+                });
+                Err(Failure::Usage(format!(
+                    "this member, `{member}`, is no voter of group `{}`: run this where one of them is ({}), or say by \
+                     --name which of them this is{meant}",
+                    group.name,
+                    quorum.voters.join(", ")
+                )))
+            }
         }
     }
 
