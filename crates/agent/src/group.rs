@@ -4,9 +4,12 @@
 
 mod acting;
 mod advice;
+mod cause;
+mod contact;
 mod council;
 mod finding;
 mod handover;
+pub mod health;
 mod hearing;
 mod listening;
 mod lookout;
@@ -15,6 +18,7 @@ mod muster;
 mod namesake;
 mod patience;
 mod promptness;
+mod status;
 mod survey;
 mod suspicion;
 mod tenancy;
@@ -26,22 +30,20 @@ use std::net::SocketAddr;
 use hustings_protocol::{Candidate, Duration, Instant, MemberId, ViewChange};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::authority::occupancy::Occupancy;
 use crate::authority::{Authority, Cell};
 use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig};
-use crate::council::CouncilStatus;
 use crate::counters::Counters;
 use crate::driver::Seat;
 use crate::election;
 use crate::entropy::Entropy;
 use crate::frame::Sender;
 use crate::identity::{Life, group_id, member_id};
-use crate::leadership::{Leadership, Peer};
+use crate::leadership::Leadership;
 pub use crate::membership::CircleStatus;
-use crate::membership::{Circle, Membership};
+use crate::membership::Membership;
 use crate::peers::Peers;
 use crate::reach::Reach;
 use crate::record::Recorder;
@@ -49,15 +51,19 @@ use crate::replay::Replays;
 use crate::seal::{Key, Keyring};
 use advice::Advised;
 pub use advice::Measured;
+use cause::Trigger;
+use contact::Contact;
 use council::Part;
 use finding::Finding;
 pub(crate) use handover::Heir;
 use handover::{Handover, Sought};
+pub use health::{Health, HealthState, Level};
 use listening::ListenCheck;
 use lookout::Lookout;
 use mortality::Mortality;
 use muster::Muster;
 use namesake::Outlived;
+pub use status::{Aside, GroupStatus, PeerStatus};
 use survey::Survey;
 use suspicion::Suspicion;
 use tenancy::Tenancy;
@@ -118,6 +124,10 @@ pub(crate) struct Group {
     muster: Option<Muster>,
     /// Of the leader.
     suspicion: Option<Suspicion>,
+    /// Whether anybody is left, of those who are silent.
+    contact: Contact,
+    /// What happened last: the reason of whatever changes by it.
+    trigger: Trigger,
     /// When it last told somebody that its life is over.
     answered_past: Option<Instant>,
     /// When it last told somebody who goes by its name how long it has been here.
@@ -125,6 +135,8 @@ pub(crate) struct Group {
     outlived: Outlived,
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
+    /// Why it stands aside; none if it was asked to step down.
+    aside_because: Option<String>,
     standing: Standing,
     pub(crate) counters: Counters,
     /// Unpredictable numbers, from the driver.
@@ -141,37 +153,6 @@ enum Standing {
     /// This process was copied while it ran, and its copy has gone on, at this address.
     Copied(SocketAddr),
     Gone,
-}
-
-/// What a member tells of itself on request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GroupStatus {
-    /// Who leads.
-    pub leadership: Leadership,
-    /// What its authority tells; none in advisory mode.
-    pub tenure: Option<TenureStatus>,
-    /// By which protocol.
-    pub protocol: String,
-    /// How all members are reached.
-    pub reach: String,
-    /// The members that this one has heard of, itself not included.
-    pub peers: Vec<Peer>,
-    /// How many are to relay in the first round of an election that it calls; none where none do.
-    #[serde(default)]
-    pub k: Option<u32>,
-    /// What it has measured of its group, and K is computed from; none where none relay.
-    #[serde(default)]
-    pub measured: Option<Measured>,
-    /// What it knows of a group that nobody knows whole.
-    #[serde(default)]
-    pub circle: Option<CircleStatus>,
-    /// What it tells of the group's council; none if it has no part in one.
-    #[serde(default)]
-    pub council: Option<CouncilStatus>,
-    /// Who else goes by this member's name, if anybody does.
-    pub namesake: Option<SocketAddr>,
-    /// What it has counted.
-    pub counters: Counters,
 }
 
 impl Group {
@@ -240,10 +221,13 @@ impl Group {
             sought: Vec::new(),
             muster: config.protocol.contested_every().map(Muster::new),
             suspicion: None,
+            contact: Contact::default(),
+            trigger: Trigger::default(),
             answered_past: None,
             claimed_at: None,
             outlived: Outlived::default(),
             abstains_until: None,
+            aside_because: None,
             standing: Standing::Partaking,
             counters: Counters::default(),
             entropy,
@@ -271,26 +255,6 @@ impl Group {
     /// To watch who leads.
     pub(crate) fn watch(&self) -> watch::Receiver<Leadership> {
         self.leadership.subscribe()
-    }
-
-    pub(crate) fn status(&self, now: Instant) -> GroupStatus {
-        GroupStatus {
-            leadership: self.leadership.borrow().clone(),
-            tenure: self.tenure_status(now),
-            protocol: self.config.protocol.name().to_owned(),
-            reach: self.reach.to_string(),
-            peers: self
-                .peers
-                .iter()
-                .map(|(id, _)| self.peers.describe(id))
-                .collect(),
-            k: self.first_k(),
-            measured: self.measured(),
-            circle: self.circle().map(Circle::status),
-            council: self.council_status(now),
-            namesake: self.namesake(),
-            counters: self.counters,
-        }
     }
 
     /// Where another member is that goes by its name and came up before, if there is one.
@@ -352,6 +316,7 @@ impl Group {
         if !matches!(self.standing, Standing::Partaking) {
             return;
         }
+        self.trigger = Trigger::Time;
         if self.abstains_until.is_some_and(|until| until <= now) {
             self.come_back(now, out);
         }
@@ -361,6 +326,7 @@ impl Group {
         }
         self.pass_muster(now, out);
         self.pass_suspicion(now, out);
+        self.pass_contact(now, out);
         self.pass_lookout(now, out);
         self.pass_tenure(now, out);
         self.pass_handover(now, out);
@@ -382,6 +348,7 @@ impl Group {
                     membership,
                     self.muster.as_ref().and_then(Muster::due),
                     self.suspicion.as_ref().map(Suspicion::due),
+                    self.contact.due(),
                     self.lookout.as_ref().and_then(Lookout::due),
                     self.tenancy.due(),
                     self.handover.as_ref().and_then(Handover::due),
@@ -403,6 +370,7 @@ impl Group {
             paused.as_secs_f64()
         );
         self.abstains_until = None;
+        self.trigger = Trigger::Pause(paused);
         self.begin_life();
         self.publish(now, None, out);
         self.sit_down(now);
@@ -468,6 +436,19 @@ impl Group {
             self.hand_over(now, (span, within), heir, fence, out);
             return; // and leaves when the heir has it
         }
+        self.step_aside(now, span, None, out);
+    }
+
+    /// Gives up leadership and takes no part for `span`: for a reason of its own, or else because it was asked to.
+    fn step_aside(&mut self, now: Instant, span: Duration, why: Option<String>, out: &mut Outbox) {
+        if !matches!(self.standing, Standing::Partaking) {
+            return;
+        }
+        self.trigger = match why {
+            Some(_) => Trigger::StandAside,
+            None => Trigger::StepDown,
+        };
+        self.aside_because = why;
         self.resign_tenure(now, out);
         if !self.is_absent() {
             self.rise(now, out);
@@ -513,6 +494,7 @@ impl Group {
     /// Leaves for good.
     pub(crate) fn leave(&mut self, now: Instant, out: &mut Outbox) {
         if matches!(self.standing, Standing::Partaking) {
+            self.trigger = Trigger::Leave;
             self.leave_council(now, out);
             self.seat.leave(now);
             self.say_goodbye(now, out);

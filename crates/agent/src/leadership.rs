@@ -25,6 +25,9 @@ pub struct Leadership {
     pub since: Instant,
     /// How often the leader has changed since this member came up.
     pub changes: u64,
+    /// Why the leader changed last, as far as this member knows: a clause; empty before the first change.
+    #[serde(default)]
+    pub cause: String,
 }
 
 /// What being the leader is worth.
@@ -60,6 +63,7 @@ impl Leadership {
             fence: None,
             since: now,
             changes: 0,
+            cause: String::new(),
         }
     }
 }

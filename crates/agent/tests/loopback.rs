@@ -198,5 +198,5 @@ async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
     // Nothing else was wrong with it.
     say_under(&keys[0]).await;
     let status = status_when(&agent, |status| status.groups[0].counters.heard == 1).await;
-    assert_eq!(status.groups[0].peers[0].name, "visitor");
+    assert_eq!(status.groups[0].peers[0].peer.name, "visitor");
 }

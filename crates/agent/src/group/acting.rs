@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Candidate, Instant, MemberId, Outcome, ViewChange};
 
+use super::cause::Trigger;
 use super::finding::GOLDEN;
 use super::{Group, Outbox, Route};
 use crate::driver::Effect;
@@ -118,6 +119,7 @@ impl Group {
             }
             MembershipEffect::Down(id) => {
                 self.mortality.departed();
+                self.trigger = Trigger::Down(id);
                 self.seat.view_changed(now, ViewChange::Left(id));
             }
             MembershipEffect::Met(candidate) => self.seat.count(ViewChange::Joined(candidate)),
@@ -234,6 +236,7 @@ impl Group {
         let (was_named, before) = (self.is_nominee(), self.nominee);
         self.nominee = nominee;
         self.nominee_at = nominee.and_then(|id| self.describe(id).address);
+        self.look_after_contact(now);
         if let Some(nominee) = nominee {
             self.doubt_holder(nominee);
         }
@@ -263,6 +266,7 @@ impl Group {
                 return;
             }
         }
+        let cause = self.cause(now, leader, fence);
         let leader = leader.map(|id| match id == me {
             true => Peer {
                 name: self.member.clone(),
@@ -277,6 +281,7 @@ impl Group {
             known.fence = fence;
             known.since = now;
             known.changes += 1;
+            known.cause = cause;
         });
     }
 

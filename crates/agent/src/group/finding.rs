@@ -111,6 +111,7 @@ impl Group {
             self.start_council(now, out);
         }
         self.start_tenure(now, out);
+        self.look_after_contact(now);
         self.act(now, out);
     }
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use hustings_protocol::tenure::Fence;
 use hustings_protocol::{Duration, Instant, MemberId};
 
+use super::cause::Trigger;
 use super::{Group, Outbox, Route, Standing};
 use crate::frame::{Body, Frame, Sender};
 use crate::identity::Life;
@@ -67,6 +68,7 @@ impl Group {
             return false;
         }
         self.counters.heard += 1;
+        self.trigger = Trigger::Heard(sender.id);
         if let Some(former) = former {
             self.tell_the_former(sender, address, former, out);
         }
@@ -309,6 +311,7 @@ impl Group {
         }
         self.note_way(now, address, Way::Unicast, &frame, true, out);
         self.counters.heard += 1;
+        self.trigger = Trigger::Heard(sender.id);
         self.note_sign_of_life(now, sender.id, out);
         self.take_in(now, address, Way::Unicast, &frame, out);
     }

@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Duration, Instant};
 
+use super::cause::Trigger;
 use super::{Group, Outbox, Route, Standing};
 use crate::frame::{Body, Frame};
 use crate::identity::Life;
@@ -169,6 +170,7 @@ impl Group {
             "a member called `{member}` of group `{group}` is there already, at {from}: taking no part; give one of the two another name"
         );
         self.counters.namesakes += 1;
+        self.trigger = Trigger::DuplicateName;
         self.forget_handover();
         self.resign_tenure(now, out);
         self.quit_council();

@@ -152,7 +152,9 @@ impl Group {
         let needs_voters = !self.is_unfit() && !self.tenancy.voters.is_empty();
         let listens = (self.counters.heard, now + LISTEN_FOR);
         self.tenancy.patience.listens = needs_voters.then_some(listens);
-        self.step_down(now, span, None, out);
+        let why = self.tenancy.refusals.back();
+        let why = why.map_or_else(|| "no answer".to_owned(), |it| it.why.clone());
+        self.step_aside(now, span, Some(why), out);
     }
 
     /// Another member holds, or held, with this fence. A higher one is given when a lower one has ended, by those who gave
@@ -186,7 +188,7 @@ impl Group {
         };
         self.note_fault(now, &why);
         self.tenancy.authority.forfeit(now);
-        self.step_down(now, STAND_ASIDE_FOR, None, out);
+        self.step_aside(now, STAND_ASIDE_FOR, Some(why), out);
     }
 
     /// Whether it has heard nothing from anybody since it stood aside.

@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 
+use hustings_protocol::tenure::Fence;
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::Group;
 use super::tenancy::{EXPLAIN_EVERY, Voter};
+use crate::config::names;
 use crate::config::presets::ANSWERS_IN_A_TTL;
 use crate::identity::Life;
 
@@ -89,6 +91,19 @@ impl Promptness {
 }
 
 impl Group {
+    /// Returns whether this member has asked the voters for tenure for so long that each of them has had time to answer:
+    /// the election names it, it has none, and neither may an heir take it first, nor have voters told it to wait.
+    pub(super) fn asks_voters(&self, now: Instant) -> bool {
+        let is_long = |since: Instant| now - since >= EXPLAIN_EVERY;
+        let lacks = self.tenancy.fence().is_none() && !self.tenancy.voters.is_empty();
+        let lets_an_heir_ask = self.handover.is_some() || self.tenancy.holds_back.is_some();
+        lacks
+            && self.is_nominee()
+            && self.tenancy.lacks_since.is_some_and(is_long)
+            && !lets_an_heir_ask
+            && !self.is_asked_to_wait(now)
+    }
+
     /// Who is refused is told why. Who hears nothing at all has to find out by itself.
     pub(super) fn explain_silence(&mut self, now: Instant) {
         if !self.is_nominee() || self.tenancy.fence().is_some() || self.tenancy.voters.is_empty() {
@@ -106,21 +121,61 @@ impl Group {
         if self.is_asked_to_wait(now) {
             return;
         }
-        let me = self.me.id;
-        let is_heard = |at: Instant| now - at < EXPLAIN_EVERY;
-        let answers = |it: &Voter| it.id == me || it.heard.is_some_and(is_heard);
-        let voters = &self.tenancy.voters;
-        let silent = voters.iter().filter(|it| !answers(it));
-        let silent: Vec<&str> = silent.map(|it| it.name.as_str()).collect();
-        if silent.len() * 2 > voters.len() {
+        let silent = self.silent_voters(now, EXPLAIN_EVERY);
+        let voters = self.tenancy.voters.len();
+        if silent.len() * 2 > voters {
+            let remedy = self.misnamed(&silent).unwrap_or_else(|| {
+                "do their agents run, with this group's key, and does the network lead there?"
+                    .to_owned()
+            });
             let why = format!(
-                "{} of {} voters do not answer ({}): do their agents run, with this group's key, and does the network lead there?",
+                "{} of {voters} voters do not answer ({}): {remedy}",
                 silent.len(),
-                voters.len(),
                 silent.join(", ")
             );
-            self.note_refusal(now, &why);
+            self.note_silence(now, &why);
         }
+    }
+
+    /// The names of the voters that were not heard within `span`; this member itself always is.
+    fn silent_voters(&self, now: Instant, span: Duration) -> Vec<String> {
+        let me = self.me.id;
+        let is_heard = |at: Instant| now - at < span;
+        let answers = |it: &Voter| it.id == me || it.heard.is_some_and(is_heard);
+        let silent = self.tenancy.voters.iter().filter(|it| !answers(it));
+        silent.map(|it| it.name.clone()).collect()
+    }
+
+    /// Voters that do not answer may be members under other names, as where hosts go by their full names: says so, if
+    /// such members are known.
+    fn misnamed(&self, silent: &[String]) -> Option<String> {
+        let heard = self.peers.iter().map(|(_, it)| it.name.as_str());
+        let members: Vec<&str> = heard.chain([self.member.as_str()]).collect();
+        let (voter, member) = silent.iter().find_map(|voter| {
+            let mut members = members.iter();
+            Some((voter, members.find(|it| names::same_host(voter, it))?))
+        })?;
+        Some(format!(
+            "a member called `{member}` was heard, which is no voter, and voters are known by their whole names: give it the name `{voter}` (--name), or put `{member}` in place of `{voter}` into voters, on all members"
+        ))
+    }
+
+    /// Tenure that this member held has ended, though it was not given up.
+    pub(super) fn warn_of_loss(&self, now: Instant, fence: Fence) {
+        // They are asked three times in a ttl.
+        let within = Duration(self.config.authority.ttl().unwrap_or_default().0 / 2);
+        let silent = self.silent_voters(now, within);
+        let (voters, group) = (self.tenancy.voters.len(), &self.config.name);
+        let why = match silent.is_empty() {
+            true if voters == 0 => "the store did not renew it in time".to_owned(),
+            true => "voters did not renew it in time".to_owned(),
+            false => format!(
+                "{} of {voters} voters have not answered for {within} ({})",
+                silent.len(),
+                silent.join(", ")
+            ),
+        };
+        tracing::warn!("group `{group}`: tenure with fence {fence} has ended: {why}");
     }
 
     /// A voter has been called by all ways for some time, and does not answer.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use hustings_protocol::{Duration, Instant, MemberId, ViewChange};
 
+use super::cause::Trigger;
 use super::{Group, Outbox, Route};
 use crate::frame::Body;
 
@@ -84,6 +85,7 @@ impl Group {
     /// Does without the leader, and tells the others. They make certain for themselves, unless they are too many. All
     /// that hold a connection to it see its death at once: where those are many, only a few of them tell.
     fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
+        self.trigger = Trigger::Died(id);
         if self.circle().is_some() {
             self.declare_dead(now, id, out);
         } else {

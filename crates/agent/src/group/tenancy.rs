@@ -19,6 +19,7 @@ use hustings_protocol::tenure::{Fence, Message, Request};
 use hustings_protocol::{Duration, Instant, MemberId};
 use tokio::sync::watch;
 
+use super::cause::Trigger;
 use super::handover::HoldsBack;
 use super::patience::Patience;
 use super::promptness::{Asked, Promptness};
@@ -65,6 +66,8 @@ pub(super) struct Tenancy {
     tell_at: Option<Instant>,
     /// Says then why it has no tenure, if it has none.
     pub(super) explain_at: Option<Instant>,
+    /// Since when the election names it and it has none.
+    pub(super) lacks_since: Option<Instant>,
     pub(super) patience: Patience,
     /// Lets an heir be first.
     pub(super) holds_back: Option<HoldsBack>,
@@ -124,6 +127,7 @@ impl Tenancy {
             holder: None,
             tell_at: None,
             explain_at: None,
+            lacks_since: None,
             patience: Patience::default(),
             holds_back: None,
             inherits_until: None,
@@ -212,6 +216,7 @@ impl Group {
         let inherits = self.tenancy.inherits_until.is_some();
         self.tenancy.is_leaving = !is_named && !self.tenancy.is_apart && !inherits;
         self.tenancy.explain_at = is_named.then(|| now + EXPLAIN_EVERY);
+        self.tenancy.lacks_since = is_named.then_some(now);
         self.begin_to_wait(now);
         // Tenure may be an heir's to take: then it asks when that one has had its time.
         let may_ask =
@@ -314,6 +319,7 @@ impl Group {
 
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
+        self.trigger = Trigger::Authority;
         if let Err(error) = &done {
             self.note_fault(now, error);
         }
@@ -324,6 +330,7 @@ impl Group {
 
     /// An authority beside the loop said something.
     pub(crate) fn on_word(&mut self, now: Instant, word: &Word, out: &mut Outbox) {
+        self.trigger = Trigger::Authority;
         match word {
             Word::Refused(why) => self.note_refusal(now, why),
             Word::ShutOut(why) => self.note_shut_out(now, why.as_deref()),
@@ -465,8 +472,12 @@ impl Group {
         match (before, fence) {
             (_, Some(_)) => self.tell_all(now, out),
             (Some(fence), None) => {
+                if held.is_none() && !self.tenancy.is_leaving {
+                    self.warn_of_loss(now, fence);
+                }
                 self.tenancy.tell_at = None;
                 self.tenancy.explain_at = self.is_nominee().then(|| now + EXPLAIN_EVERY);
+                self.tenancy.lacks_since = self.is_nominee().then_some(now);
                 let held = self.holds(fence, Duration::ZERO);
                 self.broadcast(now, &held, out);
             }
@@ -508,6 +519,14 @@ impl Group {
                 "group `{group}`: takes no tenure from its store, so it cannot follow a leader that fails: {why}"
             ),
             true => tracing::info!("group `{group}`: still takes no tenure from its store: {why}"),
+        }
+    }
+
+    /// Too few of those who grant tenure answer.
+    pub(super) fn note_silence(&mut self, now: Instant, why: &str) {
+        self.counters.tenure_refusals += 1;
+        if self.tenancy.note_refusal(now, why) {
+            tracing::warn!("group `{}`: no tenure: {why}", self.config.name);
         }
     }
 

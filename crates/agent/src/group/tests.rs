@@ -3,6 +3,7 @@
 mod absence;
 mod council;
 mod handover;
+mod health;
 mod hearsay;
 mod inheritance;
 mod last_words;
@@ -326,7 +327,7 @@ fn id(index: usize) -> MemberId {
 const ALL: [usize; 5] = [0, 1, 2, 3, 4];
 
 #[test]
-fn in_a_group_that_is_whole_only_the_leader_speaks() {
+fn in_a_group_that_is_whole_only_the_leader_speaks_unasked() {
     let mut field = Field::settled(Takeover::Never, &[0; 5]);
     (field.multicasts, field.unicasts) = (0, 0);
     field.run(Duration::from_secs(10));
@@ -335,7 +336,8 @@ fn in_a_group_that_is_whole_only_the_leader_speaks() {
         "{}",
         field.multicasts
     );
-    assert_eq!(field.unicasts, 0);
+    // Once in two seconds the leader asks one other whether it is there, and is answered.
+    assert!(field.unicasts <= 2 * 6, "{}", field.unicasts);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::agent::AgentStatus;
 use crate::council::{CentreStatus, CouncilStatus, HostStatus};
 use crate::counters::Counters;
-use crate::group::GroupStatus;
+use crate::group::{GroupStatus, HealthState};
 use crate::leadership::Mode;
 
 /// What the text is.
@@ -43,8 +43,9 @@ impl Collector for Scrape {
         let groups = &status.groups;
         let mut sheet = Sheet { encoder, groups };
         sheet.agent(status)?;
+        sheet.health()?;
         sheet.leadership()?;
-        sheet.tenure(status)?;
+        sheet.tenure()?;
         sheet.many()?;
         sheet.council()?;
         sheet.frames()
@@ -73,15 +74,38 @@ impl Sheet<'_, '_> {
         metric.encode_info(&labels)
     }
 
+    /// The one verdict: how this member stands in each group, and whether somebody should see to it.
+    fn health(&mut self) -> fmt::Result {
+        let help = "How this member stands in its group: 1 for the state that it is in.";
+        let gauge = MetricType::Gauge;
+        let mut metric = self
+            .encoder
+            .encode_descriptor("health", help, None, gauge)?;
+        for group in self.groups {
+            for state in HealthState::ALL {
+                let labels = [("group", group.name()), ("state", state.name())];
+                let is_in_it = u32::from(group.health.state == state);
+                metric.encode_family(&labels)?.encode_gauge(&is_in_it)?;
+            }
+        }
+        self.gauge(
+            "health_level",
+            "Whether somebody should see to the group: 0 good, 1 warning, 2 bad.",
+            |group| Some(group.health.level as u32),
+        )
+    }
+
     fn leadership(&mut self) -> fmt::Result {
         self.gauge(
             "fenced",
-            "Whether leadership is fenced (1) or advisory (0).",
-            |group| Some(u32::from(group.leadership.mode == Mode::Fenced)),
+            "Whether leadership is fenced (1) or advisory (0); none where no leader is elected.",
+            |group| elects(group).then(|| u32::from(group.leadership.mode == Mode::Fenced)),
         )?;
-        self.gauge("leads", "Whether this member leads.", |group| {
-            Some(u32::from(group.leadership.leads))
-        })?;
+        self.gauge(
+            "leads",
+            "Whether this member leads; none where no leader is elected.",
+            |group| elects(group).then(|| u32::from(group.leadership.leads)),
+        )?;
         self.name(
             "leader",
             "Whom this member takes for the leader; none while it knows of nobody.",
@@ -94,7 +118,7 @@ impl Sheet<'_, '_> {
         )
     }
 
-    fn tenure(&mut self, status: &AgentStatus) -> fmt::Result {
+    fn tenure(&mut self) -> fmt::Result {
         self.name(
             "holder",
             "Who holds tenure, as far as this member knows; none while nobody does.",
@@ -117,10 +141,10 @@ impl Sheet<'_, '_> {
         })?;
         self.gauge(
             "voters_heard",
-            "How many of those who vote this member has heard: in the last ttl if it holds tenure, 1 s at least, else in the last 10 s or ttl, whichever is longer.",
+            "How many of the voters answer this member; none unless it holds tenure or asks for it.",
             |group| {
                 let tenure = group.tenure.as_ref()?;
-                (!tenure.voters.is_empty()).then(|| tenure.reached(status.now).count())
+                tenure.hears_voters().then(|| tenure.reached().len())
             },
         )?;
         self.gauge(
@@ -352,6 +376,11 @@ impl<'g> Sheet<'_, 'g> {
         }
         Ok(())
     }
+}
+
+/// Whether a group elects a leader at all.
+fn elects(group: &GroupStatus) -> bool {
+    group.health.state != HealthState::NoElection
 }
 
 fn host(group: &GroupStatus) -> Option<&HostStatus> {

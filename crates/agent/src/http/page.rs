@@ -74,6 +74,27 @@ mod tests {
         assert_eq!(with_handlers.collect::<Vec<_>>(), [""; 0]);
     }
 
+    /// Between two answers nothing is known: a countdown would show the end of a tenure that was renewed since.
+    #[test]
+    fn the_script_judges_nothing_and_lets_no_time_run_on() {
+        let uses: Vec<&str> = SCRIPT.matches("sinceAnswer()").collect();
+        assert_eq!(
+            uses.len(),
+            2,
+            "how long ago the agent was asked, and no more"
+        );
+        for computed in [
+            "+ sinceAnswer",
+            "- sinceAnswer",
+            "WITHIN_S",
+            "setInterval(ask",
+        ] {
+            assert!(!SCRIPT.contains(computed), "{computed}");
+        }
+        let verdict = SCRIPT.matches("health.summary").count();
+        assert!(verdict > 0, "the agent's verdict is shown");
+    }
+
     #[test]
     fn the_script_writes_to_all_places_of_the_page_and_to_no_others() {
         let words = |text: &'static str, before: &str| -> BTreeSet<&'static str> {

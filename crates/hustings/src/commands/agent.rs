@@ -193,7 +193,8 @@ pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSe
         reporters.spawn(async move {
             while watched.changed().await.is_ok() {
                 let leadership = watched.borrow_and_update().clone();
-                tracing::info!("{}", client::in_words(&leadership));
+                let cause = &leadership.cause;
+                tracing::info!("{} ({cause})", client::in_words(&leadership));
                 if let Some(printer) = &printer {
                     printer.changed(&leadership);
                 }

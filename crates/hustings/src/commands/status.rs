@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use hustings_agent::group::{CircleStatus, Measured, TenureStatus};
-use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus, clock};
+use hustings_agent::group::health::in_words as span_in_words;
+use hustings_agent::group::{CircleStatus, Measured, PeerStatus, REACHED_WITHIN, TenureStatus};
+use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus};
 use hustings_protocol::{Duration, Instant};
 
 use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
@@ -28,7 +29,7 @@ impl Status {
             .get("/v1/status")
             .map_err(|why| client.failure(why))?;
         let text = match self.format {
-            Printed::Text => table(&status, client.address().ip().is_loopback()),
+            Printed::Text => table(&status),
             // Plain data: nothing in it that JSON cannot say.
             Printed::Json => serde_json::to_string(&status).unwrap_or_default() + "\n",
         };
@@ -37,44 +38,51 @@ impl Status {
     }
 }
 
-/// The status for people. Times can be told if the agent's clock is ours.
-fn table(status: &AgentStatus, shares_clock: bool) -> String {
+/// The status for people.
+fn table(status: &AgentStatus) -> String {
     let mut text = format!(
         "member {} at {}, hustings {}\n",
         status.member, status.address, status.version
     );
     for group in &status.groups {
-        text += &describe(group, shares_clock);
+        text += &describe(group, status.now);
     }
     text
 }
 
-fn describe(group: &GroupStatus, shares_clock: bool) -> String {
+/// One group at `now`, on its agent's clock.
+fn describe(group: &GroupStatus, now: Instant) -> String {
     let leadership = &group.leadership;
-    let since = match shares_clock {
+    let elects = group.protocol != "none";
+    let mut text = match elects {
+        false => format!("\ngroup {}: no leader is elected\n", leadership.group),
         true => format!(
-            ", for {:.1} s",
-            (clock::now() - leadership.since).as_secs_f64()
+            "\n{}, for {:.1} s\n",
+            in_words(leadership),
+            (now - leadership.since).as_secs_f64()
         ),
-        false => String::new(),
     };
-    let names: Vec<&str> = group.peers.iter().map(|peer| peer.name.as_str()).collect();
+    let health = &group.health;
+    text += &format!("  health    {}: {}\n", health.level.name(), health.summary);
+    if elects {
+        text += &format!("  mode      {}\n", mode_in_words(leadership.mode));
+    }
+    let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
     // Followers are silent: this is no list of the group.
-    let heard_of = match names.is_empty() {
+    let heard_of = match heard_of.is_empty() {
         true => "nobody".to_owned(),
-        false => names.join(", "),
+        false => heard_of.join(", "),
     };
+    text += &format!(
+        "  protocol  {}, by {}\n  heard of  {heard_of}\n",
+        group.protocol, group.reach
+    );
+    if elects {
+        text += &format!("  changes   {}\n", leadership.changes);
+    }
     let counters = &group.counters;
-    let leader = match group.protocol.as_str() {
-        "none" => format!("group {}: no leader is elected", leadership.group),
-        _ => format!("{}{since}", in_words(leadership)),
-    };
-    let mut text = format!(
-        "\n{leader}\n  mode      {}\n  protocol  {}, by {}\n  heard of  {heard_of}\n  changes   {}\n  frames    {} sent, {} heard, {} refused\n",
-        mode_in_words(leadership.mode),
-        group.protocol,
-        group.reach,
-        leadership.changes,
+    text += &format!(
+        "  frames    {} sent, {} heard, {} refused\n",
         counters.sent,
         counters.heard,
         counters.rejected(),
@@ -86,26 +94,30 @@ fn describe(group: &GroupStatus, shares_clock: bool) -> String {
         text += &measured_in_words(k, measured);
     }
     if let Some(tenure) = &group.tenure {
-        text += &tenure_in_words(tenure, shares_clock);
+        text += &tenure_in_words(tenure, now);
     }
     if let Some(council) = &group.council {
-        text += &council_in_words(council, shares_clock);
-    }
-    if let Some(address) = group.namesake {
-        text += &format!(
-            "  warning   another member called {} is at {address}: this one takes no part; rename one of them\n",
-            leadership.member
-        );
+        text += &council_in_words(council, !elects, now);
     }
     text
 }
 
-/// Of a host, whether it is seated; of a centre, who is.
-fn council_in_words(council: &CouncilStatus, shares_clock: bool) -> String {
-    let since = |at: Instant| match shares_clock {
-        true => format!(", for {:.1} s", (clock::now() - at).as_secs_f64()),
-        false => String::new(),
-    };
+/// A member that was heard, and since when it is silent, if that is long. Where a failure detector says that it is up,
+/// silence means nothing.
+fn peer(it: &PeerStatus, now: Instant) -> String {
+    let name = &it.peer.name;
+    let silence = it.heard.map_or(Duration::ZERO, |at| now - at);
+    match it.up {
+        Some(true) => name.clone(),
+        Some(false) => format!("{name} (down, last heard {} ago)", span_in_words(silence)),
+        None if silence < REACHED_WITHIN => name.clone(),
+        None => format!("{name} (silent for {})", span_in_words(silence)),
+    }
+}
+
+/// Of a host, whether it is seated, if it is or is there for nothing else; of a centre, who is.
+fn council_in_words(council: &CouncilStatus, is_all: bool, now: Instant) -> String {
+    let since = |at: Instant| format!(", for {:.1} s", (now - at).as_secs_f64());
     let left = |lease: Option<Duration>| {
         lease.map_or_else(String::new, |left| {
             format!(", {:.1} s left unless heard", left.as_secs_f64())
@@ -113,6 +125,7 @@ fn council_in_words(council: &CouncilStatus, shares_clock: bool) -> String {
     };
     match council {
         CouncilStatus::Host(host) => match &host.seat {
+            None if is_all => "  council   host, not seated\n".to_owned(),
             None => String::new(), // most hosts are not
             Some(seat) => format!(
                 "  council   seated by {}{}{}\n",
@@ -176,7 +189,7 @@ fn measured_in_words(k: u32, measured: &Measured) -> String {
 }
 
 /// Who grants tenure, who holds it, and what came of this member's own attempts.
-fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
+fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
     let holder = match (&tenure.holder, tenure.fence) {
         (Some(holder), Some(fence)) => format!("{holder}, fence {fence}"),
         _ => "nobody, as far as this member knows".to_owned(),
@@ -192,9 +205,8 @@ fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
             Some(true) | None => "",
         }
     );
-    if shares_clock && !tenure.voters.is_empty() {
-        let reached = tenure.reached(clock::now());
-        let heard: Vec<&str> = reached.map(|it| &*it.name).collect();
+    if tenure.hears_voters() {
+        let heard = tenure.reached();
         text += &format!(
             "  voters    {} of {} heard in the last {}{}{}\n",
             heard.len(),
@@ -203,17 +215,22 @@ fn tenure_in_words(tenure: &TenureStatus, shares_clock: bool) -> String {
             if heard.is_empty() { "" } else { ": " },
             heard.join(", ")
         );
-        if tenure.remaining.is_none() {
-            text += "            (only who holds tenure asks them all the time)\n";
-        }
-    }
-    for refusal in tenure.refusals.iter().rev().take(3) {
-        let ago = match shares_clock {
-            true => format!("{:.1} s ago", (clock::now() - refusal.at).as_secs_f64()),
-            false => format!("at {} ns", refusal.at.0),
-        };
+    } else if !tenure.voters.is_empty() {
+        let voters: Vec<&str> = tenure.voters.iter().map(|it| it.name.as_str()).collect();
         text += &format!(
-            "  refused   {ago}, {} in a row: {}\n",
+            "  voters    {} (heard by the member that holds tenure or asks for it)\n",
+            voters.join(", ")
+        );
+    }
+    // Once somebody holds tenure, why this member did not get it is history.
+    let label = match tenure.holder.is_some() {
+        true => "earlier",
+        false => "refused",
+    };
+    for refusal in tenure.refusals.iter().rev().take(3) {
+        let ago = span_in_words(now - refusal.at);
+        text += &format!(
+            "  {label:<9} {ago} ago, {} in a row: {}\n",
             refusal.times, refusal.why
         );
     }

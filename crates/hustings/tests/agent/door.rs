@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::process::{self, Program};
 
 /// The status code of the answer to these lines, its head and its body.
-fn exchange(http: &str, lines: &[&str]) -> (u16, String, String) {
+pub(crate) fn exchange(http: &str, lines: &[&str]) -> (u16, String, String) {
     let mut stream = TcpStream::connect(http).expect("the agent listens");
     let request = format!("{}\r\nConnection: close\r\n\r\n", lines.join("\r\n"));
     stream

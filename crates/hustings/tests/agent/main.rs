@@ -10,6 +10,7 @@ mod process;
 mod settings;
 mod tenure;
 mod traces;
+mod verdict;
 mod waiting;
 
 use std::path::Path;

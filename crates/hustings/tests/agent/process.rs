@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Whatever has not happened by then will not.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A group that no other test, and no other run of this one, is a member of.
 pub(crate) fn group(name: &str) -> String {
@@ -133,7 +133,13 @@ impl Program {
     /// A member with these options, which is up.
     #[track_caller]
     pub(crate) fn member(options: &str) -> Self {
-        let mut agent = Self::start(&format!("agent --events {options}"));
+        Self::up_by(&mut command(&format!("agent --events {options}")))
+    }
+
+    /// The agent that this command starts, which is up.
+    #[track_caller]
+    pub(crate) fn up_by(command: &mut Command) -> Self {
+        let mut agent = Self::start_by(command);
         agent.up = agent.until("up", |line| line["up"] == true);
         agent
     }
@@ -150,6 +156,12 @@ impl Program {
             .as_str()
             .expect("it listens for HTTP")
             .to_owned()
+    }
+
+    /// Where an agent's metrics can be read.
+    pub(crate) fn metrics(&self) -> String {
+        let metrics = self.up["metrics"].as_str();
+        metrics.expect("they can be read").to_owned()
     }
 
     /// Waits for a line of JSON.

@@ -3,10 +3,10 @@
 use hustings_protocol::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::Voter;
+use super::{EXPLAIN_EVERY, Voter};
 use crate::group::Group;
 
-/// What others were heard to say so recently still counts.
+/// What others were heard to say this recently still counts.
 pub const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A holder asks voters three times in a ttl. Where that is short, a few answers that are lost in a row say nothing yet.
@@ -39,6 +39,9 @@ pub struct TenureStatus {
     pub remaining: Option<Duration>,
     /// Those who grant it; empty if a store does.
     pub voters: Vec<VoterStatus>,
+    /// Whether this member has asked the voters for tenure for some time, and has none.
+    #[serde(default)]
+    pub asking: bool,
     /// Of a store: whether it answered when this member asked it last.
     pub reachable: Option<bool>,
     /// Of a store: whether this member takes no tenure from it, as it counts below the highest fence that this member has
@@ -47,6 +50,9 @@ pub struct TenureStatus {
     pub shut_out: Option<bool>,
     /// The latest attempts of this member that failed; and who holds by another list of voters, while it says so.
     pub refusals: Vec<Refusal>,
+    /// Who holds tenure by another list of voters, or another store, if a member says so: two may lead.
+    #[serde(default)]
+    pub disputed: Option<String>,
 }
 
 /// One of those who grant tenure.
@@ -56,23 +62,55 @@ pub struct VoterStatus {
     pub name: String,
     /// When it was last heard; this member itself, always now.
     pub heard: Option<Instant>,
+    /// Whether it answers this member; none if this member does not ask it all the time.
+    #[serde(default)]
+    pub answers: Option<bool>,
 }
 
 impl TenureStatus {
-    /// Voters that were heard so recently can be reached. Who holds asks them all the time, so one that was silent for a
-    /// ttl has left several questions unanswered; others hear of them now and then.
-    pub fn reached_within(&self) -> Duration {
-        let ttl = self.ttl.unwrap_or_default();
-        let holds = self.remaining.is_some();
-        ttl.max(if holds { ASKED_WITHIN } else { REACHED_WITHIN })
+    /// Whether this member hears from the voters all the time: it holds tenure, or asks for it. Other members hear from
+    /// voters by chance, and cannot tell whether they are there.
+    pub fn hears_voters(&self) -> bool {
+        !self.voters.is_empty() && (self.remaining.is_some() || self.asking)
     }
 
-    /// The voters that can be reached, as far as this member knows.
-    pub fn reached(&self, now: Instant) -> impl Iterator<Item = &VoterStatus> {
-        let within = self.reached_within();
-        let is_heard = move |at| now - at < within;
+    /// The time within which voters that are there have answered. A holder asks them three times in a ttl. A member without
+    /// tenure says after the same time that voters do not answer.
+    pub fn reached_within(&self) -> Duration {
+        match self.remaining {
+            Some(_) => self.ttl.unwrap_or_default().max(ASKED_WITHIN),
+            None => EXPLAIN_EVERY,
+        }
+    }
+
+    /// Finds out which voters answer, if this member asks them.
+    fn note_answers(&mut self, now: Instant) {
+        let (asks, within) = (self.hears_voters(), self.reached_within());
+        for voter in &mut self.voters {
+            let is_heard = voter.heard.is_some_and(|at| now - at < within);
+            voter.answers = asks.then_some(is_heard);
+        }
+    }
+
+    /// The names of the voters that answer this member.
+    pub fn reached(&self) -> Vec<&str> {
+        self.answering(true)
+    }
+
+    /// The names of those that do not.
+    pub fn silent(&self) -> Vec<&str> {
+        self.answering(false)
+    }
+
+    fn answering(&self, answers: bool) -> Vec<&str> {
         let voters = self.voters.iter();
-        voters.filter(move |voter| voter.heard.is_some_and(is_heard))
+        let voters = voters.filter(|it| it.answers == Some(answers));
+        voters.map(|it| it.name.as_str()).collect()
+    }
+
+    /// How many voters have to grant tenure.
+    pub fn majority(&self) -> usize {
+        self.voters.len() / 2 + 1
     }
 }
 
@@ -91,18 +129,21 @@ impl Group {
         let voters = self.tenancy.voters.iter().map(|voter| VoterStatus {
             name: voter.name.clone(),
             heard: heard(voter),
+            answers: None,
         });
         let refusals = self.tenancy.refusals.iter();
-        let refusals = refusals.chain(self.tenancy.other_lists.holder(now));
+        let disputed = self.tenancy.other_lists.holder(now);
+        let refusals = refusals.chain(disputed);
         let shut_out = self.tenancy.shut_out.as_ref();
         let refusals = refusals.filter(|it| shut_out.is_none_or(|why| it.why != why.why));
-        Some(TenureStatus {
+        let mut status = TenureStatus {
             authority,
             ttl: self.config.authority.ttl(),
             fence: holder.as_ref().map(|(_, fence)| fence.0),
             holder: holder.map(|(name, _)| name),
             remaining,
             voters: voters.collect(),
+            asking: self.asks_voters(now),
             reachable: self.tenancy.authority.is_reachable(),
             shut_out: self
                 .tenancy
@@ -110,7 +151,10 @@ impl Group {
                 .is_reachable()
                 .map(|_| shut_out.is_some()),
             refusals: refusals.chain(shut_out).cloned().collect(),
-        })
+            disputed: disputed.map(|it| it.why.clone()),
+        };
+        status.note_answers(now);
+        Some(status)
     }
 }
 
@@ -118,25 +162,30 @@ impl Group {
 mod tests {
     use super::*;
 
-    /// How many of three voters are shown as reached that were heard 0.5, 5 and 45 seconds ago.
+    /// How many of three voters are shown as reached that were heard 0.5, 2.5 and 45 seconds ago.
     fn reached(ttl: Duration, holds: bool) -> usize {
         let now = Instant::START + Duration::from_secs(100);
-        let heard = [500, 5_000, 45_000].map(|ago| VoterStatus {
+        let heard = [500, 2_500, 45_000].map(|ago| VoterStatus {
             name: "voter".to_owned(),
             heard: Some(Instant(now.0 - Duration::from_millis(ago).0)),
+            answers: None,
         });
-        let tenure = TenureStatus {
+        let mut tenure = TenureStatus {
             authority: "quorum of 3".to_owned(),
             ttl: Some(ttl),
             holder: None,
             fence: None,
             remaining: holds.then_some(ttl),
             voters: heard.into(),
+            asking: !holds,
             reachable: None,
             shut_out: None,
             refusals: Vec::new(),
+            disputed: None,
         };
-        tenure.reached(now).count()
+        tenure.note_answers(now);
+        assert_eq!(tenure.reached().len() + tenure.silent().len(), 3);
+        tenure.reached().len()
     }
 
     #[test]
@@ -155,8 +204,31 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_hold_hears_voters_now_and_then() {
+    fn a_member_that_asks_no_voter_cannot_tell_whether_any_answers() {
+        let mut tenure = TenureStatus {
+            authority: "quorum of 1".to_owned(),
+            ttl: Some(Duration::from_secs(2)),
+            holder: Some("a".to_owned()),
+            fence: Some(7),
+            remaining: None,
+            voters: vec![VoterStatus {
+                name: "a".to_owned(),
+                heard: Some(Instant::START),
+                answers: None,
+            }],
+            asking: false,
+            reachable: None,
+            refusals: Vec::new(),
+            disputed: None,
+        };
+        tenure.note_answers(Instant::START + Duration::from_secs(660));
+        assert_eq!(tenure.voters[0].answers, None);
+    }
+
+    #[test]
+    fn a_member_without_tenure_counts_voters_as_its_complaint_does() {
+        assert_eq!(EXPLAIN_EVERY, Duration::from_secs(3));
         assert_eq!(reached(Duration::from_secs(2), false), 2);
-        assert_eq!(reached(Duration::from_secs(60), false), 3);
+        assert_eq!(reached(Duration::from_secs(60), false), 2);
     }
 }

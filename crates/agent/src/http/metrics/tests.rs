@@ -8,7 +8,9 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use super::text;
 use crate::AgentStatus;
 use crate::counters::Counters;
-use crate::group::{CircleStatus, GroupStatus, Measured, TenureStatus, VoterStatus};
+use crate::group::{
+    CircleStatus, GroupStatus, Health, HealthState, Level, Measured, TenureStatus, VoterStatus,
+};
 use crate::leadership::{Leadership, Mode, Peer};
 
 /// No member of ours is called so, but others choose their names themselves.
@@ -32,6 +34,7 @@ fn status(groups: Vec<GroupStatus>) -> AgentStatus {
 /// A member that knows nothing yet.
 fn newcomer(group: &str, mode: Mode) -> GroupStatus {
     GroupStatus {
+        health: Health::default(),
         leadership: Leadership::unknown(group, ODD, mode, NOW),
         tenure: None,
         protocol: "suppress".to_owned(),
@@ -41,13 +44,14 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         measured: None,
         circle: None,
         council: None,
+        aside: None,
         namesake: None,
         counters: Counters::default(),
     }
 }
 
-/// A member that leads, where voters were heard that many seconds ago.
-fn leader(group: &str, heard: [Option<u64>; 5]) -> GroupStatus {
+/// A member that leads, some of whose voters answer.
+fn leader(group: &str, answers: [bool; 5]) -> GroupStatus {
     let mut status = newcomer(group, Mode::Fenced);
     let name = ODD.to_owned();
     status.leadership.leads = true;
@@ -57,10 +61,10 @@ fn leader(group: &str, heard: [Option<u64>; 5]) -> GroupStatus {
         id: MemberId(1),
         address: None,
     });
-    let ago = |seconds| Instant(NOW.0 - Duration::from_secs(seconds).0);
-    let voter = |heard: Option<u64>| VoterStatus {
+    let voter = |answers: bool| VoterStatus {
         name: "voter".to_owned(),
-        heard: heard.map(ago),
+        heard: None,
+        answers: Some(answers),
     };
     status.tenure = Some(TenureStatus {
         authority: "quorum of 5".to_owned(),
@@ -68,10 +72,12 @@ fn leader(group: &str, heard: [Option<u64>; 5]) -> GroupStatus {
         holder: Some(name),
         fence: Some(u64::MAX),
         remaining: Some(Duration::from_millis(1500)),
-        voters: heard.into_iter().map(voter).collect(),
+        voters: answers.into_iter().map(voter).collect(),
+        asking: false,
         reachable: None,
         shut_out: None,
         refusals: Vec::new(),
+        disputed: None,
     });
     status
 }
@@ -148,8 +154,8 @@ fn check(samples: &Samples, name: &str, labels: &[(&str, &str)], value: Option<&
 
 #[test]
 fn a_holder_shows_its_tenure_and_odd_names_survive() {
-    let heard = [Some(0), Some(1), Some(2), Some(60), None];
-    let samples = read(&text(status(vec![leader(ODD, heard)])).unwrap());
+    let answers = [true, true, false, false, false];
+    let samples = read(&text(status(vec![leader(ODD, answers)])).unwrap());
     let group = ("group", ODD);
     for (name, value) in [
         ("fenced", "1"),
@@ -191,9 +197,11 @@ fn what_is_not_known_has_no_sample() {
         fence: None,
         remaining: None,
         voters: Vec::new(),
+        asking: false,
         reachable: Some(false),
         shut_out: Some(true),
         refusals: Vec::new(),
+        disputed: None,
     });
     let advisory = newcomer("advisory", Mode::Advisory);
     let samples = read(&text(status(vec![stored, advisory])).unwrap());
@@ -212,6 +220,33 @@ fn what_is_not_known_has_no_sample() {
     }
     let infos = samples.keys().filter(|(name, _)| name.ends_with("_info"));
     assert_eq!(infos.count(), 1, "the agent's own: {samples:#?}");
+}
+
+#[test]
+fn the_verdict_is_shown_as_it_is() {
+    let mut cut_off = newcomer("web", Mode::Advisory);
+    cut_off.health = Health {
+        state: HealthState::CutOff,
+        level: Level::Bad,
+        summary: "not shown".to_owned(),
+    };
+    let mut council = newcomer("fleet", Mode::Advisory);
+    council.health.state = HealthState::NoElection;
+    council.health.level = Level::Good;
+    let samples = read(&text(status(vec![cut_off, council])).unwrap());
+    for (state, web, fleet) in [
+        ("cut-off", "1", "0"),
+        ("no-election", "0", "1"),
+        ("leading", "0", "0"),
+    ] {
+        let labels = |group| [("group", group), ("state", state)];
+        check(&samples, "health", &labels("web"), Some(web));
+        check(&samples, "health", &labels("fleet"), Some(fleet));
+    }
+    check(&samples, "health_level", &[("group", "web")], Some("2"));
+    check(&samples, "health_level", &[("group", "fleet")], Some("0"));
+    check(&samples, "leads", &[("group", "web")], Some("0"));
+    check(&samples, "leads", &[("group", "fleet")], None);
 }
 
 #[test]

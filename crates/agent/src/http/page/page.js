@@ -1,11 +1,11 @@
-// What the agent says, once a second and whenever the leader changes. Times run on between two answers, so that
-// a tenure that is not renewed is seen to end. All that others chose is written as text, never as markup.
+// What the agent says, once a second and whenever the leader changes. The page judges nothing by itself and lets no time
+// run on: it shows the agent's verdict, and how long ago the agent gave it. All that others chose is written as text,
+// never as markup.
 "use strict";
 
 const POLL_MS = 1000;
 const ANSWER_WITHIN_MS = 3000;
-const REACHED_WITHIN_S = 10;
-const ASKED_WITHIN_S = 1;
+const TONES = { good: "good", warning: "wary", bad: "bad" };
 
 const WORTH = {
   fenced: "At most one member leads, and each tenure has a higher fence.",
@@ -15,6 +15,7 @@ const WORTH = {
 /** The latest answer, and when it came on the page's own clock. */
 let status = null;
 let answeredAt = performance.now();
+let isAnswering = true;
 const sections = new Map();
 
 const byId = (id) => document.getElementById(id);
@@ -43,17 +44,22 @@ function writeRows(table, rows) {
 }
 
 function draw() {
+  document.body.classList.toggle("stale", !isAnswering);
+  byId("silence").hidden = isAnswering;
+  const last = status === null ? "" : ` Below is what it said ${inWords(sinceAnswer())} ago: who leads may have changed since.`;
+  write(byId("silence"), isAnswering ? "" : `The agent does not answer.${last}`);
   if (status === null) return;
   write(byId("member"), `Member ${status.member}`);
-  write(byId("about"), `at ${status.address}, hustings ${status.version}`);
-  const leaders = status.groups.map(({ leadership: it }) => `${it.group}: ${it.leader?.name ?? "nobody"}`);
-  document.title = `${leaders.join(", ")} - Hustings`;
+  write(byId("about"), `at ${status.address}, hustings ${status.version}, asked ${inWords(sinceAnswer())} ago`);
+  const leader = (it) => (it.health.state === "no-election" ? "council" : (it.leadership.leader?.name ?? "nobody"));
+  const title = (it) => `${it.health.level === "good" ? "" : `${it.health.level}: `}${it.leadership.group}: ${leader(it)}`;
+  document.title = `${isAnswering ? "" : "no answer: "}${status.groups.map(title).join(", ")} - Hustings`;
   for (const group of status.groups) {
     const node = section(group.leadership.group);
     const at = (name) => node.querySelector(`[data-at="${name}"]`);
     drawGroup(at, group);
-    if (group.tenure !== null) drawTenure(at, group.tenure);
-    drawCouncil(at, group.council);
+    if (group.tenure !== null) drawTenure(at, group.tenure, TONES[group.health.level]);
+    drawCouncil(at, group.council, group.health.state !== "no-election");
   }
 }
 
@@ -65,82 +71,91 @@ function section(group) {
   return sections.get(group);
 }
 
-function drawGroup(at, { leadership, tenure, namesake, peers, protocol, reach, counters }) {
+function drawGroup(at, { health, leadership, tenure, peers, protocol, reach, counters }) {
+  const elects = health.state !== "no-election";
   write(at("group"), `Group ${leadership.group}`);
-  write(at("mode"), leadership.mode, leadership.mode === "fenced" ? "good" : "wary");
+  const tone = TONES[health.level];
+  write(at("verdict"), `${health.summary.charAt(0).toUpperCase()}${health.summary.slice(1)}.`, tone);
+  at("mode").hidden = !elects;
+  write(at("mode"), leadership.mode);
+  at("worth").hidden = !elects;
   write(at("worth"), WORTH[leadership.mode]);
-  at("namesake").hidden = namesake === null;
-  write(at("namesake"), `Another member called ${leadership.member} is at ${namesake}: this one takes no part. Rename one of them.`);
 
+  at("summary").hidden = !elects;
   const isOnlyNamed = tenure !== null && leadership.leader !== null && leadership.fence === null;
   write(at("role"), isOnlyNamed ? "Elected, without tenure yet" : "Leader");
-  write(at("leader"), leadership.leader?.name ?? "nobody", leadership.leads ? "good" : "");
+  write(at("leader"), leadership.leader?.name ?? "nobody", tone);
   const changes = `${leadership.changes} change${leadership.changes === 1 ? "" : "s"}`;
   const since = inWords(seconds(status.now - leadership.since));
-  write(at("since"), `${leadership.leads ? "This member, for" : "For"} ${since}. ${changes} so far.`);
+  const cause = leadership.cause === "" ? "" : ` The last one: ${leadership.cause}.`;
+  write(at("since"), `${leadership.leads ? "This member, for" : "For"} ${since}. ${changes} so far.${cause}`);
 
   for (const name of ["tenure", "refusals"]) at(name).hidden = tenure === null;
   at("own").hidden = !tenure?.remaining;
   at("voters").hidden = !tenure?.voters.length;
   at("store").hidden = typeof tenure?.reachable !== "boolean";
 
-  write(at("protocol"), `Elects by ${protocol}, over ${reach}.`);
-  writeRows(at("peer-rows"), peers.map((peer) => [peer.name, peer.address ?? "address unknown"]));
+  write(at("protocol"), elects ? `Elects by ${protocol}, over ${reach}.` : `Elects no leader. Members are reached by ${reach}.`);
+  const heard = (it) => (it.heard === null ? "" : `heard ${inWords(seconds(status.now - it.heard))} ago`);
+  const known = (it) => (it.up === null ? heard(it) : it.up ? "up" : `down, ${heard(it)}`);
+  writeRows(at("peer-rows"), peers.map((it) => [it.name, it.address ?? "address unknown", known(it)]));
+  at("peers-note").hidden = !peers.some((it) => it.up === null);
   const counted = Object.entries(counters).filter(([, count]) => count > 0);
   writeRows(at("counter-rows"), counted.map(([name, count]) => [name.replaceAll("_", " "), String(count)]));
 }
 
-function drawTenure(at, tenure) {
-  const ago = (instant) => seconds(status.now - instant) + sinceAnswer();
+function drawTenure(at, tenure, tone) {
+  const ago = (instant) => inWords(seconds(status.now - instant));
   write(at("fence"), tenure.fence ?? "none");
   write(at("holder"), tenure.holder === null ? "Nobody holds tenure, as far as this member knows." : `Held by ${tenure.holder}.`);
 
-  const [left, ttl] = [Math.max(seconds(tenure.remaining) - sinceAnswer(), 0), seconds(tenure.ttl)];
+  const [left, ttl] = [seconds(tenure.remaining), seconds(tenure.ttl)];
   [at("bar").max, at("bar").value] = [ttl, left];
-  at("bar").className = left < ttl / 3 ? "wary" : "good";
-  write(at("remaining"), left > 0 ? `${inWords(left)} of ${inWords(ttl)} left, unless renewed` : "Has ended, unless it was renewed since.");
+  at("bar").className = tone;
+  write(at("remaining"), `${inWords(left)} of ${inWords(ttl)} were left when the agent was asked. It is renewed all the time.`);
 
-  // Who asks voters hears them: a holder always, others now and then.
-  const holds = tenure.remaining !== null;
-  const within = Math.max(ttl, holds ? ASKED_WITHIN_S : REACHED_WITHIN_S);
-  const reached = tenure.voters.filter((it) => it.heard !== null && seconds(status.now - it.heard) < within);
-  const tone = 2 * reached.length > tenure.voters.length ? "good" : "bad";
-  const hint = holds ? "" : " (only who holds tenure asks them all the time)";
-  write(at("reached"), `${reached.length} of ${tenure.voters.length} heard in the last ${inWords(within)}${hint}`, holds ? tone : "");
-  const lastHeard = (it) => (it.heard === null ? "not heard yet" : `heard ${inWords(ago(it.heard))} ago`);
-  const heard = (it) => (it.name === status.member ? "this member" : lastHeard(it));
-  writeRows(at("voter-rows"), tenure.voters.map((it) => [it.name, heard(it)]));
+  const names = (answers) => tenure.voters.filter((it) => it.answers === answers).map((it) => it.name);
+  const isAsked = tenure.voters.some((it) => it.answers !== null);
+  const count = `${names(true).length} of ${tenure.voters.length} voters answer this member.`;
+  write(at("reached"), isAsked ? count : "Only a member that holds tenure, or has asked for it for some seconds, knows which of them answer.");
+  const heard = (it) => (it.heard === null ? "never heard" : `heard ${ago(it.heard)} ago`);
+  const answers = (it) => (it.answers === null ? "" : it.answers ? "answers" : `does not answer, ${heard(it)}`);
+  const voter = (it) => [it.name, it.name === status.member ? "this member" : answers(it)];
+  writeRows(at("voter-rows"), tenure.voters.map(voter));
 
-  const answers = tenure.reachable ? "answered" : "did not answer";
-  write(at("store-answers"), `${tenure.authority} ${answers} when it was asked last`, tenure.reachable ? "good" : "bad");
+  const store = tenure.reachable ? "answered" : "did not answer";
+  write(at("store-answers"), `${tenure.authority} ${store} when it was asked last.`, tenure.reachable ? "" : "bad");
 
+  // Once somebody holds tenure, why this member did not get it is history.
+  write(at("refusals-title"), tenure.holder === null ? "Refusals" : "Earlier refusals");
   at("never-refused").hidden = tenure.refusals.length > 0;
   const why = (it) => (it.times === 1 ? it.why : `${it.why} (${it.times} times in a row)`);
-  writeRows(at("refusal-rows"), tenure.refusals.toReversed().map((it) => [`${inWords(ago(it.at))} ago`, why(it)]));
+  writeRows(at("refusal-rows"), tenure.refusals.toReversed().map((it) => [`${ago(it.at)} ago`, why(it)]));
 }
 
 /** Of a centre who is seated, of a host whether it is. */
-function drawCouncil(at, council) {
-  const ago = (instant) => inWords(seconds(status.now - instant) + sinceAnswer());
-  const left = (lease) => (lease === null ? "for ever" : `${inWords(seconds(lease) - sinceAnswer())} left unless heard`);
+function drawCouncil(at, council, elects) {
+  const ago = (instant) => inWords(seconds(status.now - instant));
+  const left = (lease) => (lease === null ? "for ever" : `${inWords(seconds(lease))} left unless heard`);
   const [host, centre] = [council?.host, council?.centre];
-  at("council").hidden = !centre && !host?.seat;
+  at("council").hidden = !centre && !host?.seat && elects;
   write(at("council-cost"), centre ? `${centre.rounds} rounds, ${centre.replies} replies, at most ${centre.peak_replies} in one.` : "");
   if (centre) {
     const isFilled = centre.chambers.every(({ seats, least, most }) => least <= seats.length && seats.length <= most);
     const each = centre.chambers.map(({ seats, least, most }) => `${seats.length} seats of ${least} to ${most}`);
     const other = centre.gives_way_to === null ? "" : ` Stopped: ${centre.gives_way_to.name} is the centre now.`;
-    const waits = centre.awaits === null ? "" : ` Others are elected, and wait ${inWords(seconds(centre.awaits) - sinceAnswer())} for seats of another centre.`;
+    const waits = centre.awaits === null ? "" : ` Others are elected, and wait ${inWords(seconds(centre.awaits))} for seats of another centre.`;
     write(at("council-state"), `${each.join(", ")} are filled.${other}${waits}`, isFilled ? "good" : "wary");
     const row = (it) => [it.member.name, it.member.address ?? "", `for ${ago(it.since)}`, left(it.lease)];
     writeRows(at("seat-rows"), centre.chambers.flatMap(({ seats }) => seats.map(row)));
   } else {
     const seat = host?.seat;
-    write(at("council-state"), seat ? `This member is seated, by ${seat.centre.name}, for ${ago(seat.since)}; ${left(seat.lease)}.` : "", "good");
+    write(at("council-state"), seat ? `This member is seated, by ${seat.centre.name}, for ${ago(seat.since)}; ${left(seat.lease)}.` : "This member is a host of the group's council, and not seated.", seat ? "good" : "");
     writeRows(at("seat-rows"), []);
   }
 }
 
+/** Asks for the status. If the agent is silent, that is said plainly: what stands below is then what it said last. */
 async function ask() {
   try {
     const answer = await fetch("/v1/status", { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
@@ -148,18 +163,11 @@ async function ask() {
     // A fence may be greater than this language counts exactly: it stays text.
     status = JSON.parse((await answer.text()).replace(/"fence":(\d+)/g, '"fence":"$1"'));
     answeredAt = performance.now();
-    heed(true);
+    isAnswering = true;
   } catch {
-    heed(false);
+    isAnswering = false;
   }
-}
-
-/** Says plainly when the agent is silent: what stands below is then what it said last. */
-function heed(isAnswering) {
-  document.body.classList.toggle("stale", !isAnswering);
-  byId("silence").hidden = isAnswering;
-  const last = status === null ? "" : ` Below is what it said ${inWords(sinceAnswer())} ago: who leads may have changed since.`;
-  write(byId("silence"), isAnswering ? "" : `The agent does not answer.${last}`);
+  draw();
 }
 
 async function keepAsking() {

@@ -1,0 +1,112 @@
+//! Why leadership changes. Whatever happens to a member is noted before it is acted on; if the leader changes by it,
+//! that is the reason, and users find it beside the new leader.
+
+use hustings_protocol::{Duration, Instant, MemberId};
+
+use super::Group;
+use super::health::in_words;
+
+/// What happened to a member last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Trigger {
+    /// It came up.
+    #[default]
+    Start,
+    /// A time was over.
+    Time,
+    /// This member was heard.
+    Heard(MemberId),
+    /// The process of this member, which led, has died.
+    Died(MemberId),
+    /// The failure detector misses this member.
+    Down(MemberId),
+    /// Those who grant tenure answered, or its own disk did.
+    Authority,
+    /// It had not run for this long.
+    Pause(Duration),
+    /// It was asked to give leadership up.
+    StepDown,
+    /// It gave leadership up for a reason of its own.
+    StandAside,
+    /// It is leaving for good.
+    Leave,
+    /// Another member has its name.
+    DuplicateName,
+}
+
+impl Group {
+    /// The reason why `leader` leads from now on, with `fence`: a clause, as "the process of `alpha` died". Where the
+    /// member knew of no leader just before, it also tells why.
+    pub(super) fn cause(
+        &self,
+        now: Instant,
+        leader: Option<MemberId>,
+        fence: Option<u64>,
+    ) -> String {
+        let known = self.leadership.borrow();
+        let before = known.leader.as_ref().map(|it| it.id);
+        let cause = self.cause_after(now, before, leader, fence);
+        match (before, leader) {
+            (None, Some(_)) if !known.cause.is_empty() => format!("{cause}, after {}", known.cause),
+            _ => cause,
+        }
+    }
+
+    fn cause_after(
+        &self,
+        now: Instant,
+        before: Option<MemberId>,
+        leader: Option<MemberId>,
+        fence: Option<u64>,
+    ) -> String {
+        let own = match self.trigger {
+            Trigger::StepDown => Some("this member stepped down".to_owned()),
+            Trigger::StandAside => Some("this member stands aside".to_owned()),
+            Trigger::Leave => Some("this member is leaving".to_owned()),
+            Trigger::Pause(span) => Some(format!("this member did not run for {}", in_words(span))),
+            Trigger::DuplicateName => Some("another member has this member's name".to_owned()),
+            _ => None,
+        };
+        if let Some(own) = own {
+            return own;
+        }
+        if leader == before {
+            return self.cause_of_tenure(leader, fence);
+        }
+        let name = |id: MemberId| format!("`{}`", self.describe(id).name);
+        let was_another = before.filter(|id| *id != self.me.id);
+        match self.trigger {
+            Trigger::Died(id) if before == Some(id) => format!("the process of {} died", name(id)),
+            Trigger::Down(id) if before == Some(id) => {
+                format!("{} does not answer the failure detector", name(id))
+            }
+            Trigger::Heard(id) if leader == Some(id) => match fence {
+                Some(_) => format!("{} said that it holds tenure", name(id)),
+                None => format!("{} said that it leads", name(id)),
+            },
+            Trigger::Heard(id) if before == Some(id) => {
+                format!("{} said that it no longer leads", name(id))
+            }
+            Trigger::Heard(id) if leader.is_none() => format!("by what {} said", name(id)),
+            _ if leader == Some(self.me.id) && fence.is_some() => "tenure was granted".to_owned(),
+            _ => match was_another.and_then(|id| Some((id, self.peers.get(id)?.heard))) {
+                Some((id, at)) => {
+                    format!("{} was last heard {} ago", name(id), in_words(now - at))
+                }
+                None if leader == Some(self.me.id) => "elected, with no other leader".to_owned(),
+                None => "elected".to_owned(),
+            },
+        }
+    }
+
+    /// The leader is the same, and its tenure is not.
+    fn cause_of_tenure(&self, leader: Option<MemberId>, fence: Option<u64>) -> String {
+        let name = leader.map_or_else(String::new, |id| self.describe(id).name);
+        match (leader == Some(self.me.id), fence) {
+            (true, Some(_)) => "tenure was granted".to_owned(),
+            (true, None) => "tenure was not renewed in time".to_owned(),
+            (false, Some(_)) => format!("`{name}` said that it holds tenure"),
+            (false, None) => format!("`{name}` no longer says that it holds tenure"),
+        }
+    }
+}

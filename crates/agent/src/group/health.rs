@@ -1,0 +1,314 @@
+//! One verdict about a group, as one member sees it. The page, `hustings status` and the metrics all show this one, and
+//! none of them judges by itself.
+//!
+//! The verdict is a function of the status alone ([`judge`]). It says what this member knows, not what is true elsewhere:
+//! a member that follows nobody knows only by asking that anybody is left ([`contact`](super::contact)); and only a
+//! member that holds tenure, or asks for it, hears from voters.
+
+#[cfg(test)]
+mod tests;
+
+use hustings_protocol::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::tenancy::{EXPLAIN_EVERY, TenureStatus};
+use super::{Aside, GroupStatus};
+use crate::leadership::Mode;
+
+/// A member that does not follow another, and has heard nothing from any member that it knows for this long, is cut off,
+/// or the others are down.
+pub const CUT_OFF_AFTER: Duration = Duration::from_secs(5);
+
+/// A group may be without a leader for this long, as while it elects one, before that is bad.
+const VACANT_FOR: Duration = Duration::from_secs(5);
+
+/// One member's verdict about its group.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Health {
+    /// How this member stands in its group.
+    pub state: HealthState,
+    /// Whether somebody should see to it.
+    pub level: Level,
+    /// The verdict as a sentence, without a full stop.
+    pub summary: String,
+}
+
+/// How a member stands in its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealthState {
+    /// This member leads.
+    Leading,
+    /// Another member leads, and this one follows it.
+    Following,
+    /// No leader is known.
+    #[default]
+    NoLeader,
+    /// A leader is named, and has no tenure yet: no member may act.
+    NoTenure,
+    /// Fewer voters answer this member than are needed.
+    NoMajority,
+    /// The store that grants tenure does not answer this member.
+    StoreSilent,
+    /// This member takes no part in elections for a while.
+    StandsAside,
+    /// This member hears none of the members that it knows.
+    CutOff,
+    /// Another member holds tenure by another list of voters, or by another store.
+    Disputed,
+    /// Another member has this member's name, and this one takes no part.
+    DuplicateName,
+    /// The group elects no leader.
+    NoElection,
+}
+
+impl HealthState {
+    /// Every state.
+    pub const ALL: [Self; 11] = [
+        Self::Leading,
+        Self::Following,
+        Self::NoLeader,
+        Self::NoTenure,
+        Self::NoMajority,
+        Self::StoreSilent,
+        Self::StandsAside,
+        Self::CutOff,
+        Self::Disputed,
+        Self::DuplicateName,
+        Self::NoElection,
+    ];
+
+    /// Its name in JSON and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leading => "leading",
+            Self::Following => "following",
+            Self::NoLeader => "no-leader",
+            Self::NoTenure => "no-tenure",
+            Self::NoMajority => "no-majority",
+            Self::StoreSilent => "store-silent",
+            Self::StandsAside => "stands-aside",
+            Self::CutOff => "cut-off",
+            Self::Disputed => "disputed",
+            Self::DuplicateName => "duplicate-name",
+            Self::NoElection => "no-election",
+        }
+    }
+}
+
+/// Whether somebody should see to a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// All is well, as far as this member can tell.
+    Good,
+    /// The group works, or is about to; but something is not as it should be.
+    #[default]
+    Warning,
+    /// This member, or its group, does not do what it is there for.
+    Bad,
+}
+
+impl Level {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Warning => "warning",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// The verdict about a group, by its status at `now`. What `status.health` says does not count.
+pub fn judge(status: &GroupStatus, now: Instant) -> Health {
+    let verdict = |state, level, summary| Health {
+        state,
+        level,
+        summary,
+    };
+    let leadership = &status.leadership;
+    if let Some(address) = status.namesake {
+        let summary = format!(
+            "another member called {} is at {address}, and this one takes no part: rename one of them",
+            leadership.member
+        );
+        return verdict(HealthState::DuplicateName, Level::Bad, summary);
+    }
+    if status.protocol == "none" {
+        let summary = "no leader is elected in this group".to_owned();
+        return verdict(HealthState::NoElection, Level::Good, summary);
+    }
+    if let Some(why) = status.tenure.as_ref().and_then(|it| it.disputed.clone()) {
+        return verdict(HealthState::Disputed, Level::Bad, why);
+    }
+    let other = leadership.leader.as_ref().map(|it| it.name.as_str());
+    let other = other.filter(|name| *name != leadership.member);
+    let is_named = leadership.leader.is_some() && other.is_none();
+    let needs_others = leadership.mode == Mode::Advisory || !leadership.leads;
+    if let Some(silence) = status
+        .silence(now)
+        .filter(|_| needs_others && other.is_none())
+        && silence >= CUT_OFF_AFTER
+    {
+        let (standing, level) = match leadership.leads {
+            true => ("leads, but has", Level::Warning),
+            false => ("has", Level::Bad),
+        };
+        let aside = match status.aside.is_some() {
+            true => ", and stands aside",
+            false => "",
+        };
+        let summary = format!(
+            "{standing} heard none of the other members that it knows ({}) for {}{aside}: they are down, or this host is cut off",
+            status.peers.len(),
+            in_words(silence)
+        );
+        return verdict(HealthState::CutOff, level, summary);
+    }
+    if let Some(tenure) = status.tenure.as_ref()
+        && (leadership.leads || is_named)
+        && let Some((state, level, summary)) = judge_authority(status, tenure, now)
+    {
+        return verdict(state, level, summary);
+    }
+    if let Some(aside) = &status.aside {
+        let (level, summary) = judge_aside(aside, other);
+        return verdict(HealthState::StandsAside, level, summary);
+    }
+    let since = now - leadership.since;
+    match other {
+        None if leadership.leads => {
+            let (level, summary) = leading(status, now);
+            verdict(HealthState::Leading, level, summary)
+        }
+        None if is_named => {
+            let why = status.tenure.as_ref().and_then(|it| it.refusals.last());
+            let why = why.filter(|it| now - it.at < CUT_OFF_AFTER);
+            let why = why.map_or_else(|| "asks for it".to_owned(), |it| it.why.clone());
+            let summary = format!("named, and has no tenure yet: {why}");
+            verdict(HealthState::NoTenure, Level::Warning, summary)
+        }
+        None => {
+            let level = match since > VACANT_FOR {
+                true => Level::Bad,
+                false => Level::Warning,
+            };
+            let summary = format!("no leader is known, for {}", in_words(since));
+            verdict(HealthState::NoLeader, level, summary)
+        }
+        Some(leader) if leadership.mode == Mode::Fenced && leadership.fence.is_none() => {
+            let summary = format!("{leader} is named, and has no tenure yet");
+            verdict(HealthState::NoTenure, Level::Warning, summary)
+        }
+        Some(leader) => {
+            let summary = format!("follows {leader}");
+            verdict(HealthState::Following, Level::Good, summary)
+        }
+    }
+}
+
+/// What is wrong with those who grant tenure, if this member holds it or asks for it.
+fn judge_authority(
+    status: &GroupStatus,
+    tenure: &TenureStatus,
+    now: Instant,
+) -> Option<(HealthState, Level, String)> {
+    let leads = status.leadership.leads;
+    let standing = match (leads, tenure.remaining) {
+        (true, Some(left)) => format!("leads for {} more unless renewed, but", in_words(left)),
+        (true, None) => "leads, but".to_owned(),
+        (false, _) => "named, and has no tenure:".to_owned(),
+    };
+    if tenure.reachable == Some(false) {
+        let summary = format!("{standing} {} does not answer", tenure.authority);
+        return Some((HealthState::StoreSilent, Level::Bad, summary));
+    }
+    let since = now - status.leadership.since;
+    if !tenure.hears_voters() || leads && since < EXPLAIN_EVERY {
+        return None; // it has not asked them for long enough
+    }
+    let silent = tenure.silent();
+    let heard = tenure.reached().len();
+    (heard < tenure.majority()).then(|| {
+        let summary = format!(
+            "{standing} only {heard} of {} voters answer: {} do not",
+            tenure.voters.len(),
+            silent.join(", ")
+        );
+        (HealthState::NoMajority, Level::Bad, summary)
+    })
+}
+
+/// A leader whose last voters are heard from loses tenure with the next one that is lost.
+fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
+    let alone = match status.peers.is_empty() {
+        true => "; no other member was heard yet",
+        false => "",
+    };
+    let Some(tenure) = &status.tenure else {
+        return (Level::Good, format!("leads{alone}"));
+    };
+    let fence = tenure
+        .fence
+        .map_or_else(String::new, |fence| format!(", fence {fence}"));
+    let silent = tenure.silent();
+    let heard = tenure.reached().len();
+    let since = now - status.leadership.since;
+    if silent.is_empty() || since < EXPLAIN_EVERY {
+        return (Level::Good, format!("leads{fence}"));
+    }
+    let (level, remark) = match heard <= tenure.majority() {
+        true => (Level::Warning, ": if one more is lost, nobody leads"),
+        false => (Level::Good, ""),
+    };
+    let summary = format!(
+        "leads{fence}, though {} of {} voters do not answer ({}){remark}",
+        silent.len(),
+        tenure.voters.len(),
+        silent.join(", ")
+    );
+    (level, summary)
+}
+
+fn judge_aside(aside: &Aside, leader: Option<&str>) -> (Level, String) {
+    let follows = leader.map_or_else(
+        || "no leader is known".to_owned(),
+        |it| format!("{it} leads"),
+    );
+    let left = in_words(aside.remaining);
+    match (&aside.why, leader) {
+        (Some(why), _) => (
+            Level::Warning,
+            format!("stands aside ({why}), and looks again in {left}; {follows}"),
+        ),
+        (None, Some(_)) => (
+            Level::Good,
+            format!("stepped down as asked, and is back in {left}; {follows}"),
+        ),
+        (None, None) => (
+            Level::Warning,
+            format!("stepped down as asked, and is back in {left}; {follows}"),
+        ),
+    }
+}
+
+impl GroupStatus {
+    /// How long no member that this one knows has been heard; none if it knows of none.
+    fn silence(&self, now: Instant) -> Option<Duration> {
+        let heard = self.peers.iter().filter_map(|it| it.heard).max();
+        heard.map(|at| now - at)
+    }
+}
+
+/// A span of time for people.
+pub fn in_words(span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    let whole = seconds as u64;
+    match whole {
+        0..60 => format!("{seconds:.1} s"),
+        60..3_600 => format!("{} min {} s", whole / 60, whole % 60),
+        3_600..172_800 => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
+        _ => format!("{} days", whole / 86_400),
+    }
+}

@@ -1,0 +1,367 @@
+//! The verdict over all states that a status can show.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use hustings_protocol::{Duration, Instant, MemberId};
+
+use super::{CUT_OFF_AFTER, HealthState, Level, in_words, judge};
+use crate::counters::Counters;
+use crate::group::{Aside, GroupStatus, Health, PeerStatus, Refusal, TenureStatus, VoterStatus};
+use crate::leadership::{Leadership, Mode, Peer};
+
+const NOW: Instant = Instant(1_000_000_000_000);
+const ME: &str = "alpha";
+
+fn ago(millis: u64) -> Instant {
+    Instant(NOW.0 - Duration::from_millis(millis).0)
+}
+
+fn peer(name: &str) -> Peer {
+    Peer {
+        name: name.to_owned(),
+        id: MemberId(1),
+        address: None,
+    }
+}
+
+/// A member of an advisory group that knows nobody, and has known no leader for ten seconds.
+fn advisory() -> GroupStatus {
+    GroupStatus {
+        health: Health::default(),
+        leadership: Leadership::unknown("web", ME, Mode::Advisory, ago(10_000)),
+        tenure: None,
+        protocol: "suppress".to_owned(),
+        reach: "multicast".to_owned(),
+        peers: Vec::new(),
+        k: None,
+        measured: None,
+        circle: None,
+        council: None,
+        aside: None,
+        namesake: None,
+        counters: Counters::default(),
+    }
+}
+
+/// The same of a fenced group with voters alpha, beta and gamma.
+fn fenced() -> GroupStatus {
+    let voter = |name: &str| VoterStatus {
+        name: name.to_owned(),
+        heard: None,
+        answers: None,
+    };
+    let mut status = advisory();
+    status.leadership.mode = Mode::Fenced;
+    status.tenure = Some(TenureStatus {
+        authority: "quorum of 3".to_owned(),
+        ttl: Some(Duration::from_secs(2)),
+        holder: None,
+        fence: None,
+        remaining: None,
+        voters: [ME, "beta", "gamma"].map(voter).into(),
+        asking: false,
+        reachable: None,
+        refusals: Vec::new(),
+        disputed: None,
+    });
+    status
+}
+
+/// The same of a fenced group whose tenure a store grants.
+fn stored(reachable: bool) -> GroupStatus {
+    let mut status = fenced();
+    let tenure = status.tenure.as_mut().expect("fenced");
+    tenure.authority = "etcd".to_owned();
+    tenure.voters.clear();
+    tenure.reachable = Some(reachable);
+    status
+}
+
+impl GroupStatus {
+    fn led_by(mut self, leader: &str) -> Self {
+        self.leadership.leader = Some(peer(leader));
+        self.leadership.leads = leader == ME && self.leadership.mode == Mode::Advisory;
+        self
+    }
+
+    /// `holder` leads and holds tenure.
+    fn held_by(mut self, holder: &str) -> Self {
+        let is_own = holder == ME;
+        self.leadership.leader = Some(peer(holder));
+        self.leadership.leads = is_own;
+        self.leadership.fence = Some(7);
+        let tenure = self.tenure.as_mut().expect("fenced");
+        tenure.holder = Some(holder.to_owned());
+        tenure.fence = Some(7);
+        tenure.remaining = is_own.then_some(Duration::from_millis(1_500));
+        self
+    }
+
+    /// It asks for tenure, or holds it, and so many of the three voters answer.
+    fn answered_by(mut self, count: usize) -> Self {
+        let tenure = self.tenure.as_mut().expect("fenced");
+        tenure.asking = tenure.remaining.is_none();
+        for (index, voter) in tenure.voters.iter_mut().enumerate() {
+            voter.answers = Some(index < count);
+        }
+        self
+    }
+
+    fn refused(mut self, why: &str, at: Instant) -> Self {
+        let tenure = self.tenure.as_mut().expect("fenced");
+        let (why, times) = (why.to_owned(), 1);
+        tenure.refusals.push(Refusal { at, why, times });
+        self
+    }
+
+    /// It knows two members, the later of whom was heard then.
+    fn heard(mut self, at: Instant) -> Self {
+        let heard = |name: &str, at| PeerStatus {
+            peer: peer(name),
+            heard: Some(at),
+            up: None,
+        };
+        self.peers = vec![heard("beta", at), heard("gamma", ago(900_000))];
+        self
+    }
+
+    fn aside(mut self, why: Option<&str>) -> Self {
+        let why = why.map(str::to_owned);
+        let remaining = Duration::from_secs(8);
+        self.aside = Some(Aside { why, remaining });
+        self
+    }
+
+    fn since(mut self, at: Instant) -> Self {
+        self.leadership.since = at;
+        self
+    }
+}
+
+#[track_caller]
+fn check(status: &GroupStatus, state: HealthState, level: Level, parts: &[&str]) {
+    let health = judge(status, NOW);
+    assert_eq!((health.state, health.level), (state, level), "{health:?}");
+    for part in parts {
+        assert!(health.summary.contains(part), "{part}: {health:?}");
+    }
+    assert!(!health.summary.ends_with('.'), "{health:?}");
+}
+
+const LONG_AGO: u64 = 660_000;
+
+#[test]
+fn leaders_and_followers_that_are_well_are_good_whatever_they_do_not_hear() {
+    use HealthState::{Following, Leading};
+    let good = Level::Good;
+    check(
+        &advisory().led_by(ME),
+        Leading,
+        good,
+        &["no other member was heard yet"],
+    );
+    check(
+        &advisory().led_by(ME).heard(ago(1_900)),
+        Leading,
+        good,
+        &["leads"],
+    );
+    check(
+        &advisory().led_by("beta"),
+        Following,
+        good,
+        &["follows beta"],
+    );
+    // Members that follow are silent, and so may a leader be that announces itself once an hour.
+    let silent = advisory().led_by("beta").heard(ago(LONG_AGO));
+    check(&silent, Following, good, &[]);
+    // Only a member that holds tenure, or asks for it, hears from voters.
+    let follower = fenced().held_by("beta").heard(ago(LONG_AGO));
+    check(&follower, Following, good, &["follows beta"]);
+    let holder = fenced().held_by(ME).answered_by(3).heard(ago(LONG_AGO));
+    check(&holder, Leading, good, &["leads, fence 7"]);
+    check(&stored(true).held_by(ME), Leading, good, &[]);
+    // Why it had no tenure once is history.
+    let past = holder.refused("2 of 3 voters do not answer", ago(60_000));
+    check(&past, Leading, good, &[]);
+}
+
+#[test]
+fn a_holder_that_loses_voters_is_warned_of_and_then_is_bad() {
+    let holds = |answers| fenced().held_by(ME).answered_by(answers);
+    check(
+        &holds(2),
+        HealthState::Leading,
+        Level::Warning,
+        &["1 of 3 voters do not answer (gamma)", "if one more is lost"],
+    );
+    check(
+        &holds(1),
+        HealthState::NoMajority,
+        Level::Bad,
+        &[
+            "leads for 1.5 s more unless renewed",
+            "only 1 of 3 voters answer: beta, gamma do not",
+        ],
+    );
+    // It has only just been granted tenure: voters that were not asked are not silent.
+    let just_now = holds(2).since(ago(100));
+    check(&just_now, HealthState::Leading, Level::Good, &[]);
+}
+
+#[test]
+fn a_nominee_without_tenure_is_never_good() {
+    let named = || fenced().led_by(ME).heard(ago(100));
+    let asks = |answers| named().answered_by(answers);
+    check(
+        &named().since(ago(50)),
+        HealthState::NoTenure,
+        Level::Warning,
+        &["asks for it"],
+    );
+    check(
+        &asks(3).refused("`beta` holds it", ago(300)),
+        HealthState::NoTenure,
+        Level::Warning,
+        &["`beta` holds it"],
+    );
+    check(
+        &asks(1),
+        HealthState::NoMajority,
+        Level::Bad,
+        &["only 1 of 3 voters"],
+    );
+    let store = stored(false).led_by(ME);
+    check(
+        &store,
+        HealthState::StoreSilent,
+        Level::Bad,
+        &["etcd does not answer"],
+    );
+    let holder = stored(false).held_by(ME);
+    check(
+        &holder,
+        HealthState::StoreSilent,
+        Level::Bad,
+        &["leads for 1.5 s more"],
+    );
+    check(
+        &fenced().led_by("beta"),
+        HealthState::NoTenure,
+        Level::Warning,
+        &["beta is named, and has no tenure yet"],
+    );
+}
+
+#[test]
+fn a_member_that_hears_nobody_of_a_group_that_it_knew_is_cut_off() {
+    let at = ago(CUT_OFF_AFTER.0 / 1_000_000);
+    let leads = advisory().led_by(ME);
+    check(
+        &leads.heard(at),
+        HealthState::CutOff,
+        Level::Warning,
+        &["leads, but", "(2)", "this host is cut off"],
+    );
+    let nobody = &["has heard none of the other members that it knows (2) for 5.0 s"];
+    check(
+        &advisory().heard(at),
+        HealthState::CutOff,
+        Level::Bad,
+        nobody,
+    );
+    let named = fenced().led_by(ME).answered_by(1).heard(at);
+    check(&named, HealthState::CutOff, Level::Bad, nobody);
+    let aside = fenced().aside(Some("no answer")).heard(at);
+    check(&aside, HealthState::CutOff, Level::Bad, nobody);
+}
+
+#[test]
+fn a_member_that_stands_aside_says_so_and_why() {
+    let aside = HealthState::StandsAside;
+    let heard = || fenced().heard(ago(100));
+    let why = "2 of 3 voters do not answer";
+    check(
+        &heard().aside(Some(why)),
+        aside,
+        Level::Warning,
+        &[why, "8.0 s", "no leader is known"],
+    );
+    let led = heard().held_by("beta").aside(Some(why));
+    check(&led, aside, Level::Warning, &[why, "beta leads"]);
+    let asked = heard().held_by("beta").aside(None);
+    check(
+        &asked,
+        aside,
+        Level::Good,
+        &["stepped down as asked", "beta leads"],
+    );
+    check(
+        &heard().aside(None),
+        aside,
+        Level::Warning,
+        &["no leader is known"],
+    );
+}
+
+#[test]
+fn a_group_without_a_leader_is_bad_unless_it_has_just_lost_it() {
+    let vacant = HealthState::NoLeader;
+    check(
+        &advisory(),
+        vacant,
+        Level::Bad,
+        &["no leader is known, for 10.0 s"],
+    );
+    check(&advisory().since(ago(300)), vacant, Level::Warning, &[]);
+}
+
+#[test]
+fn what_makes_all_else_moot_comes_first() {
+    let mut twin = fenced().held_by(ME).answered_by(3);
+    twin.namesake = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 7400)));
+    let what = &["another member called alpha is at 127.0.0.1:7400"];
+    check(&twin, HealthState::DuplicateName, Level::Bad, what);
+    let mut disputed = fenced().held_by(ME).answered_by(3);
+    disputed.tenure.as_mut().expect("fenced").disputed = Some("two may lead".to_owned());
+    check(
+        &disputed,
+        HealthState::Disputed,
+        Level::Bad,
+        &["two may lead"],
+    );
+    let mut council = advisory();
+    council.protocol = "none".to_owned();
+    check(
+        &council,
+        HealthState::NoElection,
+        Level::Good,
+        &["no leader is elected"],
+    );
+}
+
+/// The name in JSON is the one that metrics bear.
+#[test]
+fn every_state_has_one_name() {
+    for state in HealthState::ALL {
+        let name = serde_json::to_value(state).expect("plain data");
+        assert_eq!(name, state.name());
+    }
+    for level in [Level::Good, Level::Warning, Level::Bad] {
+        let name = serde_json::to_value(level).expect("plain data");
+        assert_eq!(name, level.name());
+    }
+}
+
+#[test]
+fn spans_are_short_and_plain() {
+    for (seconds, text) in [
+        (0, "0.0 s"),
+        (59, "59.0 s"),
+        (60, "1 min 0 s"),
+        (3_725, "1 h 2 min"),
+        (172_800, "2 days"),
+    ] {
+        assert_eq!(in_words(Duration::from_secs(seconds)), text);
+    }
+}

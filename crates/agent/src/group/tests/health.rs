@@ -1,0 +1,219 @@
+//! The verdict and the reasons for changes, in the network that is only told of.
+
+use hustings_protocol::Duration;
+use hustings_protocol::announce::Takeover;
+use hustings_protocol::tenure::{Durable, Saved};
+
+use super::{ALL, DELAY, Field, id, name};
+use crate::config::QuorumConfig;
+use crate::group::{Group, Health, HealthState, Level, Outbox};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Field {
+    fn health(&self, index: usize) -> Health {
+        self.members[index].status(self.now).health
+    }
+
+    fn state(&self, index: usize) -> HealthState {
+        self.health(index).state
+    }
+
+    #[track_caller]
+    fn assert_well(&self, who: &[usize]) {
+        for &it in who {
+            let health = self.health(it);
+            assert_eq!(health.level, Level::Good, "{it}: {health:?}");
+        }
+    }
+
+    /// Runs until the next moment at which anything happens.
+    fn step(&mut self) {
+        let flights = self.flights.iter().map(|it| it.at);
+        let timers = self.members.iter().filter_map(Group::due);
+        let next = flights.chain(timers).min().expect("there is always more");
+        self.run(next.max(self.now) - self.now);
+    }
+
+    fn cause(&self, index: usize) -> String {
+        self.members[index].leadership.borrow().cause.clone()
+    }
+}
+
+/// Those who follow are silent, and nobody is taken for cut off because of that.
+#[test]
+fn a_group_that_is_whole_is_well_all_the_time() {
+    for lost_percent in [0, 10] {
+        let mut field = Field::settled(Takeover::Never, &[0; 3]);
+        field.lost_percent = lost_percent;
+        for _ in 0..60 {
+            field.run(SECOND);
+            field.assert_well(&ALL[..3]);
+        }
+    }
+}
+
+#[test]
+fn a_host_that_is_cut_off_is_not_well_whether_it_led_or_followed() {
+    for led in [true, false] {
+        let mut field = Field::settled(Takeover::Never, &[0; 3]);
+        let leader = field.agreed(&ALL[..3]).expect("they agree");
+        let alone = if led { leader } else { (leader + 1) % 3 };
+        let rest: Vec<usize> = (0..3).filter(|it| *it != alone).collect();
+        field.run(SECOND * 20);
+        field.sides[alone] = 1;
+        field.run(SECOND * 8);
+        let health = field.health(alone);
+        assert_eq!(health.state, HealthState::CutOff, "{health:?}");
+        assert_ne!(health.level, Level::Good);
+        field.assert_well(&rest);
+        field.sides.fill(0);
+        field.run(SECOND * 3);
+        field.assert_well(&ALL[..3]);
+    }
+}
+
+#[test]
+fn a_holder_that_is_cut_off_says_first_that_voters_are_silent() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (leader, _) = field.settled_on(&ALL);
+    field.run(SECOND * 20);
+    field.assert_well(&ALL);
+    field.sides[leader] = 1;
+    field.run(SECOND * 2);
+    assert_ne!(field.health(leader).level, Level::Good);
+    field.run(SECOND * 20);
+    let health = field.health(leader);
+    assert_eq!(
+        (health.state, health.level),
+        (HealthState::CutOff, Level::Bad)
+    );
+    let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != leader).collect();
+    for it in rest {
+        // One voter of three is gone: the next leader is the only one who can tell.
+        assert_ne!(field.health(it).level, Level::Bad, "{:?}", field.health(it));
+    }
+    field.sides.fill(0);
+    field.run(SECOND * 75);
+    field.assert_well(&ALL);
+}
+
+/// What the count of voters says and what the refusal says is the same.
+#[test]
+fn a_lost_majority_of_voters_is_told_in_one_way_and_who_stands_aside_says_why() {
+    let mut field = Field::fenced(Takeover::Never);
+    field.settled_on(&ALL);
+    for it in [1, 2] {
+        field.sides[it] = 9;
+    }
+    let here = [0, 3, 4];
+    let mut seen = [false; 2];
+    for _ in 0..400 {
+        field.run(Duration::from_millis(50));
+        for it in here {
+            let status = field.members[it].status(field.now);
+            let tenure = status.tenure.as_ref().expect("fenced");
+            let complaint = tenure.refusals.last();
+            let complaint = complaint.filter(|it| field.now - it.at < Duration::from_millis(50));
+            let is_told = complaint.is_some_and(|it| it.why.starts_with("2 of 3 voters do not"));
+            if is_told && tenure.hears_voters() {
+                assert_eq!(tenure.reached().len(), 1, "{tenure:?}");
+                assert_eq!(status.health.state, HealthState::NoMajority);
+                seen[0] = true;
+            }
+            if status.health.state == HealthState::StandsAside {
+                let summary = &status.health.summary;
+                assert!(summary.contains("2 of 3 voters do not answer"), "{summary}");
+                assert!(status.aside.is_some());
+                seen[1] = true;
+            }
+        }
+    }
+    assert_eq!(
+        seen, [true; 2],
+        "a lost majority, a member that stands aside"
+    );
+}
+
+#[test]
+fn every_change_of_leader_has_its_cause() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let leader = field.agreed(&ALL[..3]).expect("they agree");
+    let follower = (leader + 1) % 3;
+    let said = format!("`{}` said that it leads", name(leader));
+    assert_eq!(field.cause(follower), said);
+
+    // Its process dies.
+    field.sides[leader] = 1;
+    let mut out = Outbox::new();
+    field.members[follower].suspect(field.now, id(leader), DELAY * 2, &mut out);
+    field.post(follower, out);
+    field.run(DELAY * 20);
+    let died = format!("the process of `{}` died", name(leader));
+    assert_eq!(field.cause(follower), died);
+
+    // A leader falls silent.
+    field.run(SECOND);
+    let rest = [follower, (leader + 2) % 3];
+    let next = field.agreed(&rest).expect("they agree");
+    let last = rest.into_iter().find(|it| *it != next).expect("one of two");
+    field.sides[next] = 2;
+    let mut causes = vec![field.cause(last)];
+    while field.leader_of(last) != Some(id(last)) {
+        field.step();
+        causes.push(field.cause(last));
+    }
+    causes.dedup();
+    let silent = format!("`{}` was last heard 0.3 s ago", name(next));
+    let elected = format!("elected, with no other leader, after {silent}");
+    assert_eq!(causes[1..], [silent, elected]);
+
+    // One steps down.
+    field.sides.fill(last as u8 + 4);
+    field.step_down(last);
+    assert_eq!(field.cause(last), "this member stepped down");
+    assert!(field.members[last].status(field.now).aside.is_some());
+}
+
+#[test]
+fn tenure_that_is_granted_and_lost_is_told_as_such() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (leader, _) = field.settled_on(&ALL);
+    assert_eq!(field.cause(leader), "tenure was granted");
+    let follower = (leader + 1) % 5;
+    let said = format!("`{}` said that it holds tenure", name(leader));
+    assert_eq!(field.cause(follower), said);
+    let before = field.changes(&[leader]);
+    field.sides[leader] = 1;
+    field.run(SECOND);
+    assert_eq!(field.changes(&[leader]), before + 1);
+    assert_eq!(field.cause(leader), "tenure was not renewed in time");
+}
+
+/// The hosts are called by their full names, and the voters are not.
+#[test]
+fn voters_by_other_names_are_not_looked_for_in_the_network() {
+    let mut field = Field::empty();
+    let voters = ["m0.example.org", "m1.example.org", "m2.example.org"];
+    for index in 0..3 {
+        let quorum = QuorumConfig {
+            voters: voters.map(str::to_owned).into(),
+            ttl: field.ttl,
+            state: None,
+        };
+        let saved = Saved::Initialised(Durable::FOUNDING);
+        let (member, given) = field.member_by(index, quorum, Takeover::Never, 0, saved);
+        field.admit_member(member, Some(given), &[], 0);
+    }
+    field.run(SECOND * 5);
+    let named = field.agreed(&ALL[..3]).expect("they agree");
+    let whys = field.whys(named);
+    let why = whys.last().expect("it is told why");
+    assert!(why.contains("3 of 3 voters do not answer"), "{why}");
+    assert!(
+        why.contains("voters are known by their whole names"),
+        "{why}"
+    );
+    assert!(!why.contains("network"), "{why}");
+    assert_eq!(field.state(named), HealthState::NoMajority);
+}
