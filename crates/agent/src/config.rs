@@ -19,7 +19,7 @@ use hustings_protocol::{
 };
 
 use crate::council::{CouncilPart, MOST_CLASSES};
-use crate::frame::MOST_NAME_BYTES;
+use crate::identity::is_name;
 use crate::seal::Key;
 use crate::sockets;
 pub use authority::{AuthorityConfig, QuorumConfig, StoreConfig, StoreKind};
@@ -62,6 +62,8 @@ pub struct AgentConfig {
     pub interface: IpAddr,
     /// Where the HTTP interface listens; none if nowhere.
     pub http: Option<SocketAddr>,
+    /// Where metrics and the status can be read, by anybody who can reach this address; none if nowhere.
+    pub metrics: Option<SocketAddr>,
     /// Whether a group may do without a key beyond this host.
     pub insecure: bool,
     /// Its groups; at least one.
@@ -269,10 +271,7 @@ impl AgentConfig {
     /// Names the first thing that cannot.
     pub fn check(&self) -> Result<(), Unfit> {
         check_name("name", &self.name)?;
-        if let Some(http) = self
-            .http
-            .filter(|it| !it.ip().is_loopback() && !self.insecure)
-        {
+        if let Some(http) = self.http.filter(|it| !it.ip().is_loopback()) {
             return Err(Unfit::HttpBeyondHost(http));
         }
         if self.groups.is_empty() {
@@ -444,8 +443,7 @@ fn needs_zone(address: IpAddr) -> bool {
 }
 
 fn check_name(what: &'static str, name: &str) -> Result<(), Unfit> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match !name.is_empty() && name.len() <= MOST_NAME_BYTES && name.chars().all(is_plain) {
+    match is_name(name) {
         true => Ok(()),
         false => Err(Unfit::Name {
             what,

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `GET /` | a page for people, which keeps itself up to date |
 //! | `GET /metrics` | the status as metrics, as Prometheus reads them |
-//! | `GET /healthz` | `{"healthy": true}` while the agent runs |
+//! | `GET /healthz` | `{"healthy": true}` while the agent runs, and as `"steering"` where its [Unix socket](Steering) is |
 //! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
 //! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
@@ -13,49 +13,52 @@
 //! | `GET /v1/watch-council` | server-sent events: `seat`, a [`HostStatus`](crate::HostStatus), or `council`, a [`CentreStatus`](crate::CentreStatus); now, then every change |
 //! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended; with `to` also `"to": .., "taken": ..`, whether that member has its tenure |
 //!
-//! Errors are `{"error": ..}`. Nobody beyond this host gets in, and no web page that a browser of this
-//! host shows: not by a name of its own that leads here (the host must be a loopback's), nor by a form
-//! (to steer takes a header that forms cannot set).
+//! Errors are `{"error": ..}`. There are three doors:
+//!
+//! - TCP on this host ([`Door::ThisHost`]): all requests but the last. Nobody beyond this host gets in, and no web page
+//!   that a browser of this host shows, under a name of its own that leads here: the `Host` must be a loopback's.
+//! - TCP for anybody ([`Door::Anybody`]): `/metrics`, `/healthz` and `/v1/status`.
+//! - A Unix socket ([`Steering`]): the last request, for the user who runs the agent and for root.
 
 mod metrics;
 mod page;
+mod server;
+mod steering;
 mod watching;
 
-use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration as StdDuration;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::extract::{FromRef, Path, Request, State};
+use axum::http::{StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
-use hustings_protocol::Duration;
+use axum::{Extension, Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
-use crate::agent::{HandedOver, Handle, NotHandedOver};
+use crate::agent::Handle;
 use crate::council::CouncilStatus;
 use crate::leadership::Leadership;
+use server::{Bounds, InProgress};
+pub use steering::{STEERING_HEADER, STEP_DOWN_FOR, Steering};
+use watching::{Events, Held};
 
-/// What a request that steers must carry: `Hustings-Request: 1`.
-pub const STEERING_HEADER: &str = "hustings-request";
+/// Limits of a listener, at most half of whose connections may be streams of events.
+const BOUNDS: Bounds = Bounds::of(64);
+const MOST_STREAMS: usize = 32;
 
-/// How long a leader that steps down stays out of elections, unless told.
-pub const STEP_DOWN_FOR: Duration = Duration::from_secs(10);
-
-/// The longest that it may stay out: a day.
-const LONGEST_STEP_DOWN: Duration = Duration::from_secs(24 * 3600);
-
-/// Whom the interface answers.
+/// Whom the interface answers, and what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
     /// Programs of this host.
     ThisHost,
-    /// Anybody.
+    /// Anybody, who can read metrics and the status and no more.
     Anybody,
 }
 
@@ -71,37 +74,62 @@ pub async fn listen(address: SocketAddr, door: Door) -> io::Result<TcpListener> 
     TcpListener::bind(address).await
 }
 
-/// Answers until the program ends.
-///
-/// # Errors
-/// If the listener breaks down.
-pub fn serve(
-    listener: TcpListener,
-    handle: Handle,
-    door: Door,
-) -> impl Future<Output = io::Result<()>> {
-    let router = router(handle, door);
-    async move { axum::serve(listener, router).await }
+/// Answers until the program ends. Who asks on this host is told where the agent can be steered: at `steering`.
+pub async fn serve(listener: TcpListener, handle: Handle, door: Door, steering: Option<PathBuf>) {
+    let interface = Interface {
+        agent: handle,
+        streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+        steering: steering.map(Into::into),
+    };
+    answer(listener, routes(interface, door), door).await;
 }
 
-fn router(handle: Handle, door: Door) -> Router {
-    let router = Router::new()
-        .merge(page::routes())
+/// Answers by `routes`, for those whom `door` is for.
+pub(crate) async fn answer(listener: TcpListener, routes: Router, door: Door) {
+    let routes = match door {
+        Door::ThisHost => routes.layer(middleware::from_fn(refuse_strangers)),
+        Door::Anybody => routes,
+    };
+    server::serve(listener, BOUNDS, |_| routes.clone()).await;
+}
+
+/// What handlers share.
+#[derive(Clone)]
+struct Interface {
+    agent: Handle,
+    /// How many more streams of events there may be.
+    streams: Arc<Semaphore>,
+    /// The Unix socket on which the agent is steered.
+    steering: Option<Arc<FilePath>>,
+}
+
+impl FromRef<Interface> for Handle {
+    fn from_ref(interface: &Interface) -> Self {
+        interface.agent.clone()
+    }
+}
+
+fn routes(interface: Interface, door: Door) -> Router {
+    let for_all = Router::new()
         .route("/metrics", get(measure))
         .route("/healthz", get(health))
-        .route("/v1/status", get(status))
-        .route("/v1/groups/{group}/leader", get(leader))
-        .route("/v1/groups/{group}/step-down", post(step_down))
-        .route("/v1/groups/{group}/council", get(council))
-        .route("/v1/watch", get(watch))
-        .route("/v1/watch-council", get(watch_council))
-        .fallback(nothing_there)
+        .route("/v1/status", get(status));
+    let routes = match door {
+        Door::Anybody => {
+            for_all.fallback(|uri| nothing_but(uri, "/metrics, /healthz and /v1/status"))
+        }
+        Door::ThisHost => for_all
+            .merge(page::routes())
+            .route("/v1/groups/{group}/leader", get(leader))
+            .route("/v1/groups/{group}/step-down", post(refuse_to_step_down))
+            .route("/v1/groups/{group}/council", get(council))
+            .route("/v1/watch", get(watch))
+            .route("/v1/watch-council", get(watch_council))
+            .fallback(nothing_there),
+    };
+    routes
         .method_not_allowed_fallback(wrong_method)
-        .with_state(handle);
-    match door {
-        Door::ThisHost => router.layer(middleware::from_fn(refuse_strangers)),
-        Door::Anybody => router,
-    }
+        .with_state(interface)
 }
 
 /// Why a request is not answered as asked.
@@ -114,9 +142,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-async fn health(State(agent): State<Handle>) -> Result<Json<Value>, Refusal> {
-    agent.status().await.ok_or_else(gone)?;
-    Ok(Json(json!({ "healthy": true })))
+async fn health(State(interface): State<Interface>) -> Result<Json<Value>, Refusal> {
+    interface.agent.status().await.ok_or_else(gone)?;
+    let mut health = json!({ "healthy": true });
+    if let Some(path) = &interface.steering {
+        health["steering"] = json!(path);
+    }
+    Ok(Json(health))
 }
 
 async fn status(State(agent): State<Handle>) -> Result<Response, Refusal> {
@@ -144,8 +176,31 @@ async fn leader(
     Ok(Json(leadership))
 }
 
-async fn watch(State(agent): State<Handle>) -> impl IntoResponse {
-    Sse::new(watching::leaderships(&agent)).keep_alive(KeepAlive::default())
+async fn watch(
+    State(interface): State<Interface>,
+    Extension(in_progress): Extension<InProgress>,
+) -> Result<impl IntoResponse, Refusal> {
+    let held = interface.hold(in_progress)?;
+    Ok(stream(watching::leaderships(&interface.agent, held)))
+}
+
+fn stream(events: Events) -> impl IntoResponse {
+    Sse::new(events).keep_alive(KeepAlive::default())
+}
+
+impl Interface {
+    /// What a stream of events holds while it lasts.
+    fn hold(&self, in_progress: InProgress) -> Result<Held, Refusal> {
+        let streams = Arc::clone(&self.streams);
+        let held = streams.try_acquire_owned();
+        let held = held.map(|permit| Held::new(permit, in_progress));
+        held.map_err(|_| {
+            let what = format!(
+                "{MOST_STREAMS} programs watch this agent, as many as may: end one of them, or ask for /v1/status again and again"
+            );
+            Refusal(StatusCode::SERVICE_UNAVAILABLE, what)
+        })
+    }
 }
 
 async fn council(
@@ -162,100 +217,22 @@ async fn council(
     })
 }
 
-async fn watch_council(State(agent): State<Handle>) -> impl IntoResponse {
-    Sse::new(watching::councils(&agent)).keep_alive(KeepAlive::default())
+async fn watch_council(
+    State(interface): State<Interface>,
+    Extension(in_progress): Extension<InProgress>,
+) -> Result<impl IntoResponse, Refusal> {
+    let held = interface.hold(in_progress)?;
+    Ok(stream(watching::councils(&interface.agent, held)))
 }
 
-async fn step_down(
-    State(agent): State<Handle>,
-    Path(group): Path<String>,
-    headers: HeaderMap,
-    uri: Uri,
-) -> Result<Json<Value>, Refusal> {
-    if headers.get(STEERING_HEADER).is_none_or(|it| it != "1") {
-        let what = "the header `Hustings-Request: 1` is missing: it keeps web pages from steering this agent";
-        return Err(Refusal(StatusCode::FORBIDDEN, what.to_owned()));
-    }
-    let wish = Wish::parse(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
-    let (span, time) = (wish.span, StdDuration::from_nanos(wish.span.0));
-    let mut answer = json!({ "group": group, "for": span.to_string() });
-    match wish.heir {
-        Some(heir) => {
-            let handed = agent.hand_over(&group, time, &heir).await;
-            let handed = handed.map_err(|why| not_handed_over(&agent, &group, &why))?;
-            answer["to"] = Value::String(heir);
-            answer["taken"] = Value::Bool(handed == HandedOver::Taken);
-            if let HandedOver::Missed {
-                within: Some(within),
-            } = handed
-            {
-                answer["within"] = Value::String(within.to_string());
-            }
-        }
-        None => {
-            let stepped_down = agent.step_down(&group, time).await;
-            stepped_down.map_err(|_| no_such_group(&agent, &group))?;
-        }
-    }
-    Ok(Json(answer))
-}
-
-fn not_handed_over(agent: &Handle, group: &str, why: &NotHandedOver) -> Refusal {
-    let code = match why {
-        NotHandedOver::NoSuchGroup(_) => return no_such_group(agent, group),
-        NotHandedOver::Ended => return gone(),
-        NotHandedOver::Unknown { .. } => StatusCode::NOT_FOUND,
-        NotHandedOver::Itself { .. } => StatusCode::BAD_REQUEST,
-        NotHandedOver::NoVoters { .. } | NotHandedOver::NoTenure { .. } => StatusCode::CONFLICT,
-    };
-    Refusal(code, why.to_string())
-}
-
-/// For how long to step down, and for whom.
-struct Wish {
-    span: Duration,
-    heir: Option<String>,
-}
-
-impl Wish {
-    /// What `for=10s&to=NAME` says; each may be left out.
-    fn parse(query: Option<&str>) -> Result<Self, String> {
-        let (mut span, mut heir) = (None, None);
-        for part in query
-            .unwrap_or_default()
-            .split('&')
-            .filter(|it| !it.is_empty())
-        {
-            match part.split_once('=') {
-                Some(("for", text)) if span.is_none() => span = Some(step_down_for(text)?),
-                Some(("to", name)) if heir.is_none() && !name.is_empty() => {
-                    heir = Some(name.to_owned());
-                }
-                _ => {
-                    return Err(format!(
-                        "query `{part}`: for=DURATION and to=NAME are known, once each, as in for=10s&to=beta"
-                    ));
-                }
-            }
-        }
-        let span = span.unwrap_or(STEP_DOWN_FOR);
-        Ok(Self { span, heir })
-    }
-}
-
-fn step_down_for(span: &str) -> Result<Duration, String> {
-    let span =
-        crate::config::values::some_time(span).map_err(|what| format!("for={span}: {what}"))?;
-    match span > LONGEST_STEP_DOWN {
-        true => Err(format!("for={span} is too long: choose 24h or less")),
-        false => Ok(span),
-    }
+async fn refuse_to_step_down(State(interface): State<Interface>) -> Refusal {
+    steering::not_by_tcp(interface.steering.as_deref())
 }
 
 async fn nothing_there(uri: Uri) -> Refusal {
     nothing_but(
         uri,
-        "/, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, /v1/groups/GROUP/leader, /v1/groups/GROUP/council and /v1/groups/GROUP/step-down",
+        "/, /metrics, /healthz, /v1/status, /v1/watch, /v1/watch-council, /v1/groups/GROUP/leader and /v1/groups/GROUP/council",
     )
     .await
 }
@@ -290,7 +267,7 @@ fn gone() -> Refusal {
 }
 
 /// A name that leads to this host need not be its own: a web page may have made it so.
-pub(crate) async fn refuse_strangers(request: Request, next: Next) -> Response {
+async fn refuse_strangers(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST);
     match host.and_then(|host| host.to_str().ok()) {
         Some(host) if is_this_host(host) => next.run(request).await,
@@ -321,8 +298,7 @@ fn is_this_host(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Wish, is_this_host};
-    use hustings_protocol::Duration;
+    use super::is_this_host;
 
     #[test]
     fn only_loopback_names_are_this_host() {
@@ -347,23 +323,6 @@ mod tests {
             "localhost:evil",
         ] {
             assert!(!is_this_host(host), "{host}");
-        }
-    }
-
-    #[test]
-    fn a_step_down_lasts_as_long_as_asked() {
-        let span = |query| Wish::parse(query).map(|wish| wish.span);
-        assert_eq!(span(None), Ok(Duration::from_secs(10)));
-        assert_eq!(span(Some("for=250ms")), Ok(Duration::from_millis(250)));
-        for query in [
-            "for=",
-            "for=5",
-            "for=0s",
-            "for=25h",
-            "four=10s",
-            "for=1s&for=2s",
-        ] {
-            assert!(Wish::parse(Some(query)).is_err(), "{query}");
         }
     }
 }

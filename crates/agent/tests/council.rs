@@ -65,6 +65,7 @@ impl Fleet {
             next_free_port: false,
             interface: localhost,
             http: None,
+            metrics: None,
             insecure: false,
             groups: vec![GroupConfig {
                 keys: vec![self.key.clone()],

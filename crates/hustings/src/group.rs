@@ -135,6 +135,7 @@ impl Joining {
             next_free_port: false,
             interface: default_interface(self.bind.ip())?,
             http: None,
+            metrics: None,
             insecure: false,
             groups: vec![GroupConfig {
                 keys: self.key.into_iter().collect(),

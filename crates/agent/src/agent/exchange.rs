@@ -209,6 +209,7 @@ mod tests {
             next_free_port,
             interface: HOME,
             http: None,
+            metrics: None,
             insecure: false,
             groups: vec![GroupConfig {
                 multicast,

@@ -66,6 +66,8 @@ pub struct Draft {
     pub interface: Maybe<IpAddr>,
     /// [`AgentConfig::http`]
     pub http: Maybe<OrOff<SocketAddr>>,
+    /// [`AgentConfig::metrics`]
+    pub metrics: Maybe<OrOff<SocketAddr>>,
     /// [`AgentConfig::insecure`]
     pub insecure: Maybe<bool>,
     /// [`super::QuorumConfig::state`], of all groups.
@@ -225,6 +227,7 @@ impl Draft {
             next_free_port: value(&self.bind).is_none() && groups.iter().all(is_found),
             interface: self.interface(bind.ip(), &groups)?,
             http: value(&self.http).unwrap_or(OrOff::On(HTTP)).on(),
+            metrics: value(&self.metrics).and_then(OrOff::on),
             insecure: value(&self.insecure).unwrap_or(false),
             groups,
         };

@@ -79,6 +79,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Draft, Complaint> {
         bind: table.text("bind", values::address)?,
         interface: table.text("interface", values::interface)?,
         http: table.text("http", values::http)?,
+        metrics: table.text("metrics", values::metrics)?,
         insecure: table.flag("insecure")?,
         state: table.file("state")?,
         ..Draft::default()

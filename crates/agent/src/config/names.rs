@@ -118,7 +118,9 @@ mod tests {
             name: name.to_owned(),
             bind: (home, 0).into(),
             interface: home,
+            next_free_port: false,
             http: None,
+            metrics: None,
             insecure: false,
             groups: vec![group],
         }

@@ -29,8 +29,10 @@ impl AgentConfig {
             true => " or the next free port",
             false => "",
         };
+        let metrics = self.metrics;
+        let metrics = metrics.map_or_else(String::new, |it| format!(", metrics {it}"));
         format!(
-            "member {}: bind {}{or_next}{multicasts}, http {http}",
+            "member {}: bind {}{or_next}{multicasts}, http {http}{metrics}",
             self.name, self.bind
         )
     }

@@ -47,10 +47,10 @@ pub enum Unfit {
         /// Where.
         bind: SocketAddr,
     },
-    /// Anybody on the network could ask, and tell a leader to step down.
+    /// The page and the streams of events are for this host.
     #[error(
-        "http {0} is not of this host alone, and whoever reaches it may steer this agent: \
-         choose an address such as 127.0.0.1:7480, off, or --insecure to let anybody"
+        "http {0} is not of this host alone: choose an address such as 127.0.0.1:7480, or off; \
+         to read metrics and the status from elsewhere, set metrics (--metrics {0})"
     )]
     HttpBeyondHost(SocketAddr),
     /// Not where multicasts can go.

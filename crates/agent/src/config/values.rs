@@ -221,6 +221,17 @@ pub fn http(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     }
 }
 
+/// `off`, or where metrics can be read.
+pub fn metrics(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
+    match text {
+        "off" => Ok(OrOff::Off),
+        _ => text
+            .parse()
+            .map(OrOff::On)
+            .map_err(|_| format!("{}, as in 0.0.0.0:7481, or off", not_an_address(text))),
+    }
+}
+
 /// `off`, or where multicasts go.
 pub fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     let refused =

@@ -50,6 +50,8 @@ pub enum HealthState {
     NoMajority,
     /// The store that grants tenure does not answer this member.
     StoreSilent,
+    /// This member takes no tenure from its store, though the store answers.
+    ShutOut,
     /// This member takes no part in elections for a while.
     StandsAside,
     /// This member hears none of the members that it knows.
@@ -64,13 +66,14 @@ pub enum HealthState {
 
 impl HealthState {
     /// Every state.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Leading,
         Self::Following,
         Self::NoLeader,
         Self::NoTenure,
         Self::NoMajority,
         Self::StoreSilent,
+        Self::ShutOut,
         Self::StandsAside,
         Self::CutOff,
         Self::Disputed,
@@ -87,6 +90,7 @@ impl HealthState {
             Self::NoTenure => "no-tenure",
             Self::NoMajority => "no-majority",
             Self::StoreSilent => "store-silent",
+            Self::ShutOut => "shut-out",
             Self::StandsAside => "stands-aside",
             Self::CutOff => "cut-off",
             Self::Disputed => "disputed",
@@ -172,6 +176,13 @@ pub fn judge(status: &GroupStatus, now: Instant) -> Health {
     {
         return verdict(state, level, summary);
     }
+    if let Some(tenure) = status.tenure.as_ref()
+        && tenure.shut_out == Some(true)
+        && !leadership.leads
+    {
+        let (level, summary) = judge_shut_out(tenure, other);
+        return verdict(HealthState::ShutOut, level, summary);
+    }
     if let Some(aside) = &status.aside {
         let (level, summary) = judge_aside(aside, other);
         return verdict(HealthState::StandsAside, level, summary);
@@ -238,6 +249,18 @@ fn judge_authority(
         );
         (HealthState::NoMajority, Level::Bad, summary)
     })
+}
+
+/// A member that takes no tenure from its store cannot follow a leader that fails.
+fn judge_shut_out(tenure: &TenureStatus, leader: Option<&str>) -> (Level, String) {
+    let why = tenure.refusals.last().map_or("", |it| it.why.as_str());
+    match leader.filter(|_| tenure.fence.is_some()) {
+        Some(leader) => (
+            Level::Warning,
+            format!("follows {leader}, but cannot take tenure after it: {why}"),
+        ),
+        None => (Level::Bad, format!("takes no tenure: {why}")),
+    }
 }
 
 /// A leader whose last voters are heard from loses tenure with the next one that is lost.

@@ -9,7 +9,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
 
-use crate::agent::Handle;
+use super::Interface;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -20,7 +20,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
                       img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The page and what belongs to it.
-pub(super) fn routes() -> Router<Handle> {
+pub(super) fn routes() -> Router<Interface> {
     Router::new()
         .route("/", get(async || file("text/html; charset=utf-8", PAGE)))
         .route(

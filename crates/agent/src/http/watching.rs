@@ -7,22 +7,26 @@ use std::task::{Context, Poll};
 use axum::response::sse::Event;
 use futures_core::Stream;
 use serde::Serialize;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
+use super::server::InProgress;
 use crate::agent::Handle;
 
 /// Who leads each group, and from then on every change. Ends when the agent does.
-pub(super) fn leaderships(agent: &Handle) -> Events {
+pub(super) fn leaderships(agent: &Handle, held: Held) -> Events {
     let (told, changes) = mpsc::channel(16);
     let groups = agent.groups();
     for watched in groups.iter().filter_map(|group| agent.watch(group)) {
         tokio::spawn(tell("leadership", watched, told.clone()));
     }
-    Events { changes }
+    Events {
+        changes,
+        _held: held,
+    }
 }
 
 /// Who holds a seat, as a centre knows it, or whether this member does; and from then on every change.
-pub(super) fn councils(agent: &Handle) -> Events {
+pub(super) fn councils(agent: &Handle, held: Held) -> Events {
     let (told, changes) = mpsc::channel(16);
     for group in agent.groups() {
         if let Some(watched) = agent.watch_seat(&group) {
@@ -32,7 +36,10 @@ pub(super) fn councils(agent: &Handle) -> Events {
             tokio::spawn(tell("council", watched, told.clone()));
         }
     }
-    Events { changes }
+    Events {
+        changes,
+        _held: held,
+    }
 }
 
 /// What is told: its name, and the object.
@@ -63,6 +70,22 @@ async fn tell<T: Serialize>(
 /// See [`leaderships`] and [`councils`].
 pub(super) struct Events {
     changes: mpsc::Receiver<Told>,
+    _held: Held,
+}
+
+/// What a stream holds while it lasts: one of the streams that there may be, and its connection, which stays busy.
+pub(super) struct Held {
+    _permit: OwnedSemaphorePermit,
+    _in_progress: InProgress,
+}
+
+impl Held {
+    pub(super) fn new(permit: OwnedSemaphorePermit, in_progress: InProgress) -> Self {
+        Self {
+            _permit: permit,
+            _in_progress: in_progress,
+        }
+    }
 }
 
 impl Stream for Events {

@@ -220,6 +220,7 @@ fn template(protocol: ProtocolConfig, group: &str, multicast: Option<SocketAddr>
         next_free_port: false,
         interface: LOCALHOST,
         http: None,
+        metrics: None,
         insecure: false,
         groups: vec![GroupConfig {
             keys: vec![Key::generate().unwrap()],

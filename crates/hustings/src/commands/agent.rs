@@ -7,7 +7,7 @@ pub(super) mod log;
 use std::net::SocketAddr;
 
 use clap::Args;
-use hustings_agent::http::{self, Door};
+use hustings_agent::http::{self, Door, Steering};
 use hustings_agent::{Agent, AgentConfig, Handle, StartError};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::TcpListener;
@@ -46,7 +46,7 @@ must be a key, the same on every member: `hustings keys generate`.
 On TERM or INT the agent says goodbye, so that the others elect at once, and exits
 with code 0; on a second one it ends without a word.
 
---events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\"} at first, then
+--events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\", \"metrics\"} at first, then
 {\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"fence\": N or
 null, \"changes\"}; times are nanoseconds on this host's boot clock.
 
@@ -79,22 +79,56 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 }
 
 /// A started agent, and where it listens for HTTP.
-pub(super) async fn start(config: &AgentConfig) -> Result<(Agent, Option<SocketAddr>), Failure> {
-    let door = match config.insecure {
-        true => Door::Anybody,
-        false => Door::ThisHost,
-    };
+pub(super) struct Started {
+    pub(super) agent: Agent,
+    pub(super) http: Option<SocketAddr>,
+    pub(super) metrics: Option<SocketAddr>,
+}
+
+/// Starts an agent, and what answers for it.
+pub(super) async fn start(config: &AgentConfig) -> Result<Started, Failure> {
     let listener = match config.http {
-        Some(address) => Some(listen(address, door, TAKEN).await?),
+        Some(address) => Some(listen(address, Door::ThisHost, TAKEN).await?),
         None => None,
     };
-    let http = listener.as_ref().and_then(|it| it.local_addr().ok());
+    let exporter = match config.metrics {
+        Some(address) => Some(listen(address, Door::Anybody, METRICS_TAKEN).await?),
+        None => None,
+    };
+    let address = |it: &Option<TcpListener>| it.as_ref()?.local_addr().ok();
+    let (http, metrics) = (address(&listener), address(&exporter));
     let agent = Agent::start(config.clone()).await.map_err(refusal)?;
-    announce(config, agent.handle(), http);
+    announce(config, agent.handle(), http, metrics);
     if let Some(listener) = listener {
-        tokio::spawn(http::serve(listener, agent.handle().clone(), door));
+        let handle = agent.handle().clone();
+        let steering = http.and_then(open_steering);
+        let socket = steering.as_ref().map(|it| it.path().to_owned());
+        if let Some(steering) = steering {
+            tokio::spawn(steering.serve(handle.clone()));
+        }
+        tokio::spawn(http::serve(listener, handle, Door::ThisHost, socket));
     }
-    Ok((agent, http))
+    if let Some(exporter) = exporter {
+        let handle = agent.handle().clone();
+        tokio::spawn(http::serve(exporter, handle, Door::Anybody, None));
+    }
+    Ok(Started {
+        agent,
+        http,
+        metrics,
+    })
+}
+
+/// Opens the socket on which an agent is steered. An agent that cannot have one is a member nevertheless.
+fn open_steering(http: SocketAddr) -> Option<Steering> {
+    let opened = Steering::open(http);
+    opened
+        .inspect_err(|error| {
+            tracing::warn!(
+                "`hustings step-down` will not work here, as the agent can make no Unix socket: {error}: let it write to one of these, as by RuntimeDirectory=hustings of systemd, or by a tmpfs at /run/hustings of a container"
+            );
+        })
+        .ok()
 }
 
 /// Is a member until a signal comes.
@@ -104,10 +138,14 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
         tracing::info!("stopping: it was not up yet");
         return Ok(());
     };
-    let (mut agent, http) = started?;
+    let Started {
+        mut agent,
+        http,
+        metrics,
+    } = started?;
     let mut events = prints_events.then(Events::begin);
     if let Some(events) = &events {
-        events.up(&config.name, agent.handle().address(), http);
+        events.up(&config.name, agent.handle().address(), http, metrics);
     }
     let mut reporters = report_changes(agent.handle(), events.as_ref());
     tokio::select! {
@@ -134,6 +172,10 @@ async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure>
 
 /// What to do where an agent's port is taken.
 const TAKEN: &str = "does another agent run here? choose another with --http, or --http off";
+
+/// The same of its port for metrics.
+const METRICS_TAKEN: &str =
+    "does another agent run here? choose another with --metrics, or --metrics off";
 
 /// Listens for HTTP. What to do where the port is `taken` depends on the command.
 pub(super) async fn listen(
@@ -163,10 +205,16 @@ fn refusal(error: StartError) -> Failure {
 }
 
 /// Says what has begun.
-fn announce(config: &AgentConfig, handle: &Handle, http: Option<SocketAddr>) {
+fn announce(
+    config: &AgentConfig,
+    handle: &Handle,
+    http: Option<SocketAddr>,
+    metrics: Option<SocketAddr>,
+) {
     let at = handle.address();
     let http = http.map_or_else(|| "no HTTP".to_owned(), |it| format!("HTTP at {it}"));
-    tracing::info!("member {} is up at {at}, {http}", config.name);
+    let metrics = metrics.map_or_else(String::new, |it| format!(", metrics at {it}"));
+    tracing::info!("member {} is up at {at}, {http}{metrics}", config.name);
     for group in &config.groups {
         tracing::info!("{}", group.sentence());
         if !group.protocol.is_none() {

@@ -304,6 +304,7 @@ impl CouncilCommand {
             config.bind.set_port(0);
         }
         config.http = config.http.filter(|_| self.options.names_http());
+        config.metrics = config.metrics.filter(|_| self.options.names_metrics());
         config
             .check()
             .map_err(|unfit| Failure::Usage(unfit.to_string()))?;
@@ -315,7 +316,7 @@ impl CouncilCommand {
         let Some(started) = signals.unless_one_comes(agent::start(config)).await else {
             return Ok(()); // told to end before it was up
         };
-        let (mut agent, _) = started?;
+        let mut agent = started?.agent;
         let group = &config.groups[0].name;
         let watched = agent.handle().watch_council(group);
         let mut council = watched.ok_or_else(|| Failure::Failed("no council".to_owned()))?;

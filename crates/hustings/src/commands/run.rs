@@ -100,6 +100,7 @@ impl Run {
             );
         }
         config.http = config.http.filter(|_| self.options.names_http());
+        config.metrics = config.metrics.filter(|_| self.options.names_metrics());
         let (group, established) = match &config.groups[..] {
             [group] if group.protocol.is_none() => {
                 return Err(Failure::Usage(format!(
@@ -129,7 +130,7 @@ impl Run {
             },
         };
         runtime()?.block_on(async {
-            let (agent, _) = agent::start(&config).await?;
+            let agent = agent::start(&config).await?.agent;
             let _reporters = agent::report_changes(agent.handle(), None);
             supervise(agent, &group, workload).await
         })

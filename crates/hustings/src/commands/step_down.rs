@@ -7,6 +7,7 @@ use std::time::Duration as StdDuration;
 
 use clap::Args;
 use hustings_agent::http::STEP_DOWN_FOR;
+use hustings_agent::identity::is_name;
 use hustings_protocol::Duration;
 
 use super::agent::client::ClientOptions;
@@ -35,6 +36,9 @@ pub(crate) struct StepDown {
 }
 
 const AFTER_HELP: &str = "\
+Only root and the user who runs the agent may do this: it goes to the agent's Unix socket, of which
+the agent tells where it is. A member that does not lead refuses, and says which one does.
+
 Ends when the agent has stepped down. If it is that of `hustings run`, its command is stopped
 first, which takes as long as the command does, and at most its --grace.
 
@@ -57,8 +61,6 @@ impl StepDown {
             to,
             agent,
         } = self;
-        let is_name =
-            |name: &str| !name.contains(['/', '?', '#', '%', '&', ' ']) && !name.is_empty();
         if !is_name(&group) {
             return Err(Failure::Usage(format!(
                 "{} `{group}` is no group's name: choose one that `hustings status` lists",

@@ -7,7 +7,7 @@ use clap::Args;
 use hustings_agent::Leadership;
 use ureq::BodyReader;
 
-use super::agent::client::{Client, ClientOptions, NoAnswer, Printed, in_words};
+use super::agent::client::{self, Client, ClientOptions, NoAnswer, Printed, in_words};
 use crate::failure::{Failure, say};
 
 /// Where changes are told.
@@ -37,7 +37,7 @@ impl Watch {
         let client = self.agent.client();
         let mut stream = client.follow(EVENTS).map_err(|why| client.failure(why))?;
         loop {
-            self.print(stream)?;
+            self.print(&client, stream)?;
             let address = client.address();
             say(&format!("the agent at {address} went away: waiting for it"));
             stream = wait(&client)?;
@@ -46,7 +46,7 @@ impl Watch {
     }
 
     /// Prints every change until the stream ends.
-    fn print(&self, stream: impl Read) -> Result<(), Failure> {
+    fn print(&self, client: &Client, stream: impl Read) -> Result<(), Failure> {
         for line in BufReader::new(stream).lines() {
             let Ok(line) = line else {
                 return Ok(()); // broken off: as good as its end
@@ -55,12 +55,14 @@ impl Watch {
                 continue; // the event's name, a sign of life, or the blank line between two
             };
             let line = match self.format {
+                // JSON has none of them, so that whatever sent it is no agent.
+                Printed::Json if event.contains(char::is_control) => {
+                    return Err(client.failure(NoAnswer::Stranger));
+                }
                 Printed::Json => event.to_owned(),
-                Printed::Text => match serde_json::from_str::<Leadership>(event) {
+                Printed::Text => match client::read::<Leadership>(event) {
                     Ok(leadership) => in_words(&leadership),
-                    Err(error) => {
-                        return Err(Failure::Failed(format!("cannot read `{event}`: {error}")));
-                    }
+                    Err(why) => return Err(client.failure(why)),
                 },
             };
             let mut out = std::io::stdout().lock();

@@ -121,12 +121,17 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "ADDRESS:PORT|off", env = "HUSTINGS_HTTP", value_parser = agent_values::http)]
     http: Option<OrOff<SocketAddr>>,
 
+    /// Where Prometheus reads metrics, and other hosts the status, or off; port 0: any that is free. Read-only, for
+    /// everyone who can reach it. Default: off
+    #[arg(long, value_name = "ADDRESS:PORT|off", env = "HUSTINGS_METRICS", value_parser = agent_values::metrics)]
+    metrics: Option<OrOff<SocketAddr>>,
+
     /// Record all that this member does at the end of this file, to look at it later with `hustings trace`. It
     /// grows by some kilobytes a second
     #[arg(long, value_name = "FILE", env = "HUSTINGS_TRACE", value_parser = agent_values::file)]
     trace: Option<PathBuf>,
 
-    /// Let groups do without a key beyond this host, and HTTP listen beyond it
+    /// Let groups do without a key beyond this host
     #[arg(long, env = "HUSTINGS_INSECURE", num_args = 0..=1, require_equals = true,
           value_name = "true|false", default_missing_value = "true", value_parser = agent_values::switch)]
     insecure: Option<bool>,
@@ -136,6 +141,11 @@ impl AgentOptions {
     /// Whether the command line, or the environment, says where to listen for HTTP.
     pub(crate) fn names_http(&self) -> bool {
         self.overrides.http.is_some()
+    }
+
+    /// Whether it says where metrics can be read.
+    pub(crate) fn names_metrics(&self) -> bool {
+        self.overrides.metrics.is_some()
     }
 
     /// Whether it says what this member is called.
@@ -234,6 +244,7 @@ impl Overrides {
         lay("--bind", &self.bind, &mut draft.bind);
         lay("--interface", &self.interface, &mut draft.interface);
         lay("--http", &self.http, &mut draft.http);
+        lay("--metrics", &self.metrics, &mut draft.metrics);
         lay("--insecure", &self.insecure, &mut draft.insecure);
         lay("--state", &self.state, &mut draft.state);
         self.choose_group(&mut draft)?;

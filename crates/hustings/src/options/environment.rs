@@ -8,7 +8,7 @@ use hustings_agent::config::values::nearest;
 const PREFIX: &str = "HUSTINGS_";
 
 /// Every variable, and the option that it stands for.
-const VARIABLES: [(&str, &str); 23] = [
+const VARIABLES: [(&str, &str); 24] = [
     ("HUSTINGS_CONFIG", "--config"),
     ("HUSTINGS_GROUP", "--group"),
     ("HUSTINGS_NAME", "--name"),
@@ -29,6 +29,7 @@ const VARIABLES: [(&str, &str); 23] = [
     ("HUSTINGS_ANNOUNCE", "--announce"),
     ("HUSTINGS_LISTEN", "--listen"),
     ("HUSTINGS_HTTP", "--http"),
+    ("HUSTINGS_METRICS", "--metrics"),
     ("HUSTINGS_TRACE", "--trace"),
     ("HUSTINGS_INSECURE", "--insecure"),
     ("HUSTINGS_LOG", "--log"),

@@ -32,6 +32,7 @@ fn config() -> AgentConfig {
         next_free_port: false,
         interface: HOME,
         http: None,
+        metrics: None,
         insecure: false,
         groups: vec![group],
     }

@@ -29,6 +29,7 @@ pub const AGENT_FIELDS: &[Field] = &[
     ),
     field("interface", "the first that leads away", "\"10.0.0.1\""),
     field("http", "127.0.0.1:7480", "\"127.0.0.1:7480\""),
+    field("metrics", "nowhere", "\"0.0.0.0:7481\""),
     field("insecure", "false", "true"),
     field("state", "nowhere", "\"/var/lib/hustings\""),
     field("group", "needed", "[[group]]"),

@@ -62,7 +62,7 @@ fn every_field_is_heeded() {
         "h.toml:9: group `web`: priority means nothing to protocol earliest: who wakes up first leads"
     );
     let config = settle(&format!(
-        "name = \"alpha\"\nbind = \"127.0.0.1:1\"\ninterface = \"127.0.0.2\"\nhttp = \"off\"\ninsecure = true\n\
+        "name = \"alpha\"\nbind = \"127.0.0.1:1\"\ninterface = \"127.0.0.2\"\nhttp = \"off\"\nmetrics = \"0.0.0.0:7481\"\ninsecure = true\n\
          [[group]]\nname = \"web\"\nkeys = [\"{KEY}\", \"{KEY}\"]\npriority = 7\nprotocol = \"bully\"\n\
          bound = \"20ms\"\npatience = \"2s\"\nmulticast = \"off\"\njoin = [\"10.0.0.2:7400\", \"host:1\"]\n\
          trace = \"web.jsonl\"\n[[group]]\nname = \"db\"\ntrace = \"/var/db.jsonl\"\n"
@@ -73,6 +73,8 @@ fn every_field_is_heeded() {
         ("alpha", None, true)
     );
     assert_eq!(config.bind.to_string(), "127.0.0.1:1");
+    let metrics = config.metrics.map(|it| it.to_string());
+    assert_eq!(metrics.as_deref(), Some("0.0.0.0:7481"));
     assert_eq!(config.interface.to_string(), "127.0.0.2");
     let [web, db] = &config.groups[..] else {
         panic!("two groups: {config:?}");
@@ -219,7 +221,7 @@ fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
         ),
         (
             "colour = 1",
-            "h.toml:1: colour: no such field here: choose name, bind, interface, http, insecure, state or group",
+            "h.toml:1: colour: no such field here: choose name, bind, interface, http, metrics, insecure, state or group",
         ),
         (
             "priority = 1",
@@ -239,7 +241,15 @@ fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
         ),
         (
             "http = \"0.0.0.0:7480\"\n[[group]]\nname = \"web\"",
-            "h.toml:1: http 0.0.0.0:7480 is not of this host alone, and whoever reaches it may steer this agent: choose an address such as 127.0.0.1:7480, off, or --insecure to let anybody",
+            "h.toml:1: http 0.0.0.0:7480 is not of this host alone: choose an address such as 127.0.0.1:7480, or off; to read metrics and the status from elsewhere, set metrics (--metrics 0.0.0.0:7480)",
+        ),
+        (
+            "http = \"0.0.0.0:7480\"\ninsecure = true\n[[group]]\nname = \"web\"",
+            "h.toml:1: http 0.0.0.0:7480 is not of this host alone: choose an address such as 127.0.0.1:7480, or off; to read metrics and the status from elsewhere, set metrics (--metrics 0.0.0.0:7480)",
+        ),
+        (
+            "metrics = \"on\"",
+            "h.toml:1: metrics = \"on\": not an address: write an IP address and a port, as in 0.0.0.0:7481, or off",
         ),
         (
             "interface = \"eth0\"",

@@ -61,6 +61,7 @@ fn fenced() -> GroupStatus {
         voters: [ME, "beta", "gamma"].map(voter).into(),
         asking: false,
         reachable: None,
+        shut_out: None,
         refusals: Vec::new(),
         disputed: None,
     });
@@ -74,6 +75,7 @@ fn stored(reachable: bool) -> GroupStatus {
     tenure.authority = "etcd".to_owned();
     tenure.voters.clear();
     tenure.reachable = Some(reachable);
+    tenure.shut_out = Some(false);
     status
 }
 
@@ -274,6 +276,32 @@ fn a_member_that_hears_nobody_of_a_group_that_it_knew_is_cut_off() {
     check(&named, HealthState::CutOff, Level::Bad, nobody);
     let aside = fenced().aside(Some("no answer")).heard(at);
     check(&aside, HealthState::CutOff, Level::Bad, nobody);
+}
+
+#[test]
+fn a_member_that_takes_no_tenure_from_its_store_is_never_good() {
+    let why = "etcd counts below fence 9";
+    let shut_out = |status: GroupStatus| {
+        let mut status = status.refused(why, ago(60_000)).heard(ago(100));
+        status.tenure.as_mut().expect("fenced").shut_out = Some(true);
+        status
+    };
+    let follower = shut_out(stored(true).held_by("beta"));
+    check(
+        &follower,
+        HealthState::ShutOut,
+        Level::Warning,
+        &["follows beta", why],
+    );
+    let vacant = stored(true).aside(Some("no tenure"));
+    for status in [stored(true), stored(true).led_by(ME), vacant] {
+        check(
+            &shut_out(status),
+            HealthState::ShutOut,
+            Level::Bad,
+            &["takes no tenure", why],
+        );
+    }
 }
 
 #[test]

@@ -218,6 +218,7 @@ mod tests {
             }],
             asking: false,
             reachable: None,
+            shut_out: None,
             refusals: Vec::new(),
             disputed: None,
         };

@@ -1,6 +1,9 @@
 //! Talking to a running agent.
 
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -54,7 +57,6 @@ pub(in crate::commands) struct Client {
     http: SocketAddr,
     quick: ureq::Agent,
     patient: ureq::Agent,
-    tireless: ureq::Agent,
 }
 
 /// Why there is no answer.
@@ -82,12 +84,10 @@ impl ClientOptions {
             .timeout_recv_response(Some(ANSWER_WITHIN))
             .timeout_per_read(Some(SILENCE))
             .build();
-        let tireless = common().timeout_connect(Some(ANSWER_WITHIN)).build();
         Client {
             http: self.http,
             quick: quick.into(),
             patient: patient.into(),
-            tireless: tireless.into(),
         }
     }
 }
@@ -106,12 +106,23 @@ impl Client {
         object(accepted(answer)?)
     }
 
-    /// The answer to an order, however long it takes to carry that out.
+    /// The answer to an order, however long it takes to carry that out. Orders go to the agent's Unix socket, of which it
+    /// tells where it is.
     pub(in crate::commands) fn post(&self, path: &str) -> Result<Value, NoAnswer> {
-        // Nobody waits for ever for an agent that does not run.
-        let _: Value = self.get("/healthz")?;
-        let order = self.tireless.post(self.url(path));
-        object(accepted(order.header(STEERING_HEADER, "1").send_empty())?)
+        let health: Value = self.get("/healthz")?;
+        let socket = health["steering"].as_str().ok_or_else(|| {
+            let why =
+                "it has no Unix socket to be steered by: its log says why it could not make one";
+            NoAnswer::Refused(why.to_owned())
+        })?;
+        let (code, answer) = order(Path::new(socket), path)
+            .map_err(|error| NoAnswer::Refused(unreachable(socket, &error)))?;
+        let answer = read(&answer)?;
+        if (200..300).contains(&code) {
+            Ok(answer)
+        } else {
+            Err(refused(&answer))
+        }
     }
 
     /// An answer without an end.
@@ -148,9 +159,13 @@ fn accepted(answer: Result<Answer, ureq::Error>) -> Result<Answer, NoAnswer> {
     if answer.status().is_success() {
         return Ok(answer);
     }
-    let refusal: Value = object(answer)?;
-    let reason = refusal["error"].as_str().ok_or(NoAnswer::Stranger)?;
-    Err(NoAnswer::Refused(reason.to_owned()))
+    Err(refused(&object(answer)?))
+}
+
+/// The reason that a refusal tells.
+fn refused(answer: &Value) -> NoAnswer {
+    let reason = answer["error"].as_str();
+    reason.map_or(NoAnswer::Stranger, |it| NoAnswer::Refused(it.to_owned()))
 }
 
 fn object<T: DeserializeOwned>(mut answer: Answer) -> Result<T, NoAnswer> {
@@ -158,7 +173,67 @@ fn object<T: DeserializeOwned>(mut answer: Answer) -> Result<T, NoAnswer> {
         .body_mut()
         .read_to_string()
         .map_err(|_| NoAnswer::Nobody)?;
-    serde_json::from_str(&text).map_err(|_| NoAnswer::Stranger)
+    read(&text)
+}
+
+/// Reads an answer. What an agent says may hold texts that others chose, and is about to be printed: control characters
+/// in them are escaped.
+pub(in crate::commands) fn read<T: DeserializeOwned>(text: &str) -> Result<T, NoAnswer> {
+    let mut value: Value = serde_json::from_str(text).map_err(|_| NoAnswer::Stranger)?;
+    escape(&mut value);
+    serde_json::from_value(value).map_err(|_| NoAnswer::Stranger)
+}
+
+/// Escapes control characters in all texts of an answer.
+fn escape(value: &mut Value) {
+    match value {
+        Value::String(text) if text.chars().any(char::is_control) => {
+            let mut escaped = String::new();
+            for letter in text.chars() {
+                if letter.is_control() {
+                    escaped.extend(letter.escape_default());
+                } else {
+                    escaped.push(letter);
+                }
+            }
+            *text = escaped;
+        }
+        Value::Array(values) => values.iter_mut().for_each(escape),
+        Value::Object(fields) => fields.values_mut().for_each(escape),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// More than any answer to an order has.
+const MOST_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// Sends an order to the Unix socket at `socket`, and returns the code and the body of the answer.
+fn order(socket: &Path, path: &str) -> io::Result<(u16, String)> {
+    let mut stream = UnixStream::connect(socket)?;
+    let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{STEERING_HEADER}: 1\r\n");
+    write!(stream, "{head}Connection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.take(MOST_ANSWER_BYTES).read_to_string(&mut answer)?;
+    let read = || {
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let code = head.strip_prefix("HTTP/1.1 ")?.get(..3)?;
+        Some((code.parse().ok()?, body.to_owned()))
+    };
+    read().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the agent broke off"))
+}
+
+/// Says why an agent's Unix socket cannot be used, and what to do.
+fn unreachable(socket: &str, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "only root and the user who runs the agent may steer it: try again with sudo"
+        }
+        io::ErrorKind::NotFound => {
+            "it is not to be seen from here: run this in the agent's container, or, where systemd gives the agent a /tmp of its own, set RuntimeDirectory=hustings in its unit"
+        }
+        _ => "see whether the agent still runs",
+    };
+    format!("its Unix socket {socket} cannot be used: {error}: {remedy}")
 }
 
 /// Who leads, in a sentence.
@@ -201,5 +276,22 @@ pub(in crate::commands) fn mode_in_words(mode: Mode) -> &'static str {
             "advisory: for a while two members may both take themselves for the leader"
         }
         Mode::Fenced => "fenced: at most one member leads, and each tenure has a higher fence",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::read;
+
+    #[test]
+    fn what_an_agent_says_cannot_steer_a_terminal_nor_forge_a_line() {
+        let said = json!({ "a": ["x\u{1b}[2Jy\n", { "b": "\u{9b}1m" }], "n": u64::MAX, "ok": "é" });
+        let read: Value = read(&said.to_string()).expect("JSON");
+        let expected = json!({
+            "a": ["x\\u{1b}[2Jy\\n", { "b": "\\u{9b}1m" }], "n": u64::MAX, "ok": "é"
+        });
+        assert_eq!(read, expected);
     }
 }

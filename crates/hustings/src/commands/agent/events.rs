@@ -22,6 +22,7 @@ struct Up<'a> {
     up: bool,
     address: SocketAddr,
     http: Option<SocketAddr>,
+    metrics: Option<SocketAddr>,
 }
 
 /// The group has another leader, or none.
@@ -63,13 +64,20 @@ impl Events {
     }
 
     /// The member is there.
-    pub(super) fn up(&self, member: &str, address: SocketAddr, http: Option<SocketAddr>) {
+    pub(super) fn up(
+        &self,
+        member: &str,
+        address: SocketAddr,
+        http: Option<SocketAddr>,
+        metrics: Option<SocketAddr>,
+    ) {
         self.printer().print(&Up {
             time_ns: clock::now().0,
             member,
             up: true,
             address,
             http,
+            metrics,
         });
     }
 

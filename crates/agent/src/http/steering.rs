@@ -1,0 +1,401 @@
+//! Steering: requests that change what an agent does, on a Unix socket of its own.
+//!
+//! The kernel tells who has connected. Only the user who runs the agent, and root, may steer it; anybody else is told so.
+//! The socket is a file that only its owner can open, in a directory that nobody else can write to. So a user who is
+//! known to this agent's user namespace by no number of its own, and shows up as `nobody`, does not get in where the
+//! agent itself runs as `nobody`.
+//!
+//! The agent tells where the socket is at `GET /healthz`, so that commands on the same host need not be told. Its name
+//! is made of the address of the HTTP interface, which one process has at a time, and of the network namespace in
+//! which that address is: no other agent that runs has the same, and what is found under that name is left over.
+
+use std::env;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration as StdDuration;
+
+use axum::extract::{Path as InPath, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::routing::post;
+use axum::{Json, Router};
+use hustings_protocol::Duration;
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::server::{self, Bounds};
+use super::{Refusal, gone, no_such_group, nothing_but, wrong_method};
+use crate::agent::{HandedOver, Handle, NotHandedOver};
+
+/// What a request that steers must carry: `Hustings-Request: 1`. The socket keeps web pages out by itself, but not
+/// those that a proxy would forward to it.
+pub const STEERING_HEADER: &str = "hustings-request";
+
+/// How long a leader that steps down stays out of elections, unless told.
+pub const STEP_DOWN_FOR: Duration = Duration::from_secs(10);
+
+/// The longest that it may stay out: a day.
+const LONGEST_STEP_DOWN: Duration = Duration::from_secs(24 * 3600);
+
+/// Connections at a time: each may wait until a command has ended.
+const BOUNDS: Bounds = Bounds::of(16);
+
+/// The Unix socket of an agent. Its file is gone when this is dropped.
+#[derive(Debug)]
+pub struct Steering {
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+impl Steering {
+    /// Listens for the agent whose HTTP interface is at `http`, in the first of these directories that can be used:
+    /// systemd's `$RUNTIME_DIRECTORY`, `$XDG_RUNTIME_DIR/hustings`, `/run/hustings`, `hustings-UID` for temporary files.
+    ///
+    /// # Errors
+    /// If none can be: tells of each why.
+    pub fn open(http: SocketAddr) -> io::Result<Self> {
+        let mut refusals = Vec::new();
+        for directory in directories() {
+            match Self::open_in(&directory, http) {
+                Ok(steering) => return Ok(steering),
+                Err(error) => refusals.push(format!("{}: {error}", directory.display())),
+            }
+        }
+        Err(io::Error::other(refusals.join("; ")))
+    }
+
+    fn open_in(directory: &Path, http: SocketAddr) -> io::Result<Self> {
+        prepare(directory)?;
+        let (ip, port) = (http.ip(), http.port());
+        let path = directory.join(format!("{ip}-{port}-{}.sock", network_namespace()));
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        let file = SocketFile::of(path)?;
+        fs::set_permissions(&file.path, Permissions::from_mode(0o600))?;
+        Ok(Self { listener, file })
+    }
+
+    /// Where the socket is.
+    pub fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// Answers until the program ends.
+    pub async fn serve(self, agent: Handle) {
+        let Self {
+            listener,
+            file: _file,
+        } = self;
+        let owner = geteuid().as_raw();
+        let allowed = Router::new()
+            .route("/v1/groups/{group}/step-down", post(step_down))
+            .fallback(|uri| nothing_but(uri, "POST /v1/groups/GROUP/step-down"))
+            .method_not_allowed_fallback(wrong_method)
+            .with_state(agent);
+        let routes = |stream: &UnixStream| match peer(stream) {
+            Ok(user) if may_steer(user, owner) => allowed.clone(),
+            Ok(user) => refusing(format!(
+                "only user {owner}, who runs this agent, and root may steer it, and this request is user {user}'s: try again with sudo"
+            )),
+            Err(error) => refusing(format!("it cannot be told whose request this is: {error}")),
+        };
+        server::serve(listener, BOUNDS, routes).await;
+    }
+}
+
+/// Returns whether `user` may steer an agent that runs as `owner`.
+fn may_steer(user: u32, owner: u32) -> bool {
+    user == 0 || user == owner
+}
+
+fn peer(stream: &UnixStream) -> io::Result<u32> {
+    stream.peer_cred().map(|it| it.uid())
+}
+
+/// Routes that refuse every request.
+fn refusing(why: String) -> Router {
+    Router::new().fallback(async move || Refusal(StatusCode::FORBIDDEN, why))
+}
+
+/// Refuses to steer over TCP, where it cannot be told who asks.
+pub(super) fn not_by_tcp(socket: Option<&Path>) -> Refusal {
+    let remedy = match socket {
+        Some(path) => format!(
+            "use `hustings step-down` on its host, or the Unix socket {}, as root or as the user who runs the agent",
+            path.display()
+        ),
+        None => "its Unix socket could not be made, see its log for the reason".to_owned(),
+    };
+    let what = format!("this agent is not steered over TCP, where any user could: {remedy}");
+    Refusal(StatusCode::FORBIDDEN, what)
+}
+
+/// The directories in which the socket may be, the best first.
+fn directories() -> Vec<PathBuf> {
+    let user = geteuid().as_raw();
+    let from_environment = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
+    // systemd separates several with colons.
+    let of_service = from_environment("RUNTIME_DIRECTORY");
+    let of_service = of_service.and_then(|it| env::split_paths(&it).next());
+    // Whoever became another user may still have the former one's.
+    let is_own = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.uid() == user);
+    let of_session = from_environment("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let of_session = of_session.filter(is_own).map(|it| it.join("hustings"));
+    let of_host = PathBuf::from("/run/hustings");
+    let temporary = env::temp_dir().join(format!("hustings-{user}"));
+    let all = [of_service, of_session, Some(of_host), Some(temporary)];
+    all.into_iter().flatten().collect()
+}
+
+/// Makes sure that a directory is there, and that nobody but its user can write to it.
+fn prepare(directory: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let found = fs::symlink_metadata(directory)?;
+    let is_own = found.is_dir() && found.uid() == geteuid().as_raw();
+    if is_own && found.mode() & 0o022 == 0 {
+        Ok(())
+    } else {
+        let what = "not a directory that only the user who runs this agent can write to";
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
+    }
+}
+
+/// The number of this process's network namespace; 0 where there is no telling.
+fn network_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/net").map_or(0, |it| it.ino())
+}
+
+/// The file of a socket, removed when dropped, unless another one has taken its place.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl SocketFile {
+    fn of(path: PathBuf) -> io::Result<Self> {
+        let inode = inode(&path)?;
+        Ok(Self { path, inode })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if inode(&self.path).is_ok_and(|it| it == self.inode) {
+            // What is left over is removed at the next start.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+async fn step_down(
+    State(agent): State<Handle>,
+    InPath(group): InPath<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<Value>, Refusal> {
+    if headers.get(STEERING_HEADER).is_none_or(|it| it != "1") {
+        let what = "the header `Hustings-Request: 1` is missing: it keeps web pages from steering this agent";
+        return Err(Refusal(StatusCode::FORBIDDEN, what.to_owned()));
+    }
+    let wish = Wish::parse(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
+    let (span, time) = (wish.span, StdDuration::from_nanos(wish.span.0));
+    let mut answer = json!({ "group": group, "for": span.to_string() });
+    match wish.heir {
+        Some(heir) => {
+            let handed = agent.hand_over(&group, time, &heir).await;
+            let handed = handed.map_err(|why| not_handed_over(&agent, &group, &why))?;
+            answer["to"] = Value::String(heir);
+            answer["taken"] = Value::Bool(handed == HandedOver::Taken);
+            if let HandedOver::Missed {
+                within: Some(within),
+            } = handed
+            {
+                answer["within"] = Value::String(within.to_string());
+            }
+        }
+        None => {
+            refuse_followers(&agent, &group).await?;
+            let stepped_down = agent.step_down(&group, time).await;
+            stepped_down.map_err(|_| no_such_group(&agent, &group))?;
+        }
+    }
+    Ok(Json(answer))
+}
+
+/// A member that follows has nothing to give up: it says who does. One that is out of elections already may stay out for
+/// longer.
+async fn refuse_followers(agent: &Handle, group: &str) -> Result<(), Refusal> {
+    let status = agent.status().await.ok_or_else(gone)?;
+    let mut groups = status.groups.into_iter();
+    let found = groups.find(|it| it.leadership.group == group);
+    let found = found.ok_or_else(|| no_such_group(agent, group))?;
+    let leadership = &found.leadership;
+    let leader = leadership.leader.as_ref().map(|it| it.name.as_str());
+    let is_leader = leadership.leads || leader == Some(leadership.member.as_str());
+    if is_leader || found.aside.is_some() {
+        return Ok(());
+    }
+    let remedy = match leader {
+        Some(leader) => format!("`{leader}` is the leader, ask the agent there"),
+        None => "no leader is known".to_owned(),
+    };
+    let member = &leadership.member;
+    let what = format!(
+        "this member, `{member}`, does not lead group `{group}` and has nothing to give up: {remedy}"
+    );
+    Err(Refusal(StatusCode::CONFLICT, what))
+}
+
+fn not_handed_over(agent: &Handle, group: &str, why: &NotHandedOver) -> Refusal {
+    let code = match why {
+        NotHandedOver::NoSuchGroup(_) => return no_such_group(agent, group),
+        NotHandedOver::Ended => return gone(),
+        NotHandedOver::Unknown { .. } => StatusCode::NOT_FOUND,
+        NotHandedOver::Itself { .. } => StatusCode::BAD_REQUEST,
+        NotHandedOver::NoVoters { .. } | NotHandedOver::NoTenure { .. } => StatusCode::CONFLICT,
+    };
+    Refusal(code, why.to_string())
+}
+
+/// For how long to step down, and for whom.
+struct Wish {
+    span: Duration,
+    heir: Option<String>,
+}
+
+impl Wish {
+    /// What `for=10s&to=NAME` says; each may be left out.
+    fn parse(query: Option<&str>) -> Result<Self, String> {
+        let (mut span, mut heir) = (None, None);
+        for part in query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|it| !it.is_empty())
+        {
+            match part.split_once('=') {
+                Some(("for", text)) if span.is_none() => span = Some(step_down_for(text)?),
+                Some(("to", name)) if heir.is_none() && !name.is_empty() => {
+                    heir = Some(name.to_owned());
+                }
+                _ => {
+                    return Err(format!(
+                        "query `{part}`: for=DURATION and to=NAME are known, once each, as in for=10s&to=beta"
+                    ));
+                }
+            }
+        }
+        let span = span.unwrap_or(STEP_DOWN_FOR);
+        Ok(Self { span, heir })
+    }
+}
+
+fn step_down_for(span: &str) -> Result<Duration, String> {
+    let span =
+        crate::config::values::some_time(span).map_err(|what| format!("for={span}: {what}"))?;
+    match span > LONGEST_STEP_DOWN {
+        true => Err(format!("for={span} is too long: choose 24h or less")),
+        false => Ok(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_step_down_lasts_as_long_as_asked() {
+        let span = |query| Wish::parse(query).map(|wish| wish.span);
+        assert_eq!(span(None), Ok(Duration::from_secs(10)));
+        assert_eq!(span(Some("for=250ms")), Ok(Duration::from_millis(250)));
+        for query in [
+            "for=",
+            "for=5",
+            "for=0s",
+            "for=25h",
+            "four=10s",
+            "for=1s&for=2s",
+        ] {
+            assert!(Wish::parse(Some(query)).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn only_root_and_the_agents_user_may_steer() {
+        for (user, owner, may) in [
+            (0, 1000, true),
+            (1000, 1000, true),
+            (0, 0, true),
+            (1000, 0, false),
+            (1001, 1000, false),
+            (65534, 1000, false),
+        ] {
+            assert_eq!(may_steer(user, owner), may, "{user} {owner}");
+        }
+    }
+
+    /// A directory of this test's own.
+    fn room(test: &str) -> PathBuf {
+        let room = env::temp_dir().join(format!("hustings-test-{test}-{}", std::process::id()));
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&room)
+            .expect("a new directory");
+        room
+    }
+
+    #[tokio::test]
+    async fn the_socket_is_its_owners_and_gone_with_it_and_what_is_left_over_makes_room() {
+        let room = room("socket");
+        let http: SocketAddr = "127.0.0.1:7480".parse().expect("an address");
+        let steering = Steering::open_in(&room, http).expect("it is opened");
+        let path = steering.path().to_owned();
+        let mode = fs::metadata(&path).expect("it is there").mode();
+        assert_eq!(mode & 0o777, 0o600);
+
+        // As after a kill: the file is there, and nobody listens.
+        let again = Steering::open_in(&room, http).expect("it is opened again");
+        assert_eq!(again.path(), path);
+        drop(steering);
+        assert!(path.exists(), "the later one's is not removed");
+        let beside = Steering::open_in(&room, "127.0.0.1:7481".parse().expect("an address"));
+        assert_ne!(beside.expect("another agent's").path(), path);
+        drop(again);
+        assert!(!path.exists());
+        fs::remove_dir_all(room).expect("it is removed");
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_or_a_link_is_not_used() {
+        let room = room("directory");
+        let inner = room.join("inner");
+        prepare(&inner).expect("it is made");
+        assert_eq!(fs::metadata(&inner).expect("there").mode() & 0o777, 0o700);
+        prepare(&inner).expect("it may be there");
+        fs::set_permissions(&inner, Permissions::from_mode(0o755)).expect("its own");
+        prepare(&inner).expect("others may look");
+        fs::set_permissions(&inner, Permissions::from_mode(0o775)).expect("its own");
+        assert!(prepare(&inner).is_err(), "writable by a group");
+        let link = room.join("link");
+        symlink(&room, &link).expect("its own");
+        assert!(prepare(&link).is_err(), "a link");
+        assert!(prepare(&room.join("no/such")).is_err());
+        fs::remove_dir_all(room).expect("it is removed");
+    }
+}
