@@ -124,3 +124,25 @@ pub(super) fn widen(ip: IpAddr) -> Ipv6Addr {
         IpAddr::V6(ip) => ip,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_member_may_have_is_nobodys_place() {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7400));
+        for (name, is_one) in [
+            ("a", true),
+            ("a\n", false),
+            ("\u{1b}[2J", false),
+            ("", false),
+        ] {
+            let id = member_id(name);
+            let place = Place::of(&Sender::new(name, id, Life(1), 7400), address);
+            assert_eq!(place.is_of(id), is_one, "{name:?}");
+        }
+    }
+}

@@ -179,3 +179,23 @@ fn put<T: Serialize>(value: &T, bytes: &mut Vec<u8>) {
         *bytes = longer;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Life;
+
+    #[test]
+    fn a_name_that_no_member_may_have_is_nobodys_presence() {
+        for (name, is_one) in [
+            ("a", true),
+            ("a\n", false),
+            ("\u{1b}[2J", false),
+            ("", false),
+        ] {
+            let sender = Sender::new(name, member_id(name), Life(1), 7400);
+            let presence = Presence::of_ourselves(&sender, Merit(0));
+            assert_eq!(presence.is_fit(), is_one, "{name:?}");
+        }
+    }
+}
