@@ -71,7 +71,7 @@ impl Reserve {
         reserve
     }
 
-    /// Closes them all: whoever opens files at once finds room for as many.
+    /// Closes them all: the next files that this process opens find room.
     pub(crate) fn release(&mut self) {
         self.0.clear();
     }

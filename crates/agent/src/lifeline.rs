@@ -216,7 +216,7 @@ mod tests {
         leader: MemberId(7),
     };
 
-    /// An agent's loop, which answers lifelines. What it is told of refusals is handed on.
+    /// An agent's loop, which answers lifelines and passes refusals on.
     fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<Refusal>) {
         let (tell, mut told) = mpsc::channel(1);
         let (refuse, refusals) = mpsc::channel(1);

@@ -103,7 +103,7 @@ impl Arrival {
     /// Says whether the frame was let in: then the connection is a member's.
     pub(crate) fn judge(self, is_let_in: bool) {
         if let Some(waits) = self.waits {
-            // Nobody waits if the connection has ended.
+            // The connection may have ended meanwhile.
             let _ = waits.send(is_let_in);
         }
     }

@@ -180,7 +180,7 @@ impl Process {
 }
 
 /// A pidfd of the process with this number, if it is a child of `parent`. The caller must be the parent of `parent`, and
-/// not have reaped it: so nobody else can have that number.
+/// not have reaped it: so no other process can have that number.
 pub(crate) fn hold_child(parent: Pid, child: Pid) -> io::Result<Option<OwnedFd>> {
     let held = match pidfd_open(child, PidfdFlags::empty()) {
         Err(Errno::SRCH) => return Ok(None),

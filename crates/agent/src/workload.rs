@@ -29,7 +29,7 @@
 //! The agent pings guardian and warden once a second (`heartbeat`). One that does not answer for four seconds is continued,
 //! as it may be stopped (STOP); one that does not answer for nine is killed, and the other one ends the command. Just before
 //! the tenure ends, or a second after the grace of a command that was told to stop, a guardian that is still there is killed at
-//! once. If something has still not ended ten seconds later, nobody knows what is left: the agent says so, and tenure is not
+//! once. If something has still not ended ten seconds later, no process knows what is left: the agent says so, and tenure is not
 //! given up, it runs out.
 //!
 //! What kills the command is opened when the command starts, and tried again until it works: a host without free descriptors

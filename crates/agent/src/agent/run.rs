@@ -1,10 +1,12 @@
 //! The agent's loop: what the sockets hear goes to the groups, what the groups want goes out.
 
+mod lifelines;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration as StdDuration;
 
-use hustings_protocol::{Duration, Instant, MemberId};
+use hustings_protocol::{Instant, MemberId};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -16,7 +18,7 @@ use crate::clock;
 use crate::config::AgentConfig;
 use crate::frame::{Body, Frame};
 use crate::group::{Group, Outbox, Route};
-use crate::lifeline::{self, Lifeline, Notice, Refusal, Whose};
+use crate::lifeline::{Lifeline, Notice};
 use crate::links::{Arrival, Links};
 use crate::peers::Way;
 use crate::resolve;
@@ -30,9 +32,6 @@ const MOST_AT_ONCE: usize = 64;
 
 /// Timers do not count the time that the machine is suspended, the clock does: so it is read again.
 const LONGEST_SLEEP: StdDuration = StdDuration::from_secs(1);
-
-/// An answer to an inquiry has come by then, or does not come.
-const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// Something for the loop to do.
 enum Event {
@@ -408,63 +407,6 @@ impl Loop {
                 tracing::debug!("cannot send to {route:?}: {error}");
             }
         }
-    }
-}
-
-// Lifelines.
-impl Loop {
-    /// Holds a lifeline to each group's leader, where it is one of those who do.
-    fn tend_lifelines(&mut self) {
-        for (number, group) in self.groups.iter().enumerate() {
-            let leader = group.lifeline_to();
-            let lifeline = self.lifelines.get(&number).filter(|it| !it.has_ended());
-            if leader == lifeline.map(|it| (it.leader, it.address)) {
-                continue;
-            }
-            self.lifelines.remove(&number);
-            if let Some((leader, address)) = leader {
-                let whose = Whose {
-                    group: number,
-                    leader,
-                };
-                let lifeline = Lifeline::hold(address, whose, self.notices.clone());
-                self.lifelines.insert(number, lifeline);
-            }
-        }
-    }
-
-    fn on_lifeline(&mut self, now: Instant, notice: Notice) {
-        match notice {
-            Notice::Refused(Refusal { whose, round_trip }) => {
-                let group = &mut self.groups[whose.group];
-                group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
-            }
-            Notice::Connected { whose, hello } => {
-                if let Some(frame) = self.groups[whose.group].lifeline_hello() {
-                    // Nobody waits for it if the lifeline has ended.
-                    let _ = hello.send(frame);
-                }
-            }
-        }
-    }
-
-    /// Somebody holds a member to be dead. If it is our leader we find out for ourselves, once, however many
-    /// say so.
-    fn doubt(&mut self, now: Instant, number: usize, leader: MemberId) {
-        let asked = self.inquiries.get(&number);
-        if asked.is_some_and(|(whose, at)| *whose == leader && now - *at < ASK_AGAIN_AFTER) {
-            return;
-        }
-        let known = self.groups[number].leader_elsewhere();
-        let Some((_, address)) = known.filter(|(id, _)| *id == leader) else {
-            return;
-        };
-        self.inquiries.insert(number, (leader, now));
-        let whose = Whose {
-            group: number,
-            leader,
-        };
-        lifeline::inquire(address, whose, self.notices.clone());
     }
 }
 

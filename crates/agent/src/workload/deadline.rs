@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Three processes keep to it, each with its own clock: the guardian kills at the beginning of the margin, the agent in its
-//! place at half of it, the warden in the place of both at three quarters.
+//! place at half of it, the warden in the place of both soon after.
 
 use hustings_protocol::{Duration, Instant};
 
@@ -85,7 +85,7 @@ impl Deadline {
 
     /// When the warden must do it, if neither the guardian nor the agent has.
     pub(super) fn last_chance_at(self) -> Instant {
-        earlier(self.until, Duration(self.margin().0 / 4))
+        earlier(self.until, Duration(self.margin().0 * 2 / 5))
     }
 
     fn margin(self) -> Duration {

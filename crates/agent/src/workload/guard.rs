@@ -91,7 +91,7 @@ impl Guard {
     /// Starts the processes that will start the command, under the tenure that is held if there is one. That is not
     /// given up before somebody has seen that nothing is left of the command.
     ///
-    /// All that is needed to kill the command is opened here, but for the file that stands for the guardian: that one is
+    /// All that is needed to kill the command is opened here, but for the file that stands for the guardian: this file is
     /// opened when the guardian says that it is up.
     pub(super) fn start(
         workload: &Workload,
@@ -207,8 +207,9 @@ impl Guard {
         match watchers.kill_guardian() {
             Ok(()) => self.patience.on_killed(clock::now()),
             Err(error) => {
-                error!("cannot kill the command's guardian, trying again: {error}");
-                self.patience.on_kill_failed(clock::now());
+                if self.patience.on_kill_failed(clock::now()) {
+                    error!("cannot kill the command's guardian, trying until it works: {error}");
+                }
             }
         }
     }
@@ -389,12 +390,14 @@ impl Watchers {
         match held {
             Ok(held) => self.guardian = held,
             Err(error) => {
-                warn!("cannot hold the command's guardian, it is looked for later: {error}");
+                warn!(
+                    "cannot open a pidfd of the command's guardian, so it is looked for when it has to be killed: {error}"
+                );
             }
         }
     }
 
-    /// The warden is a child of this process that has not been waited for: nobody else can have its number.
+    /// The warden is a child of this process that has not been waited for: no other process can have its number.
     fn continue_warden(&self) {
         processes::send(Pid::from_child(&self.warden), Signal::CONT);
     }

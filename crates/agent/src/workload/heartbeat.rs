@@ -1,7 +1,7 @@
 //! Whether a watcher still does its work: it answers pings.
 //!
 //! A guardian or warden that is stopped (STOP) or hangs would not notice that the command has ended, and tenure would be
-//! renewed for ever while nobody works. So the agent pings both once a second. One that leaves three pings unanswered is
+//! renewed for ever while no command works. So the agent pings both once a second. One that leaves three pings unanswered is
 //! continued, one that leaves eight unanswered is killed.
 //!
 //! Pings are counted, not seconds: where the whole machine stood still, agent and watchers did so together, and only one

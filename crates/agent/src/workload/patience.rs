@@ -84,9 +84,10 @@ impl Patience {
         self.killed_at = Some(now);
     }
 
-    /// The guardian could not be killed: that is tried again until it works.
-    pub(super) fn on_kill_failed(&mut self, now: Instant) {
-        self.again_at = Some(now + AGAIN);
+    /// The guardian could not be killed: that is tried again until it works. Returns whether it has failed for the first
+    /// time.
+    pub(super) fn on_kill_failed(&mut self, now: Instant) -> bool {
+        self.again_at.replace(now + AGAIN).is_none()
     }
 
     fn expect_end_by(&mut self, moment: Instant) {
@@ -163,7 +164,8 @@ mod tests {
         patience.on_deaf(at(1_000));
         for millis in [1_000, 1_010, 1_020] {
             assert_eq!(patience.next(), kill_at(millis));
-            patience.on_kill_failed(at(millis));
+            let is_first = patience.on_kill_failed(at(millis));
+            assert_eq!(is_first, millis == 1_000);
         }
         patience.on_killed(at(1_030));
         assert_eq!(patience.next(), None);

@@ -154,7 +154,7 @@ fn ward(grace_millis: u64, command: &[OsString]) -> io::Result<()> {
         let is_last = last_chance.is_some_and(|time| time <= clock::now());
         match &mut sweep {
             Some(sweep) => sweep.go(),
-            // The guardian is an own child that has not been reaped: nobody else can have its number.
+            // The guardian is an own child that has not been reaped: no other process can have its number.
             None if is_last => send(guardian, Signal::KILL),
             None if agent.has_ended => send(guardian, Signal::CONT),
             None => {}

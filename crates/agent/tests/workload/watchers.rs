@@ -22,6 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// How many are tried at once.
 const AT_ONCE: usize = 8;
+/// How many may be tried again.
+const MOST_AGAIN: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
@@ -141,7 +143,9 @@ fn after(blows: &[Blow], is_fenced: bool) -> Result<Duration, String> {
     if !is_over {
         return match scene.works() {
             true => Ok(Duration::ZERO),
-            false => Err(format!("nobody works, and nobody notices: {said:?}")),
+            false => Err(format!(
+                "no command works, and the agent does not notice: {said:?}"
+            )),
         };
     }
     while lives(scene.agent.pid()) && struck.elapsed() < NOTICED_WITHIN {
@@ -161,40 +165,47 @@ fn after(blows: &[Blow], is_fenced: bool) -> Result<Duration, String> {
     }
 }
 
+/// A case that fails is tried once more, alone: on a busy host processes may get no turn for longer than the margin before
+/// the end of a tenure.
 #[test]
 fn stopped_and_killed_processes_are_noticed_in_time() {
     let fenced = cases().into_iter().map(|case| (case, true));
-    // Where nobody grants tenure the agent alone can notice.
+    // Without tenure only a living agent can notice.
     let advisory = cases().into_iter().map(|case| (case, false));
     let advisory = advisory.filter(|(case, _)| case.iter().all(|blow| blow.0 != Target::Agent));
     let cases: Vec<(Vec<Blow>, bool)> = fenced.chain(advisory).collect();
     assert_eq!(cases.len(), 56 + 30);
     let next = AtomicUsize::new(0);
     let (longest, failed) = (Mutex::new(Duration::ZERO), Mutex::new(Vec::new()));
+    let try_case = |(case, is_fenced): &(Vec<Blow>, bool)| {
+        let took = after(case, *is_fenced).map_err(|error| {
+            let mode = if *is_fenced { "fenced" } else { "advisory" };
+            format!("{mode} {case:?}: {error}")
+        })?;
+        let mut longest = longest.lock().expect("no panic");
+        *longest = took.max(*longest);
+        Ok::<(), String>(())
+    };
     std::thread::scope(|threads| {
         for _ in 0..AT_ONCE {
             threads.spawn(|| {
-                while let Some((case, is_fenced)) = cases.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let mode = if *is_fenced { "fenced" } else { "advisory" };
-                    match after(case, *is_fenced) {
-                        Ok(took) => {
-                            let mut longest = longest.lock().expect("no panic");
-                            *longest = took.max(*longest);
-                        }
-                        Err(error) => {
-                            let line = format!("{mode} {case:?}: {error}");
-                            failed.lock().expect("no panic").push(line);
-                        }
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = try_case(case) {
+                        failed.lock().expect("no panic").push((case, error));
                     }
                 }
             });
         }
     });
     let failed = failed.into_inner().expect("no panic");
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-    println!(
-        "the longest took {:?}",
-        longest.into_inner().expect("no panic")
-    );
+    let errors: Vec<&str> = failed.iter().map(|(_, error)| error.as_str()).collect();
+    assert!(failed.len() <= MOST_AGAIN, "{}", errors.join("\n"));
+    for (case, error) in failed {
+        println!("once more: {error}");
+        if let Err(error) = try_case(case) {
+            panic!("{error}");
+        }
+    }
+    let longest = longest.into_inner().expect("no panic");
+    println!("the longest took {longest:?}");
 }

@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
-use hustings_protocol::bully;
+use hustings_protocol::{Duration, bully};
 
 use super::*;
 use crate::agent::offices::{Offices, Part};
