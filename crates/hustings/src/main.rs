@@ -19,6 +19,8 @@ fn main() -> ExitCode {
     if let Some(code) = hustings_agent::workload::stage_main(std::env::args_os()) {
         return code;
     }
+    // Other hosts' connections take descriptors.
+    hustings_agent::descriptors::raise_limit();
     let arguments = match commands::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => options::environment::name_variable(error).exit(),

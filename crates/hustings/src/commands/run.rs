@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_agent::config::HTTP;
+use hustings_agent::config::{AuthorityConfig, HTTP};
 use hustings_agent::workload::{self, AtEnd, Workload};
 use hustings_agent::{Agent, Handle};
 use tokio::sync::mpsc;
@@ -33,9 +33,10 @@ pub(crate) struct Run {
           allow_hyphen_values = true)]
     grace: hustings_protocol::Duration,
 
-    /// What to do when the command ends by itself
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "exit")]
-    at_end: Then,
+    /// What to do when the command ends by itself. Default: resign with --voters, so that this member goes on voting;
+    /// else exit
+    #[arg(long, value_enum, value_name = "WHAT")]
+    at_end: Option<Then>,
 
     #[command(flatten)]
     log: log::LogOptions,
@@ -47,31 +48,51 @@ pub(crate) struct Run {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Then {
-    /// End with the command's exit code: another member takes over
+    /// End with the command's exit code: another member takes over, and a voter no longer votes
     Exit,
-    /// Let another member lead, and run the command again when elected again
+    /// Let another member lead for ten seconds, and run the command again when elected again
     Resign,
     /// Start the command again, after a pause that grows with every end
     Restart,
+}
+
+impl Then {
+    /// What to do at the end of a command without --at-end.
+    ///
+    /// A group needs a majority of its voters. If each crash of the command took a voter with it, two crashes would leave a
+    /// group of three voters without a leader for good. So a voter stays. Another host may be better off, so it leads
+    /// next, and whichever host the command fails on is not tried again for ten seconds. Where no member votes nothing is
+    /// lost by its end, and the program that started `hustings run` gets the exit code.
+    fn default_for(authority: &AuthorityConfig) -> Self {
+        match authority {
+            AuthorityConfig::Quorum(_) => Self::Resign,
+            _ => Self::Exit,
+        }
+    }
 }
 
 const AFTER_HELP: &str = "\
 The command is started when this member has led for --settle, with HUSTINGS_GROUP and
 HUSTINGS_LEADER in its environment, and told to stop (TERM, then KILL) when it no longer
 leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these,
-and at `hustings step-down`, the command has ended before another member leads.
+and at `hustings step-down`, the command has ended before another member leads. The command
+gets no other HUSTINGS_ variables than these and HUSTINGS_FENCE, and the number of open files
+that `hustings run` was started with.
 
 Nothing that the command has started outlives it, or outlives a killed `hustings run`, by more
 than it takes to kill. Two processes see to it, hustings-warden and hustings-guard: if one of
-them is killed, the other kills the command with all that it has started. Beyond them is what
-lives on when both are killed at one moment, what has gained privileges, and what the command
-has had others start.
+them is killed, the other kills the command with all that it has started, and --at-end says
+what follows. If both are killed, `hustings run` does it. One that is stopped (STOP) is
+continued within four seconds, one that hangs is killed within nine; a command that is stopped
+for five seconds is killed. Beyond them is what has gained privileges, and what the command has
+had others start.
 
 With --voters, --etcd or --postgres leadership is fenced: the command runs only under tenure,
 is killed before its tenure ends, even if `hustings run` is stopped or hangs, and finds its
 fence in HUSTINGS_FENCE: have what it writes to refuse lower ones. It is killed a tenth of its
-tenure (400 ms at most) before the end: a host so busy that this takes longer, or whoever stops
-both `hustings run` and hustings-guard (STOP), lets it run on, and then only the fence protects.
+tenure (400 ms at most) before the end, by hustings-guard, `hustings run` or hustings-warden: on
+a host so busy that this takes longer, or where all three are stopped (STOP), it runs on, and
+then only the fence protects.
 Before that, if tenure cannot be renewed, it is told to stop, an eighth of --ttl earlier or
 --grace if that is less: voters or a store that are gone for two fifths of --ttl end no command.
 If `hustings run` is killed, tenure that voters granted is given up once nothing of the
@@ -81,7 +102,8 @@ Without, leadership is advisory: for a while two hosts may both run the command.
 what two may do at once without harm.
 
 Exit codes: the command's own; 128 + n if signal n ended it; 126 if it cannot be executed,
-127 if there is no such command; 125 if it cannot be watched over; 2 for a wrong option.
+127 if there is no such command, both found before this member takes part; 125 if something of
+it may still run; 2 for a wrong option.
 
 Examples:
   hustings run --group backup --key-file /etc/hustings.key -- /usr/local/bin/backup --loop
@@ -119,16 +141,24 @@ impl Run {
                 ));
             }
         };
+        let authority = &config.groups[0].authority;
+        let at_end = self.at_end.unwrap_or_else(|| Then::default_for(authority));
         let workload = Workload {
             command: self.command,
             settle: self.settle.unwrap_or(established).into(),
             grace: self.grace.into(),
-            at_end: match self.at_end {
+            at_end: match at_end {
                 Then::Exit => AtEnd::Exit,
                 Then::Resign => AtEnd::Resign,
                 Then::Restart => AtEnd::Restart,
             },
         };
+        workload.check().map_err(|error| refuse(&error))?;
+        if let Err(error) = workload::adopt_orphans() {
+            tracing::warn!(
+                "what both watchers of the command leave behind cannot be killed: {error}"
+            );
+        }
         runtime()?.block_on(async {
             let agent = agent::start(&config).await?.agent;
             let _reporters = agent::report_changes(agent.handle(), None);
@@ -171,11 +201,14 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
     match outcome {
         Ok(0) => stopped.map_err(|error| Failure::Failed(error.to_string())),
         Ok(code) => Err(Failure::Exit(code)),
-        Err(error) => {
-            say(&format!("error: {error}"));
-            Err(Failure::Exit(error.exit_code()))
-        }
+        Err(error) => Err(refuse(&error)),
     }
+}
+
+/// Says why the command does not run.
+fn refuse(error: &workload::Error) -> Failure {
+    say(&format!("error: {error}"));
+    Failure::Exit(error.exit_code())
 }
 
 async fn resign(handle: Handle, group: String, mut resigned: mpsc::Receiver<()>) {

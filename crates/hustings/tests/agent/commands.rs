@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process::{self, Program, finish, hustings};
+use crate::process::{self, Program, command, finish, hustings};
 
 /// `DEMOS=30 cargo test --test agent demo` watches as many.
 #[test]
@@ -209,13 +209,15 @@ fn alone(group: &str) -> String {
     options
 }
 
-/// All who watched over it were killed at one moment.
+/// Both were killed at one moment.
 #[test]
-fn a_command_of_which_nobody_saw_the_end_is_not_said_to_have_ended() {
+fn what_two_killed_watchers_leave_behind_is_killed() {
     let group = process::group("unseen");
-    let run = format!("run --http off {} -- sh -c", alone(&group));
-    let mut program = Program::start_with(&run, "echo $PPID; exec sleep 1000");
+    let run = format!("run --http off --at-end exit {} -- sh -c", alone(&group));
+    let script = "echo $PPID; setsid sleep 1000 & echo $!; exec sleep 1000";
+    let mut program = Program::start_with(&run, script);
     let guardian = program.next_line("the guardian");
+    let child = program.next_line("a child of the command");
     let stat = fs::read_to_string(format!("/proc/{guardian}/stat")).expect("it lives");
     let (_, stat) = stat.rsplit_once(')').expect("its name");
     let warden = pid(stat.split_whitespace().nth(1).expect("its parent"));
@@ -225,9 +227,36 @@ fn a_command_of_which_nobody_saw_the_end_is_not_said_to_have_ended() {
         kill_process(watcher, Signal::KILL).expect("it lives");
     }
     let (code, said) = program.ended_saying();
-    assert_eq!(code, Some(125), "{said}");
-    assert!(said.contains("nobody has seen the command end"), "{said}");
-    assert!(!said.contains("and the command with it"), "{said}");
+    assert_eq!(code, Some(137), "{said}");
+    assert!(!Path::new("/proc").join(&child).exists(), "it has ended");
+}
+
+/// Programs that wait for files with `select` cannot have more.
+#[test]
+fn a_command_may_open_as_many_files_as_there_were_before_the_limit_was_raised() {
+    let group = process::group("files");
+    let run = command(&format!(
+        "run --group {group} --name a --bind 127.0.0.1:0 --log error -- sh -c"
+    ));
+    let mut limited = std::process::Command::new("sh");
+    limited
+        .args(["-c", "ulimit -Sn 200; exec \"$0\" \"$@\""])
+        .arg(run.get_program())
+        .args(run.get_args())
+        .arg(
+            "ulimit -Sn; grep 'open files' /proc/$AGENT/limits; exec sleep 1000".replace(
+                "$AGENT",
+                "$(cut -d' ' -f4 /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/stat)",
+            ),
+        )
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut program = Program::start_by(&mut limited);
+    assert_eq!(program.next_line("the command's limit"), "200");
+    let own = program.next_line("the agent's limit");
+    let own: Vec<&str> = own.split_whitespace().collect();
+    let [soft, hard] = [own[3], own[4]].map(|it| it.parse::<u64>().expect("a number"));
+    assert_eq!(soft, hard.min(65_536));
 }
 
 #[test]
@@ -265,6 +294,12 @@ fn the_commands_exit_code_is_ours() {
         "{}",
         missing.said
     );
+    assert!(!missing.said.contains("is up at"), "before it takes part");
+    let denied = hustings(&format!(
+        "run --group {group} --name a --bind 127.0.0.1:0 -- /etc/passwd"
+    ));
+    assert_eq!(denied.code, Some(126), "{}", denied.said);
+    assert!(!denied.said.contains("is up at"), "before it takes part");
 }
 
 /// Runs an example to its end. Returns what it printed.

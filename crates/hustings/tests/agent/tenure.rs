@@ -108,6 +108,55 @@ fn a_lost_disk_is_not_a_promise_of_nothing() {
     agents[0].reaches("a tenure with the vote of the mended one", until);
 }
 
+/// By default. Each of three hosts is tried, and again after ten seconds: then the command works.
+#[test]
+fn a_voter_goes_on_voting_when_its_command_crashes() {
+    const CRASHES: usize = 5;
+    let scene = Scene::patient("crashes");
+    let runs = scene.home.join("runs");
+    let script = format!(
+        "echo x >> $RUNS; test $(wc -l < $RUNS) -gt {CRASHES} || exit 1; echo works; exec sleep 1000"
+    );
+    let mut programs: Vec<(Program, String)> = Vec::new();
+    for name in NAMES {
+        let options = scene.options(name);
+        let run = format!("run --http 127.0.0.1:0 {options} -- sh -c");
+        let mut command = process::command(&run);
+        let mut program = Program::start_by(command.arg(&script).env("RUNS", &runs));
+        let up = program.until_said_containing(", HTTP at ");
+        let (_, http) = up.split_once(", HTTP at ").expect("it contains it");
+        programs.push((program, http.to_owned()));
+    }
+    let count = || fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
+    let status = |(_, http): &(Program, String)| {
+        let status = hustings(&format!("status --http {http} --format json")).json();
+        status["groups"][0].clone()
+    };
+    // All three are there and name one leader, which hears all voters.
+    let is_whole = |all: &[serde_json::Value]| {
+        let leader = all.iter().find(|it| it["leadership"]["leads"] == true)?;
+        let name = &leader["leadership"]["member"];
+        let is_named = |it: &serde_json::Value| it["leadership"]["leader"]["name"] == *name;
+        let voters = leader["tenure"]["voters"].as_array()?;
+        let heard = voters.iter().filter(|it| !it["heard"].is_null()).count();
+        (all.iter().all(is_named) && heard == NAMES.len()).then_some(())
+    };
+    let began = clock::now();
+    loop {
+        let has_run = count() > CRASHES;
+        let all: Vec<serde_json::Value> = programs.iter().map(status).collect();
+        if has_run && is_whole(&all).is_some() {
+            break;
+        }
+        let waited = clock::now() - began;
+        assert!(
+            waited < Duration::from_secs(60),
+            "{} runs: {all:#?}",
+            count()
+        );
+    }
+}
+
 #[test]
 fn files_that_are_not_a_voters_own_are_refused_by_name() {
     let scene = Scene::founded("own-file");
