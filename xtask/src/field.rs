@@ -14,6 +14,7 @@ pub(crate) mod faults;
 mod ground;
 mod heal;
 mod hosts;
+pub(crate) mod idle_connections;
 mod keepalived;
 mod load;
 mod losses;

@@ -60,6 +60,9 @@ enum Chore {
     /// Record the datagrams that a host receives, or send them again: a part of the field tests
     #[command(hide = true)]
     Wiretap(field::wiretap::Options),
+    /// Hold connections to an agent open and say nothing: a part of the field tests
+    #[command(hide = true)]
+    IdleConnections(field::idle_connections::Options),
     /// Send or receive multicasts and do nothing else: the field measures what that costs
     #[command(hide = true)]
     Bare(field::bare::Options),
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Chore::Draws(options) => draws::run(&options),
         Chore::Barrage(options) => field::barrage::run(&options),
         Chore::Wiretap(options) => field::wiretap::run(&options),
+        Chore::IdleConnections(options) => field::idle_connections::run(&options),
         Chore::Bare(options) => field::bare::run(&options),
         Chore::Worker(options) => field::authorities::worker::run(&options),
     };

@@ -2,6 +2,7 @@
 
 mod door;
 mod group;
+mod idle_connections;
 mod ipv6;
 mod leader;
 mod network;
@@ -87,6 +88,11 @@ const FAULTS: &[Fault] = &[
     fault("unresolvable seed", 10, door::unresolvable_seed),
     fault("missing configuration", 5, door::missing_config),
     fault("broken configuration", 5, door::broken_config),
+    fault(
+        "2,000 idle connections without a key",
+        60,
+        idle_connections::held_open,
+    ),
     fault("the quick start, on three hosts", 20, quick_start::walk),
     fault("ten rounds of faults under tenure", 60, under_tenure),
 ];
