@@ -9,6 +9,8 @@ use tokio::sync::mpsc;
 
 use super::{Arrival, Limits, LinkCounts, Links, MOST_FRAME_BYTES, framed};
 
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A span that a test waits for.
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -69,7 +71,8 @@ async fn stays(stream: &mut TcpStream) -> bool {
 
 /// Returns when the other end has closed the connection.
 async fn closed(stream: &mut TcpStream) {
-    let _ = stream.read(&mut [0]).await; // an end or a reset
+    let read = tokio::time::timeout(PATIENCE, stream.read(&mut [0])).await;
+    let _ = read.expect("it is closed"); // an end or a reset
 }
 
 #[tokio::test]
