@@ -23,7 +23,7 @@ use crate::config::{AgentConfig, GroupConfig, Unfit};
 use crate::council::{CentreStatus, HostStatus};
 use crate::entropy::Entropy;
 use crate::group::{Group, GroupStatus, Heir};
-use crate::identity::member_id;
+use crate::identity::{look_at_calendar, member_id};
 use crate::leadership::Leadership;
 use crate::record::{Recorder, Recording};
 use crate::workload::Fencing;
@@ -235,6 +235,7 @@ impl Agent {
 
     async fn come_up(config: AgentConfig, part: Part) -> Result<Self, StartError> {
         config.check()?;
+        look_at_calendar();
         // Before any socket: a voter may have to wait until it is initialised, by a program that has its port.
         let (offices, office_doors) = Offices::open(part);
         let mut authorities = Vec::new();

@@ -27,8 +27,17 @@ pub struct Counters {
     pub broken_seal: u64,
     /// Sealed rightly, but not what a member would say.
     pub malformed: u64,
-    /// Sealed under this group's key, but for another group.
+    /// Of another group, by their header or inside.
     pub other_group: u64,
+    /// Sealed for another member.
+    #[serde(default)]
+    pub other_receiver: u64,
+    /// From processes that have not proven that they run: they did not answer a challenge.
+    #[serde(default)]
+    pub unproven: u64,
+    /// Challenges among those sent: a process that was not heard before is to prove that it runs.
+    #[serde(default)]
+    pub challenges_sent: u64,
     /// What was said to all, and came by another way before: by unicast and by multicast.
     pub copies: u64,
     /// Heard before.
@@ -65,6 +74,7 @@ impl Counters {
             Rejected::Seal => &mut self.broken_seal,
             Rejected::Malformed => &mut self.malformed,
             Rejected::Group => &mut self.other_group,
+            Rejected::Receiver => &mut self.other_receiver,
             Rejected::Replayed => &mut self.replayed,
         };
         *counter += 1;
@@ -76,7 +86,7 @@ impl Counters {
     }
 
     /// How many frames were refused for each reason, by the names that the reasons have in what is measured.
-    pub fn by_reason(&self) -> [(&'static str, u64); 11] {
+    pub fn by_reason(&self) -> [(&'static str, u64); 13] {
         [
             ("truncated", self.truncated),
             ("unknown_version", self.unknown_version),
@@ -84,6 +94,8 @@ impl Counters {
             ("broken_seal", self.broken_seal),
             ("malformed", self.malformed),
             ("other_group", self.other_group),
+            ("other_receiver", self.other_receiver),
+            ("unproven", self.unproven),
             ("replayed", self.replayed),
             ("other_protocol", self.other_protocol),
             ("other_voters", self.other_voters),

@@ -176,17 +176,26 @@ pub enum Body<'a> {
         /// Who is dead.
         of: MemberId,
     },
-    /// Are you there? To be answered at once.
-    Knock,
-    /// I am.
+    /// A challenge: are you there? To be answered at once.
+    Knock {
+        /// A random number, for the answer.
+        challenge: u64,
+    },
+    /// The answer to a challenge: I am. Only a process that runs and has the key can give it.
     Here {
-        /// The number of the frame that this answers.
-        knock: u64,
+        /// The number of the challenge.
+        challenge: u64,
+        /// The number of the sender's first frame of the last second or two, in this life. What it said before that is past.
+        since: u64,
+        /// A challenge in return, if the receiver has to prove itself too.
+        asks: Option<u64>,
     },
     /// Is this member there? To be answered by that one alone, as a knock is.
     Seek {
         /// Whom I have never heard.
         whom: MemberId,
+        /// A random number, for the answer.
+        challenge: u64,
     },
     /// This member answers nobody: take it for gone, in this life. By itself: goodbye.
     Dead {

@@ -5,6 +5,7 @@
 mod acting;
 mod advice;
 mod cause;
+mod challenge;
 mod contact;
 mod council;
 mod finding;
@@ -52,6 +53,7 @@ use crate::seal::{Key, Keyring};
 use advice::Advised;
 pub use advice::Measured;
 use cause::Trigger;
+use challenge::Challenges;
 use contact::Contact;
 use council::Part;
 use finding::Finding;
@@ -98,6 +100,9 @@ pub(crate) struct Group {
     number: u64,
     keyring: Keyring,
     replays: Replays,
+    challenges: Challenges,
+    /// The member that another one says is dead, until the loop has looked after it.
+    doubted: Option<MemberId>,
     seat: Box<dyn Seat>,
     recorder: Option<Recorder>,
     membership: Option<Membership>,
@@ -164,13 +169,13 @@ impl Group {
         now: Instant,
         recorder: Option<Recorder>,
         (authority, occupancy): (Authority, Occupancy),
-        entropy: Entropy,
+        mut entropy: Entropy,
     ) -> Self {
         let me = Candidate {
             merit: config.merit,
             id: member_id(member),
         };
-        let life = Life::begin();
+        let life = entropy.begin_life();
         let rng = chance(life, me.id);
         let public = [Key::public(&config.name)];
         let keys = match config.keys.is_empty() {
@@ -199,8 +204,10 @@ impl Group {
             born: life,
             came_at: now,
             number: 0,
-            keyring: Keyring::new(&keys[0], &keys[1..]),
+            keyring: Keyring::new(&config.name, me.id, &keys[0], &keys[1..]),
             replays: Replays::default(),
+            challenges: Challenges::default(),
+            doubted: None,
             seat,
             recorder,
             membership: None,
@@ -248,10 +255,6 @@ impl Group {
         &self.keyring
     }
 
-    pub(crate) fn key_ids(&self) -> Vec<[u8; 4]> {
-        self.keyring.ids()
-    }
-
     /// To watch who leads.
     pub(crate) fn watch(&self) -> watch::Receiver<Leadership> {
         self.leadership.subscribe()
@@ -280,6 +283,17 @@ impl Group {
     /// Whether the election names this member.
     fn is_nominee(&self) -> bool {
         self.nominee == Some(self.me.id)
+    }
+
+    /// The member that another one says is dead, if that has not been looked after.
+    pub(crate) fn take_doubted(&mut self) -> Option<MemberId> {
+        self.doubted.take()
+    }
+
+    /// Takes a process for proven, as if it had answered a challenge at `place`.
+    #[cfg(test)]
+    pub(crate) fn trust(&mut self, sender: &Sender<'_>, place: SocketAddr) {
+        self.replays.prove(sender, 0, place);
     }
 
     /// What it holds, if somebody grants tenure here.
@@ -317,9 +331,11 @@ impl Group {
             return;
         }
         self.trigger = Trigger::Time;
+        self.note_time(now);
         if self.abstains_until.is_some_and(|until| until <= now) {
             self.come_back(now, out);
         }
+        self.pass_challenges(now, out);
         self.pass_finding(now, out);
         if let Some(membership) = &mut self.membership {
             membership.pass(now);
@@ -344,6 +360,7 @@ impl Group {
                 let times = [
                     self.seat.due(),
                     self.abstains_until,
+                    self.challenges.due(),
                     self.finding.due(),
                     membership,
                     self.muster.as_ref().and_then(Muster::due),
@@ -390,8 +407,9 @@ impl Group {
     }
 
     fn begin_life_after(&mut self, other: Life) {
-        self.life = Life::begin_after(other);
+        self.life = self.entropy.begin_life().after(other);
         self.number = 0;
+        self.challenges.number_anew();
         if self.is_absent() {
             return; // it is back among the members when it takes part again
         }

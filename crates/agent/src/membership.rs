@@ -33,8 +33,10 @@ pub(crate) enum Membership {
 /// What is to be done, or was found out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MembershipEffect {
-    /// Send to this address.
+    /// Send to this member, at this address.
     Send {
+        /// To whom.
+        receiver: MemberId,
         /// Where.
         to: SocketAddr,
         /// The message.
@@ -145,7 +147,7 @@ impl Membership {
         bytes: &[u8],
     ) -> Result<(), Rejected> {
         match self {
-            Self::Whole(swim) => swim.hear(now, from, bytes),
+            Self::Whole(swim) => swim.hear(now, sender.id, from, bytes),
             Self::Partial(circle) => circle.hear(now, sender, from, bytes),
         }
     }

@@ -50,15 +50,14 @@ pub(crate) enum Way {
 }
 
 impl Peers {
-    /// Takes note of a frame.
-    pub(crate) fn note(&mut self, frame: &Frame<'_>, from: SocketAddr, way: Way, now: Instant) {
+    /// Takes note of a frame of a process that receives at `address`.
+    pub(crate) fn note(&mut self, frame: &Frame<'_>, address: SocketAddr, way: Way, now: Instant) {
         let sender = &frame.sender;
         // What was said to us alone tells nothing of how all are reached.
         let way = match frame.to_all {
             true => Some(way),
             false => None,
         };
-        let address = SocketAddr::new(from.ip(), sender.port);
         let known = self.known.get_mut(&sender.id);
         if let Some(peer) = known
             && peer.life == sender.life()
@@ -91,6 +90,11 @@ impl Peers {
         }
     }
 
+    /// The number of members that are known.
+    pub(crate) fn count(&self) -> usize {
+        self.known.len()
+    }
+
     pub(crate) fn get(&self, id: MemberId) -> Option<&Acquaintance> {
         self.known.get(&id)
     }
@@ -105,6 +109,12 @@ impl Peers {
         if let Some(peer) = self.known.get_mut(&id) {
             peer.address = address;
         }
+    }
+
+    /// Makes this member forget `id`.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self, id: MemberId) {
+        self.known.remove(&id);
     }
 
     /// By which ways they were heard is past.

@@ -1,24 +1,46 @@
 //! Sealed frames: nobody without the group's key reads, forges or alters what members say.
 //!
-//! A frame on the wire is a version byte, four bytes that tell the key, a nonce of 24 bytes, and the
-//! content under XChaCha20-Poly1305. Two thirds of the long nonce are drawn at random when a member comes up, the
-//! rest counts its frames: so no two processes that share a key need to agree on who has used which.
+//! The layout of a frame on the wire. Everything before the content is authenticated with it.
+//!
+//! | Bytes | Field | Purpose |
+//! |---|---|---|
+//! | 1 | version | the layout: [`VERSION`] |
+//! | 4 | group tag | from the group's name, public: tells other groups apart from wrong keys |
+//! | 4 | key id | from the key, tells nothing of it: tells which key of the ring opens the frame |
+//! | 4 | receiver tag | from the receiver's identity; zero if the frame is for every member that gets it |
+//! | 24 | nonce | drawn at random for each frame |
+//! | n | content | a [`Frame`](crate::frame::Frame), encrypted with XChaCha20 |
+//! | 16 | tag | Poly1305 over header and content |
+//!
+//! The nonce is long enough to be drawn at random for each frame. Nothing in it is counted: a machine that is started
+//! twice from one snapshot would count the same numbers twice.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
+use hustings_protocol::MemberId;
 use serde::{Deserialize, Serialize};
 
-/// The layout that this program speaks.
-pub const VERSION: u8 = 1;
+use crate::identity::group_id;
 
-const KEY_ID_BYTES: usize = 4;
+/// The layout that this program speaks.
+pub const VERSION: u8 = 2;
+
+const SHORT_TAG_BYTES: usize = 4;
 const NONCE_BYTES: usize = 24;
-const DRAWN_BYTES: usize = 16;
-const TAG_BYTES: usize = 16;
-const HEADER_BYTES: usize = 1 + KEY_ID_BYTES + NONCE_BYTES;
+const SEAL_BYTES: usize = 16;
+const HEADER_BYTES: usize = 1 + 3 * SHORT_TAG_BYTES + NONCE_BYTES;
 
 /// By how much sealing lengthens a frame.
-pub const OVERHEAD_BYTES: usize = HEADER_BYTES + TAG_BYTES;
+pub const OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
+
+/// Bytes that no two frames under one key may share: drawn at random for each frame.
+pub type Nonce = [u8; NONCE_BYTES];
+
+/// A few public bytes that tell one group, key or receiver from others.
+type ShortTag = [u8; SHORT_TAG_BYTES];
+
+/// The receiver tag of frames that are for every member that gets them.
+const FOR_ALL: ShortTag = [0; SHORT_TAG_BYTES];
 
 /// A secret that the members of a group share: 32 bytes, written as 64 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +61,14 @@ impl Key {
     /// For a group that has no secret: keeps groups apart and damaged frames out, and no enemy.
     pub fn public(group: &str) -> Self {
         let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&crate::identity::group_id(group).to_le_bytes());
+        bytes[..8].copy_from_slice(&group_id(group).to_le_bytes());
         Self(bytes)
     }
 
     /// What tells this key from others, and tells nothing of it.
-    fn id(&self) -> [u8; KEY_ID_BYTES] {
+    fn id(&self) -> ShortTag {
         // The cipher's own key stream at the nonce of all zeros, which no frame draws.
-        let mut block = [0; KEY_ID_BYTES];
+        let mut block = [0; SHORT_TAG_BYTES];
         let cipher = XChaCha20Poly1305::new(&self.0.into());
         // Four bytes are within what the cipher can seal, so this cannot fail.
         let _ =
@@ -82,87 +104,22 @@ impl std::fmt::Debug for Key {
 #[error("not a key: 64 hexadecimal digits are needed (`hustings keys generate` prints one)")]
 pub struct BadKey;
 
-/// The keys of one group: the first seals, all open, so that keys change without a pause.
+/// The keys of one member of one group: the first seals, all open, so that keys change without a pause.
 pub struct Keyring {
-    keys: Vec<([u8; KEY_ID_BYTES], XChaCha20Poly1305)>,
-    nonces: Nonces,
+    group: ShortTag,
+    own: ShortTag,
+    keys: Vec<(ShortTag, XChaCha20Poly1305)>,
 }
 
-/// Nonces that nobody else uses: the operating system is asked for randomness once, not for each frame.
-#[derive(Debug, Default)]
-struct Nonces {
-    drawn: Option<[u8; DRAWN_BYTES]>,
-    used: u64,
+/// The header of a frame, as far as it is read before the frame is opened.
+struct Header {
+    group: ShortTag,
+    key: ShortTag,
+    receiver: ShortTag,
 }
 
-impl Nonces {
-    fn next(&mut self) -> Result<[u8; NONCE_BYTES], getrandom::Error> {
-        let drawn = match self.drawn.filter(|_| self.used < u64::MAX) {
-            Some(drawn) => drawn,
-            None => {
-                let mut drawn = [0; DRAWN_BYTES];
-                getrandom::fill(&mut drawn)?;
-                self.used = 0;
-                *self.drawn.insert(drawn)
-            }
-        };
-        self.used += 1;
-        let mut nonce = [0; NONCE_BYTES];
-        nonce[..DRAWN_BYTES].copy_from_slice(&drawn);
-        nonce[DRAWN_BYTES..].copy_from_slice(&self.used.to_le_bytes());
-        Ok(nonce)
-    }
-}
-
-impl Keyring {
-    /// The first key seals.
-    pub fn new(sealing: &Key, others: &[Key]) -> Self {
-        let keys = std::iter::once(sealing).chain(others);
-        Self {
-            keys: keys
-                .map(|key| (key.id(), XChaCha20Poly1305::new(&key.0.into())))
-                .collect(),
-            nonces: Nonces::default(),
-        }
-    }
-
-    /// Whether `frame` is sealed under one of these keys, by what it says.
-    pub fn knows(&self, frame: &[u8]) -> bool {
-        let id = frame.get(1..=KEY_ID_BYTES);
-        self.keys.iter().any(|(known, _)| Some(&known[..]) == id)
-    }
-
-    /// What tells these keys from others.
-    pub fn ids(&self) -> Vec<[u8; KEY_ID_BYTES]> {
-        self.keys.iter().map(|(id, _)| *id).collect()
-    }
-
-    /// Seals `content` into `frame`, which is emptied first.
-    ///
-    /// # Errors
-    /// If the operating system has no randomness to give.
-    pub fn seal(&mut self, content: &[u8], frame: &mut Vec<u8>) -> Result<(), getrandom::Error> {
-        let nonce = self.nonces.next()?;
-        let (id, cipher) = &self.keys[0]; // `new` has put one there
-        frame.clear();
-        frame.push(VERSION);
-        frame.extend_from_slice(id);
-        frame.extend_from_slice(&nonce);
-        frame.extend_from_slice(content);
-        let (header, body) = frame.split_at_mut(HEADER_BYTES);
-        let sealed = cipher.encrypt_inout_detached(&XNonce::from(nonce), header, body.into());
-        // Fails only for more than 256 GiB, which is no frame of ours.
-        if let Ok(tag) = sealed {
-            frame.extend_from_slice(&tag);
-        }
-        Ok(())
-    }
-
-    /// Opens `frame` in place and returns its content.
-    ///
-    /// # Errors
-    /// Tells why it is not one of this group's.
-    pub fn open<'f>(&self, frame: &'f mut [u8]) -> Result<&'f [u8], Rejected> {
+impl Header {
+    fn read(frame: &[u8]) -> Result<Self, Rejected> {
         match frame.first() {
             None => return Err(Rejected::Truncated),
             Some(&VERSION) => {}
@@ -171,12 +128,91 @@ impl Keyring {
         if frame.len() < OVERHEAD_BYTES {
             return Err(Rejected::Truncated);
         }
-        let (header, rest) = frame.split_at_mut(HEADER_BYTES);
-        let (id, nonce) = header[1..].split_at(KEY_ID_BYTES);
-        let key = self.keys.iter().find(|(known, _)| known == id);
+        let tag = |number: usize| {
+            let mut tag = [0; SHORT_TAG_BYTES];
+            let begin = 1 + number * SHORT_TAG_BYTES;
+            tag.copy_from_slice(&frame[begin..begin + SHORT_TAG_BYTES]); // it is long enough
+            tag
+        };
+        Ok(Self {
+            group: tag(0),
+            key: tag(1),
+            receiver: tag(2),
+        })
+    }
+}
+
+/// The tag of a member, which is never that of all.
+fn receiver_tag(id: MemberId) -> ShortTag {
+    (id.0 as u32).max(1).to_le_bytes()
+}
+
+impl Keyring {
+    /// The keys of the member `own` of the group called `group`. The first key seals.
+    pub fn new(group: &str, own: MemberId, sealing: &Key, others: &[Key]) -> Self {
+        let keys = std::iter::once(sealing).chain(others);
+        Self {
+            group: (group_id(group) as u32).to_le_bytes(),
+            own: receiver_tag(own),
+            keys: keys
+                .map(|key| (key.id(), XChaCha20Poly1305::new(&key.0.into())))
+                .collect(),
+        }
+    }
+
+    /// Whether `frame` is of this group, by its header, whatever key it is sealed under.
+    pub fn is_of_group(&self, frame: &[u8]) -> bool {
+        Header::read(frame).is_ok_and(|it| it.group == self.group)
+    }
+
+    /// Whether `frame` is of this group and sealed under one of these keys, by its header.
+    pub fn knows(&self, frame: &[u8]) -> bool {
+        let knows = |key: ShortTag| self.keys.iter().any(|(known, _)| *known == key);
+        Header::read(frame).is_ok_and(|it| it.group == self.group && knows(it.key))
+    }
+
+    /// Seals `content` into `frame`, which is emptied first: for the member `receiver`, or for every member that gets it.
+    pub fn seal(
+        &self,
+        nonce: &Nonce,
+        receiver: Option<MemberId>,
+        content: &[u8],
+        frame: &mut Vec<u8>,
+    ) {
+        let (id, cipher) = &self.keys[0]; // `new` has put one there
+        frame.clear();
+        frame.push(VERSION);
+        frame.extend_from_slice(&self.group);
+        frame.extend_from_slice(id);
+        frame.extend_from_slice(&receiver.map_or(FOR_ALL, receiver_tag));
+        frame.extend_from_slice(nonce);
+        frame.extend_from_slice(content);
+        let (header, body) = frame.split_at_mut(HEADER_BYTES);
+        let sealed = cipher.encrypt_inout_detached(&XNonce::from(*nonce), header, body.into());
+        // Fails only for more than 256 GiB, which is no frame of ours.
+        if let Ok(tag) = sealed {
+            frame.extend_from_slice(&tag);
+        }
+    }
+
+    /// Opens `frame` in place and returns its content.
+    ///
+    /// # Errors
+    /// Tells why it is not one of this group's, or not for this member.
+    pub fn open<'f>(&self, frame: &'f mut [u8]) -> Result<&'f [u8], Rejected> {
+        let read = Header::read(frame)?;
+        if read.group != self.group {
+            return Err(Rejected::Group);
+        }
+        let key = self.keys.iter().find(|(known, _)| *known == read.key);
         let (_, cipher) = key.ok_or(Rejected::Key)?;
-        let (body, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
-        // Lengths: NONCE_BYTES and TAG_BYTES, by the splits above.
+        if read.receiver != FOR_ALL && read.receiver != self.own {
+            return Err(Rejected::Receiver);
+        }
+        let (header, rest) = frame.split_at_mut(HEADER_BYTES);
+        let nonce = &header[HEADER_BYTES - NONCE_BYTES..];
+        let (body, tag) = rest.split_at_mut(rest.len() - SEAL_BYTES);
+        // Lengths: NONCE_BYTES and SEAL_BYTES, by the splits above.
         let (Ok(nonce), Ok(tag)) = (XNonce::try_from(nonce), Tag::try_from(&*tag)) else {
             return Err(Rejected::Truncated);
         };
@@ -209,6 +245,9 @@ pub enum Rejected {
     /// Of another group.
     #[error("another group's")]
     Group,
+    /// Sealed for another member.
+    #[error("for another member")]
+    Receiver,
     /// Heard before, or too old to tell.
     #[error("replayed")]
     Replayed,
@@ -216,54 +255,79 @@ pub enum Rejected {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        DRAWN_BYTES, HEADER_BYTES, KEY_ID_BYTES, Key, Keyring, Nonces, OVERHEAD_BYTES, Rejected,
-    };
-    use std::collections::BTreeSet;
+    use super::{HEADER_BYTES, Key, Keyring, NONCE_BYTES, Nonce, OVERHEAD_BYTES, Rejected};
+    use hustings_protocol::MemberId;
+
+    const OWN: MemberId = MemberId(7);
+    const OTHER: MemberId = MemberId(8);
+    const NONCE: Nonce = [5; NONCE_BYTES];
+
+    fn ring(key: &Key, others: &[Key]) -> Keyring {
+        Keyring::new("group", OWN, key, others)
+    }
 
     fn sealed(key: &Key, content: &[u8]) -> Vec<u8> {
+        sealed_for(None, key, content)
+    }
+
+    fn sealed_for(receiver: Option<MemberId>, key: &Key, content: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
-        Keyring::new(key, &[]).seal(content, &mut frame).unwrap();
+        ring(key, &[]).seal(&NONCE, receiver, content, &mut frame);
         frame
     }
 
     #[test]
     fn what_is_sealed_opens_with_any_key_of_the_ring() {
         let (old, new) = (Key::generate().unwrap(), Key::generate().unwrap());
-        let ring = Keyring::new(&new, std::slice::from_ref(&old));
+        let both = ring(&new, std::slice::from_ref(&old));
         for key in [&old, &new] {
             let mut frame = sealed(key, b"vote");
             assert_eq!(frame.len(), 4 + OVERHEAD_BYTES);
-            assert_eq!(ring.open(&mut frame), Ok(&b"vote"[..]));
+            assert_eq!(both.open(&mut frame), Ok(&b"vote"[..]));
         }
         let mut frame = sealed(&new, b"vote");
-        let only_old = Keyring::new(&old, &[]);
-        assert_eq!(only_old.open(&mut frame), Err(Rejected::Key));
+        assert_eq!(ring(&old, &[]).open(&mut frame), Err(Rejected::Key));
     }
 
     #[test]
-    fn no_nonce_is_used_twice_by_one_ring_or_by_two() {
-        let key = Key::generate().unwrap();
-        let mut rings = [Keyring::new(&key, &[]), Keyring::new(&key, &[])];
-        let mut nonces = BTreeSet::new();
-        for _ in 0..1_000 {
-            for ring in &mut rings {
-                let mut frame = Vec::new();
-                ring.seal(b"vote", &mut frame).unwrap();
-                assert!(nonces.insert(frame[1 + KEY_ID_BYTES..HEADER_BYTES].to_vec()));
-            }
+    fn other_group_differs_from_other_key() {
+        let (key, other_key) = (Key::generate().unwrap(), Key::generate().unwrap());
+        for key in [&key, &other_key] {
+            let mut frame = Vec::new();
+            Keyring::new("elsewhere", OTHER, key, &[]).seal(&NONCE, None, b"vote", &mut frame);
+            let ours = ring(key, &[]);
+            assert!(!ours.is_of_group(&frame) && !ours.knows(&frame));
+            assert_eq!(ours.open(&mut frame), Err(Rejected::Group));
         }
-        let mut worn_out = Nonces {
-            drawn: Some([7; DRAWN_BYTES]),
-            used: u64::MAX,
+        let mut frame = sealed(&other_key, b"vote");
+        let ours = ring(&key, &[]);
+        assert!(ours.is_of_group(&frame) && !ours.knows(&frame));
+        assert_eq!(ours.open(&mut frame), Err(Rejected::Key));
+    }
+
+    #[test]
+    fn frame_for_one_member_is_refused_by_the_others() {
+        let key = Key::generate().unwrap();
+        let opened = |receiver| {
+            let mut frame = sealed_for(receiver, &key, b"vote");
+            ring(&key, &[]).open(&mut frame).map(<[u8]>::to_vec)
         };
-        assert_ne!(worn_out.next().unwrap()[..DRAWN_BYTES], [7; DRAWN_BYTES]);
+        assert_eq!(opened(Some(OTHER)), Err(Rejected::Receiver));
+        for receiver in [Some(OWN), None] {
+            assert_eq!(opened(receiver), Ok(b"vote".to_vec()));
+        }
+        // The receiver is under the seal: nobody can address it anew.
+        let mut moved = sealed_for(Some(OTHER), &key, b"vote");
+        let own = sealed_for(Some(OWN), &key, b"");
+        let header = HEADER_BYTES - NONCE_BYTES;
+        moved[..header].copy_from_slice(&own[..header]);
+        assert_eq!(ring(&key, &[]).open(&mut moved), Err(Rejected::Seal));
     }
 
     #[test]
     fn no_flip_and_no_cut_gets_through() {
         let key = Key::generate().unwrap();
-        let ring = Keyring::new(&key, &[]);
+        let ring = ring(&key, &[]);
         let frame = sealed(&key, b"I lead");
         for bit in 0..frame.len() * 8 {
             let mut flipped = frame.clone();

@@ -15,7 +15,7 @@ use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST};
 use hustings_agent::council::Terms;
 use hustings_agent::counters::Counters;
 use hustings_agent::frame::{Body, Frame, Sender};
-use hustings_agent::identity::{Life, group_id, member_id};
+use hustings_agent::identity::{Life, calendar, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
 use hustings_agent::{Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig};
 use hustings_protocol::council::{Config, Feedback, Message, Search, Seats};
@@ -317,7 +317,7 @@ fn call(sender: &str, life: Life, port: u16, group: &str) -> Vec<u8> {
         number: 0,
         to_all: true,
         body: Body::FromCentre {
-            at_ns: Life::begin().0,
+            at_ns: calendar(),
             terms: &terms,
             message: &message,
         },
@@ -358,10 +358,11 @@ async fn a_call_that_is_forged_damaged_or_repeated_is_answered_by_nobody() {
             .await
             .expect("in time");
     };
-    let content = call("centre", Life::begin(), port, &fleet.group);
+    let content = call("centre", Life::begin(calendar(), 0), port, &fleet.group);
     let sealed = |key: &Key| {
         let mut frame = Vec::new();
-        Keyring::new(key, &[]).seal(&content, &mut frame).unwrap();
+        let keyring = Keyring::new(&fleet.group, member_id("centre"), key, &[]);
+        keyring.seal(&[0; 24], None, &content, &mut frame);
         frame
     };
     let all = HOSTS as u64;

@@ -15,7 +15,7 @@ use support::{Members, announce, member_of, status_when};
 use hustings_agent::ProtocolConfig;
 use hustings_agent::config::MULTICAST;
 use hustings_agent::frame::{Body, Frame, Sender};
-use hustings_agent::identity::{Life, group_id, member_id};
+use hustings_agent::identity::{Life, calendar, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -140,6 +140,17 @@ async fn the_later_of_two_namesakes_takes_no_part_and_says_so() {
     assert_eq!(members.agree().await, leader, "the first one goes on");
 }
 
+/// They meet at one multicast address, without a key and with one: none of them has to be warned of the other.
+#[tokio::test]
+async fn other_groups_are_told_apart_from_wrong_keys() {
+    let mut one = Members::start(2, announce(), "one-of-two").await;
+    let mut other = Members::start(2, announce(), "other-of-two").await;
+    one.agree().await;
+    other.agree().await;
+    one.heard_other_groups().await;
+    assert_eq!(one.unknown_keys().await, 0);
+}
+
 #[tokio::test]
 async fn members_with_another_key_are_strangers() {
     let mut members = Members::start(3, announce(), "strangers").await;
@@ -161,28 +172,27 @@ async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
     let alone = alone.await;
 
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let mut content = Vec::new();
-    let hello = Frame {
-        group: group_id("vault"),
-        sender: Sender::new(
-            "visitor",
-            member_id("visitor"),
-            Life::begin(),
-            socket.local_addr().unwrap().port(),
-        ),
-        number: 0,
-        to_all: false,
-        body: Body::Hello { alone: true },
-    };
-    hello.encode(&mut content);
-    let say_under = async |key: &Key| {
-        let mut frame = Vec::new();
-        Keyring::new(key, &[]).seal(&content, &mut frame).unwrap();
+    let visitor = member_id("visitor");
+    let port = socket.local_addr().unwrap().port();
+    let sender = Sender::new("visitor", visitor, Life::begin(calendar(), 0), port);
+    let say_under = async |group: &str, key: &Key, number: u64, body: Body<'_>| {
+        let said = Frame {
+            group: group_id("vault"),
+            sender,
+            number,
+            to_all: false,
+            body,
+        };
+        let (mut content, mut frame) = (Vec::new(), Vec::new());
+        said.encode(&mut content);
+        let keyring = Keyring::new(group, visitor, key, &[]);
+        keyring.seal(&[number as u8; 24], None, &content, &mut frame);
         let address = agent.handle().address();
         socket.send_to(&frame, address).await.unwrap();
     };
+    let hello = Body::Hello { alone: true };
 
-    say_under(&keys[1]).await;
+    say_under("lobby", &keys[1], 0, hello).await;
     let told = |status: &hustings_agent::AgentStatus| {
         let counted = status.groups.iter().map(|it| it.counters);
         counted.map(|it| it.other_group + it.heard).sum::<u64>() > 0
@@ -195,8 +205,26 @@ async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
     assert_eq!(vault.peers, []);
     assert_eq!(vault.leadership, alone.groups[0].leadership);
 
-    // Nothing else was wrong with it.
-    say_under(&keys[0]).await;
-    let status = status_when(&agent, |status| status.groups[0].counters.heard == 1).await;
+    // Of the other group by its header too, it is under a key that this group does not have.
+    say_under("vault", &keys[1], 0, hello).await;
+    let status = status_when(&agent, |status| status.groups[0].counters.unknown_key > 0).await;
+    assert_eq!(status.groups[0].counters.heard, 0);
+
+    // Nothing else was wrong with it: the visitor only has to prove that it runs.
+    say_under("vault", &keys[0], 0, hello).await;
+    let own = Keyring::new("vault", visitor, &keys[0], &[]);
+    let mut buffer = [0; 2_048];
+    let length = socket.recv(&mut buffer).await.unwrap();
+    let content = own.open(&mut buffer[..length]).unwrap();
+    let Body::Knock { challenge } = Frame::decode(content).unwrap().body else {
+        panic!("it is not challenged");
+    };
+    let here = Body::Here {
+        challenge,
+        since: 0,
+        asks: None,
+    };
+    say_under("vault", &keys[0], 1, here).await;
+    let status = status_when(&agent, |status| status.groups[0].counters.heard == 2).await;
     assert_eq!(status.groups[0].peers[0].peer.name, "visitor");
 }

@@ -84,6 +84,11 @@ const FAULTS: &[Fault] = &[
         40,
         voter_init::recorded_answers,
     ),
+    fault(
+        "a dead leader, replayed at restarted members",
+        20,
+        packets::dead_leader,
+    ),
     fault("port in use", 5, door::port_in_use),
     fault("unresolvable seed", 10, door::unresolvable_seed),
     fault("missing configuration", 5, door::missing_config),

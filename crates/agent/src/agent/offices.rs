@@ -288,8 +288,8 @@ fn rand_seed() -> [u8; 32] {
     if let Err(error) = getrandom::fill(&mut seed) {
         // The calendar and the process's number are what is left to tell lives apart by.
         tracing::warn!("no randomness of the system: {error}");
-        let life = crate::identity::Life::begin().0;
-        seed[..8].copy_from_slice(&life.to_le_bytes());
+        let calendar = crate::identity::calendar();
+        seed[..8].copy_from_slice(&calendar.to_le_bytes());
         seed[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }
     seed

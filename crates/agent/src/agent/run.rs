@@ -16,13 +16,13 @@ use super::{AgentStatus, Control, Ended};
 use crate::authority::Word;
 use crate::clock;
 use crate::config::AgentConfig;
-use crate::frame::{Body, Frame};
+use crate::frame::Frame;
 use crate::group::{Group, Outbox, Route};
 use crate::lifeline::{Lifeline, Notice};
 use crate::links::{Arrival, Links};
 use crate::peers::Way;
 use crate::resolve;
-use crate::seal::Rejected;
+use crate::seal::{Keyring, Rejected};
 
 /// Longer than any datagram of ours: what is cut off here was none.
 const BUFFER_BYTES: usize = 2_048;
@@ -260,11 +260,12 @@ impl Loop {
 
     /// A sealed frame arrived: to whichever group it is meant for. Returns whether it was let in.
     fn hear(&mut self, now: Instant, way: Way, from: SocketAddr, frame: &mut [u8]) -> bool {
-        let keeper = self
-            .groups
-            .iter()
-            .position(|group| group.keyring().knows(frame));
-        let keeper = keeper.unwrap_or(0); // which will find it unknown, and count it
+        let position = |is_it: fn(&Keyring, &[u8]) -> bool| {
+            let mut groups = self.groups.iter();
+            groups.position(|group| is_it(group.keyring(), frame))
+        };
+        let keeper = position(Keyring::knows).or_else(|| position(Keyring::is_of_group));
+        let keeper = keeper.unwrap_or(0); // which will find it another group's, and count it
         match self.groups[keeper]
             .keyring()
             .open(frame)
@@ -278,15 +279,16 @@ impl Loop {
         }
     }
 
-    /// A frame is not let in. A member whose key is wrong is alone, and should not be so without a word; but
-    /// groups that meet at one address hear each other all the time, so that it is said ever more rarely.
+    /// Counts a frame that is not let in. A member whose key is wrong is alone, and should not be so without a word: it is
+    /// warned of, ever more rarely. Other groups that meet at the same address are none of ours.
     fn refuse(&mut self, keeper: usize, from: SocketAddr, why: Rejected) {
         let counters = &mut self.groups[keeper].counters;
         counters.reject(why);
         let count = counters.unknown_key;
         if why == Rejected::Key && count.is_power_of_two() {
             tracing::warn!(
-                "a frame from {from} is under a key that is not ours, and so were {} before: another group's, or a member's whose key differs: see that key or key-file is the same on every host (`hustings keys` makes one)",
+                "group `{}`: a frame from {from} is sealed under another key, and so were {} before: give every member the same key or key-file (`hustings keys` makes one); if it is another group of this name, rename one of the two",
+                self.groups[keeper].name(),
                 count - 1
             );
         }
@@ -300,18 +302,15 @@ impl Loop {
         keeper: usize,
         frame: &Frame<'_>,
     ) -> bool {
-        // Groups may share keys. One that does not must not be spoken to with another's.
-        let (opened, groups) = (self.groups[keeper].key_ids(), &self.groups);
-        let is_meant = |group: &Group| group.id() == frame.group && group.key_ids() == opened;
-        let Some(number) = groups.iter().position(is_meant) else {
-            self.groups[keeper].counters.reject(Rejected::Group);
+        // Its header says so as well, in four bytes: two names may have the same.
+        let group = &mut self.groups[keeper];
+        if group.id() != frame.group {
+            group.counters.reject(Rejected::Group);
             return false;
-        };
-        let is_let_in = self.groups[number].hear(now, from, way, frame, &mut self.outbox);
-        if let Body::Obituary { of } = frame.body
-            && is_let_in
-        {
-            self.doubt(now, number, of);
+        }
+        let is_let_in = group.hear(now, from, way, frame, &mut self.outbox);
+        if let Some(leader) = group.take_doubted() {
+            self.doubt(now, keeper, leader);
         }
         is_let_in
     }

@@ -42,9 +42,9 @@ impl Group {
                 self.counters.election_sent += 1;
                 match self.address_of(to) {
                     Some(address) if self.config.protocol.needs_links() => {
-                        self.send(Route::Link(address), &body, out);
+                        self.send_to(to, Route::Link(address), &body, out);
                     }
-                    Some(address) => self.send(Route::To(address), &body, out),
+                    Some(address) => self.send_to(to, Route::To(address), &body, out),
                     None => self.counters.unsent += 1,
                 }
             }
@@ -60,10 +60,13 @@ impl Group {
             // What elections save is the number of their life, and the calendar tells that.
             Effect::Save(_) => {}
             Effect::Report(Outcome::Nominee(nominee)) => {
-                self.publish(now, Some(nominee.id), out);
-                self.keep_in_view(nominee);
+                if !self.withholds(now, Some(nominee)) {
+                    self.publish(now, Some(nominee.id), out);
+                    self.keep_in_view(nominee);
+                }
             }
             Effect::Report(Outcome::Vacant | Outcome::DuplicateIdentity | Outcome::Fault(_)) => {
+                self.withholds(now, None);
                 self.publish(now, None, out);
             }
             Effect::Report(Outcome::Standing { .. }) => {}
@@ -105,8 +108,12 @@ impl Group {
 
     fn carry_out_membership(&mut self, now: Instant, effect: MembershipEffect, out: &mut Outbox) {
         match effect {
-            MembershipEffect::Send { to, bytes } => {
-                self.send(Route::To(to), &Body::Membership(&bytes), out);
+            MembershipEffect::Send {
+                receiver,
+                to,
+                bytes,
+            } => {
+                self.send_to(receiver, Route::To(to), &Body::Membership(&bytes), out);
             }
             // Who needs no view is not told: the detector errs where the protocol need not.
             MembershipEffect::Up(_) | MembershipEffect::Down(_)
@@ -148,6 +155,7 @@ impl Group {
 
     /// Sends to everyone who can be reached.
     pub(super) fn broadcast(&mut self, now: Instant, body: &Body<'_>, out: &mut Outbox) {
+        self.note_time(now);
         if self.circle().is_some_and(|it| !it.is_alone()) {
             self.broadcast_to_many(now, body, out);
             return;
@@ -160,7 +168,7 @@ impl Group {
             && !matches!(body, Body::FromCentre { .. });
         let routes = self.reach.routes(members.chain(newcomers), is_rare);
         self.frame(body, true);
-        self.dispatch(&routes, out);
+        self.dispatch(None, &routes, out);
     }
 
     /// Sends to everyone where nobody knows all: by multicast, and from each to a few others where some may be missed by
@@ -174,15 +182,15 @@ impl Group {
             }
         }
         if let Some(multicast) = self.reach.multicast() {
-            self.dispatch(&[Route::Multicast(multicast)], out);
+            self.dispatch(None, &[Route::Multicast(multicast)], out);
         }
         self.act_on_membership(now, out);
     }
 
     /// Sends what was framed last by all of these: the same frame, so that whoever gets it twice takes it once.
-    fn dispatch(&mut self, routes: &[Route], out: &mut Outbox) {
+    fn dispatch(&mut self, receiver: Option<MemberId>, routes: &[Route], out: &mut Outbox) {
         if let Some((first, others)) = routes.split_first()
-            && let Some(frame) = self.seal()
+            && let Some(frame) = self.seal(receiver)
         {
             self.counters.sent += routes.len() as u64;
             out.extend(others.iter().map(|route| (self.id, *route, frame.clone())));
@@ -190,16 +198,28 @@ impl Group {
         }
     }
 
-    /// Sends to one member alone.
+    /// Sends to the member that is there, whichever it is.
     pub(crate) fn send(&mut self, route: Route, body: &Body<'_>, out: &mut Outbox) {
         self.frame(body, false);
-        self.dispatch(&[route], out);
+        self.dispatch(None, &[route], out);
+    }
+
+    /// Sends to the member `receiver` alone: no other member takes the frame for its own, whoever passes it on.
+    pub(crate) fn send_to(
+        &mut self,
+        receiver: MemberId,
+        route: Route,
+        body: &Body<'_>,
+        out: &mut Outbox,
+    ) {
+        self.frame(body, false);
+        self.dispatch(Some(receiver), &[route], out);
     }
 
     /// A sealed frame for the beginning of a lifeline.
     pub(crate) fn lifeline_hello(&mut self) -> Option<Vec<u8>> {
         self.frame(&Body::Lifeline, false);
-        self.seal()
+        self.seal(None)
     }
 
     /// Writes a frame, under the next number.
@@ -215,17 +235,18 @@ impl Group {
         self.number += 1;
     }
 
-    /// Seals the frame that was written last.
-    pub(super) fn seal(&mut self) -> Option<Vec<u8>> {
+    /// Seals the frame that was written last, for `receiver` alone or for every member that gets it. The nonce is drawn
+    /// anew for each frame.
+    pub(super) fn seal(&mut self, receiver: Option<MemberId>) -> Option<Vec<u8>> {
+        let Some(nonce) = self.entropy.draw() else {
+            self.counters.unsent += 1;
+            tracing::error!("cannot seal a frame: the operating system has no randomness to give");
+            return None;
+        };
         let mut sealed = Vec::new();
-        match self.keyring.seal(&self.content, &mut sealed) {
-            Ok(()) => Some(sealed),
-            Err(error) => {
-                self.counters.unsent += 1;
-                tracing::error!("cannot seal a frame: {error}");
-                None
-            }
-        }
+        self.keyring
+            .seal(&nonce, receiver, &self.content, &mut sealed);
+        Some(sealed)
     }
 
     /// The election names somebody, or nobody.

@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 
-use hustings_protocol::{Duration, Instant};
+use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::{Group, Outbox, Route};
 use crate::frame::Body;
@@ -44,22 +44,25 @@ impl Group {
             return;
         }
         self.contact.look_at = Some(now + LOOK_EVERY);
-        let known: Vec<&Acquaintance> = self.peers.iter().map(|(_, it)| it).collect();
-        let Some(latest) = known.iter().max_by_key(|it| it.heard) else {
+        let known: Vec<(MemberId, &Acquaintance)> = self.peers.iter().collect();
+        let Some(latest) = known.iter().max_by_key(|it| it.1.heard) else {
             return;
         };
-        let silence = now - latest.heard;
-        let mut asked: Vec<SocketAddr> = Vec::new();
+        let silence = now - latest.1.heard;
+        let mut asked: Vec<(MemberId, SocketAddr)> = Vec::new();
         if silence >= LOOK_EVERY {
-            asked.push(latest.address);
+            asked.push((latest.0, latest.1.address));
         }
         if silence >= LOOK_EVERY * 2 {
-            asked.push(known[self.contact.turn % known.len()].address);
+            let next = known[self.contact.turn % known.len()];
+            asked.push((next.0, next.1.address));
             self.contact.turn = self.contact.turn.wrapping_add(1);
         }
         asked.dedup();
-        for address in asked {
-            self.send(Route::To(address), &Body::Knock, out);
+        for (id, address) in asked {
+            if let Some(challenge) = self.entropy.next() {
+                self.send_to(id, Route::To(address), &Body::Knock { challenge }, out);
+            }
         }
     }
 }

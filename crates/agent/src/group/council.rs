@@ -22,7 +22,7 @@ use crate::council::{
 };
 use crate::driver::{Driver, Effect, Seat, encode};
 use crate::frame::{Body, Sender};
-use crate::identity::{Life, calendar, member_id};
+use crate::identity::{Life, member_id};
 use crate::leadership::Peer;
 use crate::seal::Rejected;
 use calling::Calling;
@@ -362,7 +362,7 @@ impl Group {
 
     /// Whether a word of a centre is of now, by the calendars.
     fn is_fresh(&mut self, sender: &Sender<'_>, at_ns: u64) -> bool {
-        let off = Duration(calendar().abs_diff(at_ns));
+        let off = Duration(self.entropy.calendar().abs_diff(at_ns));
         if off <= FRESH_FOR {
             return true;
         }
@@ -443,7 +443,7 @@ impl Group {
                         now,
                         &message,
                         |group, body, out| {
-                            group.send(Route::To(address), body, out);
+                            group.send_to(to, Route::To(address), body, out);
                         },
                         out,
                     );
@@ -491,7 +491,7 @@ impl Group {
         };
         let terms = terms.map(|it| encode(&it)).unwrap_or_default();
         let body = Body::FromCentre {
-            at_ns: calendar(),
+            at_ns: self.entropy.calendar(),
             terms: &terms,
             message,
         };

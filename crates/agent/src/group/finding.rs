@@ -245,7 +245,7 @@ impl Group {
     pub(super) fn note_way(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        address: SocketAddr,
         way: Way,
         frame: &Frame<'_>,
         is_new: bool,
@@ -262,10 +262,10 @@ impl Group {
             (true, false) => self.reach.note_copy(way),
             (true, true) | (false, _) => {}
         }
-        let address = |peers: &Peers| peers.get(frame.sender.id).map(|it| it.address);
-        let before = address(&self.peers);
-        self.peers.note(frame, from, way, now);
-        if address(&self.peers) != before {
+        let known = |peers: &Peers| peers.get(frame.sender.id).map(|it| it.address);
+        let before = known(&self.peers);
+        self.peers.note(frame, address, way, now);
+        if known(&self.peers) != before {
             self.word_last_words(); // it may be a voter, to which a release has to go
         }
         if self.reach.judge(now, &self.peers) == Verdict::SomeAreMissed {

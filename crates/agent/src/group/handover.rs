@@ -5,7 +5,6 @@
 //! whoever is not known is looked for first.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 
 use hustings_protocol::tenure::{Fence, Message};
 use hustings_protocol::{Duration, Instant, MemberId};
@@ -141,13 +140,6 @@ impl Group {
         names
     }
 
-    /// Somebody is looked for, perhaps this member: who answers is known from then on.
-    pub(super) fn on_seek(&mut self, from: MemberId, whom: MemberId, call: u64, out: &mut Outbox) {
-        if let (true, Some(address)) = (whom == self.me.id, self.address_of(from)) {
-            self.on_knock(address, call, out);
-        }
-    }
-
     /// Calls those who are looked for again, and tells who has been found.
     pub(super) fn pass_sought(&mut self, now: Instant, out: &mut Outbox) {
         for mut sought in std::mem::take(&mut self.sought) {
@@ -161,7 +153,7 @@ impl Group {
                 None => {
                     if sought.again_at <= now {
                         sought.again_at = now + SEEK_EVERY;
-                        self.broadcast(now, &Body::Seek { whom: sought.id }, out);
+                        self.seek(now, sought.id, out);
                     }
                     self.sought.push(sought);
                     continue;
@@ -214,10 +206,10 @@ impl Group {
             let voters = self.tenancy.voters().filter(|it| *it != self.me.id);
             let waiters = self.tenancy.waiters.iter();
             let told: BTreeSet<MemberId> = voters.chain(waiters).collect();
-            let places = told.into_iter().filter_map(|it| self.address_of(it));
-            let places: Vec<SocketAddr> = places.collect();
-            for place in places {
-                self.send(Route::To(place), &hands_over, out);
+            for receiver in told {
+                if let Some(place) = self.address_of(receiver) {
+                    self.send_to(receiver, Route::To(place), &hands_over, out);
+                }
             }
             self.broadcast(now, &hands_over, out);
         }

@@ -17,7 +17,7 @@ use crate::seal::Rejected;
 const ANSWER_PAST_EVERY: Duration = Duration::from_millis(20);
 
 impl Group {
-    /// A frame arrived that opens with this group's key. Returns whether it was let in.
+    /// A frame arrived that opens with this group's key.
     pub(crate) fn hear(
         &mut self,
         now: Instant,
@@ -26,7 +26,11 @@ impl Group {
         frame: &Frame<'_>,
         out: &mut Outbox,
     ) -> bool {
+        self.note_time(now);
         let sender = &frame.sender;
+        if self.has_another_name(sender) {
+            return false;
+        }
         if sender.id == self.me.id {
             self.hear_namesake(now, from, frame, out);
             return false;
@@ -38,7 +42,29 @@ impl Group {
         if self.hear_the_dead(now, sender, address, out) {
             return false;
         }
-        let is_new = self.replays.admit(sender.id, sender.life(), frame.number);
+        if self.hear_proof(now, address, way, frame, out) {
+            return false;
+        }
+        match self.must_prove(now, frame) {
+            true => {
+                self.keep_waiting(now, address, way, frame, out);
+                false
+            }
+            false => self.hear_known(now, address, way, frame, out),
+        }
+    }
+
+    /// A frame arrived of a process that need not prove itself, or has done so. Returns whether it was let in.
+    pub(super) fn hear_known(
+        &mut self,
+        now: Instant,
+        address: SocketAddr,
+        way: Way,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) -> bool {
+        let sender = &frame.sender;
+        let is_new = self.replays.note(sender, frame.number) == Novelty::New;
         if let Body::Lifeline = frame.body {
             // It comes by a connection, whose address may be another than that of datagrams: nothing is learnt from it.
             self.counters.heard += u64::from(is_new);
@@ -47,14 +73,19 @@ impl Group {
         // A copy that came by the other way tells of that way. One from elsewhere tells nothing: anybody
         // can repeat what a member said.
         let is_copy = !is_new && self.is_at(sender, address);
+        // Where the process is: where it has answered a challenge, if others may have repeated what it says.
+        let place = match is_new {
+            true => self.place_of(now, sender, address, out),
+            false => address,
+        };
         // What all hear that one hears too, and need not be told by all.
         let may_tell = way != Way::Multicast && self.may_answer_past(&frame.body, frame.to_all);
         let former = match is_new && may_tell {
-            true => self.where_another_process_was(sender, address),
+            true => self.where_another_process_was(sender, place),
             false => None,
         };
         if is_new || is_copy {
-            self.note_way(now, from, way, frame, is_new, out);
+            self.note_way(now, place, way, frame, is_new, out);
         }
         if is_copy && frame.to_all {
             self.counters.copies += 1;
@@ -70,11 +101,58 @@ impl Group {
         self.counters.heard += 1;
         self.trigger = Trigger::Heard(sender.id);
         if let Some(former) = former {
-            self.tell_the_former(sender, address, former, out);
+            self.tell_the_former(sender, place, former, out);
         }
-        self.note_sign_of_life(now, sender.id, out);
-        self.take_in(now, address, way, frame, out);
+        let answers_at = match frame.body {
+            Body::Knock { .. } | Body::Seek { .. } => address,
+            _ => place,
+        };
+        self.take_in(now, answers_at, way, frame, out);
         self.act(now, out);
+        true
+    }
+
+    /// Where a process is that was heard at `address`. If it has not answered a challenge there it is challenged, and is
+    /// where it has answered before.
+    fn place_of(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        out: &mut Outbox,
+    ) -> SocketAddr {
+        let is_there = self.replays.is_proven_at(sender, address);
+        let proven = self.replays.place_of(sender.id);
+        match proven.filter(|_| self.is_strict() && !is_there) {
+            None => address,
+            Some(proven) => {
+                self.challenge_place(now, sender, address, out);
+                let known = self.peers.get(sender.id);
+                let known = known.filter(|it| it.born == sender.born());
+                known.map_or(proven, |it| it.address)
+            }
+        }
+    }
+
+    /// Whether a member of another name has the same identity: then the two cannot be told apart, and what is said under
+    /// the second name does not count.
+    fn has_another_name(&mut self, sender: &Sender<'_>) -> bool {
+        let known = match sender.id == self.me.id {
+            true => Some(&self.member),
+            false => self.peers.get(sender.id).map(|it| &it.name),
+        };
+        let Some(known) = known.filter(|known| *known != sender.name) else {
+            return false;
+        };
+        self.counters.reject(Rejected::Malformed);
+        if self.counters.malformed.is_power_of_two() {
+            tracing::error!(
+                "group `{}`: the names `{known}` and `{}` have the same identity: what `{}` says does not count; give one of the two another name",
+                self.config.name,
+                sender.name,
+                sender.name
+            );
+        }
         true
     }
 
@@ -150,18 +228,24 @@ impl Group {
             Body::Membership(bytes) => self.hear_membership(now, sender, address, bytes, out),
             Body::Hello { alone } => {
                 self.on_hello(now, (sender, address, way), alone, out);
-                self.tell_newcomer(address, out);
+                self.tell_newcomer(sender.id, address, out);
             }
             Body::Muster { within_ns } => {
                 self.on_muster(now, sender.id, frame.number, Duration(within_ns));
             }
             Body::GiveWay => self.on_give_way(now, sender.id),
             Body::Follow { merit, call } => self.on_follow(sender.id, merit, call),
-            Body::Obituary { .. } => {} // the loop sees to it
-            Body::Knock => self.on_knock(address, frame.number, out),
-            Body::Seek { whom } => self.on_seek(sender.id, whom, frame.number, out),
-            Body::Here { knock } => self.on_here(sender.id, knock),
-            Body::Up => self.tell_newcomer(address, out),
+            Body::Obituary { of } => self.doubted = Some(of), // the loop sees to it
+            Body::Knock { challenge } => self.answer(sender.id, address, (challenge, None), out),
+            Body::Seek { whom, challenge } => {
+                if whom == self.me.id {
+                    self.answer(sender.id, address, (challenge, None), out);
+                }
+            }
+            Body::Here {
+                challenge, asks, ..
+            } => self.on_here(now, sender, address, (challenge, asks), out),
+            Body::Up => self.tell_newcomer(sender.id, address, out),
             Body::Outlived {
                 of,
                 life,
@@ -170,13 +254,13 @@ impl Group {
             } => {
                 if of == self.me.id {
                     let later = (Life(life), Life(born));
-                    self.on_outlived(now, address, later, elsewhere, out);
+                    self.on_outlived(now, (sender.id, address), later, elsewhere, out);
                 }
             }
             Body::Namesake { .. } => {} // not of our name
             Body::Dead { of, life } => self.on_dead(now, sender, of, Life(life), out),
             Body::Alive { merit } => self.on_alive(now, sender, address, merit),
-            Body::Doubt { of } => self.on_doubt(now, address, of, out),
+            Body::Doubt { of } => self.on_doubt(now, (sender.id, address), of, out),
             Body::Vouch { of } => self.on_vouch(now, of),
             Body::FromCentre {
                 at_ns,
@@ -210,7 +294,7 @@ impl Group {
                 born: born.0,
                 elsewhere: Some(heard_at).filter(|it| *it != address),
             };
-            self.send(Route::To(address), &outlived, out);
+            self.send_to(sender.id, Route::To(address), &outlived, out);
         }
     }
 
@@ -241,7 +325,7 @@ impl Group {
             born: sender.born().0,
             elsewhere: Some(address),
         };
-        self.send(Route::To(former), &outlived, out);
+        self.send_to(sender.id, Route::To(former), &outlived, out);
     }
 
     /// Whether it may tell somebody again that its life is over: what is replayed draws no more answers than that.
@@ -299,7 +383,14 @@ impl Group {
         if self.hear_the_dead(now, sender, address, out) {
             return;
         }
-        match self.replays.note(sender.id, sender.life(), frame.number) {
+        if self.has_another_name(sender) {
+            return;
+        }
+        if self.must_prove(now, &frame) {
+            self.keep_waiting(now, address, Way::Unicast, &frame, out);
+            return;
+        }
+        match self.replays.note(sender, frame.number) {
             // A rumour is heard once, however old it is.
             Novelty::New | Novelty::TooOld => {}
             Novelty::Heard => {
@@ -312,7 +403,6 @@ impl Group {
         self.note_way(now, address, Way::Unicast, &frame, true, out);
         self.counters.heard += 1;
         self.trigger = Trigger::Heard(sender.id);
-        self.note_sign_of_life(now, sender.id, out);
         self.take_in(now, address, Way::Unicast, &frame, out);
     }
 }

@@ -61,7 +61,8 @@ pub(super) struct Lookout {
 /// The leader is being asked.
 struct Inquiry {
     of: MemberId,
-    since: Instant,
+    /// The number that its answer must have.
+    challenge: u64,
     steps: u8,
     step_at: Instant,
 }
@@ -69,7 +70,9 @@ struct Inquiry {
 /// Somebody gets no answer from the leader.
 struct Doubt {
     of: MemberId,
-    asker: SocketAddr,
+    /// The number that an answer to this member must have.
+    challenge: u64,
+    asker: (MemberId, SocketAddr),
     until: Instant,
 }
 
@@ -165,7 +168,7 @@ impl Group {
     }
 
     /// Whether it is one of the few that look after `leader` more closely than others do.
-    fn is_among_few(&self, leader: MemberId) -> bool {
+    pub(super) fn is_among_few(&self, leader: MemberId) -> bool {
         let is_drawn = |circle: &Circle| {
             let lot = scatter(self.me.id.0 ^ scatter(leader.0));
             fit(lot, circle.size_or_view()) < LIFELINES
@@ -266,28 +269,44 @@ impl Group {
         let is_dead = self.circle().is_some_and(is_buried);
         if is_dead && self.is_time_to_answer_past(now) {
             let dead = Body::Dead { of, life: life.0 };
-            self.send(Route::To(address), &dead, out);
+            self.send_to(of, Route::To(address), &dead, out);
         }
         is_dead
     }
 
-    /// Somebody was heard itself: whoever doubts that it is there is told.
-    pub(super) fn note_sign_of_life(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
+    /// Takes note that `id` answered a challenge: whoever doubts that it is there is told. Any other frame of it may have been
+    /// recorded before. Returns whether the challenge was about a doubt.
+    pub(super) fn ends_doubts(
+        &mut self,
+        now: Instant,
+        id: MemberId,
+        challenge: u64,
+        out: &mut Outbox,
+    ) -> bool {
+        let size = self.circle().map_or(1, Circle::size_or_view);
         let Some(lookout) = &mut self.lookout else {
-            return;
+            return false;
         };
-        let is_over = |it: &mut Doubt| it.of == id || it.until <= now;
-        let ended: Vec<Doubt> = lookout.doubts.extract_if(.., is_over).collect();
-        for doubt in ended.into_iter().filter(|it| it.of == id) {
-            self.send(Route::To(doubt.asker), &Body::Vouch { of: id }, out);
+        let is_own = |it: &mut Inquiry| it.of == id && it.challenge == challenge;
+        let ends_inquiry = lookout.inquiry.take_if(is_own).is_some();
+        if ends_inquiry {
+            lookout.next_at = Some(lookout.turn(now, size));
         }
+        let is_over = |it: &mut Doubt| it.of == id && it.challenge == challenge;
+        let ended: Vec<Doubt> = lookout.doubts.extract_if(.., is_over).collect();
+        let ends_doubt = !ended.is_empty();
+        for doubt in ended {
+            let (asker, address) = doubt.asker;
+            self.send_to(asker, Route::To(address), &Body::Vouch { of: id }, out);
+        }
+        ends_inquiry || ends_doubt
     }
 
     /// Somebody gets no answer from `of`: this member tries.
     pub(super) fn on_doubt(
         &mut self,
         now: Instant,
-        asker: SocketAddr,
+        asker: (MemberId, SocketAddr),
         of: MemberId,
         out: &mut Outbox,
     ) {
@@ -295,14 +314,22 @@ impl Group {
             return;
         };
         if of == self.me.id {
-            self.send(Route::To(asker), &Body::Vouch { of }, out);
+            let (asker, address) = asker;
+            self.send_to(asker, Route::To(address), &Body::Vouch { of }, out);
             return;
         }
         let until = now + lookout.wait * u64::from(2 * DOUBTS);
         lookout.doubts.retain(|it| it.until > now);
-        if lookout.doubts.len() < MOST {
-            lookout.doubts.push(Doubt { of, asker, until });
-            self.knock_at(now, of, out);
+        if lookout.doubts.len() < MOST
+            && let Some(challenge) = self.entropy.next()
+        {
+            lookout.doubts.push(Doubt {
+                of,
+                challenge,
+                asker,
+                until,
+            });
+            self.knock_at(now, of, challenge, out);
         }
     }
 
@@ -317,10 +344,20 @@ impl Group {
     }
 
     /// Asks `id` whether it is there, wherever it is.
-    fn knock_at(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
+    pub(super) fn knock_at(
+        &mut self,
+        now: Instant,
+        id: MemberId,
+        challenge: u64,
+        out: &mut Outbox,
+    ) {
         match self.address_of(id) {
-            Some(address) => self.send(Route::To(address), &Body::Knock, out),
-            None => self.broadcast(now, &Body::Seek { whom: id }, out),
+            Some(address) => self.knock(id, address, challenge, out),
+            None => {
+                self.counters.challenges_sent += 1;
+                let whom = id;
+                self.broadcast(now, &Body::Seek { whom, challenge }, out);
+            }
         }
     }
 
@@ -375,8 +412,11 @@ impl Group {
         self.peers.get(id).is_some_and(|peer| peer.life > life)
     }
 
+    /// Whether a process that has answered a challenge before was heard since. What a process says that never has may have
+    /// been recorded.
     fn was_heard_since(&self, id: MemberId, at: Instant) -> bool {
-        self.peers.get(id).is_some_and(|peer| peer.heard >= at)
+        let was_heard = self.peers.get(id).is_some_and(|peer| peer.heard >= at);
+        was_heard && self.is_proven(id)
     }
 
     /// A member that leads, or was taken for dead, says that it lives.
@@ -443,10 +483,12 @@ impl Group {
         }
         self.repeat(now, out);
         let elsewhere = self.nominee.filter(|_| !self.is_nominee());
-        if let (true, Some(of), Some(lookout)) = (is_turn, elsewhere, &mut self.lookout) {
+        if let (true, Some(of), Some(lookout)) = (is_turn, elsewhere, &mut self.lookout)
+            && let Some(challenge) = self.entropy.next()
+        {
             lookout.inquiry = Some(Inquiry {
                 of,
-                since: now,
+                challenge,
                 steps: 0,
                 step_at: now,
             });
@@ -480,22 +522,18 @@ impl Group {
 
     /// Asks the leader, then others about it, then gives it up.
     fn inquire(&mut self, now: Instant, out: &mut Outbox) {
-        let size = self.circle().map_or(1, Circle::size_or_view);
-        let Some((of, since)) = self.lookout.as_ref().and_then(|it| {
+        let Some((of, challenge)) = self.lookout.as_ref().and_then(|it| {
             let inquiry = it.inquiry.as_ref().filter(|it| it.step_at <= now)?;
-            Some((inquiry.of, inquiry.since))
+            Some((inquiry.of, inquiry.challenge))
         }) else {
             return;
         };
-        // What was heard in the moment in which it was asked may have been on its way before.
-        let is_there = self.was_heard_since(of, since + Duration(1));
         let is_past = self.nominee != Some(of);
         let Some(lookout) = &mut self.lookout else {
             return;
         };
-        if is_there || is_past {
-            lookout.inquiry = None;
-            lookout.next_at = (!is_past).then(|| lookout.turn(now, size));
+        if is_past {
+            (lookout.inquiry, lookout.next_at) = (None, None);
             return;
         }
         let Some(inquiry) = &mut lookout.inquiry else {
@@ -509,13 +547,13 @@ impl Group {
             false => now + lookout.wait * 2,
         };
         match steps {
-            _ if is_asking => self.knock_at(now, of, out),
+            _ if is_asking => self.knock_at(now, of, challenge, out),
             _ if steps <= KNOCKS + DOUBTS => {
                 let helpers = self.circle_mut().map(|it| it.some(HELPERS));
-                for helper in helpers.into_iter().flatten() {
-                    self.send(Route::To(helper), &Body::Doubt { of }, out);
+                for (helper, address) in helpers.into_iter().flatten() {
+                    self.send_to(helper, Route::To(address), &Body::Doubt { of }, out);
                 }
-                self.knock_at(now, of, out);
+                self.knock_at(now, of, challenge, out);
             }
             _ => {
                 lookout.inquiry = None;

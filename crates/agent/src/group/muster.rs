@@ -264,8 +264,9 @@ impl Group {
         if muster.contest.as_ref().is_some_and(|it| it.ends <= now) {
             self.forget_followers();
         }
-        if let (Some((_, call)), Some((_, address))) = (answer, leader) {
-            self.send(Route::To(address), &Body::Follow { merit, call }, out);
+        if let (Some((_, call)), Some((leader, address))) = (answer, leader) {
+            let follow = Body::Follow { merit, call };
+            self.send_to(leader, Route::To(address), &follow, out);
         }
         for (from, word) in held {
             self.receive(now, from, &word.message);

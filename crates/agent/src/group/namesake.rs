@@ -15,7 +15,7 @@
 
 use std::net::SocketAddr;
 
-use hustings_protocol::{Duration, Instant};
+use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::cause::Trigger;
 use super::{Group, Outbox, Route, Standing};
@@ -115,7 +115,7 @@ impl Group {
     pub(super) fn on_outlived(
         &mut self,
         now: Instant,
-        teller: SocketAddr,
+        (teller, address): (MemberId, SocketAddr),
         (later, born): (Life, Life),
         elsewhere: Option<SocketAddr>,
         out: &mut Outbox,
@@ -128,11 +128,11 @@ impl Group {
             self.begin_life_after(later);
             self.call_anew(now, out);
         }
-        if let Some(address) = elsewhere {
-            self.claim(now, born, address, out);
+        if let Some(other) = elsewhere {
+            self.claim(now, born, other, out);
         }
         if self.life > later {
-            self.send(Route::To(teller), &Body::Up, out);
+            self.send_to(teller, Route::To(address), &Body::Up, out);
         }
     }
 
@@ -146,7 +146,7 @@ impl Group {
                 born: born.0,
                 age_ns: self.age(now).0,
             };
-            self.send(Route::To(address), &claim, out);
+            self.send_to(self.me.id, Route::To(address), &claim, out);
         }
     }
 

@@ -7,7 +7,6 @@ use hustings_protocol::{Duration, Instant, MemberId};
 use super::promptness::DISK_IS_SILENT;
 use super::tenancy::EXPLAIN_EVERY;
 use super::{Group, Outbox};
-use crate::frame::Body;
 
 /// So many ttl. An attempt takes half of one at most: two answers and a pause. That two nominees collide in six attempts
 /// in a row, each with a pause at random, does not happen; and who waits for a holder or for voters that have restarted
@@ -205,7 +204,7 @@ impl Group {
             let me = self.me.id;
             let others: Vec<MemberId> = self.tenancy.voters().filter(|it| *it != me).collect();
             for whom in others.into_iter().filter(|_| is_deaf) {
-                self.broadcast(now, &Body::Seek { whom }, out);
+                self.seek(now, whom, out);
             }
             return;
         }

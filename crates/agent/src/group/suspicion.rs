@@ -1,12 +1,10 @@
 //! A leader whose host refuses connections may be dead, or behind a firewall that answers for it. It is
 //! asked once more, by a sealed datagram, which only itself can answer.
 
-use std::net::SocketAddr;
-
 use hustings_protocol::{Duration, Instant, MemberId, ViewChange};
 
 use super::cause::Trigger;
-use super::{Group, Outbox, Route};
+use super::{Group, Outbox};
 use crate::frame::Body;
 
 /// A live leader answers within so many round trips, or at least within so long.
@@ -20,14 +18,19 @@ const TELLERS: u64 = 16;
 /// What a member waits for before it takes its leader to be dead.
 pub(super) struct Suspicion {
     of: MemberId,
-    /// The number of the frame in which it was asked.
-    knock: u64,
+    /// The number that its answer must have.
+    challenge: u64,
     until: Instant,
 }
 
 impl Suspicion {
     pub(super) fn due(&self) -> Instant {
         self.until
+    }
+
+    #[cfg(test)]
+    pub(super) fn challenge(&self) -> u64 {
+        self.challenge
     }
 }
 
@@ -46,29 +49,30 @@ impl Group {
         if self.suspicion.as_ref().is_some_and(|it| it.of == id) {
             return; // asked already
         }
+        let Some(challenge) = self.entropy.next() else {
+            return; // no randomness: nothing can be sent either
+        };
+        self.note_time(now);
         self.suspicion = Some(Suspicion {
             of: id,
-            knock: self.number,
+            challenge,
             until: now + (round_trip * ROUND_TRIPS).max(LEAST_WAIT),
         });
-        self.send(Route::To(address), &Body::Knock, out);
+        self.knock(id, address, challenge, out);
     }
 
-    pub(super) fn on_knock(&mut self, from: SocketAddr, knock: u64, out: &mut Outbox) {
-        self.send(Route::To(from), &Body::Here { knock }, out);
-    }
-
-    pub(super) fn on_here(&mut self, from: MemberId, knock: u64) {
-        if let Some(suspicion) = self
-            .suspicion
-            .take_if(|it| it.of == from && it.knock == knock)
-        {
+    /// Takes note that `from` answered a challenge. Returns whether it was the suspect's.
+    pub(super) fn ends_suspicion(&mut self, from: MemberId, challenge: u64) -> bool {
+        let is_it = |it: &mut Suspicion| it.of == from && it.challenge == challenge;
+        let suspicion = self.suspicion.take_if(is_it);
+        if let Some(suspicion) = &suspicion {
             tracing::debug!(
                 "group `{}`: {:?} refuses connections but is there",
                 self.config.name,
                 suspicion.of
             );
         }
+        suspicion.is_some()
     }
 
     /// Takes a leader that did not answer in time to be dead.

@@ -244,6 +244,7 @@ impl Group {
 
     /// Whoever runs this member wants something of its authority.
     pub(crate) fn ask_authority(&mut self, now: Instant, request: Request, out: &mut Outbox) {
+        self.note_time(now);
         let acts = self.tenancy.authority.request(now, request);
         self.act_on_tenure(now, acts, out);
         if let Request::Healthy(is_healthy) = request {
@@ -320,6 +321,7 @@ impl Group {
     /// The disk of a voter has kept what it was given, or could not.
     pub(crate) fn on_saved(&mut self, now: Instant, done: Result<(), String>, out: &mut Outbox) {
         self.trigger = Trigger::Authority;
+        self.note_time(now);
         if let Err(error) = &done {
             self.note_fault(now, error);
         }
@@ -331,6 +333,7 @@ impl Group {
     /// An authority beside the loop said something.
     pub(crate) fn on_word(&mut self, now: Instant, word: &Word, out: &mut Outbox) {
         self.trigger = Trigger::Authority;
+        self.note_time(now);
         match word {
             Word::Refused(why) => self.note_refusal(now, why),
             Word::ShutOut(why) => self.note_shut_out(now, why.as_deref()),
@@ -429,7 +432,7 @@ impl Group {
         };
         if let Some(address) = self.address_of(to) {
             self.counters.tenure_sent += 1;
-            self.send(Route::To(address), &body, out);
+            self.send_to(to, Route::To(address), &body, out);
             if !is_silent {
                 return;
             }

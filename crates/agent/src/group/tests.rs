@@ -5,6 +5,7 @@ mod council;
 mod handover;
 mod health;
 mod hearsay;
+mod incarnations;
 mod inheritance;
 mod last_words;
 mod listening;
@@ -15,12 +16,15 @@ mod measured;
 mod namesakes;
 mod patience;
 mod refusals;
+mod replays;
 mod stores;
 mod survey;
 mod tenancy;
 mod twins;
 mod words;
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 
@@ -29,14 +33,16 @@ use hustings_protocol::{Duration, Instant, MemberId, Merit, bully};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::finding::GOLDEN;
 use super::{Group, Outbox, Route};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::entropy::Entropy;
 use crate::frame::Frame;
-use crate::identity::{Life, member_id};
+use crate::identity::{Life, calendar, member_id};
 use crate::peers::Way;
+use crate::seal::Rejected;
 
 const DELAY: Duration = Duration::from_micros(100);
 const ANNOUNCE: Duration = Duration::from_millis(100);
@@ -67,8 +73,12 @@ struct Field {
     lost_percent: u64,
     chance: Xoshiro256PlusPlus,
     flights: Vec<Flight>,
+    /// Whose frames are recorded, and what has come of them.
+    recorder: Option<(usize, Vec<Flight>)>,
     /// What each member's disk was given to keep, and whether it does.
     disks: Vec<Option<(mpsc::Receiver<Vec<u8>>, bool)>>,
+    /// What each member's disk has kept last.
+    kept: BTreeMap<usize, Vec<u8>>,
     /// For how long tenure is granted at a time.
     ttl: Duration,
     /// By what those who seek tenure elect; none: by announcements.
@@ -83,9 +93,19 @@ fn address(index: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, index as u8 + 1], 7400))
 }
 
-/// Unpredictable numbers for a member that receives at `port`, other ones each time that it comes up.
+thread_local! {
+    /// How many members have come up in this test.
+    static CAME_UP: Cell<u64> = const { Cell::new(0) };
+    /// What all calendars say, if they stand still.
+    static CALENDAR: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Unpredictable numbers for a member that receives at `port`, other ones each time that a member comes up.
 fn entropy(now: Instant, port: u16) -> Entropy {
-    Entropy::seeded(now.0 ^ u64::from(port) << 48)
+    let number = CAME_UP.replace(CAME_UP.get() + 1);
+    let source = Entropy::seeded(now.0 ^ number.wrapping_mul(GOLDEN) ^ u64::from(port) << 48);
+    // Else they show the time of the field: who came up a second later was born a second later.
+    source.with_calendar_at(CALENDAR.get().unwrap_or_else(|| calendar() + now.0))
 }
 
 impl Field {
@@ -111,7 +131,9 @@ impl Field {
             lost_percent: 0,
             chance: Xoshiro256PlusPlus::seed_from_u64(1),
             flights: Vec::new(),
+            recorder: None,
             disks: Vec::new(),
+            kept: BTreeMap::new(),
             ttl: tenancy::TTL,
             protocol: None,
             seed: None,
@@ -265,11 +287,16 @@ impl Field {
     }
 
     fn deliver(&mut self, mut flight: Flight) {
+        if let Some((_, recorded)) = self.recorder.as_mut().filter(|it| it.0 == flight.to) {
+            recorded.push(flight.copy());
+        }
         let mut out = Outbox::new();
         let keyring = self.members[flight.to].keyring();
-        let content = keyring
-            .open(&mut flight.frame)
-            .expect("members share a key");
+        let content = match keyring.open(&mut flight.frame) {
+            Ok(content) => content,
+            Err(Rejected::Receiver) => return, // another member was there before
+            Err(why) => panic!("members share a key: {why}"),
+        };
         let frame = Frame::decode(content).expect("members write frames that can be read");
         self.members[flight.to].hear(self.now, flight.from, flight.way, &frame, &mut out);
         self.post(flight.to, out);
@@ -279,8 +306,11 @@ impl Field {
     /// A disk keeps what it was given, or says that it cannot.
     fn save(&mut self, index: usize) {
         while let Some((given, works)) = &self.disks[index]
-            && given.try_recv().is_ok()
+            && let Ok(bytes) = given.try_recv()
         {
+            if *works {
+                self.kept.insert(index, bytes);
+            }
             let done = works
                 .then_some(())
                 .ok_or_else(|| "no space left".to_owned());
@@ -492,7 +522,7 @@ fn members_with_addresses_outlive_multicasts() {
 fn a_member_whose_calendar_was_set_back_is_heard_again() {
     let mut field = Field::settled(Takeover::Never, &[0; 3]);
     let leader = field.agreed(&ALL[..3]).expect("they agree");
-    let ahead = Life(Life::begin().0 + 86_400_000_000_000);
+    let ahead = Life(calendar() + 86_400_000_000_000);
     field.members[leader].begin_life_after(ahead);
     field.run(ANNOUNCE * 2);
     // The process is gone, and its host's calendar is right again.

@@ -256,7 +256,7 @@ impl Sheet<'_, '_> {
     }
 
     fn frames(&mut self) -> fmt::Result {
-        let counters: [(&str, &str, Count); 9] = [
+        let counters: [(&str, &str, Count); 10] = [
             (
                 "frames_sent",
                 "Frames sent; a multicast counts once.",
@@ -276,6 +276,11 @@ impl Sheet<'_, '_> {
                 "council_frames_sent",
                 "Messages of a council among the frames sent.",
                 |it| it.council_sent,
+            ),
+            (
+                "challenge_frames_sent",
+                "Challenges among the frames sent: a process that was not heard before is to prove that it runs.",
+                |it| it.challenges_sent,
             ),
             (
                 "frames_unsent",

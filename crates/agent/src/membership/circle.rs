@@ -257,10 +257,10 @@ impl Circle {
     }
 
     /// A few of whom it knows, by chance.
-    pub(crate) fn some(&mut self, count: usize) -> Vec<SocketAddr> {
+    pub(crate) fn some(&mut self, count: usize) -> Vec<(MemberId, SocketAddr)> {
         let few = self.sample(count);
-        let addresses = few.iter().map(|it| self.address_of(it.id));
-        addresses.flatten().collect()
+        let placed = few.iter().map(|it| Some((it.id, self.address_of(it.id)?)));
+        placed.flatten().collect()
     }
 
     /// A few of whom it knows: neighbours by identity, which is nobody's loss.

@@ -152,13 +152,14 @@ impl Swim {
         }
     }
 
-    /// A message arrived from the member that receives at `from`.
+    /// A message arrived from the member `sender` that receives at `from`.
     ///
     /// # Errors
-    /// If it is not what a failure detector would say.
+    /// If it is not what a failure detector would say, or names another member as its source than the frame does.
     pub(crate) fn hear(
         &mut self,
         now: Instant,
+        sender: MemberId,
         from: SocketAddr,
         bytes: &[u8],
     ) -> Result<(), Rejected> {
@@ -167,6 +168,9 @@ impl Swim {
             return Ok(());
         }
         let (source, bytes) = presence::fill_in_addresses(bytes, from)?;
+        if source != sender {
+            return Err(Rejected::Malformed);
+        }
         if let Some(Message::Ack(number)) = presence::message(&bytes) {
             self.world.loss.answered(source, number.into());
         }
@@ -362,9 +366,14 @@ impl Runtime<Presence> for World {
         if let Some(Message::Ping(number)) = presence::message(data) {
             self.loss.asked(to.id, number.into());
         }
-        let to = self.locate(&to);
+        let (receiver, to) = (to.id, self.locate(&to));
         let bytes = data.to_vec();
-        self.effects.push(MembershipEffect::Send { to, bytes });
+        let send = MembershipEffect::Send {
+            receiver,
+            to,
+            bytes,
+        };
+        self.effects.push(send);
     }
 
     fn submit_after(&mut self, timer: Timer, after: StdDuration) {

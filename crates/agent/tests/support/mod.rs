@@ -169,6 +169,14 @@ impl Members {
         ended.unwrap_err().to_string()
     }
 
+    /// Waits until each has heard frames of other groups.
+    pub(crate) async fn heard_other_groups(&self) {
+        for agent in self.agents.iter().flatten() {
+            let has_heard = |it: &AgentStatus| it.groups[0].counters.other_group > 0;
+            status_when(agent, has_heard).await;
+        }
+    }
+
     /// How many frames under unknown keys all have heard.
     pub(crate) async fn unknown_keys(&self) -> u64 {
         let mut unknown = 0;

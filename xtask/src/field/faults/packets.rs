@@ -1,5 +1,6 @@
 //! Packets that no member sent, or that one sent before.
 
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use super::{OPTIONS, STRANGER, Trial, require};
 use crate::Result;
+use crate::field::barrage::CAUGHT;
 use crate::field::ground::PORT;
 use crate::field::hosts::{address, this_program};
 use crate::field::members::Members;
@@ -48,7 +50,7 @@ pub(super) fn earlier_life(trial: &Trial<'_>) -> Result<String> {
     const WAIT_MS: u64 = 4_000;
     let (mut members, leader) = trial.ground.settled(OPTIONS)?;
     let everyone = members.everyone();
-    let mut thrower = thrower(trial, leader, 1_000)?;
+    let mut thrower = thrower(trial, &[leader], 1_000)?;
     let mut thrower = thrower.args(["--wait-ms", &WAIT_MS.to_string()]).spawn()?;
     members.listen_for(Duration::from_secs(1)); // the frames are caught
     members.end(leader, Signal::KILL)?;
@@ -70,10 +72,53 @@ pub(super) fn earlier_life(trial: &Trial<'_>) -> Result<String> {
     Ok("no change".to_owned())
 }
 
+/// What a leader said is recorded. Then it dies and all others are restarted, so that they have never heard it; and each hears
+/// the recording from a host that is none of the group's. Nobody names the dead leader, and nobody looks for it there.
+pub(super) fn dead_leader(trial: &Trial<'_>) -> Result<String> {
+    /// Announcements of three seconds, replayed as often as they were sent.
+    const FRAMES: &str = "60";
+    const EVERY_MS: &str = "50";
+    let (mut members, leader) = trial.ground.settled(OPTIONS)?;
+    let others = members.all_but(leader);
+    let mut command = thrower(trial, &others, 0)?;
+    command.args(["--frames", FRAMES, "--replay-every-ms", EVERY_MS]);
+    let mut thrower = command.stdin(Stdio::piped()).spawn()?;
+    let output = thrower.stdout.as_mut().ok_or("it says nothing")?;
+    output.read_exact(&mut [0; CAUGHT.len() + 1])?;
+    members.end(leader, Signal::KILL)?;
+    for &index in &others {
+        members.end(index, Signal::KILL)?;
+    }
+    for &index in &others {
+        members.start(index)?;
+    }
+    let mut input = thrower.stdin.take().ok_or("it does not listen")?;
+    input.write_all(b"\n")?;
+    members.agree(&others, &others, Duration::from_secs(2))?;
+    while thrower.try_wait()?.is_none() {
+        for &index in &others {
+            own_addresses(&members, index)?;
+        }
+        members.listen_for(LOOK_EVERY);
+    }
+    let output = thrower.wait_with_output()?;
+    let replayed = String::from_utf8_lossy(&output.stdout);
+    let replayed: u64 = replayed.trim().parse()?;
+    for &index in &others {
+        let mut words = members.words(index).iter();
+        require(words.all(|it| it.leader != Some(leader)), || {
+            format!(
+                "{index} named the dead leader {leader} when {replayed} of its frames were replayed"
+            )
+        })?;
+    }
+    Ok(format!("nobody named it, {replayed} frames replayed"))
+}
+
 /// Throws packets at a member. Meanwhile none may be taken for being where they come from. Returns how
 /// many were sent.
 fn throw(trial: &Trial<'_>, members: &Members<'_>, target: usize) -> Result<u64> {
-    let mut thrower = thrower(trial, target, trial.packets)?.spawn()?;
+    let mut thrower = thrower(trial, &[target], trial.packets)?.spawn()?;
     let mut misled = Ok(());
     while thrower.try_wait()?.is_none() {
         misled = misled.and_then(|()| own_addresses(members, target));
@@ -87,12 +132,14 @@ fn throw(trial: &Trial<'_>, members: &Members<'_>, target: usize) -> Result<u64>
     }
 }
 
-/// A process on a host of its own that catches real frames and throws wrong ones at a member.
-fn thrower(trial: &Trial<'_>, target: usize, packets: u64) -> Result<Command> {
+/// A process on a host of its own that catches real frames and throws wrong ones at members.
+fn thrower(trial: &Trial<'_>, targets: &[usize], packets: u64) -> Result<Command> {
+    let targets = targets.iter().map(|it| format!("{}:{PORT}", address(*it)));
+    let targets: Vec<String> = targets.collect();
     let mut command = trial.ground.hosts.command(STRANGER, &this_program());
     command
         .args(["barrage", "--packets", &packets.to_string()])
-        .args(["--target", &format!("{}:{PORT}", address(target))])
+        .args(["--targets", &targets.join(",")])
         .args(["--interface", &address(STRANGER)])
         .stdout(Stdio::piped());
     Ok(command)
@@ -100,13 +147,15 @@ fn thrower(trial: &Trial<'_>, target: usize, packets: u64) -> Result<Command> {
 
 /// How many frames a member has let in and refused.
 fn counts(members: &Members<'_>, index: usize) -> Result<(u64, u64)> {
-    const REFUSALS: [&str; 7] = [
+    const REFUSALS: [&str; 9] = [
         "truncated",
         "unknown_version",
         "unknown_key",
         "broken_seal",
         "malformed",
         "other_group",
+        "other_receiver",
+        "unproven",
         "replayed",
     ];
     let status = members.status(index)?;

@@ -8,9 +8,9 @@ use crate::authority::Occupancy;
 use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
 
 use crate::entropy::Entropy;
-use crate::frame::Sender;
+use crate::frame::{Body, Sender};
 use crate::identity::{Life, group_id, member_id};
-use crate::seal::{Key, Keyring};
+use crate::seal::Key;
 
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const VOTERS: [&str; 3] = ["a", "b", "c"];
@@ -59,12 +59,12 @@ fn sealed(voter: &str, body: Body<'_>) -> Vec<u8> {
         body,
     };
     frame.encode(&mut content);
-    let mut keyring = Keyring::new(&Key::public("test"), &[]);
-    keyring.seal(&content, &mut sealed).expect("it is short");
+    let keyring = Keyring::new("test", member_id(voter), &Key::public("test"), &[]);
+    keyring.seal(&[0; 24], None, &content, &mut sealed);
     sealed
 }
 
-/// A member's loop, and what tells its list of voters from another.
+/// A member's loop, to which all voters have proven that they run, and what tells its list of voters from another.
 async fn member() -> (Loop, u64) {
     let config = config();
     let (exchange, listener) = Exchange::open(&config).expect("a port is free");
@@ -74,7 +74,7 @@ async fn member() -> (Loop, u64) {
     let (list, port) = (authority.id(), exchange.address().port());
     let granted = (authority, Occupancy::default());
     let group = config.groups[0].clone();
-    let group = Group::new(
+    let mut group = Group::new(
         group,
         "me",
         port,
@@ -83,6 +83,10 @@ async fn member() -> (Loop, u64) {
         granted,
         Entropy::system(),
     );
+    for voter in VOTERS {
+        let sender = Sender::new(voter, member_id(voter), Life(1), 9);
+        group.trust(&sender, (HOME, 9).into());
+    }
     let agent = Loop {
         config,
         exchange,
@@ -103,7 +107,13 @@ async fn a_lifeline_needs_a_sealed_hello_that_was_not_heard_before() {
     let hello = sealed("a", Body::Lifeline);
     let mut forged = hello.clone();
     forged[40] ^= 1;
-    for (frame, is_let_in) in [(forged, false), (hello.clone(), true), (hello, false)] {
+    let stranger = sealed("d", Body::Lifeline);
+    for (frame, is_let_in) in [
+        (stranger, false),
+        (forged, false),
+        (hello.clone(), true),
+        (hello, false),
+    ] {
         let (arrival, verdict) = Arrival::from_stranger(agent.exchange.address(), frame);
         agent.hear_arrival(clock::now(), arrival);
         assert_eq!(verdict.await, Ok(is_let_in));

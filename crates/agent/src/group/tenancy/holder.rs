@@ -57,10 +57,15 @@ impl Group {
     }
 
     /// Somebody has come up, and should know who holds.
-    pub(in crate::group) fn tell_newcomer(&mut self, address: SocketAddr, out: &mut Outbox) {
+    pub(in crate::group) fn tell_newcomer(
+        &mut self,
+        newcomer: MemberId,
+        address: SocketAddr,
+        out: &mut Outbox,
+    ) {
         if let Some(fence) = self.tenancy.fence {
             let holds = self.holds(fence, TOLD_FOR);
-            self.send(Route::To(address), &holds, out);
+            self.send_to(newcomer, Route::To(address), &holds, out);
         }
     }
 

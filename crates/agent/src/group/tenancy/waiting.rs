@@ -72,12 +72,10 @@ impl Group {
             waiters.extract_if(.., |it| is_to_know(*it)).collect()
         };
         let authority = self.tenancy.authority.id();
-        for address in told
-            .into_iter()
-            .filter_map(|it| self.address_of(it))
-            .collect::<Vec<_>>()
-        {
-            self.send(Route::To(address), &Body::Freed { authority }, out);
+        for waiter in told {
+            if let Some(address) = self.address_of(waiter) {
+                self.send_to(waiter, Route::To(address), &Body::Freed { authority }, out);
+            }
         }
     }
 

@@ -56,7 +56,7 @@ impl Group {
                 message: &bytes,
             };
             self.frame(&body, false);
-            words.extend(self.seal().map(|frame| (*address, frame)));
+            words.extend(self.seal(Some(to)).map(|frame| (*address, frame)));
             self.number = LAST_NUMBER;
         }
         self.number = number;

@@ -83,7 +83,6 @@ fn only_the_leader_that_was_asked_can_say_that_it_is_there() {
         let [follower, other] = [1, 2].map(|it| (leader + it) % 5);
         field.sides[leader] = 1;
         let member = &mut field.members[follower];
-        let knock = member.number;
         let mut out = Outbox::new();
         member.suspect(field.now, id(leader), DELAY * 2, &mut out);
         assert_eq!(out.len(), 1, "it is asked");
@@ -91,7 +90,9 @@ fn only_the_leader_that_was_asked_can_say_that_it_is_there() {
         member.suspect(field.now, id(leader), DELAY * 2, &mut out);
         assert_eq!(out.len(), 1, "and asked once");
         let from = if of_another { other } else { leader };
-        member.on_here(id(from), knock + u64::from(to_another));
+        let suspicion = member.suspicion.as_ref().expect("it is asked");
+        let challenge = suspicion.challenge() ^ u64::from(to_another);
+        member.ends_suspicion(id(from), challenge);
         field.run(Duration::from_millis(20));
         let is_gone = field.leader_of(follower) != Some(id(leader));
         assert_eq!(is_gone, is_buried, "{of_another} {to_another}");

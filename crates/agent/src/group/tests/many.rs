@@ -2,11 +2,14 @@
 
 use hustings_protocol::Duration;
 
-use super::{Field, address, entropy, id, name};
+use super::{Field, Flight, address, entropy, id, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
+use crate::frame::{Body, Frame, Sender};
 use crate::group::{CircleStatus, Group, Outbox};
+use crate::identity::{Life, group_id, member_id};
+use crate::peers::Way;
 
 const MEMBERS: usize = 24;
 const VIEW: u16 = 8;
@@ -364,4 +367,124 @@ fn departures_are_measured_by_those_of_leaders() {
     let crash = measured.and_then(|it| it.crash).expect("enough was seen");
     // Three in 90 s, of which leaders were there for some 70 to 80, and a first round takes 70 ms.
     assert!((0.002..0.004).contains(&crash), "{crash}");
+}
+
+/// How many challenges all members have sent.
+fn challenges(field: &Field) -> u64 {
+    let sent = |it: &Group| it.counters.challenges_sent;
+    field.members.iter().map(sent).sum()
+}
+
+/// All hear the new leader, and a few challenge it. Besides, members ask their leader in turn, all together about as often in a
+/// group of any size.
+#[test]
+fn challenges_per_election_do_not_grow_with_the_group() {
+    const ELECTIONS: u64 = 6;
+    let per_election = |members: usize| {
+        let mut field = Field::empty();
+        for index in 0..members {
+            field.enter_many(index, Found::ByMulticast);
+        }
+        field.run(Duration::from_secs(90)); // nobody is young
+        let there = |field: &Field| -> Vec<usize> {
+            (0..members).filter(|it| field.sides[*it] == 0).collect()
+        };
+        let (mut elected, mut sent) = (0, 0);
+        for round in 0..ELECTIONS {
+            let leader = field.agreed(&there(&field)).expect("they agree");
+            let before = challenges(&field);
+            field.sides[leader] = round as u8 + 1;
+            field.run(Duration::from_secs(8));
+            let next = field.agreed(&there(&field));
+            elected += u64::from(next.is_some_and(|it| it != leader));
+            sent += challenges(&field) - before;
+            field.run(Duration::from_secs(20));
+        }
+        assert!(elected >= ELECTIONS - 1, "{elected}");
+        sent as f64 / ELECTIONS as f64
+    };
+    let (few, many) = (per_election(24), per_election(96));
+    // Eight ask the new leader on average, four times the old one at most, and the helpers of those who do.
+    assert!((many - few).abs() < 40.0, "{few:.1}, {many:.1}");
+}
+
+/// It hears the election of a leader of the past once more, as it was: beside the others, or alone when they are gone.
+#[test]
+fn restarted_member_of_many_names_no_leader_of_the_past() {
+    const WHILE: Duration = Duration::from_secs(30);
+    for others_are_gone in [false, true] {
+        let mut field = Field::empty();
+        for index in 0..MEMBERS {
+            field.enter_many(index, Found::ByMulticast);
+        }
+        let (began, mut victim) = (field.now, 5);
+        let mut recorded = field.record(victim, WHILE);
+        let past = field.leader_of_many();
+        if past == victim {
+            // What all hear another one hears too.
+            victim = 6;
+            recorded.retain(|it| it.way == Way::Multicast);
+        }
+        field.sides[past] = 1;
+        field.run(Duration::from_secs(8));
+        // Another process in its place, which remembers nothing.
+        field.enter_many(victim, Found::ByMulticast);
+        let place = field.members.len() - 1;
+        field.members.swap(victim, place);
+        field.sides[place] = 99;
+        if others_are_gone {
+            field.sides[victim] = 50;
+        }
+        let restarted = field.now;
+        for flight in recorded {
+            field.flights.push(Flight {
+                at: restarted + (flight.at - began),
+                to: victim,
+                from: address(200),
+                ..flight
+            });
+        }
+        while field.now < restarted + WHILE {
+            field.run(Duration::from_millis(10));
+            let named = field.leader_of(victim);
+            assert_ne!(named, Some(id(past)), "{others_are_gone}: {:?}", field.now);
+        }
+    }
+}
+
+/// What a voter acts on, and who holds: of other frames of strangers a large group takes the risk.
+#[test]
+fn in_a_large_group_some_frames_need_a_proof() {
+    let mut field = Field::of_many(Found::ByMulticast);
+    field.enter_many(MEMBERS, Found::ByMulticast);
+    let stranger = Sender::new("stranger", member_id("stranger"), Life(1), 7400);
+    let frame = |body| Frame {
+        group: group_id("test"),
+        sender: stranger,
+        number: 0,
+        to_all: true,
+        body,
+    };
+    let (authority, lasts_ns, fence) = (0, 1, 1);
+    let tenure = |to| Body::Tenure {
+        to,
+        authority,
+        message: &[],
+    };
+    let holds = Body::Holds {
+        fence,
+        lasts_ns,
+        authority,
+    };
+    let election = Body::Election {
+        protocol: 0,
+        message: &[],
+    };
+    let later = field.now + Duration::from_secs(60);
+    let must_prove = |who: usize, at, body| field.members[who].must_prove(at, &frame(body));
+    assert!(must_prove(3, later, tenure(id(3))) && !must_prove(3, later, tenure(id(4))));
+    assert!(!must_prove(3, later, election) && !must_prove(MEMBERS, field.now, election));
+    assert!(must_prove(MEMBERS, field.now, holds), "it is young");
+    let few = (0..MEMBERS).filter(|it| must_prove(*it, later, holds));
+    assert!((1..MEMBERS).contains(&few.count()));
 }

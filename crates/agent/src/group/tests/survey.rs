@@ -13,7 +13,6 @@ use crate::agent::{Promised, Told};
 use crate::driver::encode;
 use crate::frame::{Body, Frame};
 use crate::group::Group;
-use crate::peers::Way;
 
 /// The voter whose disk is lost.
 const LOST: usize = 2;
@@ -56,13 +55,6 @@ impl Field {
         });
         numbers.next().expect("it asks")
     }
-
-    /// All that is on its way to the voter whose disk is lost.
-    fn record(&self) -> Vec<(Way, Vec<u8>)> {
-        let its = self.flights.iter().filter(|flight| flight.to == LOST);
-        its.map(|flight| (flight.way, flight.frame.clone()))
-            .collect()
-    }
 }
 
 fn voters(told: &mut Answers) -> Vec<(String, Option<u64>)> {
@@ -93,9 +85,7 @@ fn refusal(asker: MemberId, number: u64, promised: u64) -> Vec<u8> {
 #[test]
 fn answers_recorded_at_an_earlier_query_do_not_count() {
     let (mut field, mut told) = Field::that_asks();
-    field.run(DELAY); // the questions arrive
-    let recorded = field.record();
-    field.run(DELAY * 2);
+    let recorded = field.record(LOST, DELAY * 6);
     assert_eq!(voters(&mut told).len(), 2, "both answer the first query");
     assert!(recorded.len() >= 4, "in two frames each");
 
@@ -103,16 +93,17 @@ fn answers_recorded_at_an_earlier_query_do_not_count() {
     field.members[LOST] = again;
     field.disks[LOST] = Some((given, true));
     field.act(LOST, Group::start);
+    // Both have proven to the new process that they run, and fall silent then.
+    field.run(Duration::from_millis(300));
+    assert!(field.members[LOST].is_proven(id(0)) && field.members[LOST].is_proven(id(1)));
     field.sides[LOST] = 1;
     field.flights.clear();
     let mut told = field.ask();
-    for (way, frame) in recorded {
+    for flight in recorded {
         field.flights.push(Flight {
             at: field.now,
-            to: LOST,
             from: address(9),
-            way,
-            frame,
+            ..flight
         });
     }
     field.run(ANNOUNCE);
@@ -162,32 +153,40 @@ fn voter_that_has_not_told_what_it_granted_has_not_answered() {
     assert_eq!(told.try_recv().expect("it tells again"), expected);
 }
 
-/// It comes up with a list of its own. Those who vote by another one say that they are there, but only when they are
-/// asked: what they say to each other may have been recorded.
+/// It comes up with a list of its own. Those who vote by another one say that they are there when they are asked. What they
+/// said at an earlier query may have been recorded.
 #[test]
 fn another_list_counts_only_in_answer_to_the_question() {
     let (mut field, _) = Field::that_asks();
-    let recorded: Vec<(Way, Vec<u8>)> = {
-        field.run(DELAY);
-        field.record()
-    };
-    field.run(DELAY * 2);
     field.admit_fenced_by(&[3], Takeover::Never, 0, Saved::Missing);
+    field.run(Duration::from_millis(300));
+    let others_of = |told: &mut Answers| {
+        let told = std::iter::from_fn(|| told.try_recv().ok());
+        let is_other = |it: &Told| matches!(it, Told::Another { fence: None, .. });
+        told.filter(is_other).count()
+    };
+    let (telling, mut told) = mpsc::unbounded_channel();
+    field.act(3, |it, now, out| it.survey(now, telling, out));
+    let recorded = field.record(3, DELAY * 6);
+    assert!(others_of(&mut told) > 0, "the other list is there");
+
+    let (again, given) = field.fenced_member(3, &[3], Takeover::Never, 0, Saved::Missing);
+    field.members[3] = again;
+    field.disks[3] = Some((given, true));
+    field.act(3, Group::start);
+    field.run(Duration::from_millis(300));
+    assert!(field.members[3].is_proven(id(0)) && field.members[3].is_proven(id(1)));
     field.sides[3] = 1;
     field.flights.clear();
     let (telling, mut told) = mpsc::unbounded_channel();
     field.act(3, |it, now, out| it.survey(now, telling, out));
-    for (way, frame) in recorded {
+    for flight in recorded {
         field.flights.push(Flight {
             at: field.now,
-            to: 3,
             from: address(9),
-            way,
-            frame,
+            ..flight
         });
     }
     field.run(DELAY * 3);
-    let others = std::iter::from_fn(|| told.try_recv().ok());
-    let others = others.filter(|it| matches!(it, Told::Another { fence: None, .. }));
-    assert_eq!(others.count(), 0);
+    assert_eq!(others_of(&mut told), 0, "nobody was there to answer");
 }

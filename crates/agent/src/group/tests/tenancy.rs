@@ -492,7 +492,10 @@ fn nonsense_about_tenure_moves_nobody() {
             authority: list,
         },
     ];
-    let mut keyring = Keyring::new(&Key::public("test"), &[]);
+    for it in ALL {
+        field.members[it].trust(&stranger, address(7));
+    }
+    let keyring = Keyring::new("test", stranger.id, &Key::public("test"), &[]);
     for (number, body) in bodies.into_iter().enumerate() {
         let frame = Frame {
             group: group_id("test"),
@@ -503,9 +506,7 @@ fn nonsense_about_tenure_moves_nobody() {
         };
         let (mut content, mut sealed) = (Vec::new(), Vec::new());
         frame.encode(&mut content);
-        keyring
-            .seal(&content, &mut sealed)
-            .expect("it can be sealed");
+        keyring.seal(&[0; 24], None, &content, &mut sealed);
         for to in ALL {
             field.flights.push(super::Flight {
                 at: field.now,

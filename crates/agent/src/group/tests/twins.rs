@@ -10,7 +10,7 @@ use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::ProtocolConfig;
 use crate::group::Group;
-use crate::identity::Life;
+use crate::identity::{Life, calendar};
 
 #[test]
 fn a_namesake_is_refused_and_the_first_is_still_heard() {
@@ -66,7 +66,7 @@ fn nothing_that_a_leader_says_is_lost_to_a_namesake() {
 #[test]
 fn of_two_namesakes_the_first_stays_whatever_calendars_say() {
     const DAY: u64 = 86_400_000_000_000;
-    let today = Life::begin().0;
+    let today = calendar();
     let bully = ProtocolConfig::Bully(bully::Config::field(DELAY * 10, Duration::from_secs(1)));
     for protocol in [announcing(Takeover::Never), bully] {
         for (copied, born) in [0, 1, 2]
@@ -124,9 +124,8 @@ fn of_two_namesakes_that_come_up_at_once_one_stays() {
         }
         field.run(Duration::from_secs(2));
         let refused = field.members.iter().map(|it| it.namesake().is_some());
-        assert_eq!(
-            refused.collect::<Vec<_>>(),
-            [false, false, false, false, true]
-        );
+        let refused: Vec<bool> = refused.collect();
+        assert_eq!(refused[..3], [false; 3]);
+        assert_ne!(refused[3], refused[4]);
     }
 }

@@ -292,6 +292,7 @@ fn every_counter_is_shown() {
     let samples = read(&text(status(vec![counted])).unwrap());
 
     let own = [
+        ("challenges_sent", "challenge_frames_sent"),
         ("copies", "frames_copied"),
         ("council_sent", "council_frames_sent"),
         ("election_sent", "election_frames_sent"),

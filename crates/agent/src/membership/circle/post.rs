@@ -129,9 +129,15 @@ impl Circle {
     }
 
     pub(super) fn send(&mut self, to: MemberId, word: &Word) {
-        if let Some(to) = self.places.address_of(to) {
+        let receiver = to;
+        if let Some(to) = self.places.address_of(receiver) {
             let bytes = encode(word);
-            self.effects.push(MembershipEffect::Send { to, bytes });
+            let send = MembershipEffect::Send {
+                receiver,
+                to,
+                bytes,
+            };
+            self.effects.push(send);
         }
     }
 }

@@ -98,7 +98,7 @@ impl Wire {
         let seat = &mut self.members[index];
         for effect in seat.circle.take_effects() {
             match effect {
-                MembershipEffect::Send { to, bytes } => {
+                MembershipEffect::Send { to, bytes, .. } => {
                     assert!(bytes.len() <= MOST_BYTES, "{} bytes", bytes.len());
                     let is_lost = self.rng.next_u64() % 100 < self.lost_percent;
                     if is_lost || seat.is_silent {

@@ -7,7 +7,7 @@ use hustings_protocol::{Duration, Instant, MemberId, Merit};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{MOST_BYTES, MembershipEffect, Swim};
+use super::{MOST_BYTES, MembershipEffect, Rejected, Swim};
 use crate::frame::Sender;
 use crate::identity::{Life, member_id};
 
@@ -92,7 +92,7 @@ impl Wire {
         let seat = &mut self.members[index];
         for effect in seat.membership.take_effects(self.now) {
             match effect {
-                MembershipEffect::Send { to, bytes } => {
+                MembershipEffect::Send { to, bytes, .. } => {
                     assert!(bytes.len() <= MOST_BYTES);
                     let is_lost = self.rng.next_u64() % 100 < self.lost_percent;
                     if is_lost || seat.is_silent {
@@ -125,8 +125,10 @@ impl Wire {
             panic!("nobody is at {}", datagram.to);
         };
         if !self.members[index].is_silent {
+            let sender = self.members[datagram.from].id();
+            let from = address(datagram.from);
             let membership = &mut self.members[index].membership;
-            let heard = membership.hear(self.now, address(datagram.from), &datagram.bytes);
+            let heard = membership.hear(self.now, sender, from, &datagram.bytes);
             assert_eq!(heard, Ok(()));
             self.collect(index);
         }
@@ -380,18 +382,18 @@ fn what_is_on_a_host_s_loopback_is_found_at_that_host() {
     // b hears c on the loopback of the host that both are on.
     c.greet(&senders[1], loopback);
     for bytes in messages(&mut c) {
-        b.hear(at, loopback, &bytes).unwrap();
+        b.hear(at, member_id("c"), loopback, &bytes).unwrap();
     }
     assert_eq!(b.address_of(member_id("c")), Some(loopback));
     messages(&mut b);
     // a, elsewhere, asks b who is there.
     a.greet(&senders[1], host);
     for bytes in messages(&mut a) {
-        b.hear(at, SocketAddr::from(([10, 0, 0, 1], 7400)), &bytes)
-            .unwrap();
+        let of_a = SocketAddr::from(([10, 0, 0, 1], 7400));
+        b.hear(at, member_id("a"), of_a, &bytes).unwrap();
     }
     for bytes in messages(&mut b) {
-        a.hear(at, host, &bytes).unwrap();
+        a.hear(at, member_id("b"), host, &bytes).unwrap();
     }
     assert_eq!(a.describe(member_id("c")).unwrap().name, "c");
     assert_eq!(a.address_of(member_id("c")), Some(host));
@@ -401,10 +403,10 @@ fn what_is_on_a_host_s_loopback_is_found_at_that_host() {
     let [of_b, of_d] = [2, 4].map(|it| SocketAddr::from(([127, 0, 0, it], 7400)));
     d.greet(&senders[1], of_b);
     for bytes in messages(&mut d) {
-        b.hear(at, of_d, &bytes).unwrap();
+        b.hear(at, member_id("d"), of_d, &bytes).unwrap();
     }
     for bytes in messages(&mut b) {
-        d.hear(at, of_b, &bytes).unwrap();
+        d.hear(at, member_id("b"), of_b, &bytes).unwrap();
     }
     assert_eq!(d.address_of(member_id("c")), Some(loopback));
 }
@@ -418,11 +420,35 @@ fn garbage_is_refused_and_harms_nobody() {
         let length = (rng.next_u64() % 200) as usize;
         let mut bytes = vec![0; length];
         rng.fill_bytes(&mut bytes);
-        let heard = wire.members[0].membership.hear(wire.now, from, &bytes);
+        let (now, sender) = (wire.now, wire.members[1].id());
+        let heard = wire.members[0].membership.hear(now, sender, from, &bytes);
         assert!(heard.is_err(), "{bytes:?}");
     }
     wire.run(Duration::from_secs(2));
     assert_eq!(wire.downs(), 0);
+}
+
+#[test]
+fn message_of_another_source_than_its_sender_is_refused() {
+    let mut wire = joined(3, 0, 1);
+    let mut seen = 0;
+    while seen < 100 {
+        wire.run(Duration::from_millis(10));
+        let to_first = |it: &&Datagram| it.to == address(0);
+        let in_flight = wire.in_flight.values().filter(to_first);
+        let in_flight = in_flight.map(|it| (it.from, it.bytes.clone()));
+        for (source, bytes) in in_flight.collect::<Vec<_>>() {
+            let other = wire.members[3 - source].id();
+            let (now, from) = (wire.now, address(3 - source));
+            let membership = &mut wire.members[0].membership;
+            let heard = membership.hear(now, other, from, &bytes);
+            assert_eq!(heard, Err(Rejected::Malformed));
+            let source = wire.members[source].id();
+            let place = wire.members[0].membership.address_of(source);
+            assert_ne!(place, Some(from), "its address moves");
+            seen += 1;
+        }
+    }
 }
 
 #[test]
@@ -431,18 +457,20 @@ fn damaged_messages_never_panic() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
     for _ in 0..200 {
         wire.run(Duration::from_millis(10));
-        let in_flight: Vec<_> = wire.in_flight.values().map(|it| it.bytes.clone()).collect();
+        let in_flight = wire.in_flight.values();
+        let in_flight = in_flight.map(|it| (wire.members[it.from].id(), it.bytes.clone()));
+        let in_flight: Vec<_> = in_flight.collect();
         let now = wire.now;
         let membership = &mut wire.members[0].membership;
-        for bytes in in_flight {
+        for (sender, bytes) in in_flight {
             for length in 0..bytes.len() {
-                let _ = membership.hear(now, address(1), &bytes[..length]);
+                let _ = membership.hear(now, sender, address(1), &bytes[..length]);
             }
             for _ in 0..50 {
                 let mut flipped = bytes.clone();
                 let at = rng.next_u64() as usize % bytes.len();
                 flipped[at] ^= 1 << (rng.next_u64() % 8);
-                let _ = membership.hear(now, address(1), &flipped);
+                let _ = membership.hear(now, sender, address(1), &flipped);
             }
         }
         // What comes of it is nobody's concern but this member's.
