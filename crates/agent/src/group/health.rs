@@ -2,7 +2,7 @@
 //! none of them judges by itself.
 //!
 //! The verdict is a function of the status alone ([`judge`]). It says what this member knows, not what is true elsewhere:
-//! a member that follows nobody knows only by asking that anybody is left ([`contact`](super::contact)); and only a
+//! a member that follows nobody knows only by asking that anybody is left (`contact.rs`); and only a
 //! member that holds tenure, or asks for it, hears from voters.
 
 #[cfg(test)]
