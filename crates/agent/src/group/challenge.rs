@@ -352,7 +352,9 @@ impl Group {
                 true
             }
             Body::Here {
-                challenge, since, ..
+                challenge,
+                since,
+                asks,
             } => {
                 let was_sought = self.challenges.was_sought(now, sender.id, challenge);
                 let place = match was_sought {
@@ -364,8 +366,11 @@ impl Group {
                 }
                 let is_stranger = self.is_strict() && self.replays.trust(sender) != Trust::Proven;
                 self.counters.unproven += u64::from(is_stranger);
-                if !is_stranger {
-                    self.hear_known(now, place.unwrap_or(address), way, frame, out);
+                match asks.filter(|_| is_stranger) {
+                    // It answers a challenge that this process did not issue, or no longer has open: but it asks.
+                    Some(asked) => self.answer_stranger(now, sender, address, asked, out),
+                    None if is_stranger => {}
+                    None => _ = self.hear_known(now, place.unwrap_or(address), way, frame, out),
                 }
                 true
             }

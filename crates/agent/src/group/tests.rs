@@ -40,13 +40,16 @@ use crate::authority::occupancy::Occupancy;
 use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::entropy::Entropy;
 use crate::frame::Frame;
-use crate::identity::{Life, calendar, member_id};
+use crate::identity::{Life, member_id};
 use crate::peers::Way;
 use crate::seal::Rejected;
 
 const DELAY: Duration = Duration::from_micros(100);
 const ANNOUNCE: Duration = Duration::from_millis(100);
 const LISTEN: Duration = Duration::from_millis(300);
+
+/// The calendar when the field begins, in nanoseconds since 2025 began: 700 days.
+const MIDNIGHT: u64 = 700 * 86_400 * 1_000_000_000;
 
 /// A sealed frame on its way.
 struct Flight {
@@ -105,7 +108,7 @@ fn entropy(now: Instant, port: u16) -> Entropy {
     let number = CAME_UP.replace(CAME_UP.get() + 1);
     let source = Entropy::seeded(now.0 ^ number.wrapping_mul(GOLDEN) ^ u64::from(port) << 48);
     // Else they show the time of the field: who came up a second later was born a second later.
-    source.with_calendar_at(CALENDAR.get().unwrap_or_else(|| calendar() + now.0))
+    source.with_calendar_at(CALENDAR.get().unwrap_or(MIDNIGHT + now.0))
 }
 
 impl Field {
@@ -522,7 +525,7 @@ fn members_with_addresses_outlive_multicasts() {
 fn a_member_whose_calendar_was_set_back_is_heard_again() {
     let mut field = Field::settled(Takeover::Never, &[0; 3]);
     let leader = field.agreed(&ALL[..3]).expect("they agree");
-    let ahead = Life(calendar() + 86_400_000_000_000);
+    let ahead = Life(MIDNIGHT + 86_400_000_000_000);
     field.members[leader].begin_life_after(ahead);
     field.run(ANNOUNCE * 2);
     // The process is gone, and its host's calendar is right again.

@@ -133,8 +133,9 @@ fn a_member_with_another_key_is_told_of() {
     alpha.until_said_containing("alpha leads (this member)");
     let mut beta = agent("beta", &KEY.replace('0', "1"));
     for member in [&mut alpha, &mut beta] {
-        let said = member.until_said_containing("is under a key that is not ours");
-        assert!(said.contains("WARN a frame from 127.0.0.1:"), "{said}");
+        let said = member.until_said_containing("is sealed under another key");
+        let frame = format!("WARN group `{group}`: a frame from 127.0.0.1:");
+        assert!(said.contains(&frame), "{said}");
     }
 }
 

@@ -9,9 +9,9 @@ use hustings_protocol::tenure::{Durable, Saved};
 use tokio::sync::mpsc as answers;
 
 use super::tenancy::TTL;
-use super::{ALL, Field, address, id};
+use super::{ALL, Field, MIDNIGHT, address, id};
 use crate::group::Group;
-use crate::identity::{Life, calendar};
+use crate::identity::Life;
 
 const DAY: u64 = 86_400_000_000_000;
 
@@ -257,7 +257,7 @@ fn two_of_one_name_that_cannot_reach_each_other_begin_new_lives_ever_more_seldom
 #[test]
 fn a_voter_that_has_moved_and_whose_calendar_was_set_back_votes_again() {
     let mut field = Field::with_a_bare_majority_by_unicast(HOLDER);
-    let ahead = Life(calendar() + DAY);
+    let ahead = Life(MIDNIGHT + DAY);
     field.act(VOTER, |it, now, out| {
         it.begin_life_after(ahead);
         it.say_where_it_is(now, out);

@@ -151,7 +151,8 @@ fn old_frames_of_a_process_that_runs_do_not_count_at_a_restarted_member() {
     let mut field = Field::settled(Takeover::Never, &[0; 4]);
     let leader = field.agreed(&ALL[..4]).expect("they agree");
     let victim = (leader + 1) % 4;
-    let recorded = field.record(victim, ANNOUNCE * 20);
+    let mut recorded = field.record(victim, ANNOUNCE * 20);
+    recorded.retain(|it| it.way == Way::Multicast);
     let count = recorded.len();
     field.run(Duration::from_secs(3));
     field.restart(victim);
@@ -174,6 +175,30 @@ fn old_frames_of_a_process_that_runs_do_not_count_at_a_restarted_member() {
     assert_eq!((replayed + unproven) as usize, count);
     field.run(ANNOUNCE);
     assert_eq!(field.leader_of(victim), Some(id(leader)));
+}
+
+/// A challenge that the leader issued once is heard by the restarted member as if it were new. The member asks in its answer,
+/// and the leader, which knows nothing of that challenge, answers all the same.
+#[test]
+fn recorded_challenge_does_not_hold_up_the_proof_of_a_process_that_runs() {
+    let mut field = Field::settled(Takeover::Never, &[0; 4]);
+    let leader = field.agreed(&ALL[..4]).expect("they agree");
+    let victim = (leader + 1) % 4;
+    field.act(leader, |it, _, out| {
+        it.knock(id(victim), address(victim), 7, out);
+    });
+    let recorded = field.record(victim, DELAY);
+    assert_eq!(recorded.len(), 1);
+    field.run(Duration::from_secs(3));
+    field.restart(victim);
+    for flight in recorded {
+        field.flights.push(Flight {
+            at: field.now,
+            ..flight
+        });
+    }
+    field.run(DELAY * 4);
+    assert_eq!(field.knows_at(victim, leader), Some(address(leader)));
 }
 
 /// A voter that restarted with an empty memory of who holds would grant what it promised once more, to a process that is

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use hustings_protocol::announce::Takeover;
 use hustings_protocol::{Duration, bully};
 
-use super::{ALL, DELAY, Field, address, announcing, entropy, name};
+use super::{ALL, DELAY, Field, MIDNIGHT, address, announcing, entropy, name};
 use crate::authority::Authority;
 use crate::authority::occupancy::Occupancy;
 use crate::config::ProtocolConfig;
 use crate::group::Group;
-use crate::identity::{Life, calendar};
+use crate::identity::Life;
 
 #[test]
 fn a_namesake_is_refused_and_the_first_is_still_heard() {
@@ -66,7 +66,7 @@ fn nothing_that_a_leader_says_is_lost_to_a_namesake() {
 #[test]
 fn of_two_namesakes_the_first_stays_whatever_calendars_say() {
     const DAY: u64 = 86_400_000_000_000;
-    let today = calendar();
+    let today = MIDNIGHT;
     let bully = ProtocolConfig::Bully(bully::Config::field(DELAY * 10, Duration::from_secs(1)));
     for protocol in [announcing(Takeover::Never), bully] {
         for (copied, born) in [0, 1, 2]
