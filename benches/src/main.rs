@@ -14,6 +14,7 @@ mod drawn;
 mod election;
 mod figure;
 mod rings;
+mod sealing;
 mod skeleton;
 mod workload;
 mod world;
@@ -26,6 +27,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::election::Taken;
 use crate::workload::{Side, WORKLOADS, Workload};
+
+/// The frames that `hustings-benches seal` seals each time.
+const SEALED_FRAMES: u32 = 100_000;
 
 #[derive(Parser)]
 #[command(about = "Measures the simulator against a plain hand-written loop")]
@@ -121,6 +125,13 @@ enum Command {
         /// How many elections
         elections: u64,
     },
+    /// Seals and opens frames; prints the CPU time for each (in ns): sealed with a counted nonce, sealed with a nonce from the
+    /// operating system, opened
+    Seal {
+        /// The length of a frame's content
+        #[arg(default_value_t = 120)]
+        bytes: usize,
+    },
     /// Lists the workloads
     List,
 }
@@ -185,6 +196,19 @@ fn main() -> ExitCode {
         Some(Command::CouncilTallies { members, elections }) => {
             let (nanos, councils) = councils::by_tallies(members, elections);
             println!("{councils} {nanos}");
+            ExitCode::SUCCESS
+        }
+        Some(Command::Seal { bytes }) => {
+            let Some(taken) = sealing::measure(SEALED_FRAMES, bytes) else {
+                eprintln!("error: the operating system has no randomness to give");
+                return ExitCode::FAILURE;
+            };
+            let sealing::Taken {
+                sealed_counted,
+                sealed_drawn,
+                opened,
+            } = taken;
+            println!("{sealed_counted:.0} {sealed_drawn:.0} {opened:.0}");
             ExitCode::SUCCESS
         }
         Some(Command::List) => {
