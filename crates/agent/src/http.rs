@@ -146,7 +146,7 @@ async fn health(State(interface): State<Interface>) -> Result<Json<Value>, Refus
     interface.agent.status().await.ok_or_else(gone)?;
     let mut health = json!({ "healthy": true });
     if let Some(path) = &interface.steering {
-        health["steering"] = json!(path);
+        health["steering"] = json!(path.to_string_lossy());
     }
     Ok(Json(health))
 }
