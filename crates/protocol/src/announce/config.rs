@@ -13,9 +13,6 @@ const LEAST_LISTEN_WITH_QUESTIONS: u32 = 2;
 /// The number of announcements that all questions together are worth at most. They are asked within less than T_A, so
 /// one burst of loss may take them all.
 const QUESTIONS_ARE_WORTH: u32 = 2;
-/// The part of all listeners that may begin to ask after an announcement of a leader that works: of many members too many
-/// would ask at any time.
-const ASK_AT_MOST: f64 = 1e-3;
 /// The range of loss in which questions count. Below it a network is taken to lose as much. Above it they do not count: a
 /// high loss is known only roughly, and a leader that works must not be missed because the estimate was too low.
 const LEAST_LOSS: f64 = 1e-3;
@@ -66,9 +63,9 @@ pub enum Listen {
     For(Duration),
     /// T_L = k T_A and half a T_A to allow for late arrivals, where `miss` bounds the probability that
     /// k announcements in a row are lost, by the loss measured. The questions that members ask before
-    /// T_L is over count as up to two of the k announcements, as long as fewer than one listener in a
-    /// thousand has to ask for a leader that is there. Where more than a tenth is lost they are not
-    /// counted. k is at least 3, or 2 where questions count.
+    /// T_L is over count as up to two of the k announcements, and no more: of many members too many
+    /// would ask at any time. Where more than a tenth is lost they are not counted. k is at least 3, or 2
+    /// where questions count.
     Measured {
         /// How likely a leader that is there may be missed.
         miss: f64,
@@ -253,8 +250,7 @@ impl Config {
                     worth => (worth, LEAST_LISTEN_WITH_QUESTIONS),
                 };
                 let announcements = repetitions(loss, miss).saturating_sub(worth).max(least);
-                let before_asking = repetitions(loss, miss.max(ASK_AT_MOST));
-                Some(self.interval_of(announcements.max(before_asking)))
+                Some(self.interval_of(announcements))
             }
         }
     }
@@ -342,7 +338,7 @@ mod tests {
         // Eight questions are worth two announcements, but not where much is lost.
         let patience = Duration::from_millis(5);
         let asking = Joining::SuppressThenQuery { patience };
-        assert_eq!(intervals(asking, 1e-3), ms([250, 250, 350, 650]));
+        assert_eq!(intervals(asking, 1e-3), ms([250, 250, 250, 650]));
         assert_eq!(intervals(asking, 1e-6), ms([250, 250, 450, 1250]));
     }
 
