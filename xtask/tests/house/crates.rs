@@ -28,7 +28,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hustings-model", &["hustings-protocol"]),
     (
         "hustings-benches",
-        &["hustings-protocol", "hustings-theory", "hustings-sim"],
+        &[
+            "hustings-protocol",
+            "hustings-theory",
+            "hustings-sim",
+            "hustings-agent",
+        ],
     ),
     ("xtask", &[]),
 ];
