@@ -293,7 +293,7 @@ impl Group {
     /// Takes a process for proven, as if it had answered a challenge at `place`.
     #[cfg(test)]
     pub(crate) fn trust(&mut self, sender: &Sender<'_>, place: SocketAddr) {
-        self.replays.prove(sender, 0, place);
+        self.replays.prove(self.came_at, sender, 0, place);
     }
 
     /// What it holds, if somebody grants tenure here.

@@ -5,6 +5,10 @@
 //! that has restarted has no window yet. So a process is *proven* only when it has answered a challenge of this very process
 //! (see `group/challenge.rs`), and what is not proven can be told from what is.
 //!
+//! A proof lasts for [`PROOF_LASTS`], and is renewed before it ends while the process is heard. Without that a member which
+//! was cut off would take frames that it missed for new ones, though their sender has died since. A leader that is missed
+//! has to prove itself again at once.
+//!
 //! The table grows with the group. When it is full the process heard least recently gives way; it is a stranger then, and
 //! has to prove itself again.
 
@@ -12,7 +16,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use hustings_protocol::MemberId;
+use hustings_protocol::{Duration, Instant, MemberId};
 
 use crate::frame::Sender;
 use crate::identity::Life;
@@ -22,6 +26,12 @@ const WINDOW: u64 = 128;
 
 /// More senders than this are not remembered one by one: whoever holds the key could invent them.
 const MOST_SENDERS: usize = 65_536;
+
+/// The time for which an answered challenge proves that a process runs.
+pub const PROOF_LASTS: Duration = Duration::from_secs(60);
+
+/// The age of a proof at which a process that is heard is challenged again.
+const RENEW_AFTER: Duration = Duration::from_secs(30);
 
 /// A process with more addresses than this has to prove some of them again and again.
 const MOST_PLACES: usize = 4;
@@ -49,6 +59,10 @@ struct Heard {
     recent: u128,
     /// Where the process has answered a challenge; empty if it has not.
     places: Vec<SocketAddr>,
+    /// When it has answered last.
+    proven: Option<Instant>,
+    /// Whether it was missed since.
+    missed: bool,
     turn: u64,
 }
 
@@ -81,10 +95,10 @@ pub enum Trust {
 impl Replays {
     /// Takes note of a frame. Returns what is known of it.
     pub fn note(&mut self, sender: &Sender<'_>, number: u64) -> Novelty {
-        match self.trust(sender) {
+        match self.standing(sender) {
             Trust::Past => Novelty::Outlived,
             Trust::Stranger => {
-                self.enter(sender, 0, Vec::new());
+                self.enter(sender, 0, None);
                 self.note_number(sender, number)
             }
             Trust::Unproven | Trust::Proven => self.note_number(sender, number),
@@ -106,7 +120,34 @@ impl Replays {
     }
 
     /// What is known of the process that sent a frame.
-    pub fn trust(&self, sender: &Sender<'_>) -> Trust {
+    pub fn trust(&self, sender: &Sender<'_>, now: Instant) -> Trust {
+        let proven = self.senders.get(&sender.id).and_then(|it| it.proven);
+        match self.standing(sender) {
+            Trust::Proven if proven.is_none_or(|at| now - at >= PROOF_LASTS) => Trust::Unproven,
+            standing => standing,
+        }
+    }
+
+    /// Whether a process that is proven has to be challenged again, before its proof ends.
+    pub fn is_renewal_due(&self, id: MemberId, now: Instant) -> bool {
+        let proven = self.senders.get(&id).and_then(|it| it.proven);
+        proven.is_some_and(|at| now - at >= RENEW_AFTER)
+    }
+
+    /// Takes note that a member is missed: it has to prove itself again.
+    pub fn miss(&mut self, id: MemberId) {
+        if let Some(heard) = self.senders.get_mut(&id) {
+            heard.missed = true;
+        }
+    }
+
+    /// Whether a member was missed, and has not proven itself since.
+    pub fn is_missed(&self, id: MemberId) -> bool {
+        self.senders.get(&id).is_some_and(|it| it.missed)
+    }
+
+    /// The same as [`Self::trust`], however long ago the process has answered.
+    fn standing(&self, sender: &Sender<'_>) -> Trust {
         let Some(heard) = self.senders.get(&sender.id) else {
             return Trust::Stranger;
         };
@@ -123,17 +164,19 @@ impl Replays {
 
     /// Takes note that a process runs, and receives at `place`: it has answered a challenge there. What it sent before its
     /// frame number `since` is past. A process of a later life that is known already stays.
-    pub fn prove(&mut self, sender: &Sender<'_>, since: u64, place: SocketAddr) {
-        match self.trust(sender) {
+    pub fn prove(&mut self, now: Instant, sender: &Sender<'_>, since: u64, place: SocketAddr) {
+        let was_proven = self.trust(sender, now) == Trust::Proven && !self.is_missed(sender.id);
+        match self.standing(sender) {
             Trust::Past => {}
-            Trust::Stranger => self.enter(sender, since, vec![place]),
+            Trust::Stranger => self.enter(sender, since, Some((now, place))),
             Trust::Unproven | Trust::Proven => {
                 if let Some(heard) = self.senders.get_mut(&sender.id) {
                     if sender.life() > heard.life {
                         heard.begin(sender.life(), since);
-                    } else if heard.places.is_empty() {
+                    } else if !was_proven {
                         heard.floor = heard.floor.max(since);
                     }
+                    (heard.proven, heard.missed) = (Some(now), false);
                     heard.places.retain(|it| *it != place);
                     heard.places.truncate(MOST_PLACES - 1);
                     heard.places.insert(0, place);
@@ -145,7 +188,7 @@ impl Replays {
     /// Whether the process that sent a frame has answered a challenge at `place`.
     pub fn is_proven_at(&self, sender: &Sender<'_>, place: SocketAddr) -> bool {
         let places = self.senders.get(&sender.id).map(|it| &it.places);
-        self.trust(sender) == Trust::Proven && places.is_some_and(|it| it.contains(&place))
+        self.standing(sender) == Trust::Proven && places.is_some_and(|it| it.contains(&place))
     }
 
     /// Where the member `id` has answered a challenge last.
@@ -160,7 +203,7 @@ impl Replays {
     }
 
     /// Remembers a process of which nothing was heard yet.
-    fn enter(&mut self, sender: &Sender<'_>, floor: u64, places: Vec<SocketAddr>) {
+    fn enter(&mut self, sender: &Sender<'_>, floor: u64, proof: Option<(Instant, SocketAddr)>) {
         if let Some(before) = self.senders.remove(&sender.id) {
             self.turns.remove(&before.turn);
         }
@@ -176,7 +219,9 @@ impl Replays {
             floor,
             latest: floor,
             recent: 0,
-            places,
+            places: proof.iter().map(|it| it.1).collect(),
+            proven: proof.map(|it| it.0),
+            missed: false,
             turn: self.turn,
         };
         self.turns.insert(self.turn, sender.id);
@@ -219,11 +264,13 @@ impl Heard {
 #[cfg(test)]
 mod tests {
     use super::Novelty::{Heard, New, Outlived, TooOld};
-    use super::{MOST_PLACES, MOST_SENDERS, Replays, Trust, WINDOW};
+    use super::{MOST_PLACES, MOST_SENDERS, PROOF_LASTS, RENEW_AFTER, Replays, Trust, WINDOW};
     use crate::frame::Sender;
     use crate::identity::Life;
-    use hustings_protocol::MemberId;
+    use hustings_protocol::{Instant, MemberId};
     use std::net::SocketAddr;
+
+    const NOW: Instant = Instant::START;
 
     fn sender(id: u64, born: u64, life: u64) -> Sender<'static> {
         Sender::new("a", MemberId(id), Life(life), 7400).born_in(Life(born))
@@ -256,41 +303,67 @@ mod tests {
     fn only_a_process_that_answered_is_proven_and_only_from_then_on() {
         let mut replays = Replays::default();
         let (old, new) = (sender(1, 6, 6), sender(1, 8, 9));
-        assert_eq!(replays.trust(&new), Trust::Stranger);
-        replays.prove(&new, 100, place(1));
-        assert_eq!(replays.trust(&new), Trust::Proven);
+        assert_eq!(replays.trust(&new, NOW), Trust::Stranger);
+        replays.prove(NOW, &new, 100, place(1));
+        assert_eq!(replays.trust(&new, NOW), Trust::Proven);
         let known = [99, 100, 100, 101].map(|it| replays.note(&new, it));
         assert_eq!(known, [TooOld, New, Heard, New]);
         // A process of an earlier life, of the same life, and of a later one.
-        assert_eq!(replays.trust(&old), Trust::Past);
-        assert_eq!(replays.trust(&sender(1, 9, 9)), Trust::Past);
+        assert_eq!(replays.trust(&old, NOW), Trust::Past);
+        assert_eq!(replays.trust(&sender(1, 9, 9), NOW), Trust::Past);
         let next = sender(1, 10, 10);
-        assert_eq!(replays.trust(&next), Trust::Stranger);
-        assert_eq!(replays.trust(&new), Trust::Proven, "until it answers");
-        replays.prove(&old, 0, place(2));
+        assert_eq!(replays.trust(&next, NOW), Trust::Stranger);
+        assert_eq!(replays.trust(&new, NOW), Trust::Proven, "until it answers");
+        replays.prove(NOW, &old, 0, place(2));
         assert_eq!(replays.place_of(MemberId(1)), Some(place(1)));
-        replays.prove(&next, 0, place(3));
-        assert_eq!(replays.trust(&new), Trust::Past);
+        replays.prove(NOW, &next, 0, place(3));
+        assert_eq!(replays.trust(&new, NOW), Trust::Past);
         // Heard before it answers, and then in a later life.
         let mut replays = Replays::default();
         assert_eq!(replays.note(&new, 3), New);
-        assert_eq!(replays.trust(&new), Trust::Unproven);
-        replays.prove(&new, 5, place(1));
+        assert_eq!(replays.trust(&new, NOW), Trust::Unproven);
+        replays.prove(NOW, &new, 5, place(1));
         assert_eq!([4, 5].map(|it| replays.note(&new, it)), [TooOld, New]);
         let later = sender(1, 8, 11);
-        replays.prove(&later, 7, place(1));
+        replays.prove(NOW, &later, 7, place(1));
         assert_eq!([6, 7].map(|it| replays.note(&later, it)), [TooOld, New]);
-        assert_eq!(replays.trust(&later), Trust::Proven);
+        assert_eq!(replays.trust(&later, NOW), Trust::Proven);
+    }
+
+    #[test]
+    fn proof_ends_and_what_was_sent_before_the_next_one_is_past() {
+        let one = sender(1, 1, 1);
+        for missed in [false, true] {
+            let mut replays = Replays::default();
+            replays.prove(NOW, &one, 0, place(1));
+            assert_eq!(replays.note(&one, 5), New);
+            let half = NOW + RENEW_AFTER;
+            assert!(replays.is_renewal_due(one.id, half) && !replays.is_renewal_due(one.id, NOW));
+            let later = NOW + PROOF_LASTS;
+            match missed {
+                true => replays.miss(one.id),
+                false => assert_eq!(replays.trust(&one, later), Trust::Unproven),
+            }
+            assert_eq!(replays.is_missed(one.id), missed);
+            let then = if missed { NOW } else { later };
+            replays.prove(then, &one, 9, place(1));
+            assert_eq!(replays.trust(&one, then), Trust::Proven);
+            assert!(!replays.is_missed(one.id));
+            assert_eq!([8, 9].map(|it| replays.note(&one, it)), [TooOld, New]);
+            // Renewed in time, nothing of what it sent is past.
+            replays.prove(then, &one, 20, place(1));
+            assert_eq!(replays.note(&one, 15), New);
+        }
     }
 
     #[test]
     fn place_is_proven_by_an_answer_from_there() {
         let mut replays = Replays::default();
         let one = sender(1, 1, 1);
-        replays.prove(&one, 0, place(1));
+        replays.prove(NOW, &one, 0, place(1));
         assert!(replays.is_proven_at(&one, place(1)) && !replays.is_proven_at(&one, place(2)));
         for other in 2..=MOST_PLACES as u8 + 1 {
-            replays.prove(&one, 0, place(other));
+            replays.prove(NOW, &one, 0, place(other));
             assert_eq!(replays.place_of(MemberId(1)), Some(place(other)));
         }
         assert!(replays.is_proven_at(&one, place(2)) && !replays.is_proven_at(&one, place(1)));
@@ -314,11 +387,11 @@ mod tests {
         let mut replays = Replays::default();
         let most = MOST_SENDERS as u64;
         for id in 0..most {
-            replays.prove(&sender(id, 1, 1), 0, place(1));
+            replays.prove(NOW, &sender(id, 1, 1), 0, place(1));
         }
         replays.note(&sender(0, 1, 1), 1);
-        replays.prove(&sender(most, 1, 1), 0, place(1));
-        let trust = |id| replays.trust(&sender(id, 1, 1));
+        replays.prove(NOW, &sender(most, 1, 1), 0, place(1));
+        let trust = |id| replays.trust(&sender(id, 1, 1), NOW);
         assert_eq!(trust(0), Trust::Proven);
         assert_eq!(trust(1), Trust::Stranger);
         assert_eq!(trust(2), Trust::Proven);

@@ -39,7 +39,7 @@ mod estimate;
 mod evidence;
 mod host;
 mod house;
-mod keyed;
+pub mod keyed;
 mod message;
 mod pace;
 mod seats;

@@ -216,10 +216,10 @@ impl Group {
         self.dispatch(Some(receiver), &[route], out);
     }
 
-    /// A sealed frame for the beginning of a lifeline.
-    pub(crate) fn lifeline_hello(&mut self) -> Option<Vec<u8>> {
+    /// A sealed frame for the beginning of a lifeline to `leader`.
+    pub(crate) fn lifeline_hello(&mut self, leader: MemberId) -> Option<Vec<u8>> {
         self.frame(&Body::Lifeline, false);
-        self.seal(None)
+        self.seal(Some(leader))
     }
 
     /// Writes a frame, under the next number.
@@ -256,6 +256,9 @@ impl Group {
         }
         let (was_named, before) = (self.is_nominee(), self.nominee);
         self.nominee = nominee;
+        if let Some(before) = before {
+            self.replays.miss(before);
+        }
         self.nominee_at = nominee.and_then(|id| self.describe(id).address);
         self.look_after_contact(now);
         if let Some(nominee) = nominee {

@@ -24,8 +24,9 @@
 mod strangers;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use hustings_protocol::council::keyed;
 use hustings_protocol::scatter::{fit, scatter};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 
@@ -59,6 +60,8 @@ const ASK_AGAIN_MOST: Duration = Duration::from_secs(2);
 /// The challenges of one member.
 #[derive(Debug, Default)]
 pub(super) struct Challenges {
+    /// The key from which the numbers of challenges follow, drawn when the first is needed.
+    key: Option<u128>,
     strangers: Strangers,
     /// Strangers that are challenged in turn, and when the next one may be.
     early: VecDeque<Key>,
@@ -112,11 +115,40 @@ enum Worth {
     Challenge,
 }
 
+/// A challenge can be answered in the slot in which it was sent, and in the next one.
+fn slot(now: Instant) -> u64 {
+    now.0 / OPEN_FOR.0
+}
+
 impl Challenges {
     pub(super) fn due(&self) -> Option<Instant> {
         let early = self.early_at.filter(|_| !self.early.is_empty());
         let withheld = self.withheld.as_ref().map(|it| it.ask_at);
         early.into_iter().chain(withheld).min()
+    }
+
+    /// The number of the challenge to a process at one address, in this time slot.
+    ///
+    /// It follows from a key that no other process knows. So no challenge has to be remembered to tell an answer, and a flood
+    /// of strangers cannot push an open one out.
+    fn number(&self, slot: u64, (id, born, address): Key) -> Option<u64> {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => u128::from(ip.to_ipv6_mapped().to_bits()),
+            IpAddr::V6(ip) => ip.to_bits(),
+        };
+        let place = [ip as u64, (ip >> 64) as u64, address.port().into()];
+        let [low, high, port] = place;
+        let words = [id.0, born.0, low, high, port, slot];
+        self.key.map(|key| keyed::hash(key, &words))
+    }
+
+    /// Returns whether `number` was the challenge to this process at this address, now or a moment ago.
+    fn is_number(&self, now: Instant, key: Key, number: u64) -> bool {
+        let slot = slot(now);
+        let slots = [slot, slot.saturating_sub(1)];
+        slots
+            .into_iter()
+            .any(|slot| self.number(slot, key) == Some(number))
     }
 
     /// A new life has begun, and its frames are numbered anew.
@@ -150,6 +182,12 @@ impl Group {
         self.replays.place_of(id).is_some()
     }
 
+    /// Whether a process has to answer a challenge before what it says counts.
+    fn is_stranger(&self, now: Instant, sender: &Sender<'_>) -> bool {
+        let is_proven = self.replays.trust(sender, now) == Trust::Proven;
+        self.is_strict() && (!is_proven || self.replays.is_missed(sender.id))
+    }
+
     fn votes(&self) -> bool {
         self.tenancy.voters().any(|voter| voter == self.me.id)
     }
@@ -161,8 +199,12 @@ impl Group {
     /// Whether a frame counts only when its sender has answered a challenge, and it has not.
     pub(super) fn must_prove(&self, now: Instant, frame: &Frame<'_>) -> bool {
         let sender = &frame.sender;
-        let trust = self.replays.trust(sender);
-        if matches!(trust, Trust::Proven | Trust::Past) {
+        let trust = self.replays.trust(sender, now);
+        // What was sealed for the case of a process' death frees its tenure, though it is missed.
+        let is_missed = self.is_strict()
+            && self.replays.is_missed(sender.id)
+            && !matches!(frame.body, Body::Tenure { .. });
+        if trust == Trust::Past || trust == Trust::Proven && !is_missed {
             return false;
         }
         match frame.body {
@@ -258,11 +300,34 @@ impl Group {
         if stranger.asked.is_some_and(|at| now - at < REPEAT_AFTER) {
             return;
         }
-        stranger.challenge = stranger.challenge.or_else(|| self.entropy.next());
         stranger.asked = Some(now);
-        if let Some(challenge) = stranger.challenge {
+        if let Some(challenge) = self.challenge_number(now, key) {
             self.knock(key.0, key.2, challenge, out);
         }
+    }
+
+    /// The number of a challenge to a process at an address.
+    pub(super) fn challenge_number(&mut self, now: Instant, key: Key) -> Option<u64> {
+        if self.challenges.key.is_none() {
+            self.challenges.key = self.entropy.draw().map(u128::from_le_bytes);
+        }
+        self.challenges.number(slot(now), key)
+    }
+
+    /// Returns where a process was challenged with the number that it answers, if it was.
+    fn challenged_at(
+        &self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        number: u64,
+    ) -> Option<SocketAddr> {
+        let places = self.challenges.strangers.places_of(sender);
+        let mut places = places.chain([address]);
+        places.find(|it| {
+            let key = (sender.id, sender.born(), *it);
+            self.challenges.is_number(now, key, number)
+        })
     }
 
     /// Challenges the next of those that have only said that they are up, if it is time.
@@ -339,7 +404,7 @@ impl Group {
         out: &mut Outbox,
     ) -> bool {
         let sender = &frame.sender;
-        let is_stranger = self.is_strict() && self.replays.trust(sender) != Trust::Proven;
+        let is_stranger = self.is_stranger(now, sender);
         match frame.body {
             Body::Knock { challenge } if is_stranger => {
                 self.answer_stranger(now, sender, address, challenge, out);
@@ -359,12 +424,13 @@ impl Group {
                 let was_sought = self.challenges.was_sought(now, sender.id, challenge);
                 let place = match was_sought {
                     true => Some(address),
-                    false => self.challenges.strangers.place_of(now, sender, challenge),
+                    false => self.challenged_at(now, sender, address, challenge),
                 };
                 if let Some(place) = place {
                     self.prove(now, sender, since, place, out);
                 }
-                let is_stranger = self.is_strict() && self.replays.trust(sender) != Trust::Proven;
+                let is_stranger =
+                    self.is_strict() && self.replays.trust(sender, now) != Trust::Proven;
                 self.counters.unproven += u64::from(is_stranger);
                 match asks.filter(|_| is_stranger) {
                     // It answers a challenge that this process did not issue, or no longer has open: but it asks.
@@ -387,20 +453,21 @@ impl Group {
         challenge: u64,
         out: &mut Outbox,
     ) {
-        let is_past = self.replays.trust(sender) == Trust::Past;
+        let is_past = self.replays.trust(sender, now) == Trust::Past;
         let key = (sender.id, sender.born(), address);
         let (stranger, lost) = self.challenges.strangers.open(key, now);
         let is_recent = |at: Option<Instant>| at.is_some_and(|at| now - at < REPEAT_AFTER);
         let may_answer = !is_recent(stranger.answered);
-        let asks = match may_answer && !is_past && !is_recent(stranger.asked) {
-            true => stranger.challenge.or_else(|| self.entropy.next()),
-            false => None,
-        };
-        if asks.is_some() {
-            (stranger.challenge, stranger.asked) = (asks, Some(now));
+        let may_ask = may_answer && !is_past && !is_recent(stranger.asked);
+        if may_ask {
+            stranger.asked = Some(now);
         }
         if may_answer {
             stranger.answered = Some(now);
+            let asks = match may_ask {
+                true => self.challenge_number(now, key),
+                false => None,
+            };
             self.answer(sender.id, address, (challenge, asks), out);
         }
         self.counters.unproven += lost;
@@ -415,8 +482,8 @@ impl Group {
         place: SocketAddr,
         out: &mut Outbox,
     ) {
-        self.replays.prove(sender, since, place);
-        let is_past = self.replays.trust(sender) == Trust::Past;
+        self.replays.prove(now, sender, since, place);
+        let is_past = self.replays.trust(sender, now) == Trust::Past;
         for waiting in self.challenges.strangers.release(sender.id, sender.born()) {
             match Frame::decode(&waiting.content) {
                 Ok(frame) if !is_past && now - waiting.at <= OPEN_FOR => {
@@ -444,7 +511,7 @@ impl Group {
         let is_it = |it: &mut Withheld| it.nominee.id == sender.id && it.challenge == challenge;
         let withheld = self.challenges.withheld.take_if(is_it);
         if ends_suspicion || ends_doubts || withheld.is_some() {
-            self.replays.prove(sender, 0, address);
+            self.replays.prove(now, sender, 0, address);
         }
         if let Some(Withheld { nominee, .. }) = withheld {
             self.publish(now, Some(nominee.id), out);

@@ -122,6 +122,9 @@ impl Group {
         out: &mut Outbox,
     ) -> SocketAddr {
         let is_there = self.replays.is_proven_at(sender, address);
+        if is_there && self.is_strict() && self.replays.is_renewal_due(sender.id, now) {
+            self.challenge_place(now, sender, address, out);
+        }
         let proven = self.replays.place_of(sender.id);
         match proven.filter(|_| self.is_strict() && !is_there) {
             None => address,

@@ -74,7 +74,7 @@ impl Group {
             longest_ns: longest.0,
             question,
         };
-        self.send(Route::To(address), &body, out);
+        self.send_to(to, Route::To(address), &body, out);
     }
 
     /// A member that goes by another list of voters speaks of tenure. If it asks what was promised, it is about to begin
@@ -102,7 +102,7 @@ impl Group {
                 authority: self.tenancy.authority.id(),
                 message,
             };
-            self.send(Route::To(address), &body, out);
+            self.send_to(sender.id, Route::To(address), &body, out);
         }
     }
 

@@ -15,6 +15,7 @@ mod many;
 mod measured;
 mod namesakes;
 mod patience;
+mod proofs;
 mod refusals;
 mod replays;
 mod stores;

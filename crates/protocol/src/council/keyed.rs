@@ -2,7 +2,7 @@
 //! as random, whatever was hashed, and however many others one knows.
 
 /// The hash of some words.
-pub(super) fn hash(key: u128, words: &[u64]) -> u64 {
+pub fn hash(key: u128, words: &[u64]) -> u64 {
     let (k0, k1) = (key as u64, (key >> 64) as u64);
     let mut state = [
         k0 ^ 0x736f_6d65_7073_6575,

@@ -36,7 +36,7 @@ impl Loop {
                 group.suspect(now, whose.leader, round_trip.into(), &mut self.outbox);
             }
             Notice::Connected { whose, hello } => {
-                if let Some(frame) = self.groups[whose.group].lifeline_hello() {
+                if let Some(frame) = self.groups[whose.group].lifeline_hello(whose.leader) {
                     // The lifeline may have ended meanwhile.
                     let _ = hello.send(frame);
                 }

@@ -38,8 +38,6 @@ pub(super) struct Strangers {
 #[derive(Debug)]
 pub(super) struct Stranger {
     since: Instant,
-    /// The number of its challenge, once it has one.
-    pub(super) challenge: Option<u64>,
     /// When it was challenged last.
     pub(super) asked: Option<Instant>,
     /// When a challenge of its own was answered last.
@@ -83,7 +81,6 @@ impl Strangers {
         }
         let stranger = self.entries.entry(key).or_insert_with(|| Stranger {
             since: now,
-            challenge: None,
             asked: None,
             answered: None,
             frames: Vec::new(),
@@ -128,16 +125,9 @@ impl Strangers {
         lost
     }
 
-    /// Returns where a process was challenged with this number, if it was.
-    pub(super) fn place_of(
-        &self,
-        now: Instant,
-        sender: &Sender<'_>,
-        challenge: u64,
-    ) -> Option<SocketAddr> {
-        let mut places = self.places(sender.id, sender.born());
-        let is_it = |it: &Stranger| it.challenge == Some(challenge) && now - it.since <= OPEN_FOR;
-        places.find(|it| is_it(it.1)).map(|it| it.0.2)
+    /// Returns where a process was heard.
+    pub(super) fn places_of(&self, sender: &Sender<'_>) -> impl Iterator<Item = SocketAddr> {
+        self.places(sender.id, sender.born()).map(|it| it.0.2)
     }
 
     /// Forgets a process that is proven now. Returns its frames in the order in which they came.

@@ -59,6 +59,7 @@ fn only_another_process_of_its_name_outlives_a_member() {
             },
         };
         let mut out = Outbox::new();
+        field.members[0].trust(&told.sender, address(1));
         field.members[0].hear(field.now, address(1), Way::Unicast, &told, &mut out);
         let to = out.iter().map(|(_, route, _)| *route);
         let expected = match begins_another {

@@ -17,7 +17,7 @@ use crate::identity::{Life, group_id};
 use crate::peers::Way;
 
 /// Where no member is, and recordings come from.
-fn stranger() -> SocketAddr {
+pub(super) fn stranger() -> SocketAddr {
     address(99)
 }
 
@@ -71,7 +71,7 @@ impl Field {
         self.save(index);
     }
 
-    fn knows_at(&self, who: usize, whom: usize) -> Option<SocketAddr> {
+    pub(super) fn knows_at(&self, who: usize, whom: usize) -> Option<SocketAddr> {
         self.members[who].peers.get(id(whom)).map(|it| it.address)
     }
 
