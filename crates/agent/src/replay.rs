@@ -128,6 +128,11 @@ impl Replays {
         }
     }
 
+    /// Whether the process that sent a frame has ever answered a challenge.
+    pub fn was_proven(&self, sender: &Sender<'_>) -> bool {
+        self.standing(sender) == Trust::Proven
+    }
+
     /// Whether a process that is proven has to be challenged again, before its proof ends.
     pub fn is_renewal_due(&self, id: MemberId, now: Instant) -> bool {
         let proven = self.senders.get(&id).and_then(|it| it.proven);

@@ -30,6 +30,7 @@ use hustings_protocol::council::keyed;
 use hustings_protocol::scatter::{fit, scatter};
 use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 
+use super::tenancy::LAST_NUMBER;
 use super::{Group, Outbox, Route};
 use crate::frame::{Body, Frame, Sender};
 use crate::membership::Circle;
@@ -133,7 +134,7 @@ impl Challenges {
     /// of strangers cannot push an open one out.
     fn number(&self, slot: u64, (id, born, address): Key) -> Option<u64> {
         let ip = match address.ip() {
-            IpAddr::V4(ip) => u128::from(ip.to_ipv6_mapped().to_bits()),
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
             IpAddr::V6(ip) => ip.to_bits(),
         };
         let place = [ip as u64, (ip >> 64) as u64, address.port().into()];
@@ -199,11 +200,14 @@ impl Group {
     /// Whether a frame counts only when its sender has answered a challenge, and it has not.
     pub(super) fn must_prove(&self, now: Instant, frame: &Frame<'_>) -> bool {
         let sender = &frame.sender;
+        // A release that was sealed for the case of a process' death: the dead cannot answer.
+        if frame.number == LAST_NUMBER && self.replays.was_proven(sender) {
+            return false;
+        }
         let trust = self.replays.trust(sender, now);
-        // What was sealed for the case of a process' death frees its tenure, though it is missed.
-        let is_missed = self.is_strict()
-            && self.replays.is_missed(sender.id)
-            && !matches!(frame.body, Body::Tenure { .. });
+        // A leader that leaves gives up what it holds when it is missed already, and does not answer any more.
+        let gives_up = matches!(frame.body, Body::Tenure { .. } | Body::Freed { .. });
+        let is_missed = self.is_strict() && self.replays.is_missed(sender.id) && !gives_up;
         if trust == Trust::Past || trust == Trust::Proven && !is_missed {
             return false;
         }
@@ -563,8 +567,34 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use super::{RECENT, RecentNumbers};
-    use hustings_protocol::{Duration, Instant};
+    use super::{Challenges, Key, OPEN_FOR, RECENT, RecentNumbers, slot};
+    use crate::identity::Life;
+    use hustings_protocol::{Duration, Instant, MemberId};
+
+    #[test]
+    fn number_of_a_challenge_is_for_one_process_at_one_address_and_for_a_while() {
+        let place = |text: &str| text.parse().expect("an address");
+        let key: Key = (MemberId(1), Life(2), place("10.0.0.1:7400"));
+        let mut challenges = Challenges::default();
+        let now = Instant::START + OPEN_FOR * 10;
+        assert_eq!(challenges.number(slot(now), key), None, "nothing was drawn");
+        assert!(!challenges.is_number(now, key, 0));
+        challenges.key = Some(7);
+        let number = challenges.number(slot(now), key).expect("it is drawn");
+        for later in [Duration(0), OPEN_FOR] {
+            assert!(challenges.is_number(now + later, key, number), "{later}");
+        }
+        assert!(!challenges.is_number(now + OPEN_FOR * 2, key, number));
+        for other in [
+            (MemberId(2), Life(2), key.2),
+            (MemberId(1), Life(3), key.2),
+            (MemberId(1), Life(2), place("10.0.0.1:7401")),
+            (MemberId(1), Life(2), place("10.0.0.2:7400")),
+            (MemberId(1), Life(2), place("[fd00::1]:7400")),
+        ] {
+            assert!(!challenges.is_number(now, other, number), "{other:?}");
+        }
+    }
 
     #[test]
     fn recent_frames_are_those_of_the_last_second_or_two() {

@@ -122,7 +122,7 @@ impl Group {
         out: &mut Outbox,
     ) -> SocketAddr {
         let is_there = self.replays.is_proven_at(sender, address);
-        if is_there && self.is_strict() && self.replays.is_renewal_due(sender.id, now) {
+        if is_there && self.replays.is_renewal_due(sender.id, now) {
             self.challenge_place(now, sender, address, out);
         }
         let proven = self.replays.place_of(sender.id);

@@ -35,6 +35,7 @@ use holder::{Holder, TELL_AGAIN};
 use lists::OtherLists;
 pub use status::{REACHED_WITHIN, Refusal, TenureStatus, VoterStatus};
 use waiting::Waiters;
+pub(super) use words::LAST_NUMBER;
 use words::Sealed;
 
 /// A voter that was never heard is called by multicast, but no more often than this: an attempt, and what ends it.

@@ -11,7 +11,7 @@ use crate::authority::last_words::LastWords;
 use crate::frame::Body;
 
 /// The number of a member's last frame. None of its life comes after it.
-const LAST_NUMBER: u64 = u64::MAX - 1;
+pub(in crate::group) const LAST_NUMBER: u64 = u64::MAX - 1;
 
 /// What a release was sealed from. It is sealed again when any of it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,9 +6,11 @@ use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 
 use super::replays::stranger;
-use super::{ALL, ANNOUNCE, DELAY, Field, Flight, address, id};
-use crate::frame::{Body, Frame};
+use super::{ALL, ANNOUNCE, DELAY, Field, Flight, address, id, name};
+use crate::frame::{Body, Frame, Sender};
+use crate::group::tenancy::LAST_NUMBER;
 use crate::group::{Group, Outbox};
+use crate::identity::group_id;
 use crate::peers::Way;
 use crate::replay::PROOF_LASTS;
 
@@ -182,6 +184,35 @@ fn recorded_answer_to_a_search_proves_nothing() {
     }
     field.run(DELAY * 4);
     assert!(!field.members[0].is_proven(id(1)));
+}
+
+/// Its guardian sends it when the process is dead and cannot answer any more. That may be long after it was heard last.
+#[test]
+fn release_of_a_dead_process_needs_no_new_proof() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    let (name, life) = (name(1), field.members[1].life);
+    let sender = Sender::new(&name, id(1), life, 7400).born_in(field.members[1].born);
+    let release = |number| Frame {
+        group: group_id("test"),
+        sender,
+        number,
+        to_all: false,
+        body: Body::Tenure {
+            to: id(0),
+            authority: 0,
+            message: &[],
+        },
+    };
+    let later = field.now + PROOF_LASTS;
+    field.members[0].replays.miss(id(1));
+    for (now, is_lapsed) in [(field.now, false), (later, true)] {
+        let must_prove = |number| field.members[0].must_prove(now, &release(number));
+        assert_eq!(must_prove(LAST_NUMBER - 1), is_lapsed);
+        assert!(!must_prove(LAST_NUMBER));
+    }
+    // A process that has never answered cannot have been granted anything.
+    field.restart(0);
+    assert!(field.members[0].must_prove(later, &release(LAST_NUMBER)));
 }
 
 /// A follower's hello to its leader, on a connection to another member.
