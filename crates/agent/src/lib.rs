@@ -31,6 +31,8 @@ pub mod keeper;
 pub mod leadership;
 mod lifeline;
 mod links;
+#[cfg(test)]
+mod logged;
 mod membership;
 mod obituary;
 mod peers;

@@ -22,7 +22,7 @@ use crate::lifeline::{Lifeline, Notice};
 use crate::links::{Arrival, Links};
 use crate::peers::Way;
 use crate::resolve;
-use crate::seal::{Keyring, Rejected};
+use crate::seal::{Keyring, Rejected, VERSION};
 
 /// Longer than any datagram of ours: what is cut off here was none.
 const BUFFER_BYTES: usize = 2_048;
@@ -266,6 +266,7 @@ impl Loop {
         };
         let keeper = position(Keyring::knows).or_else(|| position(Keyring::is_of_group));
         let keeper = keeper.unwrap_or(0); // which will find it another group's, and count it
+        let version = frame.first().copied().unwrap_or(VERSION);
         match self.groups[keeper]
             .keyring()
             .open(frame)
@@ -273,23 +274,31 @@ impl Loop {
         {
             Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
             Err(why) => {
-                self.refuse(keeper, from, why);
+                self.refuse(keeper, from, version, why);
                 false
             }
         }
     }
 
-    /// Counts a frame that is not let in. A member whose key is wrong is alone, and should not be so without a word: it is
-    /// warned of, ever more rarely. Other groups that meet at the same address are none of ours.
-    fn refuse(&mut self, keeper: usize, from: SocketAddr, why: Rejected) {
+    /// Counts a frame that is not let in. Warns of frames under another key and of frames with another layout
+    /// version, because their senders are cut off from this member. Each warning comes at the 1st, 2nd, 4th, 8th
+    /// frame of its kind and so on. Frames of other groups at the same address are only counted.
+    fn refuse(&mut self, keeper: usize, from: SocketAddr, version: u8, why: Rejected) {
         let counters = &mut self.groups[keeper].counters;
         counters.reject(why);
-        let count = counters.unknown_key;
-        if why == Rejected::Key && count.is_power_of_two() {
+        let (keys, versions) = (counters.unknown_key, counters.unknown_version);
+        if why == Rejected::Key && keys.is_power_of_two() {
             tracing::warn!(
                 "group `{}`: a frame from {from} is sealed under another key, and so were {} before: give every member the same key or key-file (`hustings keys` makes one); if it is another group of this name, rename one of the two",
                 self.groups[keeper].name(),
-                count - 1
+                keys - 1
+            );
+        }
+        if why == Rejected::Version && versions.is_power_of_two() {
+            // The version comes before the group's tag, so the sender's group is not known.
+            tracing::warn!(
+                "a frame from {from} has layout version {version}, this agent speaks {VERSION} ({} such frames before): run one version of hustings on every member",
+                versions - 1
             );
         }
     }

@@ -10,7 +10,6 @@ mod inheritance;
 mod last_words;
 mod listening;
 mod lists;
-mod logged;
 mod many;
 mod measured;
 mod namesakes;

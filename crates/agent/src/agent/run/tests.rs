@@ -10,6 +10,7 @@ use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
 use crate::entropy::Entropy;
 use crate::frame::{Body, Sender};
 use crate::identity::{Life, group_id, member_id};
+use crate::logged::logged;
 use crate::seal::Key;
 
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -159,4 +160,52 @@ async fn datagrams_that_wait_are_heard_each_at_its_own_time() {
     assert_eq!(heard.len(), VOTERS.len());
     assert_eq!(heard[0], first.at);
     assert!(heard[0] < heard[1] && heard[1] < heard[2], "{heard:?}");
+}
+
+/// Hands `agent` the same frame 5 times and returns the lines that it logs.
+fn lines_after_5(agent: &mut Loop, frame: &[u8]) -> Vec<String> {
+    let from = (HOME, 9).into();
+    let lines = logged(|| {
+        for _ in 0..5 {
+            let is_let_in = agent.hear(clock::now(), Way::Unicast, from, &mut frame.to_vec());
+            assert!(!is_let_in);
+        }
+    });
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+#[tokio::test]
+async fn frames_of_another_version_draw_fewer_and_fewer_warnings() {
+    let (mut agent, _) = member().await;
+    let mut frame = sealed("a", Body::Lifeline);
+    frame[0] = 1;
+    let lines = lines_after_5(&mut agent, &frame);
+    let expected = [0, 1, 3].map(|before| {
+        format!(
+            "a frame from 127.0.0.1:9 has layout version 1, this agent speaks {VERSION} ({before} such frames before): run one version of hustings on every member"
+        )
+    });
+    assert_eq!(lines, expected);
+    let counters = agent.status().groups.remove(0).counters;
+    assert_eq!(counters.unknown_version, 5);
+}
+
+#[tokio::test]
+async fn wrong_keys_draw_warnings_and_other_groups_draw_none() {
+    let (mut agent, _) = member().await;
+    let seal = |group: &str, key: &str| {
+        let mut frame = Vec::new();
+        let keyring = Keyring::new(group, member_id("a"), &Key::public(key), &[]);
+        keyring.seal(&[0; 24], None, b"content", &mut frame);
+        frame
+    };
+    for key in ["another", "test"] {
+        let lines = lines_after_5(&mut agent, &seal("another", key));
+        assert_eq!(lines, [""; 0], "key `{key}`");
+    }
+    let lines = lines_after_5(&mut agent, &seal("test", "another"));
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().all(|it| it.contains("under another key")));
+    let counters = agent.status().groups.remove(0).counters;
+    assert_eq!((counters.other_group, counters.unknown_key), (10, 5));
 }

@@ -7,11 +7,11 @@ use hustings_protocol::tenure::{Fence, Request};
 use tokio::sync::mpsc;
 use tracing::Level;
 
-use super::logged::logged;
 use super::{Field, id};
 use crate::authority::store::{Denied, Grant, Store};
 use crate::authority::{Authority, Word, store_id};
 use crate::group::{Group, Outbox};
+use crate::logged::logged;
 
 /// Far longer than anything here takes.
 const A_WHILE: StdDuration = StdDuration::from_secs(10);

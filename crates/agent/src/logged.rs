@@ -40,7 +40,7 @@ impl Subscriber for Lines {
 }
 
 /// Does something, and returns what was logged meanwhile by this thread.
-pub(super) fn logged(act: impl FnOnce()) -> Vec<(Level, String)> {
+pub(crate) fn logged(act: impl FnOnce()) -> Vec<(Level, String)> {
     let lines = Lines::default();
     tracing::subscriber::with_default(lines.clone(), act);
     lines.0.lock().unwrap().clone()
