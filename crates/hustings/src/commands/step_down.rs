@@ -38,6 +38,7 @@ pub(crate) struct StepDown {
 const AFTER_HELP: &str = "\
 Only root and the user who runs the agent may do this: it goes to the agent's Unix socket, of which
 the agent tells where it is. A member that does not lead refuses, and says which one does.
+A member that is out of elections already does not refuse: the new time replaces the old one.
 
 Ends when the agent has stepped down. If it is that of `hustings run`, its command is stopped
 first, which takes as long as the command does, and at most its --grace.
