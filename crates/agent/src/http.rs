@@ -30,6 +30,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRef, Path, Request, State};
 use axum::http::{StatusCode, Uri, header};
@@ -40,18 +41,20 @@ use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 use crate::agent::Handle;
 use crate::council::CouncilStatus;
 use crate::leadership::Leadership;
 use server::{Bounds, InProgress};
 pub use steering::{STEERING_HEADER, STEP_DOWN_FOR, Steering};
-use watching::{Events, Held};
+use watching::{Events, Held, Streams};
 
 /// Limits of a listener, at most half of whose connections may be streams of events.
 const BOUNDS: Bounds = Bounds::of(64);
 const MOST_STREAMS: usize = 32;
+
+/// The time for which a stream of events is left open, however many others there are.
+const STREAM_STAYS: Duration = Duration::from_secs(15);
 
 /// Whom the interface answers, and what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +81,7 @@ pub async fn listen(address: SocketAddr, door: Door) -> io::Result<TcpListener> 
 pub async fn serve(listener: TcpListener, handle: Handle, door: Door, steering: Option<PathBuf>) {
     let interface = Interface {
         agent: handle,
-        streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+        streams: Arc::new(Streams::new(MOST_STREAMS, STREAM_STAYS)),
         steering: steering.map(Into::into),
     };
     answer(listener, routes(interface, door), door).await;
@@ -97,8 +100,8 @@ pub(crate) async fn answer(listener: TcpListener, routes: Router, door: Door) {
 #[derive(Clone)]
 struct Interface {
     agent: Handle,
-    /// How many more streams of events there may be.
-    streams: Arc<Semaphore>,
+    /// The open streams of events.
+    streams: Arc<Streams>,
     /// The Unix socket on which the agent is steered.
     steering: Option<Arc<FilePath>>,
 }
@@ -191,12 +194,10 @@ fn stream(events: Events) -> impl IntoResponse {
 impl Interface {
     /// What a stream of events holds while it lasts.
     fn hold(&self, in_progress: InProgress) -> Result<Held, Refusal> {
-        let streams = Arc::clone(&self.streams);
-        let held = streams.try_acquire_owned();
-        let held = held.map(|permit| Held::new(permit, in_progress));
-        held.map_err(|_| {
+        self.streams.hold(in_progress).ok_or_else(|| {
             let what = format!(
-                "{MOST_STREAMS} programs watch this agent, as many as may: end one of them, or ask for /v1/status again and again"
+                "{MOST_STREAMS} programs watch this agent, as many as may, and each began less than {} s ago: try again later, end one of them, or ask for /v1/status again and again",
+                STREAM_STAYS.as_secs()
             );
             Refusal(StatusCode::SERVICE_UNAVAILABLE, what)
         })

@@ -4,7 +4,7 @@
 //! arrived whole, while its client does not take the answer, and between two requests. One that is idle for too long is
 //! closed. When there are as many as may be, a new one takes the place of the one that has been idle for longest, so
 //! that clients that connect and say nothing keep nobody out. An answer without an end (`/v1/watch`) stays busy:
-//! such answers are bounded in number by those who give them ([`InProgress`]).
+//! the handlers bound the number of such answers, and close the connections of some ([`InProgress::close`]).
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -115,7 +115,7 @@ fn set(phase: &watch::Sender<Phase>, to: Phase) {
 /// returned keeps a clone, which each request carries as an extension.
 #[derive(Debug, Clone)]
 pub(super) struct InProgress {
-    _busy: Arc<Busy>,
+    busy: Arc<Busy>,
 }
 
 #[derive(Debug)]
@@ -124,8 +124,13 @@ struct Busy(watch::Sender<Phase>);
 impl InProgress {
     fn begin(phase: &watch::Sender<Phase>) -> Self {
         set(phase, Phase::Busy);
-        let _busy = Arc::new(Busy(phase.clone()));
-        Self { _busy }
+        let busy = Arc::new(Busy(phase.clone()));
+        Self { busy }
+    }
+
+    /// Closes the connection of this request, even if its client does not read the answer.
+    pub(super) fn close(&self) {
+        set(&self.busy.0, Phase::Evicted);
     }
 }
 

@@ -1,13 +1,17 @@
 //! Leadership, and councils, as streams of events.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_core::Stream;
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::server::InProgress;
 use crate::agent::Handle;
@@ -73,19 +77,46 @@ pub(super) struct Events {
     _held: Held,
 }
 
-/// What a stream holds while it lasts: one of the streams that there may be, and its connection, which stays busy.
-pub(super) struct Held {
-    _permit: OwnedSemaphorePermit,
-    _in_progress: InProgress,
+/// The open streams of events, the oldest first, and their limits.
+///
+/// A client that does not read cannot be told from one that does: a stream has a few bytes a minute, which the kernel
+/// takes for it. So the oldest stream makes room for the next one, once it has lasted for `stays`. Without that time more
+/// clients than `most`, each of which connects again when it is closed, would close each other without a pause.
+pub(super) struct Streams {
+    most: usize,
+    stays: Duration,
+    open: Mutex<VecDeque<(Instant, Weak<InProgress>)>>,
 }
 
-impl Held {
-    pub(super) fn new(permit: OwnedSemaphorePermit, in_progress: InProgress) -> Self {
-        Self {
-            _permit: permit,
-            _in_progress: in_progress,
-        }
+impl Streams {
+    /// At most `most` streams at a time, each of which is left open for `stays`.
+    pub(super) fn new(most: usize, stays: Duration) -> Self {
+        let open = Mutex::default();
+        Self { most, stays, open }
     }
+
+    /// Returns what the stream that answers `in_progress` has to hold. If there are too many streams, closes the oldest.
+    /// Returns none if there are too many and none has lasted long enough.
+    pub(super) fn hold(&self, in_progress: InProgress) -> Option<Held> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, it)| it.strong_count() > 0); // the others have ended
+        if open.len() >= self.most {
+            let (_, oldest) = open.pop_front_if(|(since, _)| since.elapsed() >= self.stays)?;
+            if let Some(oldest) = oldest.upgrade() {
+                oldest.close();
+            }
+        }
+        let in_progress = Arc::new(in_progress);
+        open.push_back((Instant::now(), Arc::downgrade(&in_progress)));
+        Some(Held {
+            _in_progress: in_progress,
+        })
+    }
+}
+
+/// What a stream holds while it lasts: its place among the open ones, and its connection, which stays busy.
+pub(super) struct Held {
+    _in_progress: Arc<InProgress>,
 }
 
 impl Stream for Events {
@@ -97,5 +128,99 @@ impl Stream for Events {
             let (name, text) = told?;
             Some(Ok(Event::default().event(name).data(text)))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use axum::http::StatusCode;
+    use axum::response::{IntoResponse, Response, Sse};
+    use axum::routing::get;
+    use axum::{Extension, Router};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::timeout;
+
+    use super::super::server::{self, Bounds};
+    use super::*;
+
+    /// Longer than anything here takes.
+    const SOON: Duration = Duration::from_secs(10);
+
+    /// A server of streams that send as much as their clients take.
+    async fn server(streams: Streams) -> SocketAddr {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let streams = Arc::new(streams);
+        let watch = async move |Extension(in_progress): Extension<InProgress>| -> Response {
+            let Some(held) = streams.hold(in_progress) else {
+                return StatusCode::SERVICE_UNAVAILABLE.into_response();
+            };
+            let (told, changes) = mpsc::channel(16);
+            tokio::spawn(
+                async move { while told.send(("event", "x".repeat(4_096))).await.is_ok() {} },
+            );
+            let _held = held;
+            Sse::new(Events { changes, _held }).into_response()
+        };
+        let router = Router::new().route("/v1/watch", get(watch));
+        tokio::spawn(async move {
+            server::serve(listener, Bounds::of(8), |_| router.clone()).await;
+        });
+        address
+    }
+
+    /// Asks for a stream, and returns its connection and the status line of the answer.
+    async fn watch(address: SocketAddr) -> (TcpStream, String) {
+        let mut stream = TcpStream::connect(address).await.expect("it listens");
+        let request = b"GET /v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        stream.write_all(request).await.expect("it is open");
+        let mut head = [0; 15];
+        let read = timeout(SOON, stream.read_exact(&mut head)).await;
+        read.expect("an answer in time").expect("an answer");
+        (stream, String::from_utf8_lossy(&head).into_owned())
+    }
+
+    /// Reads until the connection ends or the time is over, and returns whether it ended.
+    async fn ends(stream: &mut TcpStream, within: Duration) -> bool {
+        let drain = async {
+            let mut buffer = [0; 65_536];
+            while stream.read(&mut buffer).await.is_ok_and(|it| it > 0) {}
+        };
+        timeout(within, drain).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn the_oldest_stream_makes_room_though_its_client_does_not_read() {
+        let address = server(Streams::new(2, Duration::ZERO)).await;
+        let mut streams = Vec::new();
+        for _ in 0..4 {
+            let (stream, status) = watch(address).await;
+            assert_eq!(status, "HTTP/1.1 200 OK");
+            streams.push(stream);
+        }
+        for closed in &mut streams[..2] {
+            assert!(ends(closed, SOON).await);
+        }
+        for open in &mut streams[2..] {
+            assert!(!ends(open, Duration::from_millis(100)).await);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_stream_does_not_make_room_for_the_next() {
+        let address = server(Streams::new(2, SOON * 6)).await;
+        let (one, _) = watch(address).await;
+        let (mut other, _) = watch(address).await;
+        let (_, status) = watch(address).await;
+        assert_eq!(status, "HTTP/1.1 503 Se");
+        assert!(!ends(&mut other, Duration::from_millis(100)).await);
+        drop(one);
+        let room_again = async { while watch(address).await.1 != "HTTP/1.1 200 OK" {} };
+        let room_again = timeout(SOON, room_again).await;
+        room_again.expect("there is room after a stream has ended");
     }
 }
