@@ -7,13 +7,14 @@
 //!
 //! The agent tells where the socket is at `GET /healthz`, so that commands on the same host need not be told. Its name
 //! is made of the address of the HTTP interface, which one process has at a time, and of the network namespace in
-//! which that address is: no other agent that runs has the same, and what is found under that name is left over.
+//! which that address is: no other agent that runs has the same, and what is found under that name is left over. An agent
+//! that is killed leaves its file. The next agent of the same user that starts removes it, under whatever name it is.
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
 
@@ -22,6 +23,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::post;
 use axum::{Json, Router};
 use hustings_protocol::Duration;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
@@ -39,6 +42,9 @@ pub const STEP_DOWN_FOR: Duration = Duration::from_secs(10);
 
 /// The longest that it may stay out: a day.
 const LONGEST_STEP_DOWN: Duration = Duration::from_secs(24 * 3600);
+
+/// The age in seconds from which on a socket at which no process listens counts as abandoned.
+const SETTLED_SECS: i64 = 10;
 
 /// Connections at a time: each may wait until a command has ended.
 const BOUNDS: Bounds = Bounds::of(16);
@@ -69,8 +75,7 @@ impl Steering {
 
     fn open_in(directory: &Path, http: SocketAddr) -> io::Result<Self> {
         prepare(directory)?;
-        let (ip, port) = (http.ip(), http.port());
-        let path = directory.join(format!("{ip}-{port}-{}.sock", network_namespace()));
+        let path = directory.join(file_name(http, network_namespace()));
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
@@ -78,6 +83,7 @@ impl Steering {
         let listener = UnixListener::bind(&path)?;
         let file = SocketFile::of(path)?;
         fs::set_permissions(&file.path, Permissions::from_mode(0o600))?;
+        remove_abandoned(directory, &file.path);
         Ok(Self { listener, file })
     }
 
@@ -167,6 +173,56 @@ fn prepare(directory: &Path) -> io::Result<()> {
         let what = "not a directory that only the user who runs this agent can write to";
         Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
     }
+}
+
+/// The name of the socket file of an agent whose HTTP interface is at `http` in this network namespace.
+fn file_name(http: SocketAddr, namespace: u64) -> String {
+    format!("{}-{}-{namespace}.sock", http.ip(), http.port())
+}
+
+/// Returns whether `name` is one that [`file_name`] makes.
+fn is_file_name(name: &str) -> bool {
+    let parse = || {
+        let (http, namespace) = name.strip_suffix(".sock")?.rsplit_once('-')?;
+        let (ip, port) = http.rsplit_once('-')?;
+        let http = SocketAddr::new(ip.parse().ok()?, port.parse().ok()?);
+        Some(file_name(http, namespace.parse().ok()?))
+    };
+    parse().is_some_and(|it| it == name)
+}
+
+/// Removes the socket files of agents that were killed. Agents listen at ports that differ from start to start, so most of
+/// these names are never used again. Leaves every file that is not a socket of this user, that has another kind of name,
+/// or at which a process listens.
+///
+/// A socket refuses connections between `bind` and `listen` too, so this leaves those that are not [`SETTLED_SECS`]
+/// older than `new`, the socket that this agent has just made.
+fn remove_abandoned(directory: &Path, new: &Path) {
+    let (Ok(entries), Ok(new)) = (fs::read_dir(directory), fs::symlink_metadata(new)) else {
+        return; // they do no harm, and the next start tries again
+    };
+    let is_old = |it: fs::Metadata| {
+        it.file_type().is_socket()
+            && it.uid() == new.uid()
+            && new.mtime() - it.mtime() >= SETTLED_SECS
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_named_so = entry.file_name().to_str().is_some_and(is_file_name);
+        let is_old = is_named_so && fs::symlink_metadata(&path).is_ok_and(is_old);
+        if is_old && refuses_connections(&path) {
+            // It fails if another agent has removed the file meanwhile.
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Returns whether a connection to the socket at `path` is refused. Does not wait for an agent that is too busy to accept.
+fn refuses_connections(path: &Path) -> bool {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let connected = socket.and_then(|it| connect(it, &SocketAddrUnix::new(path)?));
+    connected == Err(Errno::CONNREFUSED)
 }
 
 /// The number of this process's network namespace; 0 where there is no telling.
@@ -317,6 +373,8 @@ fn step_down_for(span: &str) -> Result<Duration, String> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+
     use super::*;
 
     #[test]
@@ -378,6 +436,51 @@ mod tests {
         assert_ne!(beside.expect("another agent's").path(), path);
         drop(again);
         assert!(!path.exists());
+        fs::remove_dir_all(room).expect("it is removed");
+    }
+
+    /// Sets the time of the last change of the file at `path` to 1970.
+    fn age(path: &Path) {
+        let long_ago = Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
+        let times = Timestamps {
+            last_access: long_ago,
+            last_modification: long_ago,
+        };
+        utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).expect("its own");
+    }
+
+    #[tokio::test]
+    async fn sockets_of_killed_agents_are_removed_at_the_next_start() {
+        let room = room("abandoned");
+        let listen = |name: &str| {
+            let path = room.join(name);
+            let listener = UnixListener::bind(&path).expect("a new socket");
+            (path, listener)
+        };
+        let (killed, listener) = listen("::1-40001-1.sock");
+        drop(listener);
+        let (starts_now, listener) = listen("127.0.0.1-40002-1.sock");
+        drop(listener);
+        let (runs, _listener) = listen("127.0.0.1-40003-1.sock");
+        let (foreign, listener) = listen("database.sock");
+        drop(listener);
+        let file = room.join("127.0.0.1-40004-1.sock");
+        fs::write(&file, "").expect("a new file");
+        let link = room.join("127.0.0.1-40005-1.sock");
+        symlink(&killed, &link).expect("a new link");
+        for path in [&killed, &runs, &foreign, &file, &link] {
+            age(path);
+        }
+
+        let http = "127.0.0.1:7480".parse().expect("an address");
+        let steering = Steering::open_in(&room, http).expect("it is opened");
+        assert!(!killed.exists());
+        for path in [&starts_now, &runs, &foreign, &file, &link, steering.path()] {
+            assert!(fs::symlink_metadata(path).is_ok(), "{}", path.display());
+        }
         fs::remove_dir_all(room).expect("it is removed");
     }
 
