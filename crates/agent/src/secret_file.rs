@@ -53,6 +53,16 @@ fn is_exposed(mode: u32, owner: u32, reader: u32) -> bool {
     mode & others != 0
 }
 
+/// Returns what to do with the exposed file `shown`, so that the user `reader` may read the secret in it. A group is no
+/// remedy for root, who can read the file without one.
+pub(crate) fn remedy(shown: &str, reader: u32) -> String {
+    let for_group = match reader {
+        0 => "",
+        _ => " (640 if root owns it and its group is that of the agent)",
+    };
+    format!("chmod 600 {shown}{for_group}")
+}
+
 /// Writes a new file that nobody but its owner can read.
 ///
 /// # Errors
@@ -70,7 +80,18 @@ pub fn write_new(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_exposed;
+    use super::{is_exposed, remedy};
+
+    #[test]
+    fn each_mode_in_the_remedy_is_accepted_for_that_reader() {
+        for (reader, owners) in [(0, vec![0]), (1_000, vec![1_000, 0])] {
+            let remedy = remedy("FILE", reader);
+            for (mode, word) in [(0o600, "600"), (0o640, "640")] {
+                let is_accepted = owners.iter().any(|it| !is_exposed(mode, *it, reader));
+                assert_eq!(remedy.contains(word), is_accepted, "{reader}: {remedy}");
+            }
+        }
+    }
 
     #[test]
     fn a_secret_is_for_its_owner_and_roots_for_the_group_it_was_given_to() {

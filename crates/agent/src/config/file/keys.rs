@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
+use rustix::process::geteuid;
+
 use crate::seal::Key;
 use crate::secret_file::{self, SecretFileError};
 
@@ -43,8 +45,8 @@ fn complaint(path: &Path, error: &SecretFileError) -> String {
     match error {
         SecretFileError::Io(error) => format!("cannot read {shown}: {error}"),
         SecretFileError::Exposed => format!(
-            "{shown} has a key in it, and others than its owner can read it: chmod 600 {shown} (640 if root owns it and its group \
-             is that of the agent), and make a new key if somebody may have read this one"
+            "{shown} has a key in it, and others than its owner can read it: {}, and make a new key if somebody may have read this one",
+            secret_file::remedy(&shown.to_string(), geteuid().as_raw())
         ),
     }
 }
