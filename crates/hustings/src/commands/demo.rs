@@ -3,7 +3,7 @@
 mod troupe;
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use hustings_agent::config::presets::{self, ANNOUNCE, Bounds};
 use hustings_agent::config::values;
 use hustings_protocol::{self as protocol, Instant};
 
+use super::agent::log::shows_colours;
 use crate::failure::Failure;
 use troupe::{Agreed, Player, Troupe};
 
@@ -68,7 +69,7 @@ impl Demo {
         let began = clock::now();
         let mut stage = Stage {
             began,
-            colours: io::stdout().is_terminal(),
+            colours: shows_colours(&io::stdout()),
         };
         stage.say(format_args!(
             "Five agents on this host, each a process of its own. They have never heard of each other.\n\

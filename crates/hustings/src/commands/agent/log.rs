@@ -51,13 +51,18 @@ impl LogOptions {
         tracing_subscriber::fmt()
             .with_max_level(filter)
             .with_writer(|| OneLine(io::stderr()))
-            .with_ansi(has_colours(
-                io::stderr().is_terminal(),
-                std::env::var_os("NO_COLOR").as_deref(),
-            ))
+            .with_ansi(shows_colours(&io::stderr()))
             .with_target(false)
             .init();
     }
+}
+
+/// Returns whether to write colours to `stream`: if it is a terminal and `NO_COLOR` is not set.
+pub(in crate::commands) fn shows_colours(stream: &impl IsTerminal) -> bool {
+    has_colours(
+        stream.is_terminal(),
+        std::env::var_os("NO_COLOR").as_deref(),
+    )
 }
 
 /// Returns whether to write colours. By the convention of no-color.org an empty `NO_COLOR` counts as unset.
