@@ -187,7 +187,10 @@ impl Group {
         let reach = Reach::new(config.multicast, !config.join.is_empty());
         let tenancy = Tenancy::new(authority, occupancy);
         let council = Part::new(&config.council, (&config.name, member), (me, life), now);
-        let unknown = Leadership::unknown(&config.name, member, tenancy.mode(), now);
+        let unknown = Leadership {
+            elects: !config.protocol.is_none(),
+            ..Leadership::unknown(&config.name, member, tenancy.mode(), now)
+        };
         let lookout = match config.protocol {
             ProtocolConfig::Probabilistic(protocol) if config.view.is_some() => {
                 let rng = chance(Life(!life.0), me.id);

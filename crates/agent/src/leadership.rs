@@ -12,6 +12,9 @@ pub struct Leadership {
     pub group: String,
     /// This member's name.
     pub member: String,
+    /// Whether the group elects leaders at all: false with protocol `none`.
+    #[serde(default = "elects")]
+    pub elects: bool,
     /// The leader, if there is one. In fenced mode, who holds tenure; while nobody does, whom the election names.
     pub leader: Option<Peer>,
     /// Whether this member is the leader. In fenced mode, whether it held tenure when this was written: ask what
@@ -28,6 +31,11 @@ pub struct Leadership {
     /// Why the leader changed last, as far as this member knows: a clause; empty before the first change.
     #[serde(default)]
     pub cause: String,
+}
+
+/// The value of [`Leadership::elects`] where it is not given.
+fn elects() -> bool {
+    true
 }
 
 /// What being the leader is worth.
@@ -57,6 +65,7 @@ impl Leadership {
         Self {
             group: group.to_owned(),
             member: member.to_owned(),
+            elects: elects(),
             leader: None,
             leads: false,
             mode,

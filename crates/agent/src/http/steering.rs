@@ -308,6 +308,7 @@ async fn refuse_followers(agent: &Handle, group: &str) -> Result<(), Refusal> {
     }
     let remedy = match leader {
         Some(leader) => format!("`{leader}` is the leader, ask the agent there"),
+        None if !leadership.elects => "this group elects no leader".to_owned(),
         None => "no leader is known".to_owned(),
     };
     let member = &leadership.member;

@@ -119,6 +119,20 @@ fn a_centre_says_that_too_few_are_there_and_gives_way_to_a_later_one_but_not_to_
     assert_eq!(hustings(&format!("{once} --name guest")).text(), line);
 }
 
+#[test]
+fn a_host_says_that_its_group_elects_no_leader() {
+    let group = process::group("no-leader");
+    let host = format!("--group {group} --protocol none --bind 127.0.0.1:0 --http 127.0.0.1:0");
+    let host = Program::member(&format!("{host} --name only"));
+    let get = format!("GET /v1/groups/{group}/leader HTTP/1.1");
+    let (code, told) = door::ask(&host.http(), &[&get, "Host: localhost"]);
+    assert_eq!((code, &told["elects"]), (200, &Value::Bool(false)));
+    let refused = hustings(&format!("step-down --group {group} --http {}", host.http()));
+    assert_eq!(refused.code, Some(1), "{}", refused.printed);
+    let said = "has nothing to give up: this group elects no leader";
+    assert!(refused.said.contains(said), "{}", refused.said);
+}
+
 /// Its heartbeats are further apart than the other one listens.
 #[test]
 fn who_calls_once_with_a_short_lease_ends_no_centre_with_a_longer_one() {

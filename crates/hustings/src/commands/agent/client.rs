@@ -240,6 +240,7 @@ fn unreachable(socket: &str, error: &io::Error) -> String {
 pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
     let Leadership {
         group,
+        elects,
         leader,
         leads,
         member,
@@ -257,6 +258,7 @@ pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
         (Mode::Fenced, Some(_)) | (Mode::Advisory, _) => "leads",
     };
     match (leader, leads) {
+        (None, _) if !elects => format!("group {group}: elects no leader"),
         (None, _) => format!("group {group}: nobody leads"),
         (Some(_), true) => format!("group {group}: {member} leads (this member){tenure}"),
         (Some(leader), false) => match leader.address {
@@ -283,7 +285,18 @@ pub(in crate::commands) fn mode_in_words(mode: Mode) -> &'static str {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::read;
+    use hustings_agent::{Leadership, Mode};
+    use hustings_protocol::Instant;
+
+    use super::{in_words, read};
+
+    #[test]
+    fn a_group_that_elects_no_leader_is_not_said_to_lack_one() {
+        let mut leadership = Leadership::unknown("web", "alpha", Mode::Advisory, Instant(0));
+        assert_eq!(in_words(&leadership), "group web: nobody leads");
+        leadership.elects = false;
+        assert_eq!(in_words(&leadership), "group web: elects no leader");
+    }
 
     #[test]
     fn what_an_agent_says_cannot_steer_a_terminal_nor_forge_a_line() {
