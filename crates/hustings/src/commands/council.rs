@@ -168,10 +168,11 @@ JSON object has \"record\": what the centre said in each round, and who replied.
 line, the names of the hosts and the options of the centre checks it with --check and --hosts:
 exit code 0 if it is proved that those who are seated were drawn, 1 if something is wrong, 2 if a
 file cannot be read, and 3 if nothing is wrong, and yet nothing is proved: hosts that had to reply
-or were elected are missing, replies came late, as the centre says, seats were filled later, of
-which only the centre says that they were empty, or the record is full. Notes name them. Keep all
-lines: one alone may not do, where a whole council was lost or a class has none yet. Where there
-are classes each line of --hosts has a name and its class.
+or were elected are missing, replies came late, as the centre says, hosts have missed calls, as
+only their replies say, seats were filled later, of which only the centre says that they were
+empty, or the record is full. Notes name them. Keep all lines: one alone may not do, where a whole
+council was lost or a class has none yet. Where there are classes each line of --hosts has a name
+and its class.
 
 On TERM or INT the centre lets go of all seats and exits with code 0.
 

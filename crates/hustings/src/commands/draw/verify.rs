@@ -44,7 +44,8 @@ Where there is no leader it tells when each member's draw was, by that member's 
 word alone, to be held against other logs.
 
 Exit code 0: all members have signed the same leader, and nothing is wrong, by the
-transcripts that count; those that do not are named and change nothing. Otherwise 1.";
+transcripts that count; those that do not are named and change nothing. 2: the usage is wrong,
+or a file cannot be read. Otherwise 1.";
 
 impl Verify {
     pub(super) fn run(self) -> Result<(), Failure> {
