@@ -149,14 +149,20 @@ impl Group {
     /// Voters that do not answer may be members under other names, as where hosts go by their full names: says so, if
     /// such members are known.
     fn misnamed(&self, silent: &[String]) -> Option<String> {
+        let me = self.member.as_str();
         let heard = self.peers.iter().map(|(_, it)| it.name.as_str());
-        let members: Vec<&str> = heard.chain([self.member.as_str()]).collect();
+        let members: Vec<&str> = heard.chain([me]).collect();
         let (voter, member) = silent.iter().find_map(|voter| {
-            let mut members = members.iter();
+            let mut members = members.iter().copied();
             Some((voter, members.find(|it| names::same_host(voter, it))?))
         })?;
+        let (subject, object) = if member == me {
+            (format!("this member is called `{member}`"), "this member")
+        } else {
+            (format!("a member called `{member}` was heard"), "it")
+        };
         Some(format!(
-            "a member called `{member}` was heard, which is no voter, and voters are known by their whole names: give it the name `{voter}` (--name), or put `{member}` in place of `{voter}` into voters, on all members"
+            "{subject}, which is no voter, and voters are known by their whole names: give {object} the name `{voter}` (--name), or put `{member}` in place of `{voter}` into voters, on all members"
         ))
     }
 
@@ -178,9 +184,13 @@ impl Group {
         tracing::warn!("group `{group}`: tenure with fence {fence} has ended: {why}");
     }
 
-    /// A voter has been called by all ways for some time, and does not answer.
+    /// A voter has been called by all ways for some time, and does not answer. Says nothing of a voter that is probably
+    /// this member under another name: no network leads there, and [`explain_silence`](Self::explain_silence) says so.
     pub(super) fn tell_of_search(&self, voter: MemberId) {
         let (group, name) = (&self.config.name, self.name_of(voter));
+        if names::same_host(&name, &self.member) {
+            return;
+        }
         match self.address_of(voter) {
             Some(address) => tracing::info!(
                 "group `{group}`: voter `{name}` does not answer where it was heard last, at {address}: it is looked for by all ways; does its agent run?"

@@ -6,6 +6,8 @@ use hustings_protocol::tenure::{Durable, Refused, Saved};
 
 use super::tenancy::TTL;
 use super::{ALL, Field, id};
+use crate::config::QuorumConfig;
+use crate::logged::logged;
 
 /// The best has lost its own disk, and of the others one is away: of two that are needed one grants.
 #[test]
@@ -81,4 +83,29 @@ fn voters_that_ask_for_time_are_not_said_to_be_silent() {
     );
     field.run(Duration::from_secs(10));
     field.settled_on(&ALL[..3]);
+}
+
+#[test]
+fn a_misnamed_voter_speaks_of_itself_as_this_member() {
+    let mut field = Field::empty();
+    let quorum = QuorumConfig {
+        voters: ["m0.example.org", "m1", "m2"].map(str::to_owned).into(),
+        ttl: field.ttl,
+        state: None,
+    };
+    let saved = Saved::Initialised(Durable::FOUNDING);
+    let (member, given) = field.member_by(0, quorum, Takeover::Never, 0, saved);
+    field.admit_member(member, Some(given), &[], 0);
+    let lines = logged(|| field.run(Duration::from_secs(20)));
+    let count = |text: &str| lines.iter().filter(|(_, it)| it.contains(text)).count();
+    assert!(count("this member is called `m0`, which is no voter") > 0);
+    for (text, expected) in [
+        ("a member called `m0` was heard", 0),
+        ("voter `m0.example.org` was not found yet", 0),
+        ("voter `m1` was not found yet", 1),
+        ("voter `m2` was not found yet", 1),
+        ("does the network drop multicasts?", 1),
+    ] {
+        assert_eq!(count(text), expected, "{text}: {lines:#?}");
+    }
 }
