@@ -1,15 +1,34 @@
 //! The names of members and of voters. A voter is known by its whole name: a member called `alpha.example.org` is not
 //! the voter `alpha`. Where the two look alike a person should be told, since such a group never gets a leader.
 
-use super::values::nearest;
 use super::{AgentConfig, AuthorityConfig, GroupConfig, QuorumConfig};
 use crate::authority::voter_file;
 
-/// Returns whether two different names look like one host's: the same first label, as of `alpha` and
-/// `alpha.example.org`.
+/// Returns whether two different names look like the names of one host. They do if they differ only in case, or if one
+/// is the bare first label of the other, as `alpha` of `alpha.example.org`. The names `alpha.eu.example.org` and
+/// `alpha.us.example.org` belong to two hosts.
 pub fn same_host(one: &str, other: &str) -> bool {
-    let label = |name: &'_ str| name.split('.').next().unwrap_or_default().to_lowercase();
-    one != other && label(one) == label(other)
+    let (lower_one, lower_other) = (one.to_lowercase(), other.to_lowercase());
+    let is_bare_label = |bare: &str, full: &str| {
+        let rest = full.strip_prefix(bare);
+        !bare.contains('.') && rest.is_some_and(|it| it.starts_with('.'))
+    };
+    one != other
+        && (lower_one == lower_other
+            || is_bare_label(&lower_one, &lower_other)
+            || is_bare_label(&lower_other, &lower_one))
+}
+
+/// The length from which a name may be taken for another one with a typing error. Shorter names are often alike.
+const SHORTEST_MISTYPED: usize = 4;
+
+/// Returns whether one name is the other with one typing error: a letter more, less or wrong, or two letters swapped.
+fn is_one_typo_away(one: &str, other: &str) -> bool {
+    // Hosts that are numbered differ in nothing else.
+    let letters = |name: &str| name.replace(|it: char| it.is_ascii_digit(), "");
+    one.len().min(other.len()) >= SHORTEST_MISTYPED
+        && letters(one) != letters(other)
+        && strsim::damerau_levenshtein(one, other) == 1
 }
 
 /// A member that is none of its group's voters.
@@ -28,7 +47,7 @@ pub enum Doubt {
     Slight,
     /// A voter has nearly the same name.
     Some,
-    /// It has the first label of a voter's name, or the file of a voter: it was meant to vote.
+    /// Its name and the name of a voter look like one host's, or it has a voter's file: it was meant to vote.
     Strong,
 }
 
@@ -58,7 +77,10 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
     let (doubt, hint) = match (meant(member, quorum), file) {
         (Some((voter, true)), _) => (
             Doubt::Strong,
-            format!(": did you mean `{voter}`? {}", remedy(member, voter)),
+            format!(
+                ": {}, or write `{member}` in voters, on all members",
+                advice(voter)
+            ),
         ),
         (_, Some(path)) => (
             Doubt::Strong,
@@ -69,7 +91,10 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
         ),
         (Some((voter, false)), None) => (
             Doubt::Some,
-            format!(": did you mean `{voter}`? {}", remedy(member, voter)),
+            format!(
+                ": {}, or write `{member}` in voters, on all members",
+                advice(voter)
+            ),
         ),
         (None, None) => (Doubt::Slight, String::new()),
     };
@@ -77,22 +102,24 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
     NonVoter { what, doubt }
 }
 
-fn remedy(member: &str, voter: &str) -> String {
+/// The advice to a member that may be meant to be `voter`. It is conditional, as the host may be another one, and two
+/// processes with the name of one voter are worse than a voter that is missing.
+pub fn advice(voter: &str) -> String {
     format!(
-        "Names must match as a whole: set name = \"{voter}\" (--name {voter}), or write `{member}` in voters, on all members"
+        "if this host is meant to be the voter `{voter}`, set name = \"{voter}\" (--name {voter}; no two hosts may have one name)"
     )
 }
 
-/// The voter that `member` may be meant to be, and whether it looks like the same host.
+/// The voter that `member` may be meant to be, and whether the two look like one host. Where voters' own names are one
+/// letter apart, as `web-a` and `web-b`, another such name is no typing error.
 pub fn meant<'a>(member: &str, quorum: &'a QuorumConfig) -> Option<(&'a str, bool)> {
     let voters = || quorum.voters.iter().map(String::as_str);
     if let Some(voter) = voters().find(|it| same_host(it, member)) {
         return Some((voter, true));
     }
-    // Hosts that are numbered are told apart by nothing else.
-    let letters = |name: &str| name.replace(|it: char| it.is_ascii_digit(), "");
-    let alike = voters().filter(|it| letters(it) != letters(member));
-    nearest(member, alike).map(|voter| (voter, false))
+    let is_alone = |voter: &str| !voters().any(|it| is_one_typo_away(it, voter));
+    let mut mistyped = voters().filter(|it| is_one_typo_away(it, member) && is_alone(it));
+    mistyped.next().map(|voter| (voter, false))
 }
 
 #[cfg(test)]
@@ -127,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_no_voter_is_told_whom_it_may_be_meant_to_be() {
+    fn only_a_name_that_looks_like_a_voters_gets_advice() {
         let short = ["alpha", "beta", "gamma"];
         let long = ["alpha.example.org", "beta.example.org", "gamma.example.org"];
         for (name, voters, meant) in [
@@ -136,14 +163,27 @@ mod tests {
             ("alpha.example.org", short, Some((Doubt::Strong, "alpha"))),
             ("ALPHA", short, Some((Doubt::Strong, "alpha"))),
             ("beta", long, Some((Doubt::Strong, "beta.example.org"))),
-            (
-                "beta.example.com",
-                long,
-                Some((Doubt::Strong, "beta.example.org")),
-            ),
+            ("beta.example.com", long, Some((Doubt::Slight, ""))),
             ("aplha", short, Some((Doubt::Some, "alpha"))),
+            ("alpa", short, Some((Doubt::Some, "alpha"))),
+            ("delta", short, Some((Doubt::Slight, ""))),
             ("witness", short, Some((Doubt::Slight, ""))),
+            ("d", ["a", "b", "c"], Some((Doubt::Slight, ""))),
             ("db4", ["db1", "db2", "db3"], Some((Doubt::Slight, ""))),
+            (
+                "web-d",
+                ["web-a", "web-b", "web-c"],
+                Some((Doubt::Slight, "")),
+            ),
+            (
+                "db1.eu.example.org",
+                [
+                    "db1.us.example.org",
+                    "db2.us.example.org",
+                    "db3.us.example.org",
+                ],
+                Some((Doubt::Slight, "")),
+            ),
         ] {
             let found = config(name, voters).non_voter_in();
             let Some((doubt, voter)) = meant else {
@@ -154,8 +194,10 @@ mod tests {
             assert_eq!(found[0].doubt, doubt, "{name}");
             let what = &found[0].what;
             assert!(what.contains(&format!("this member, `{name}`, is none of the voters")));
-            let hint = format!("did you mean `{voter}`?");
+            let hint = format!("if this host is meant to be the voter `{voter}`, set name");
             assert_eq!(what.contains(&hint), !voter.is_empty(), "{what}");
+            let warning = "no two hosts may have one name";
+            assert_eq!(what.contains(warning), !voter.is_empty(), "{what}");
         }
     }
 

@@ -161,7 +161,7 @@ impl<'a> Seat<'a> {
             _ => {
                 let meant = names::meant(member, quorum);
                 let meant = meant.map_or_else(String::new, |(voter, _)| {
-                    format!("; did you mean `{voter}`? Names must match as a whole")
+                    format!("; {}", names::advice(voter))
                 });
                 Err(Failure::Usage(format!(
                     "this member, `{member}`, is no voter of group `{}`: run this where one of them is ({}), or say by \
