@@ -2,7 +2,7 @@
 //! what it is for.
 //!
 //! `supervised SOCKET MODE AT_END SETTLE_MILLIS GRACE_MILLIS COMMAND...` connects to the abstract SOCKET and reads
-//! lines from it: "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign".
+//! lines from it: "lead", "lead FENCE" and "follow". It answers "ready", once it handles signals, and "resign: REASON".
 //! The MODE is "advisory" or "fenced"; in the latter it also reads "hold FENCE NANOS" (until when, on the boot
 //! clock) and "lose", "words ADDRESS TEXT" and "words" for last words, and "drop": then it supervises no more,
 //! answers "dropped", and "free" as soon as tenure might be given up, and lives on.
@@ -79,7 +79,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     });
     let resign = {
         let mut socket = socket.try_clone()?;
-        move || writeln!(socket, "resign").expect("the test listens")
+        move |resignation: hustings_agent::Resignation| {
+            writeln!(socket, "resign: {}", resignation.why).expect("the test listens")
+        }
     };
     let (_, step_downs) = mpsc::channel(1); // nobody asks for it here
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -30,7 +30,7 @@ use crate::workload::Fencing;
 use exchange::Exchange;
 use offices::{Offices, Part};
 use step_down::Desk;
-pub use step_down::{HandedOver, NotHandedOver, StepDown};
+pub use step_down::{HandedOver, NotHandedOver, Resignation, StepDown};
 
 /// A running agent.
 pub struct Agent {
@@ -68,6 +68,7 @@ enum Control {
         group: String,
         span: Duration,
         heir: Option<Heir>,
+        resignation: Option<Resignation>,
         done: oneshot::Sender<()>,
     },
     /// Asks whether tenure can be handed to the member of this name.
@@ -414,7 +415,21 @@ impl Handle {
     /// # Errors
     /// If the agent is no member of it.
     pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
-        self.step_down_for(group, span, None).await
+        self.step_down_for(group, span, None, None).await
+    }
+
+    /// Gives up leadership of `group` as [`step_down`](Self::step_down) does, and shows `resignation` as the reason.
+    ///
+    /// # Errors
+    /// If the agent is no member of the group.
+    pub async fn resign(
+        &self,
+        group: &str,
+        span: StdDuration,
+        resignation: Resignation,
+    ) -> Result<(), NoSuchGroup> {
+        self.step_down_for(group, span, None, Some(resignation))
+            .await
     }
 
     /// As [`step_down`](Self::step_down), and hands tenure that voters granted to the member called `heir`, which
@@ -439,7 +454,7 @@ impl Handle {
         let _ = self.control.send(control).await;
         let id = is_found.await.map_err(|_| NotHandedOver::Ended)??;
         let (told, outcome) = oneshot::channel();
-        self.step_down_for(group, span, Some(Heir { id, told }))
+        self.step_down_for(group, span, Some(Heir { id, told }), None)
             .await?;
         // Dropped untold: what was to be handed over was lost before, or the agent is about to end.
         Ok(outcome.await.unwrap_or(HandedOver::Missed { within: None }))
@@ -455,6 +470,7 @@ impl Handle {
         group: &str,
         span: StdDuration,
         heir: Option<Heir>,
+        resignation: Option<Resignation>,
     ) -> Result<(), NoSuchGroup> {
         let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
@@ -463,6 +479,7 @@ impl Handle {
             group: group.to_owned(),
             span: span.into(),
             heir,
+            resignation,
             done,
         };
         outside.desk.hand_in(wish).await;

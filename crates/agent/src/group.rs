@@ -33,6 +33,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::watch;
 
+use crate::agent::Resignation;
 use crate::authority::occupancy::Occupancy;
 use crate::authority::{Authority, Cell};
 use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig};
@@ -49,7 +50,7 @@ use crate::peers::Peers;
 use crate::reach::Reach;
 use crate::record::Recorder;
 use crate::replay::Replays;
-use crate::seal::{Key, Keyring};
+use crate::seal::{Key, Keyring, Rejected};
 use advice::Advised;
 pub use advice::Measured;
 use cause::Trigger;
@@ -133,6 +134,12 @@ pub(crate) struct Group {
     contact: Contact,
     /// What happened last: the reason of whatever changes by it.
     trigger: Trigger,
+    /// The leader whose process has died, until the next leader is named.
+    died: Option<MemberId>,
+    /// The time since which no member leads, as far as this one knows; in fenced mode, since which none holds tenure.
+    vacant_since: Option<Instant>,
+    /// The time at which a frame of this group under another key arrived last.
+    other_key_at: Option<Instant>,
     /// When it last told somebody that its life is over.
     answered_past: Option<Instant>,
     /// When it last told somebody who goes by its name how long it has been here.
@@ -141,7 +148,7 @@ pub(crate) struct Group {
     /// Has stepped down until then.
     abstains_until: Option<Instant>,
     /// Why it stands aside; none if it was asked to step down.
-    aside_because: Option<String>,
+    aside_because: Option<Resignation>,
     standing: Standing,
     pub(crate) counters: Counters,
     /// Unpredictable numbers, from the driver.
@@ -233,6 +240,9 @@ impl Group {
             suspicion: None,
             contact: Contact::default(),
             trigger: Trigger::default(),
+            died: None,
+            vacant_since: Some(now),
+            other_key_at: None,
             answered_past: None,
             claimed_at: None,
             outlived: Outlived::default(),
@@ -252,6 +262,14 @@ impl Group {
 
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Counts a frame that is not let in.
+    pub(crate) fn refuse(&mut self, now: Instant, why: Rejected) {
+        self.counters.reject(why);
+        if why == Rejected::Key {
+            self.other_key_at = Some(now);
+        }
     }
 
     pub(crate) fn keyring(&self) -> &Keyring {
@@ -457,18 +475,38 @@ impl Group {
             self.hand_over(now, (span, within), heir, fence, out);
             return; // and leaves when the heir has it
         }
-        self.step_aside(now, span, None, out);
+        self.leave_office(now, span, (Trigger::StepDown, None), out);
     }
 
-    /// Gives up leadership and takes no part for `span`: for a reason of its own, or else because it was asked to.
-    fn step_aside(&mut self, now: Instant, span: Duration, why: Option<String>, out: &mut Outbox) {
+    /// Gives up leadership and takes no part for `span`, as its user wishes for this reason.
+    pub(crate) fn resign(
+        &mut self,
+        now: Instant,
+        span: Duration,
+        why: Resignation,
+        out: &mut Outbox,
+    ) {
+        self.leave_office(now, span, (Trigger::Resign, Some(why)), out);
+    }
+
+    /// Gives up leadership and takes no part for `span`, as this member cannot hold tenure.
+    fn step_aside(&mut self, now: Instant, span: Duration, why: String, out: &mut Outbox) {
+        let is_failure = true;
+        let why = Resignation { why, is_failure };
+        self.leave_office(now, span, (Trigger::StandAside, Some(why)), out);
+    }
+
+    fn leave_office(
+        &mut self,
+        now: Instant,
+        span: Duration,
+        (trigger, why): (Trigger, Option<Resignation>),
+        out: &mut Outbox,
+    ) {
         if !matches!(self.standing, Standing::Partaking) {
             return;
         }
-        self.trigger = match why {
-            Some(_) => Trigger::StandAside,
-            None => Trigger::StepDown,
-        };
+        self.trigger = trigger;
         self.aside_because = why;
         self.resign_tenure(now, out);
         if !self.is_absent() {

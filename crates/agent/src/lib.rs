@@ -48,7 +48,7 @@ mod vigil;
 pub mod workload;
 
 pub use agent::{
-    Agent, AgentStatus, Ended, HandedOver, Handle, NotHandedOver, StartError, StepDown,
+    Agent, AgentStatus, Ended, HandedOver, Handle, NotHandedOver, Resignation, StartError, StepDown,
 };
 pub use config::{AgentConfig, GroupConfig, ProtocolConfig};
 pub use council::{CentreStatus, CouncilPart, CouncilStatus, HostStatus};

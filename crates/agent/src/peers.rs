@@ -30,8 +30,19 @@ pub(crate) struct Acquaintance {
     /// The first life of its process.
     pub(crate) born: Life,
     pub(crate) heard: Instant,
+    /// The questions whether it is there that it has not answered.
+    pub(crate) unanswered: Option<Unanswered>,
     /// By which ways what it said to all was heard in this life.
     pub(crate) ways: Ways,
+}
+
+/// Questions without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    /// The time of the first one.
+    pub(crate) since: Instant,
+    /// The number of questions.
+    pub(crate) count: u32,
 }
 
 /// By which ways something came, and since when.
@@ -64,6 +75,7 @@ impl Peers {
         {
             peer.address = address;
             peer.heard = now;
+            peer.unanswered = None;
             peer.ways.note(way, now);
             return;
         }
@@ -78,6 +90,7 @@ impl Peers {
             life: sender.life(),
             born: sender.born(),
             heard: now,
+            unanswered: None,
             ways,
         };
         self.known.insert(sender.id, peer);
@@ -111,8 +124,25 @@ impl Peers {
         }
     }
 
-    /// Makes this member forget `id`.
-    #[cfg(test)]
+    /// Notes that this member asks `id` whether it is there.
+    pub(crate) fn ask(&mut self, id: MemberId, now: Instant) {
+        if let Some(peer) = self.known.get_mut(&id) {
+            let unanswered = peer.unanswered.get_or_insert(Unanswered {
+                since: now,
+                count: 0,
+            });
+            unanswered.count = unanswered.count.saturating_add(1);
+        }
+    }
+
+    /// Forgets all questions, as this member no longer asks.
+    pub(crate) fn ask_no_more(&mut self) {
+        for peer in self.known.values_mut() {
+            peer.unanswered = None;
+        }
+    }
+
+    /// Forgets `id`.
     pub(crate) fn forget(&mut self, id: MemberId) {
         self.known.remove(&id);
     }

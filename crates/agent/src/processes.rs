@@ -70,6 +70,14 @@ impl Ending {
             Self::Killed(signal) => signal.saturating_add(128),
         }
     }
+
+    /// A clause about a process: "ended with code 7", "was killed by signal 9".
+    pub(crate) fn in_words(self) -> String {
+        match self {
+            Self::Exited(code) => format!("ended with code {code}"),
+            Self::Killed(signal) => format!("was killed by signal {signal}"),
+        }
+    }
 }
 
 /// The system keeps exit codes and signal numbers in eight bits.

@@ -274,7 +274,7 @@ impl Loop {
         {
             Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
             Err(why) => {
-                self.refuse(keeper, from, version, why);
+                self.refuse(now, keeper, (from, version), why);
                 false
             }
         }
@@ -283,9 +283,15 @@ impl Loop {
     /// Counts a frame that is not let in. Warns of frames under another key and of frames with another layout
     /// version, because their senders are cut off from this member. Each warning comes at the 1st, 2nd, 4th, 8th
     /// frame of its kind and so on. Frames of other groups at the same address are only counted.
-    fn refuse(&mut self, keeper: usize, from: SocketAddr, version: u8, why: Rejected) {
-        let counters = &mut self.groups[keeper].counters;
-        counters.reject(why);
+    fn refuse(
+        &mut self,
+        now: Instant,
+        keeper: usize,
+        (from, version): (SocketAddr, u8),
+        why: Rejected,
+    ) {
+        self.groups[keeper].refuse(now, why);
+        let counters = &self.groups[keeper].counters;
         let (keys, versions) = (counters.unknown_key, counters.unknown_version);
         if why == Rejected::Key && keys.is_power_of_two() {
             tracing::warn!(
@@ -334,10 +340,14 @@ impl Loop {
                 group,
                 span,
                 heir,
+                resignation,
                 done,
             } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.step_down(now, span, heir, &mut self.outbox);
+                    match resignation {
+                        Some(why) => group.resign(now, span, why, &mut self.outbox),
+                        None => group.step_down(now, span, heir, &mut self.outbox),
+                    }
                 }
                 self.flush();
                 let _ = done.send(());

@@ -97,6 +97,15 @@ fn list(names: &BTreeSet<String>) -> String {
     }
 }
 
+/// The reason for which a member gives up leadership by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resignation {
+    /// The reason: a clause, as "its command ended with code 7".
+    pub why: String,
+    /// Whether something has failed, so that a person should look at it.
+    pub is_failure: bool,
+}
+
 /// How many may wait. Each waits for the same, so more need not.
 const MOST_WAITING: usize = 16;
 
@@ -108,6 +117,8 @@ pub struct StepDown {
     pub(super) group: String,
     pub(super) span: Duration,
     pub(super) heir: Option<Heir>,
+    /// None if the member was asked to step down.
+    pub(super) resignation: Option<Resignation>,
     pub(super) done: oneshot::Sender<()>,
 }
 
@@ -119,6 +130,7 @@ impl StepDown {
             group: self.group,
             span: self.span,
             heir: self.heir,
+            resignation: self.resignation,
             done,
         };
         // An agent that has ended leads nothing.

@@ -19,8 +19,12 @@ use crate::leadership::Mode;
 /// or the others are down.
 pub const CUT_OFF_AFTER: Duration = Duration::from_secs(5);
 
-/// A group may be without a leader for this long, as while it elects one, before that is bad.
+/// A group may be without a leader, or in fenced mode without a holder, for this long, as while it elects one, before that
+/// is bad.
 const VACANT_FOR: Duration = Duration::from_secs(5);
+
+/// A frame of this group under another key is a warning for this long.
+const OTHER_KEY_FOR: Duration = Duration::from_secs(10);
 
 /// One member's verdict about its group.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -126,6 +130,20 @@ impl Level {
 
 /// The verdict about a group, by its status at `now`. What `status.health` says does not count.
 pub fn judge(status: &GroupStatus, now: Instant) -> Health {
+    let mut health = judge_standing(status, now);
+    let has_other_key = status
+        .other_key_at
+        .is_some_and(|at| now - at < OTHER_KEY_FOR);
+    if has_other_key && health.level == Level::Good {
+        health.level = Level::Warning;
+        health.summary +=
+            "; frames of this group under another key are heard: give every member the same key";
+    }
+    health
+}
+
+/// The verdict by all but the keys of others.
+fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
     let verdict = |state, level, summary| Health {
         state,
         level,
@@ -184,7 +202,7 @@ pub fn judge(status: &GroupStatus, now: Instant) -> Health {
         return verdict(HealthState::ShutOut, level, summary);
     }
     if let Some(aside) = &status.aside {
-        let (level, summary) = judge_aside(aside, other);
+        let (level, summary) = judge_aside(aside, other, status, now);
         return verdict(HealthState::StandsAside, level, summary);
     }
     let since = now - leadership.since;
@@ -198,24 +216,29 @@ pub fn judge(status: &GroupStatus, now: Instant) -> Health {
             let why = why.filter(|it| now - it.at < CUT_OFF_AFTER);
             let why = why.map_or_else(|| "asks for it".to_owned(), |it| it.why.clone());
             let summary = format!("named, and has no tenure yet: {why}");
-            verdict(HealthState::NoTenure, Level::Warning, summary)
+            verdict(HealthState::NoTenure, vacancy(status, now), summary)
         }
         None => {
-            let level = match since > VACANT_FOR {
-                true => Level::Bad,
-                false => Level::Warning,
-            };
+            let level = vacancy(status, now);
             let summary = format!("no leader is known, for {}", in_words(since));
             verdict(HealthState::NoLeader, level, summary)
         }
         Some(leader) if leadership.mode == Mode::Fenced && leadership.fence.is_none() => {
             let summary = format!("{leader} is named, and has no tenure yet");
-            verdict(HealthState::NoTenure, Level::Warning, summary)
+            verdict(HealthState::NoTenure, vacancy(status, now), summary)
         }
         Some(leader) => {
             let summary = format!("follows {leader}");
             verdict(HealthState::Following, Level::Good, summary)
         }
+    }
+}
+
+/// The level of a group without a leader, or in fenced mode without a holder.
+fn vacancy(status: &GroupStatus, now: Instant) -> Level {
+    match status.vacant_since.is_some_and(|at| now - at > VACANT_FOR) {
+        true => Level::Bad,
+        false => Level::Warning,
     }
 }
 
@@ -294,26 +317,32 @@ fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
     (level, summary)
 }
 
-fn judge_aside(aside: &Aside, leader: Option<&str>) -> (Level, String) {
-    let follows = leader.map_or_else(
-        || "no leader is known".to_owned(),
-        |it| format!("{it} leads"),
-    );
+fn judge_aside(
+    aside: &Aside,
+    other: Option<&str>,
+    status: &GroupStatus,
+    now: Instant,
+) -> (Level, String) {
+    let (level, follows) = match other {
+        None => (vacancy(status, now), "no leader is known".to_owned()),
+        Some(named) if status.vacant_since.is_some() => {
+            let follows = format!("{named} is named, and has no tenure yet");
+            (vacancy(status, now), follows)
+        }
+        Some(leader) => {
+            let level = match aside.is_failure {
+                true => Level::Warning,
+                false => Level::Good,
+            };
+            (level, format!("{leader} leads"))
+        }
+    };
     let left = in_words(aside.remaining);
-    match (&aside.why, leader) {
-        (Some(why), _) => (
-            Level::Warning,
-            format!("stands aside ({why}), and looks again in {left}; {follows}"),
-        ),
-        (None, Some(_)) => (
-            Level::Good,
-            format!("stepped down as asked, and is back in {left}; {follows}"),
-        ),
-        (None, None) => (
-            Level::Warning,
-            format!("stepped down as asked, and is back in {left}; {follows}"),
-        ),
-    }
+    let summary = match &aside.why {
+        Some(why) => format!("stands aside ({why}), and looks again in {left}; {follows}"),
+        None => format!("stepped down as asked, and is back in {left}; {follows}"),
+    };
+    (level, summary)
 }
 
 impl GroupStatus {

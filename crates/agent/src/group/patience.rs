@@ -153,7 +153,7 @@ impl Group {
         self.tenancy.patience.listens = needs_voters.then_some(listens);
         let why = self.tenancy.refusals.back();
         let why = why.map_or_else(|| "no answer".to_owned(), |it| it.why.clone());
-        self.step_aside(now, span, Some(why), out);
+        self.step_aside(now, span, why, out);
     }
 
     /// Another member holds, or held, with this fence. A higher one is given when a lower one has ended, by those who gave
@@ -187,7 +187,7 @@ impl Group {
         };
         self.note_fault(now, &why);
         self.tenancy.authority.forfeit(now);
-        self.step_aside(now, STAND_ASIDE_FOR, Some(why), out);
+        self.step_aside(now, STAND_ASIDE_FOR, why, out);
     }
 
     /// Whether it has heard nothing from anybody since it stood aside.

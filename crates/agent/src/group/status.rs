@@ -44,6 +44,12 @@ pub struct GroupStatus {
     /// Why this member takes no part in elections at present; none if it does.
     #[serde(default)]
     pub aside: Option<Aside>,
+    /// The time since which no member leads, as far as this one knows; in fenced mode, since which none holds tenure.
+    #[serde(default)]
+    pub vacant_since: Option<Instant>,
+    /// The time at which a frame of this group under another key arrived last.
+    #[serde(default)]
+    pub other_key_at: Option<Instant>,
     /// Who else goes by this member's name, if anybody does.
     pub namesake: Option<SocketAddr>,
     /// What it has counted.
@@ -59,6 +65,10 @@ pub struct PeerStatus {
     /// When it was last heard. Members that follow are silent, so that a long silence may mean nothing.
     #[serde(default)]
     pub heard: Option<Instant>,
+    /// The time of the first question that it has not answered; none if it was not asked since it was heard. Only a
+    /// member that follows no other member asks.
+    #[serde(default)]
+    pub unanswered: Option<Instant>,
     /// Whether it is up, as the failure detector says; none where there is none, or it does not know all.
     #[serde(default)]
     pub up: Option<bool>,
@@ -69,6 +79,9 @@ pub struct PeerStatus {
 pub struct Aside {
     /// Why: a reason of its own; none if it was asked to step down.
     pub why: Option<String>,
+    /// Whether the reason is a failure, so that a person should look at it.
+    #[serde(default)]
+    pub is_failure: bool,
     /// For how long yet. A member that stands aside for a reason of its own looks then whether the reason is still there.
     pub remaining: Duration,
 }
@@ -87,6 +100,8 @@ impl Group {
             circle: self.circle().map(Circle::status),
             council: self.council_status(now),
             aside: self.aside(now),
+            vacant_since: self.vacant_since,
+            other_key_at: self.other_key_at,
             namesake: self.namesake(),
             counters: self.counters,
         };
@@ -99,14 +114,18 @@ impl Group {
         let status = |(id, known): (MemberId, &Acquaintance)| PeerStatus {
             peer: self.peers.describe(id),
             heard: Some(known.heard),
+            unanswered: known.unanswered.map(|it| it.since),
             up: detector.map(|it| it.address_of(id).is_some()),
         };
         self.peers.iter().map(status).collect()
     }
 
     fn aside(&self, now: Instant) -> Option<Aside> {
-        let why = self.aside_because.clone();
-        let remaining = self.abstains_until? - now;
-        Some(Aside { why, remaining })
+        let because = self.aside_because.as_ref();
+        Some(Aside {
+            why: because.map(|it| it.why.clone()),
+            is_failure: because.is_some_and(|it| it.is_failure),
+            remaining: self.abstains_until? - now,
+        })
     }
 }

@@ -3,7 +3,6 @@
 
 use hustings_protocol::{Duration, Instant, MemberId, ViewChange};
 
-use super::cause::Trigger;
 use super::{Group, Outbox};
 use crate::frame::Body;
 
@@ -89,7 +88,7 @@ impl Group {
     /// Does without the leader, and tells the others. They make certain for themselves, unless they are too many. All
     /// that hold a connection to it see its death at once: where those are many, only a few of them tell.
     fn bury(&mut self, now: Instant, id: MemberId, out: &mut Outbox) {
-        self.trigger = Trigger::Died(id);
+        self.died = Some(id);
         if self.circle().is_some() {
             self.declare_dead(now, id, out);
         } else {

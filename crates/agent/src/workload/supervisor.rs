@@ -23,7 +23,7 @@ use super::{AtEnd, Error, Fencing, Workload};
 use crate::authority::Occupation;
 use crate::descriptors::Reserve;
 use crate::processes::Ending;
-use crate::{Leadership, StepDown, clock};
+use crate::{Leadership, Resignation, StepDown, clock};
 
 /// After this number of failed attempts in a row to start the command, which take about two seconds, another member may lead.
 /// After as many more, again.
@@ -59,7 +59,7 @@ const FAILURES_UNTIL_RESIGNED: u32 = 4;
 /// What arrives at `step_downs` is carried out once the command has been stopped and has ended, with all its
 /// descendants: the next leader's does not begin before. This tenure's command is then not started again.
 ///
-/// `resign` is called under [`AtEnd::Resign`] when the command has ended: leadership is then expected to change. It is also
+/// `resign` is called under [`AtEnd::Resign`] when the command has ended, with the reason: leadership is then expected to change. It is also
 /// called when the processes that watch over the command cannot be started, as where the system has no descriptors left, and
 /// further attempts have failed for about two seconds. Attempts go on for as long as this member leads.
 ///
@@ -85,7 +85,7 @@ const FAILURES_UNTIL_RESIGNED: u32 = 4;
 /// };
 /// let leadership = agent.watch("backup")?;
 /// let step_downs = agent.before_stepping_down("backup")?;
-/// let code = match supervise(workload, leadership, step_downs, None, || ()).await {
+/// let code = match supervise(workload, leadership, step_downs, None, |_| ()).await {
 ///     Ok(code) => code,
 ///     Err(error) => {
 ///         eprintln!("error: {error}");
@@ -100,7 +100,7 @@ pub async fn supervise(
     leadership: watch::Receiver<Leadership>,
     step_downs: mpsc::Receiver<StepDown>,
     fencing: Option<Fencing>,
-    resign: impl FnMut(),
+    resign: impl FnMut(Resignation),
 ) -> Result<u8, Error> {
     workload.check()?;
     let supervisor = Supervisor {
@@ -177,7 +177,7 @@ impl Cause {
     }
 }
 
-impl<R: FnMut()> Supervisor<R> {
+impl<R: FnMut(Resignation)> Supervisor<R> {
     async fn run(mut self) -> Result<u8, Error> {
         let mut served = None;
         loop {
@@ -221,14 +221,21 @@ impl<R: FnMut()> Supervisor<R> {
                         warn!(
                             "the command cannot be started on this host: letting another member lead"
                         );
-                        (self.resign)();
+                        (self.resign)(Resignation {
+                            why: "its command could not be started".to_owned(),
+                            is_failure: true,
+                        });
                     }
                     continue;
                 }
             };
             failures = 0;
             let code = ending.code();
-            info!(code, "the command has ended: {}", cause.in_words());
+            let why = cause.in_words();
+            match (&cause, code) {
+                (Cause::Itself, 1..) => warn!(code, "the command has ended: {why}"),
+                _ => info!(code, "the command has ended: {why}"),
+            }
             match (cause, self.workload.at_end) {
                 (Cause::Asked, _) | (Cause::Itself, AtEnd::Exit) => return Ok(Some(code)),
                 (Cause::TenureOver, _) => return Ok(None),
@@ -242,7 +249,10 @@ impl<R: FnMut()> Supervisor<R> {
                 }
                 (Cause::LeadershipUnknown, _) => return Err(Error::LeadershipUnknown),
                 (Cause::Itself, AtEnd::Resign) => {
-                    (self.resign)();
+                    (self.resign)(Resignation {
+                        why: format!("its command {}", ending.in_words()),
+                        is_failure: code != 0,
+                    });
                     return Ok(None);
                 }
                 (Cause::Itself, AtEnd::Restart) => {}

@@ -61,7 +61,7 @@ fn a_guardian_that_cannot_be_started_is_tried_again() {
         let mut agent = Agent::script(at_end, LONG, UP);
         let before = limit(agent.pid(), 0);
         agent.tell("lead");
-        assert_eq!(agent.answer(), "resign");
+        assert_eq!(agent.answer(), "resign: its command could not be started");
         agent.is_silent(SHORT);
         let limited = prlimit(Some(agent.pid()), Resource::Nofile, before);
         limited.expect("it is our child");

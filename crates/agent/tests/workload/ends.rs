@@ -46,11 +46,17 @@ fn a_member_resigns_when_its_command_ends_and_runs_it_in_its_next_tenure() {
     for _ in 0..3 {
         agent.tell("lead");
         assert_eq!(agent.line(), "up");
-        assert_eq!(agent.answer(), "resign");
+        assert_eq!(agent.answer(), "resign: its command ended with code 1");
         agent.tell("follow");
     }
     agent.send(Signal::TERM);
     assert_eq!(agent.code(), Some(0));
+}
+
+#[test]
+fn resignation_names_the_signal_that_killed_the_command() {
+    let mut agent = Agent::leading("resign", LONG, "kill -KILL $$");
+    assert_eq!(agent.answer(), "resign: its command was killed by signal 9");
 }
 
 /// The member may be elected again before anyone has looked.
@@ -58,10 +64,10 @@ fn a_member_resigns_when_its_command_ends_and_runs_it_in_its_next_tenure() {
 fn a_tenure_that_follows_without_a_break_is_another_one() {
     let mut agent = Agent::leading("resign", LONG, "echo up");
     assert_eq!(agent.line(), "up");
-    assert_eq!(agent.answer(), "resign");
+    assert_eq!(agent.answer(), "resign: its command ended with code 0");
     agent.tell("lead");
     assert_eq!(agent.line(), "up");
-    assert_eq!(agent.answer(), "resign");
+    assert_eq!(agent.answer(), "resign: its command ended with code 0");
 }
 
 #[test]
@@ -121,7 +127,7 @@ fn a_command_that_has_vanished_counts_as_one_that_has_ended() {
         match at_end {
             "exit" => assert_eq!(agent.code(), Some(127)),
             "resign" => {
-                assert_eq!(agent.answer(), "resign");
+                assert_eq!(agent.answer(), "resign: its command ended with code 127");
                 install();
                 agent.tell("lead");
                 assert_eq!(agent.line(), "up");
@@ -155,7 +161,7 @@ fn refusal(command: Vec<OsString>, at_end: AtEnd) -> Error {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     // Boxed as what it may be: any thread may run it.
     let supervision: Pin<Box<dyn Future<Output = _> + Send>> =
-        Box::pin(supervise(workload, leadership, step_downs, None, || ()));
+        Box::pin(supervise(workload, leadership, step_downs, None, |_| ()));
     let supervised = runtime.expect("it can be built").block_on(supervision);
     supervised.expect_err("it is refused")
 }

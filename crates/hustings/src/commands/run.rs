@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use hustings_agent::config::{AuthorityConfig, HTTP};
 use hustings_agent::workload::{self, AtEnd, Workload};
-use hustings_agent::{Agent, Handle};
+use hustings_agent::{Agent, Handle, Resignation};
 use tokio::sync::mpsc;
 
 use super::agent::{self, log, runtime};
@@ -178,9 +178,9 @@ async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<
     let fencing = handle.fencing(group);
     let (resigns, resigned) = mpsc::channel(1);
     let resigning = tokio::spawn(resign(handle.clone(), group.to_owned(), resigned));
-    let resign = move || {
+    let resign = move |why| {
         // A full channel means that it is being done.
-        let _ = resigns.try_send(());
+        let _ = resigns.try_send(why);
     };
     let outcome = tokio::select! {
         outcome = workload::supervise(workload, leadership, step_downs, fencing, resign) => outcome,
@@ -211,9 +211,9 @@ fn refuse(error: &workload::Error) -> Failure {
     Failure::Exit(error.exit_code())
 }
 
-async fn resign(handle: Handle, group: String, mut resigned: mpsc::Receiver<()>) {
-    while resigned.recv().await.is_some() {
+async fn resign(handle: Handle, group: String, mut resigned: mpsc::Receiver<Resignation>) {
+    while let Some(why) = resigned.recv().await {
         // The agent is a member of this group as long as it runs.
-        let _ = handle.step_down(&group, RESIGN_FOR).await;
+        let _ = handle.resign(&group, RESIGN_FOR, why).await;
     }
 }

@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
+use hustings_agent::counters::Counters;
 use hustings_agent::group::health::in_words as span_in_words;
-use hustings_agent::group::{CircleStatus, Measured, PeerStatus, REACHED_WITHIN, TenureStatus};
+use hustings_agent::group::{CircleStatus, Measured, PeerStatus, TenureStatus};
 use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus};
 use hustings_protocol::{Duration, Instant};
 
@@ -80,13 +81,7 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     if elects {
         text += &format!("  changes   {}\n", leadership.changes);
     }
-    let counters = &group.counters;
-    text += &format!(
-        "  frames    {} sent, {} heard, {} refused\n",
-        counters.sent,
-        counters.heard,
-        counters.rejected(),
-    );
+    text += &frames(&group.counters);
     if let Some(circle) = &group.circle {
         text += &circle_in_words(circle);
     }
@@ -102,16 +97,35 @@ fn describe(group: &GroupStatus, now: Instant) -> String {
     text
 }
 
-/// A member that was heard, and since when it is silent, if that is long. Where a failure detector says that it is up,
-/// silence means nothing.
+/// The line about frames. Frames of other groups are not refused: they are meant for others.
+fn frames(counters: &Counters) -> String {
+    let others = counters.other_group;
+    let of_others = match others {
+        0 => String::new(),
+        _ => format!(", {others} of other groups"),
+    };
+    format!(
+        "  frames    {} sent, {} heard, {} refused{of_others}\n",
+        counters.sent,
+        counters.heard,
+        counters.rejected() - others,
+    )
+}
+
+/// An answer may take this long.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+/// A member that was heard, and whether it is missed: by the failure detector, or by this member, which has asked. Silence
+/// alone means nothing, as members that follow are silent.
 fn peer(it: &PeerStatus, now: Instant) -> String {
     let name = &it.peer.name;
     let silence = it.heard.map_or(Duration::ZERO, |at| now - at);
+    let waited = it.unanswered.map_or(Duration::ZERO, |at| now - at);
     match it.up {
         Some(true) => name.clone(),
         Some(false) => format!("{name} (down, last heard {} ago)", span_in_words(silence)),
-        None if silence < REACHED_WITHIN => name.clone(),
-        None => format!("{name} (silent for {})", span_in_words(silence)),
+        None if waited < ANSWERS_WITHIN => name.clone(),
+        None => format!("{name} (does not answer, for {})", span_in_words(waited)),
     }
 }
 
@@ -235,4 +249,50 @@ fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use hustings_agent::Peer;
+    use hustings_protocol::MemberId;
+
+    use super::*;
+
+    #[test]
+    fn frames_of_other_groups_are_not_shown_as_refused() {
+        let mut counters = Counters {
+            sent: 3,
+            heard: 2,
+            ..Counters::default()
+        };
+        counters.replayed = 1;
+        let text = frames(&counters);
+        assert_eq!(text, "  frames    3 sent, 2 heard, 1 refused\n");
+        counters.other_group = 458;
+        let text = frames(&counters);
+        assert_eq!(
+            text,
+            "  frames    3 sent, 2 heard, 1 refused, 458 of other groups\n"
+        );
+    }
+
+    #[test]
+    fn only_a_member_that_was_asked_is_shown_as_silent() {
+        let now = Instant(100_000_000_000);
+        let mut beta = PeerStatus {
+            peer: Peer {
+                name: "beta".to_owned(),
+                id: MemberId(1),
+                address: None,
+            },
+            heard: Some(Instant(60_000_000_000)),
+            unanswered: None,
+            up: None,
+        };
+        assert_eq!(peer(&beta, now), "beta");
+        beta.unanswered = Some(Instant(86_000_000_000));
+        assert_eq!(peer(&beta, now), "beta (does not answer, for 14.0 s)");
+        beta.up = Some(true);
+        assert_eq!(peer(&beta, now), "beta");
+    }
 }

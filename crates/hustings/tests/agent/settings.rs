@@ -123,10 +123,10 @@ fn a_bad_key_is_never_shown() {
 #[test]
 fn a_member_with_another_key_is_told_of() {
     let group = process::group("keys");
-    let options = "--bind 127.0.0.1:0 --http off --multicast 239.255.72.86:7402";
+    let options = "--bind 127.0.0.1:0 --http 127.0.0.1:0 --multicast 239.255.72.86:7402";
     let agent = |name: &str, key: &str| {
-        Program::start(&format!(
-            "agent --group {group} --name {name} --key {key} {options}"
+        Program::member(&format!(
+            "--group {group} --name {name} --key {key} {options}"
         ))
     };
     let mut alpha = agent("alpha", KEY);
@@ -137,6 +137,9 @@ fn a_member_with_another_key_is_told_of() {
         let frame = format!("WARN group `{group}`: a frame from 127.0.0.1:");
         assert!(said.contains(&frame), "{said}");
     }
+    let status = hustings(&format!("status --http {}", alpha.http())).text();
+    let verdict = "health    warning: leads; no other member was heard yet; frames of this group under another key";
+    assert!(status.contains(verdict), "{status}");
 }
 
 #[test]

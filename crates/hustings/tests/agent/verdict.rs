@@ -171,6 +171,16 @@ fn the_status_of_a_host_of_a_council_speaks_of_no_leader() {
 }
 
 #[test]
+fn failed_command_is_warned_of_and_is_the_cause_of_the_change() {
+    let group = process::group("failed");
+    let options = "--name alpha --bind 127.0.0.1:0 --http off --at-end resign -- false";
+    let mut alpha = Program::start(&format!("run --group {group} {options}"));
+    let ended = alpha.until_said_containing("the command has ended: by itself");
+    assert!(ended.contains(" WARN "), "{ended}");
+    alpha.until_said_containing("its command ended with code 1");
+}
+
+#[test]
 fn a_voter_by_another_name_is_told_at_the_check_and_at_the_start() {
     let group = process::group("fqdn");
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{group}.toml"));

@@ -38,6 +38,8 @@ fn advisory() -> GroupStatus {
         circle: None,
         council: None,
         aside: None,
+        vacant_since: Some(ago(10_000)),
+        other_key_at: None,
         namesake: None,
         counters: Counters::default(),
     }
@@ -82,7 +84,9 @@ fn stored(reachable: bool) -> GroupStatus {
 impl GroupStatus {
     fn led_by(mut self, leader: &str) -> Self {
         self.leadership.leader = Some(peer(leader));
-        self.leadership.leads = leader == ME && self.leadership.mode == Mode::Advisory;
+        let is_advisory = self.leadership.mode == Mode::Advisory;
+        self.leadership.leads = leader == ME && is_advisory;
+        self.vacant_since = self.vacant_since.filter(|_| !is_advisory);
         self
     }
 
@@ -92,6 +96,7 @@ impl GroupStatus {
         self.leadership.leader = Some(peer(holder));
         self.leadership.leads = is_own;
         self.leadership.fence = Some(7);
+        self.vacant_since = None;
         let tenure = self.tenure.as_mut().expect("fenced");
         tenure.holder = Some(holder.to_owned());
         tenure.fence = Some(7);
@@ -121,6 +126,7 @@ impl GroupStatus {
         let heard = |name: &str, at| PeerStatus {
             peer: peer(name),
             heard: Some(at),
+            unanswered: None,
             up: None,
         };
         self.peers = vec![heard("beta", at), heard("gamma", ago(900_000))];
@@ -130,12 +136,17 @@ impl GroupStatus {
     fn aside(mut self, why: Option<&str>) -> Self {
         let why = why.map(str::to_owned);
         let remaining = Duration::from_secs(8);
-        self.aside = Some(Aside { why, remaining });
+        self.aside = Some(Aside {
+            is_failure: why.is_some(),
+            why,
+            remaining,
+        });
         self
     }
 
     fn since(mut self, at: Instant) -> Self {
         self.leadership.since = at;
+        self.vacant_since = self.vacant_since.map(|_| at);
         self
     }
 }
@@ -222,7 +233,9 @@ fn a_nominee_without_tenure_is_never_good() {
         &["asks for it"],
     );
     check(
-        &asks(3).refused("`beta` holds it", ago(300)),
+        &asks(3)
+            .since(ago(4_000))
+            .refused("`beta` holds it", ago(300)),
         HealthState::NoTenure,
         Level::Warning,
         &["`beta` holds it"],
@@ -247,12 +260,24 @@ fn a_nominee_without_tenure_is_never_good() {
         Level::Bad,
         &["leads for 1.5 s more"],
     );
-    check(
-        &fenced().led_by("beta"),
-        HealthState::NoTenure,
-        Level::Warning,
-        &["beta is named, and has no tenure yet"],
-    );
+    for (since, level) in [(4_000, Level::Warning), (6_000, Level::Bad)] {
+        check(
+            &fenced().led_by("beta").since(ago(since)),
+            HealthState::NoTenure,
+            level,
+            &["beta is named, and has no tenure yet"],
+        );
+        check(
+            &named().since(ago(since)),
+            HealthState::NoTenure,
+            level,
+            &["asks for it"],
+        );
+    }
+    // The nominee changes, and still no member holds tenure.
+    let mut renamed = fenced().led_by("beta");
+    renamed.leadership.since = ago(100);
+    check(&renamed, HealthState::NoTenure, Level::Bad, &[]);
 }
 
 #[test]
@@ -309,12 +334,16 @@ fn a_member_that_stands_aside_says_so_and_why() {
     let aside = HealthState::StandsAside;
     let heard = || fenced().heard(ago(100));
     let why = "2 of 3 voters do not answer";
-    check(
-        &heard().aside(Some(why)),
-        aside,
-        Level::Warning,
-        &[why, "8.0 s", "no leader is known"],
-    );
+    for (since, level) in [(4_000, Level::Warning), (6_000, Level::Bad)] {
+        check(
+            &heard().aside(Some(why)).since(ago(since)),
+            aside,
+            level,
+            &[why, "8.0 s", "no leader is known"],
+        );
+    }
+    let named = heard().led_by("beta").aside(Some(why));
+    check(&named, aside, Level::Bad, &["beta is named, and has no"]);
     let led = heard().held_by("beta").aside(Some(why));
     check(&led, aside, Level::Warning, &[why, "beta leads"]);
     let asked = heard().held_by("beta").aside(None);
@@ -325,11 +354,31 @@ fn a_member_that_stands_aside_says_so_and_why() {
         &["stepped down as asked", "beta leads"],
     );
     check(
-        &heard().aside(None),
+        &heard().aside(None).since(ago(4_000)),
         aside,
         Level::Warning,
         &["no leader is known"],
     );
+    check(&heard().aside(None), aside, Level::Bad, &[]);
+    // Its command ended as it should.
+    let mut ended = heard().held_by("beta").aside(Some("its command ended"));
+    ended.aside.as_mut().expect("it is aside").is_failure = false;
+    check(&ended, aside, Level::Good, &["(its command ended)"]);
+}
+
+#[test]
+fn frames_under_another_key_make_a_good_verdict_a_warning() {
+    let text = "frames of this group under another key are heard: give every member the same key";
+    for (since, level) in [(9_000, Level::Warning), (11_000, Level::Good)] {
+        let mut leader = advisory().led_by(ME);
+        leader.other_key_at = Some(ago(since));
+        check(&leader, HealthState::Leading, level, &["leads"]);
+        let summary = judge(&leader, NOW).summary;
+        assert_eq!(summary.contains(text), level == Level::Warning, "{summary}");
+    }
+    let mut vacant = advisory();
+    vacant.other_key_at = Some(ago(100));
+    check(&vacant, HealthState::NoLeader, Level::Bad, &[]);
 }
 
 #[test]

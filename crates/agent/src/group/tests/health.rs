@@ -1,12 +1,14 @@
 //! The verdict and the reasons for changes, in the network that is only told of.
 
-use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
 use hustings_protocol::tenure::{Durable, Saved};
+use hustings_protocol::{Duration, Instant};
 
 use super::{ALL, DELAY, Field, id, name};
+use crate::agent::Resignation;
 use crate::config::QuorumConfig;
-use crate::group::{Group, Health, HealthState, Level, Outbox};
+use crate::group::{Group, Health, HealthState, Level, Outbox, PeerStatus};
+use crate::seal::Rejected;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -135,6 +137,93 @@ fn a_lost_majority_of_voters_is_told_in_one_way_and_who_stands_aside_says_why() 
     );
 }
 
+/// Whatever is named meanwhile, and by whom.
+#[test]
+fn every_member_of_a_group_that_has_no_holder_for_long_is_bad() {
+    let mut field = Field::fenced(Takeover::Never);
+    field.settled_on(&ALL);
+    for it in [1, 2] {
+        field.sides[it] = 9;
+    }
+    field.run(SECOND * 8);
+    for _ in 0..400 {
+        field.run(Duration::from_millis(50));
+        for it in [0, 3, 4] {
+            let health = field.health(it);
+            assert_eq!(health.level, Level::Bad, "{it}: {health:?}");
+        }
+    }
+    field.sides.fill(0);
+    field.run(SECOND * 75);
+    field.assert_well(&ALL);
+}
+
+#[test]
+fn frames_under_another_key_are_warned_of_for_ten_seconds() {
+    let mut field = Field::settled(Takeover::Never, &[0; 3]);
+    field.members[0].refuse(field.now, Rejected::Key);
+    field.run(SECOND);
+    assert_eq!(field.health(0).level, Level::Warning);
+    field.assert_well(&[1, 2]);
+    field.run(SECOND * 10);
+    field.assert_well(&ALL[..3]);
+    field.members[0].refuse(field.now, Rejected::Group);
+    field.assert_well(&ALL[..3]);
+}
+
+#[test]
+fn leader_drops_dead_members_from_its_list_but_none_while_it_is_cut_off() {
+    let mut field = Field::settled(Takeover::Never, &[0; 4]);
+    let leader = field.agreed(&ALL[..4]).expect("they agree");
+    let dead = (leader + 1) % 4;
+    field.sides[dead] = 1;
+    // The names that the leader lists, and those among them that do not answer.
+    let listed = |field: &Field| {
+        let peers = field.members[leader].status(field.now).peers;
+        let waits = |it: &PeerStatus| it.unanswered.is_some_and(|at| field.now - at > SECOND);
+        let silent: Vec<String> = peers
+            .iter()
+            .filter(|it| waits(it))
+            .map(|it| it.peer.name.clone())
+            .collect();
+        (peers.len(), silent)
+    };
+    field.run(SECOND * 30);
+    assert_eq!(listed(&field), (3, vec![name(dead)]));
+    field.run(SECOND * 60);
+    assert_eq!(listed(&field), (2, Vec::new()));
+    field.assert_well(&[leader]);
+    field.sides[dead] = 0;
+    field.run(SECOND * 30);
+    assert_eq!(listed(&field).1, Vec::<String>::new());
+    let before = listed(&field).0;
+    field.sides[leader] = 1;
+    field.run(SECOND * 200);
+    assert_eq!(listed(&field).0, before);
+    assert_eq!(field.state(leader), HealthState::CutOff);
+}
+
+#[test]
+fn leader_does_not_drop_a_voter_that_does_not_answer() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (leader, _) = field.settled_on(&ALL);
+    let voter = (0..3).find(|it| *it != leader).expect("one of three");
+    for it in [voter, 4] {
+        field.sides[it] = 1;
+    }
+    field.run(SECOND * 120);
+    let peers = field.members[leader].status(field.now).peers;
+    let has = |index: usize| peers.iter().any(|it| it.peer.name == name(index));
+    assert_eq!([voter, 4].map(has), [true, false]);
+    let waits = |it: &PeerStatus| it.unanswered.is_some_and(|at| field.now - at > SECOND);
+    let silent: Vec<&str> = peers
+        .iter()
+        .filter(|it| waits(it))
+        .map(|it| it.peer.name.as_str())
+        .collect();
+    assert_eq!(silent, [name(voter)]);
+}
+
 #[test]
 fn every_change_of_leader_has_its_cause() {
     let mut field = Field::settled(Takeover::Never, &[0; 3]);
@@ -173,6 +262,67 @@ fn every_change_of_leader_has_its_cause() {
     field.step_down(last);
     assert_eq!(field.cause(last), "this member stepped down");
     assert!(field.members[last].status(field.now).aside.is_some());
+}
+
+#[test]
+fn in_fenced_mode_the_death_of_a_leader_is_the_cause_of_the_next() {
+    let mut field = Field::fenced(Takeover::Never);
+    let (leader, _) = field.settled_on(&ALL);
+    field.sides[leader] = 1;
+    let rest: Vec<usize> = ALL.into_iter().filter(|it| *it != leader).collect();
+    for &it in &rest {
+        let mut out = Outbox::new();
+        field.members[it].suspect(field.now, id(leader), DELAY * 2, &mut out);
+        field.post(it, out);
+    }
+    let mut causes = vec![Vec::new(); ALL.len()];
+    while field.now < Instant::START + SECOND * 4 {
+        field.step();
+        for &it in &rest {
+            causes[it].push(field.cause(it));
+        }
+    }
+    field.settled_on(&rest);
+    let died = format!("the process of `{}` died", name(leader));
+    for &it in &rest {
+        causes[it].dedup();
+        assert_eq!(causes[it][1], died, "{it}: {:?}", causes[it]);
+        let later = causes[it][2..].iter();
+        let mut later = later.filter(|cause| cause.contains(&name(leader)));
+        assert!(
+            later.all(|cause| cause.ends_with(&died)),
+            "{:?}",
+            causes[it]
+        );
+    }
+}
+
+#[test]
+fn a_member_whose_command_ended_says_so_in_cause_and_verdict() {
+    for is_fenced in [true, false] {
+        let mut field = match is_fenced {
+            true => Field::fenced(Takeover::Never),
+            false => Field::settled(Takeover::Never, &[0; 5]),
+        };
+        let leader = field.agreed(&ALL).expect("they agree");
+        let why = "its command ended with code 7".to_owned();
+        let is_failure = true;
+        let mut out = Outbox::new();
+        let resignation = Resignation { why, is_failure };
+        field.members[leader].resign(field.now, SECOND * 5, resignation, &mut out);
+        field.post(leader, out);
+        assert_eq!(field.cause(leader), "its command ended with code 7");
+        field.run(SECOND);
+        let health = field.health(leader);
+        assert_eq!(health.state, HealthState::StandsAside);
+        assert_eq!(health.level, Level::Warning);
+        assert!(
+            health.summary.contains("(its command ended with code 7)"),
+            "{health:?}"
+        );
+        field.run(SECOND * 8);
+        field.assert_well(&ALL);
+    }
 }
 
 #[test]

@@ -45,6 +45,8 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         circle: None,
         council: None,
         aside: None,
+        vacant_since: None,
+        other_key_at: None,
         namesake: None,
         counters: Counters::default(),
     }
