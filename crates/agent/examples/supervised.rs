@@ -80,7 +80,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let resign = {
         let mut socket = socket.try_clone()?;
         move |resignation: hustings_agent::Resignation| {
-            writeln!(socket, "resign: {}", resignation.why).expect("the test listens")
+            writeln!(socket, "resign: {}", resignation.why).expect("the test listens");
         }
     };
     let (_, step_downs) = mpsc::channel(1); // nobody asks for it here
