@@ -1,0 +1,43 @@
+use super::{Challenges, Key, OPEN_FOR, RECENT, RecentNumbers, slot};
+use crate::identity::Life;
+use hustings_protocol::{Duration, Instant, MemberId};
+
+#[test]
+fn number_of_a_challenge_is_for_one_process_at_one_address_and_for_a_while() {
+    let place = |text: &str| text.parse().expect("an address");
+    let key: Key = (MemberId(1), Life(2), place("10.0.0.1:7400"));
+    let mut challenges = Challenges::default();
+    let now = Instant::START + OPEN_FOR * 10;
+    assert_eq!(challenges.number(slot(now), key), None, "nothing was drawn");
+    assert!(!challenges.is_number(now, key, 0));
+    challenges.key = Some(7);
+    let number = challenges.number(slot(now), key).expect("it is drawn");
+    for later in [Duration(0), OPEN_FOR] {
+        assert!(challenges.is_number(now + later, key, number), "{later}");
+    }
+    assert!(!challenges.is_number(now + OPEN_FOR * 2, key, number));
+    for other in [
+        (MemberId(2), Life(2), key.2),
+        (MemberId(1), Life(3), key.2),
+        (MemberId(1), Life(2), place("10.0.0.1:7401")),
+        (MemberId(1), Life(2), place("10.0.0.2:7400")),
+        (MemberId(1), Life(2), place("[fd00::1]:7400")),
+    ] {
+        assert!(!challenges.is_number(now, other, number), "{other:?}");
+    }
+}
+
+#[test]
+fn recent_frames_are_those_of_the_last_second_or_two() {
+    let mut numbers = RecentNumbers::default();
+    let quarter = Duration(RECENT.0 / 4);
+    let mut now = Instant::START;
+    for number in 0..40 {
+        numbers.note(now, number);
+        let age = number - numbers.before.min(number);
+        assert!(age <= 8 && (number < 4 || age >= 3), "{number}: {age}");
+        now = now + quarter;
+    }
+    numbers.note(now + RECENT * 2, 40);
+    assert_eq!(numbers.before, 40);
+}
