@@ -1,0 +1,92 @@
+//! Runs the program in a directory of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+/// The time after which a command is killed. The slowest one takes about 10 s on a busy machine.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The result of one command.
+pub(crate) struct Outcome {
+    /// The exit code; `None` if a signal ended the command.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The directory of this test's sources and recorded answers.
+pub(crate) fn home() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen")
+}
+
+/// A working directory for commands, with a copy of `files/` in it.
+pub(crate) struct Workplace(PathBuf);
+
+impl Workplace {
+    /// Creates the directory anew. Tests that run at the same time need different names.
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("frozen")
+            .join(name);
+        if path.exists() {
+            fs::remove_dir_all(&path).expect("an earlier workplace can be removed");
+        }
+        let files = path.join("files");
+        fs::create_dir_all(&files).expect("directories can be created");
+        for entry in fs::read_dir(home().join("files")).expect("files/ is readable") {
+            let from = entry.expect("entries are readable").path();
+            let to = files.join(from.file_name().expect("an entry has a name"));
+            fs::copy(&from, &to).expect("files can be copied");
+        }
+        Self(path)
+    }
+
+    /// The path of a file or directory that a command writes, removed if an earlier command wrote
+    /// it.
+    pub(crate) fn cleared(&self, name: &str) -> PathBuf {
+        let path = self.0.join(name);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).expect("a directory can be removed");
+        } else if path.exists() {
+            fs::remove_file(&path).expect("a file can be removed");
+        }
+        path
+    }
+
+    /// Runs one command line, whose arguments are separated by blanks.
+    pub(crate) fn run(&self, command: &str) -> Outcome {
+        let mut program = Command::new(program());
+        program.args(command.split_whitespace());
+        program.current_dir(&self.0).stdin(Stdio::null());
+        program.stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, _) in env::vars_os() {
+            if name.to_string_lossy().starts_with("HUSTINGS_") {
+                program.env_remove(name);
+            }
+        }
+        let child = program.spawn().expect("the program starts");
+        let id = child.id();
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait_with_output()));
+        let Ok(output) = receiver.recv_timeout(LIMIT) else {
+            // A command that should have been refused may run for ever, as an agent.
+            let killed = Command::new("kill").args(["-9", &id.to_string()]).status();
+            panic!("hustings {command}: still runs after {LIMIT:?}; kill: {killed:?}");
+        };
+        let output = output.expect("the program can be waited for");
+        Outcome {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
+        }
+    }
+}
+
+/// The program under test: the one that cargo built, or the one that FROZEN_PROGRAM names.
+fn program() -> PathBuf {
+    env::var_os("FROZEN_PROGRAM")
+        .map_or_else(|| env!("CARGO_BIN_EXE_hustings").into(), PathBuf::from)
+}
