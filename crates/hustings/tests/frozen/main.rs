@@ -13,6 +13,7 @@ mod json;
 mod program;
 mod recorded;
 mod renames;
+mod wrong_input;
 
 /// Compares the answers to all commands of `commands/NAME.txt` with `recorded/NAME.jsonl`.
 #[track_caller]
@@ -59,4 +60,15 @@ fn claims_of_council_and_fair_draw_have_the_recorded_verdicts() {
 #[test]
 fn figures_have_the_recorded_curves() {
     assert_frozen("figures");
+}
+
+#[test]
+fn wrong_input_ends_with_the_recorded_exit_code_and_names() {
+    let failures = wrong_input::failures();
+    assert!(
+        failures.is_empty(),
+        "{} command lines with wrong input behave differently\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
 }
