@@ -248,6 +248,7 @@ impl Group {
         frame: &Frame<'_>,
         out: &mut Outbox,
     ) {
+        self.tell_of_unproven(address, frame);
         let worth = self.worth(&frame.body);
         if worth == Worth::Nothing {
             self.counters.unproven += 1;
