@@ -110,6 +110,16 @@ pub enum Told {
         /// Whether it says that it holds it still.
         holds: bool,
     },
+    /// A member says that it holds tenure, by this list of voters or another, but has not proven that it runs: it may be
+    /// a recording.
+    Unproven {
+        /// Its name.
+        member: String,
+        /// The fence of the tenure.
+        fence: u64,
+        /// The address from which that came.
+        address: SocketAddr,
+    },
 }
 
 /// What a voter has promised and granted.

@@ -47,6 +47,16 @@ pub enum Word {
         /// Which.
         fence: Fence,
     },
+    /// Another member was heard to hold a fence that is too far above all that the store told and this member heard. It
+    /// does not count.
+    OutOfReach {
+        /// Who.
+        by: MemberId,
+        /// Which.
+        fence: Fence,
+        /// The highest that counts.
+        reach: Fence,
+    },
     /// An attempt failed: why, for people to read.
     Refused(String),
     /// This member takes no tenure from its store, though that answers: why and what to do, for people to read. `None`

@@ -47,6 +47,9 @@ pub struct Counters {
     /// About tenure, from members with another list of voters, or another store.
     #[serde(default)]
     pub other_voters: u64,
+    /// Told of a fence that is too far above all that is known of the store: it was made up.
+    #[serde(default)]
+    pub far_fences: u64,
     /// From somebody else who goes by this member's name.
     pub namesakes: u64,
     /// How often this member noticed that it had not run for longer than its listen interval.
@@ -86,7 +89,7 @@ impl Counters {
     }
 
     /// How many frames were refused for each reason, by the names that the reasons have in what is measured.
-    pub fn by_reason(&self) -> [(&'static str, u64); 13] {
+    pub fn by_reason(&self) -> [(&'static str, u64); 14] {
         [
             ("truncated", self.truncated),
             ("unknown_version", self.unknown_version),
@@ -99,6 +102,7 @@ impl Counters {
             ("replayed", self.replayed),
             ("other_protocol", self.other_protocol),
             ("other_voters", self.other_voters),
+            ("far_fence", self.far_fences),
             ("council_stale", self.council_stale),
             ("council_senseless", self.council_senseless),
         ]

@@ -150,18 +150,19 @@ impl Sweep {
 /// Kills the descendants of this process. Some may be missed: repeat it until [`reap`] says that there is none.
 fn kill_descendants() -> io::Result<Vec<Process>> {
     let found = listed_descendants()?;
-    for process in &found {
-        process.signal(&[Signal::KILL]);
-    }
+    kill_all(&found)?;
     Ok(found)
 }
 
 /// Kills the children of a process.
 pub(crate) fn kill_children(parent: Pid) -> io::Result<()> {
-    for child in children(parent)? {
-        child.signal(&[Signal::KILL]);
-    }
-    Ok(())
+    kill_all(&children(parent)?)
+}
+
+/// Kills processes. If that fails for one, the others are killed all the same.
+fn kill_all(processes: &[Process]) -> io::Result<()> {
+    let killed = processes.iter().map(|it| it.signal(&[Signal::KILL]));
+    killed.fold(Ok(()), io::Result::and)
 }
 
 impl Process {
@@ -170,11 +171,14 @@ impl Process {
     /// A pidfd holds the process before its parent is read again. A process that got the number later has another
     /// parent, unless it is a descendant of the same parent, and then it is one of those that are meant. An orphan has
     /// been adopted by this process.
-    pub(crate) fn signal(&self, signals: &[Signal]) {
+    ///
+    /// # Errors
+    /// The parent cannot be read, as where the system has no descriptors left: nothing was sent.
+    pub(crate) fn signal(&self, signals: &[Signal]) -> io::Result<()> {
         let held = pidfd_open(self.pid, PidfdFlags::empty());
         let is_same = |parent| parent == self.parent || parent == getpid();
-        if matches!(held, Err(Errno::SRCH)) || !parent_of(self.pid).is_some_and(is_same) {
-            return; // it has ended
+        if matches!(held, Err(Errno::SRCH)) || !parent_of(self.pid)?.is_some_and(is_same) {
+            return Ok(()); // it has ended
         }
         for signal in signals {
             // One that has ended, or that this user may not signal, shows in `reap`.
@@ -184,6 +188,7 @@ impl Process {
                 Err(_) => send(self.pid, *signal),
             }
         }
+        Ok(())
     }
 }
 
@@ -194,7 +199,8 @@ pub(crate) fn hold_child(parent: Pid, child: Pid) -> io::Result<Option<OwnedFd>>
         Err(Errno::SRCH) => return Ok(None),
         held => held?,
     };
-    Ok(Some(held).filter(|_| parent_of(child) == Some(parent)))
+    let is_child = parent_of(child)? == Some(parent);
+    Ok(Some(held).filter(|_| is_child))
 }
 
 /// Sends a signal to a process that may just have ended, or may not be ours to signal: either shows in [`reap`].
@@ -281,9 +287,14 @@ fn all_by_parent() -> io::Result<HashMap<Pid, Vec<Process>>> {
 }
 
 /// The parent of a process. None if the process has ended, or has no parent.
-fn parent_of(pid: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    parse(&stat).map(|process| process.parent)
+fn parent_of(pid: Pid) -> io::Result<Option<Pid>> {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => Ok(parse(&stat).map(|process| process.parent)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // It ended between the opening and the reading.
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A process from `/proc/PID/stat`: "PID (NAME) STATE PARENT GROUP ...". None for a process without a parent.
@@ -304,6 +315,8 @@ fn number(text: &str) -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
     use super::*;
 
     #[test]
@@ -377,15 +390,51 @@ mod tests {
         assert!(matches!(hold_child(Pid::INIT, child.pid), Ok(None)));
         let held = hold_child(child.parent, child.pid).expect("it can be held");
         let held = held.expect("it is a child of the shell");
-        another.signal(&[Signal::KILL]);
+        another.signal(&[Signal::KILL]).expect("/proc is readable");
         for _ in 0..20 {
             std::thread::sleep(std::time::Duration::from_millis(5));
             assert!(!has_ended(&held).expect("it can be polled"));
         }
-        child.signal(&[Signal::KILL]);
+        child.signal(&[Signal::KILL]).expect("/proc is readable");
         while !has_ended(&held).expect("it can be polled") {}
         drop(shell.stdin.take());
         shell.wait().expect("it is our child");
+        child.signal(&[Signal::KILL]).expect("it has ended");
+    }
+
+    /// In a process of its own: the limit on descriptors is that of a whole process.
+    #[test]
+    fn a_process_that_cannot_be_looked_at_is_not_taken_for_ended() {
+        const INSIDE: &str = "HUSTINGS_TEST_INSIDE";
+        const NAME: &str =
+            "processes::tests::a_process_that_cannot_be_looked_at_is_not_taken_for_ended";
+        if std::env::var_os(INSIDE).is_none() {
+            let inside = std::process::Command::new(std::env::current_exe().unwrap())
+                .args([NAME, "--exact", "--nocapture"])
+                .env(INSIDE, "yes")
+                .output()
+                .expect("this test starts");
+            let said = String::from_utf8_lossy(&inside.stdout);
+            assert!(
+                inside.status.success() && said.contains("1 passed"),
+                "{said}"
+            );
+            return;
+        }
+        let (mut shell, child) = shell_with_child();
+        let before = getrlimit(Resource::Nofile);
+        let none = Rlimit {
+            current: Some(0),
+            ..before
+        };
+        setrlimit(Resource::Nofile, none).expect("it can be lowered");
+        let sent = child.signal(&[Signal::KILL]);
+        setrlimit(Resource::Nofile, before).expect("it can be raised again");
+        kill_children(child.parent).expect("/proc is readable again");
+        drop(shell.stdin.take());
+        shell.wait().expect("it is our child");
+        let error = sent.expect_err("nothing could be read");
+        assert_eq!(error.raw_os_error(), Some(Errno::MFILE.raw_os_error()));
     }
 
     #[test]

@@ -34,6 +34,9 @@
 //!   identity than before, so that its count says nothing about the mark; or this member holds a fence, and hears
 //!   another member hold the same one: two stores may be alive, and would grant equal fences again and again.
 //!
+//! A fence that was heard may have been made up. One that is more than [`REACH`](hustings_protocol::tenure::counter::REACH) above all
+//! that is known here is ignored ([`Word::OutOfReach`](super::Word::OutOfReach)). One of a later era ends this one.
+//!
 //! All calls to the store are made one after the other, and each has a deadline here, whatever the
 //! store does: a store that is paused answers nothing at all. What was given up may have been carried
 //! out, so it is released before anything else is asked for. Deadlines are on the clock that counts time

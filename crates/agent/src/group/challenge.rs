@@ -34,6 +34,7 @@ use hustings_protocol::{Candidate, Duration, Instant, MemberId};
 
 use super::tenancy::LAST_NUMBER;
 use super::{Group, Outbox, Route};
+use crate::entropy::Entropy;
 use crate::frame::{Body, Frame, Sender};
 use crate::membership::Circle;
 use crate::peers::Way;
@@ -63,8 +64,9 @@ const ASK_AGAIN_MOST: Duration = Duration::from_secs(2);
 /// The challenges of one member.
 #[derive(Debug, Default)]
 pub(super) struct Challenges {
-    /// The key from which the numbers of challenges follow, drawn when the first is needed.
-    key: Option<u128>,
+    /// The keys from which the numbers of challenges follow, of the last two slots in which one was needed. Each is drawn for
+    /// its slot: a machine that is started twice from one snapshot does not repeat them.
+    keys: [Option<(u64, u128)>; 2],
     strangers: Strangers,
     /// Strangers that are challenged in turn, and when the next one may be.
     early: VecDeque<Key>,
@@ -142,7 +144,18 @@ impl Challenges {
         let place = [ip as u64, (ip >> 64) as u64, address.port().into()];
         let [low, high, port] = place;
         let words = [id.0, born.0, low, high, port, slot];
-        self.key.map(|key| keyed::hash(key, &words))
+        let mut keys = self.keys.iter().flatten();
+        let key = keys.find(|it| it.0 == slot)?.1;
+        Some(keyed::hash(key, &words))
+    }
+
+    /// Draws the key of this time slot, if there is none.
+    fn draw_key(&mut self, slot: u64, entropy: &mut Entropy) {
+        if self.keys[0].is_none_or(|it| it.0 != slot)
+            && let Some(key) = entropy.draw()
+        {
+            self.keys = [Some((slot, u128::from_le_bytes(key))), self.keys[0]];
+        }
     }
 
     /// Returns whether `number` was the challenge to this process at this address, now or a moment ago.
@@ -248,6 +261,7 @@ impl Group {
         frame: &Frame<'_>,
         out: &mut Outbox,
     ) {
+        self.tell_of_unproven(address, frame);
         let worth = self.worth(&frame.body);
         if worth == Worth::Nothing {
             self.counters.unproven += 1;
@@ -314,10 +328,9 @@ impl Group {
 
     /// The number of a challenge to a process at an address.
     pub(super) fn challenge_number(&mut self, now: Instant, key: Key) -> Option<u64> {
-        if self.challenges.key.is_none() {
-            self.challenges.key = self.entropy.draw().map(u128::from_le_bytes);
-        }
-        self.challenges.number(slot(now), key)
+        let slot = slot(now);
+        self.challenges.draw_key(slot, &mut self.entropy);
+        self.challenges.number(slot, key)
     }
 
     /// Returns where a process was challenged with the number that it answers, if it was.

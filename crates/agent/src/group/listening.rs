@@ -11,6 +11,10 @@ use crate::config::presets::LISTEN_MISS;
 /// The time between two looks at the loss: announcements may come a thousand times a second.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// The growth of what is needed from which the warning is repeated. The first one comes when little was measured, and may name
+/// too short an interval.
+const SAY_AGAIN_FROM: f64 = 1.25;
+
 /// What was said of the listen interval.
 #[derive(Debug, Default)]
 pub(super) struct ListenCheck {
@@ -21,13 +25,14 @@ pub(super) struct ListenCheck {
 
 impl ListenCheck {
     /// A follower of a group with this configuration measures `loss`. Returns the listen interval to ask for: one that
-    /// is needed, and is twice as long as the last that was asked for.
+    /// is needed, and is [`SAY_AGAIN_FROM`] times as long as the last that was asked for.
     fn note(&mut self, config: &announce::Config, loss: f64) -> Option<Duration> {
         let Listen::For(span) = config.listen else {
             return None;
         };
         let needed = needed(config, loss).filter(|needed| *needed > span)?;
-        let is_news = self.asked_for.is_none_or(|it| needed >= it * 2);
+        let is_news = |before: Duration| needed >= before.mul_f64(SAY_AGAIN_FROM);
+        let is_news = self.asked_for.is_none_or(is_news);
         is_news.then(|| *self.asked_for.insert(needed))
     }
 }
@@ -82,7 +87,7 @@ mod tests {
     use hustings_protocol::announce::{self, Listen};
 
     #[test]
-    fn an_interval_is_asked_for_once_and_again_when_twice_as_much_is_needed() {
+    fn an_interval_is_asked_for_once_and_again_when_a_quarter_more_is_needed() {
         let config = announce::Config {
             listen: Listen::For(Duration::from_millis(300)),
             ..announce::Config::field(Duration::from_millis(100))
@@ -92,9 +97,9 @@ mod tests {
         assert_eq!(asked(0.01), None, "250 ms are enough");
         assert_eq!(asked(0.1), Some(450));
         assert_eq!(asked(0.1), None, "said already");
-        assert_eq!(asked(0.15), None, "850 ms are not twice as much");
-        assert_eq!(asked(0.2), Some(950));
-        assert_eq!(asked(0.3), None, "nor are 1250 ms");
+        assert_eq!(asked(0.15), Some(850));
+        assert_eq!(asked(0.2), None, "950 ms are not a quarter more");
+        assert_eq!(asked(0.3), Some(1250));
         let auto = announce::Config::field(Duration::from_millis(100));
         assert_eq!(ListenCheck::default().note(&auto, 0.5), None);
     }

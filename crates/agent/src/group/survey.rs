@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::{Group, Outbox, Route};
 use crate::agent::{Promised, Told};
-use crate::frame::{Body, Sender};
+use crate::frame::{Body, Frame, Sender};
 
 /// A query, and the caller that waits for what the voters tell.
 pub(super) struct Survey {
@@ -115,6 +115,26 @@ impl Group {
                 member,
                 fence,
                 holds,
+            });
+        }
+    }
+
+    /// Tells the caller that waits of a frame that does not count, if its sender says in it that it holds tenure. The frame
+    /// may be a recording: the caller may refuse because of it, and do nothing else.
+    pub(super) fn tell_of_unproven(&self, address: SocketAddr, frame: &Frame<'_>) {
+        if let (
+            Some(survey),
+            Body::Holds {
+                fence, lasts_ns, ..
+            },
+        ) = (&self.survey, &frame.body)
+            && *lasts_ns > 0
+        {
+            // The caller may have gone meanwhile.
+            let _ = survey.answers.send(Told::Unproven {
+                member: frame.sender.name.to_owned(),
+                fence: *fence,
+                address,
             });
         }
     }

@@ -343,10 +343,25 @@ impl Group {
             Word::Contested { by, fence } if self.tenancy.fence.is_some() => {
                 self.yield_to_fence(now, *by, *fence, out);
             }
+            Word::OutOfReach { by, fence, reach } => self.note_far_fence(*by, *fence, *reach),
             Word::Contested { .. } | Word::Gained(_) | Word::Lost(_) => {}
         }
         self.look_at_tenure(now, out);
         self.pass_patience(now, out);
+    }
+
+    /// A member is heard to hold a fence that does not count.
+    fn note_far_fence(&mut self, by: MemberId, fence: Fence, reach: Fence) {
+        self.counters.far_fences += 1;
+        if self.counters.far_fences == 1 {
+            tracing::warn!(
+                "group `{}`: `{}` is heard to hold fence {fence}, but by all that the store told and members held no fence above {reach} can \
+                 have been granted: it does not count; if the store has not counted that far, a member makes fences up: change the \
+                 key on all members",
+                self.config.name,
+                self.describe(by).name
+            );
+        }
     }
 
     pub(super) fn pass_tenure(&mut self, now: Instant, out: &mut Outbox) {

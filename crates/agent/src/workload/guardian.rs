@@ -327,7 +327,7 @@ impl Guardian {
         self.begin_grace();
         for process in descendants().unwrap_or_default() {
             if !(self.group_was_sent_term && process.group == self.command) {
-                process.signal(&[Signal::TERM, Signal::CONT]);
+                let _ = process.signal(&[Signal::TERM, Signal::CONT]);
             }
         }
     }

@@ -374,6 +374,9 @@ impl Init {
             let (group, voters) = (&seat.group.name, &seat.quorum.voters);
             return Err(Failure::Failed(other.in_words(group, voters)));
         }
+        if let (true, Some(unproven)) = (self.new || self.era.is_some(), &told.unproven) {
+            return Err(Failure::Failed(unproven.in_words(&seat.group.name)));
+        }
         if let Some(era) = self.era {
             return match told.voters.keys().next() {
                 None => Ok(Durable {

@@ -1,11 +1,14 @@
 //! Agents that run, or are started, beside `hustings voter init`.
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread;
 
 use hustings_agent::authority::voter_file::{VoterFile, VoterLock};
-use hustings_agent::config::QuorumConfig;
+use hustings_agent::clock;
+use hustings_agent::config::{MULTICAST, QuorumConfig};
 use hustings_protocol::Duration;
 use hustings_protocol::tenure::Durable;
+use socket2::{Domain, Socket, Type};
 
 use crate::process::{Program, hustings};
 use crate::tenure::{Scene, assert_refused};
@@ -28,6 +31,58 @@ fn taken_place(scene: &Scene) -> VoterLock {
     VoterLock::take(&scene.home.join("a"), vote).expect("nobody has it")
 }
 
+/// An address on a host of its own: no other process takes this port.
+fn own_host(number: u8) -> String {
+    let pid = std::process::id();
+    let (high, low) = (64 + (pid >> 8) % 128, pid % 256);
+    format!("127.{high}.{low}.{number}:27500")
+}
+
+/// Everything that any member on this machine says to all within `span`.
+fn record(span: Duration) -> Vec<Vec<u8>> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).expect("a socket");
+    socket.set_reuse_address(true).expect("as agents do");
+    socket.bind(&MULTICAST.into()).expect("as agents do");
+    let socket = UdpSocket::from(socket);
+    let SocketAddr::V4(group) = MULTICAST else {
+        panic!("an IPv4 address")
+    };
+    let joined = socket.join_multicast_v4(group.ip(), &Ipv4Addr::LOCALHOST);
+    joined.expect("as agents do");
+    let pause = std::time::Duration::from_millis(100);
+    socket.set_read_timeout(Some(pause)).expect("a timeout");
+    let (mut frames, until) = (Vec::new(), clock::now() + span);
+    while clock::now() < until {
+        let mut frame = vec![0; 2_048];
+        if let Ok(length) = socket.recv(&mut frame) {
+            frame.truncate(length);
+            frames.push(frame);
+        }
+    }
+    frames
+}
+
+/// Sends the frames to `to` again and again while `act` goes on.
+fn replaying<T>(frames: &[Vec<u8>], to: &str, act: impl FnOnce() -> T) -> T {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let pause = std::time::Duration::from_millis(20);
+    socket.set_read_timeout(Some(pause)).expect("a timeout");
+    thread::scope(|scope| {
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        scope.spawn(move || {
+            while let Err(std::sync::mpsc::TryRecvError::Empty) = is_done.try_recv() {
+                for frame in frames {
+                    let _ = socket.send_to(frame, to); // the receiver may not be there yet
+                }
+                let _ = socket.recv(&mut [0]); // for the pause
+            }
+        });
+        let outcome = act();
+        drop(done);
+        outcome
+    })
+}
+
 #[test]
 fn who_waits_for_its_voter_to_be_initialised_ends_when_it_is_told_to() {
     let scene = Scene::founded("told-to-end");
@@ -44,9 +99,7 @@ fn who_waits_for_its_voter_to_be_initialised_ends_when_it_is_told_to() {
 fn an_agent_waits_for_its_voter_before_it_takes_its_port() {
     let scene = Scene::founded("place-then-port");
     let place = taken_place(&scene);
-    // A host of its own: nobody takes this port while nobody has it.
-    let pid = std::process::id();
-    let address = format!("127.{}.{}.1:27500", 64 + (pid >> 8) % 128, pid % 256);
+    let address = own_host(1);
     let port = UdpSocket::bind(&address).expect("this port is free");
     let options = scene.options("a").replace("127.0.0.1:0", &address);
     let mut agent = Program::start(&format!("agent --events --http off {options}"));
@@ -145,4 +198,38 @@ fn no_era_is_asked_for_that_would_be_refused() {
         said.ends_with(" begins at counter 844424930131968\n"),
         "{said}"
     );
+}
+
+/// The leader's answers are lost, or it is dead and was recorded: in both cases it does not prove that it runs.
+#[test]
+fn voter_is_not_begun_while_an_unproven_member_says_that_it_holds() {
+    let scene = Scene::founded("unproven-holder");
+    let mut agents = ["a", "b"].map(|name| scene.agent(name));
+    let led = agents[0].until("somebody leads with a fence", |it| it["fence"].is_u64());
+    let recorded = record(Duration::from_millis(2_500));
+    for agent in &mut agents {
+        agent.kill();
+    }
+    std::fs::remove_file(scene.file("c")).expect("it is there");
+    let address = own_host(2);
+    let options = scene.options("c").replace("127.0.0.1:0", &address);
+    for how in ["--new", "--era 9"] {
+        let init = replaying(&recorded, &address, || {
+            hustings(&format!("voter init {options} {how}"))
+        });
+        let (leader, fence) = (led["leader"].as_str().expect("a name"), &led["fence"]);
+        assert_refused(
+            &init,
+            &format!("`{leader}` of group `{}` is heard", scene.group),
+        );
+        assert_refused(
+            &init,
+            &format!("it holds tenure with fence {fence}, but it has not"),
+        );
+        assert_refused(&init, "an old recording of it is being replayed: stop");
+        assert!(!scene.file("c").exists());
+    }
+    // A recording can keep a voter from beginning, and cannot do more.
+    let said = hustings(&format!("voter init {options} --era 9")).text();
+    assert!(said.contains(" begins at counter "), "{said}");
 }

@@ -1,4 +1,5 @@
 use super::{Challenges, Key, OPEN_FOR, RECENT, RecentNumbers, slot};
+use crate::entropy::Entropy;
 use crate::identity::Life;
 use hustings_protocol::{Duration, Instant, MemberId};
 
@@ -10,7 +11,7 @@ fn number_of_a_challenge_is_for_one_process_at_one_address_and_for_a_while() {
     let now = Instant::START + OPEN_FOR * 10;
     assert_eq!(challenges.number(slot(now), key), None, "nothing was drawn");
     assert!(!challenges.is_number(now, key, 0));
-    challenges.key = Some(7);
+    challenges.draw_key(slot(now), &mut Entropy::seeded(7));
     let number = challenges.number(slot(now), key).expect("it is drawn");
     for later in [Duration(0), OPEN_FOR] {
         assert!(challenges.is_number(now + later, key, number), "{later}");
@@ -25,6 +26,33 @@ fn number_of_a_challenge_is_for_one_process_at_one_address_and_for_a_while() {
     ] {
         assert!(!challenges.is_number(now, other, number), "{other:?}");
     }
+}
+
+/// Both have the same memory, and each draws its own numbers from then on. Answers that were recorded after the first start do
+/// not count at the second.
+#[test]
+fn two_starts_from_one_snapshot_issue_different_challenges() {
+    let key: Key = (MemberId(1), Life(2), "10.0.0.1:7400".parse().unwrap());
+    let now = Instant::START + OPEN_FOR * 10;
+    let mut starts = [0; 2].map(|_| {
+        let mut challenges = Challenges::default();
+        challenges.draw_key(slot(now), &mut Entropy::seeded(7));
+        challenges
+    });
+    let before = starts[0].number(slot(now), key).unwrap();
+    let later = now + OPEN_FOR;
+    let [first, second] = [0, 1].map(|it| {
+        let mut entropy = Entropy::seeded(it as u64);
+        starts[it].draw_key(slot(later), &mut entropy);
+        let number = starts[it].number(slot(later), key).unwrap();
+        starts[it].draw_key(slot(later), &mut entropy);
+        assert!(starts[it].is_number(later, key, number), "it is kept");
+        assert!(starts[it].is_number(later, key, before), "so is the last");
+        number
+    });
+    assert_ne!(first, second);
+    assert!(!starts[1].is_number(later, key, first));
+    assert!(!starts[0].is_number(later + OPEN_FOR, key, before));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn who_begins_with_itself_alone_hears_of_voters_that_go_by_another_list() {
     field.run(DELAY * 4);
     let mut heard: Vec<String> = std::iter::from_fn(|| told.try_recv().ok())
         .map(|it| match it {
-            Told::Another { member, .. } => member,
+            Told::Another { member, .. } | Told::Unproven { member, .. } => member,
             Told::Voter { .. } => panic!("nobody else votes by its list"),
         })
         .collect();
@@ -112,7 +112,7 @@ fn who_has_given_tenure_up_is_not_told_of_as_its_holder() {
                 } if member == name(leader) && fence == Some(held) => {
                     said.push(holds);
                 }
-                Told::Another { .. } => {}
+                Told::Another { .. } | Told::Unproven { .. } => {}
                 Told::Voter { .. } => panic!("nobody else votes by its list"),
             }
         }

@@ -321,3 +321,19 @@ async fn stores_of_two_kinds_and_voters_are_told_apart_though_a_store_has_told_n
     assert!(untold.is_also(like(None)) && untold.is_also(like(Some(8))));
     assert!(told.is_also(like(None)) && !told.is_also(like(Some(8))));
 }
+
+#[tokio::test]
+async fn fence_that_was_made_up_is_counted() {
+    let (mut field, mut told) = heard_granted([1, 9], [Some(1), Some(2)]).await;
+    let far = Fence(1 << 40);
+    for expected in 1..=3 {
+        let authority = &field.members[0].tenancy.authority;
+        authority.hear_fence(id(1), store_id("store", Some(1)), far);
+        let word = tokio::time::timeout(A_WHILE, told.recv()).await;
+        let (index, word) = word.expect("it says so").expect("the clerks are at work");
+        field.members[index].on_word(field.now, &word, &mut Outbox::new());
+        let counters = &field.members[0].counters;
+        assert_eq!(counters.far_fences, expected, "{word:?}");
+    }
+    assert_eq!(field.leaders(), [0, 1], "it goes on");
+}

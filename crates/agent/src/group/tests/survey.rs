@@ -61,7 +61,7 @@ fn voters(told: &mut Answers) -> Vec<(String, Option<u64>)> {
     let mut all: Vec<_> = std::iter::from_fn(|| told.try_recv().ok())
         .filter_map(|it| match it {
             Told::Voter { voter, promised } => Some((voter, promised.map(|it| it.counter))),
-            Told::Another { .. } => None,
+            Told::Another { .. } | Told::Unproven { .. } => None,
         })
         .collect();
     all.sort();
@@ -189,4 +189,30 @@ fn another_list_counts_only_in_answer_to_the_question() {
     }
     field.run(DELAY * 3);
     assert_eq!(others_of(&mut told), 0, "nobody was there to answer");
+}
+
+/// Multicasts reach the voter that asks, and unicasts do not: so it hears the leader, and no answer of it.
+#[test]
+fn holder_whose_answers_are_lost_is_told_of_as_unproven() {
+    for voters in [[0, 1, LOST], [LOST, 3, 4]] {
+        let (mut field, _) = Field::that_asks();
+        let (leader, fence) = field.settled_on(&[0, 1]);
+        let (again, given) = field.fenced_member(LOST, &voters, Takeover::Never, 0, Saved::Missing);
+        field.members[LOST] = again;
+        field.disks[LOST] = Some((given, true));
+        field.flights.clear();
+        field.slow = Some((LOST, Duration::from_secs(60)));
+        field.act(LOST, Group::start);
+        let mut told = field.ask();
+        field.run(Duration::from_secs(1));
+        assert!(!field.members[LOST].is_proven(id(leader)));
+        let mut told: Vec<Told> = std::iter::from_fn(|| told.try_recv().ok()).collect();
+        told.dedup();
+        let expected = Told::Unproven {
+            member: name(leader),
+            fence,
+            address: address(leader),
+        };
+        assert_eq!(told, [expected], "{voters:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Who is there before a voter is initialised, and what they have promised.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use hustings_agent::agent::{Promised, Told};
@@ -23,6 +24,8 @@ pub(super) struct Answers {
     pub(super) holder: Option<(String, u64)>,
     /// Who goes by another list of voters, or by a store.
     pub(super) another: Option<Other>,
+    /// The member with the highest fence that says that it holds, and has not proven that it runs.
+    pub(super) unproven: Option<Unproven>,
     /// How many frames came under keys that are not this group's.
     pub(super) under_other_keys: u64,
 }
@@ -37,6 +40,13 @@ impl Answers {
             )
         })
     }
+}
+
+/// A member that says that it holds, and has not proven that it runs.
+pub(super) struct Unproven {
+    member: String,
+    fence: u64,
+    address: SocketAddr,
 }
 
 /// A member that goes by another list of voters, or by a store.
@@ -69,6 +79,7 @@ pub(super) async fn survey(
     let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
     let others = seat.quorum.voters.len() - 1;
     let (mut voters, mut another) = (BTreeMap::new(), None);
+    let mut unproven: Option<Unproven> = None;
     let handle = agent.handle().clone();
     let asking = async {
         // Where nobody is expected, all the time is taken to hear whether anybody holds. And whoever goes by this member's
@@ -98,6 +109,19 @@ pub(super) async fn survey(
                             });
                         }
                     }
+                    Told::Unproven {
+                        member,
+                        fence,
+                        address,
+                    } => {
+                        if unproven.as_ref().is_none_or(|it| it.fence <= fence) {
+                            unproven = Some(Unproven {
+                                member,
+                                fence,
+                                address,
+                            });
+                        }
+                    }
                 }
             }
         }
@@ -117,8 +141,26 @@ pub(super) async fn survey(
         voters,
         holder,
         another,
+        unproven,
         under_other_keys,
     })
+}
+
+impl Unproven {
+    /// Why nothing is begun while a member says that it holds. A recording can only keep a voter from beginning.
+    pub(super) fn in_words(&self, group: &str) -> String {
+        let Self {
+            member,
+            fence,
+            address,
+        } = self;
+        format!(
+            "`{member}` of group `{group}` is heard from {address}, and says that it holds tenure with fence {fence}, but it has \
+             not answered that it runs. If it runs, the group is not new: let UDP pass between this host and that address, and \
+             stop every member before a new era is begun. If it does not run, an old recording of it is being replayed: stop \
+             the replay, or give all members another key. Then run this again"
+        )
+    }
 }
 
 impl Other {

@@ -3,6 +3,7 @@
 use std::io;
 
 use hustings_protocol::Instant;
+use hustings_protocol::tenure::counter;
 
 use super::Desk;
 use crate::authority::clerk::Heard;
@@ -46,6 +47,11 @@ impl Desk {
     /// Another member holds a fence, or held it. Returns whether that is news.
     pub(in crate::authority::clerk) fn on_heard(&mut self, heard: Heard) -> bool {
         let Heard { by, store, fence } = heard;
+        let reach = self.reach(store);
+        if fence > reach && fence <= era::last(self.terms.era) {
+            self.tell(Word::OutOfReach { by, fence, reach });
+            return false;
+        }
         // A later era ends this one. No more than that is remembered of it: whoever made the fence up must not use up the
         // eras that come after.
         let fence = fence.min(era::last(self.terms.era));
@@ -82,6 +88,14 @@ impl Desk {
         }
         self.let_in(); // the store has granted more than was known here
         true
+    }
+
+    /// Returns the highest fence of this era that may be heard to be held by a store. What the store told, and what was heard
+    /// before, is known; a fence far above that was made up.
+    fn reach(&self, store: Option<Mark>) -> Fence {
+        let heard = store.and_then(|it| self.hearsay.heard().get(&it));
+        let known = self.highest.max(heard.copied()).map_or(0, |it| it.0);
+        Fence(counter::reach_of(known.max(era::begin(self.terms.era))))
     }
 
     /// The store told which it is: what was heard of it counts from here on, and of no other.

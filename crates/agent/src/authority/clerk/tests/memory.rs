@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hustings_protocol::tenure::counter;
+
 use super::*;
 
 /// How it is when all that it saw so far was `seen`.
@@ -113,6 +115,56 @@ async fn fence_of_a_later_era_ends_this_one_and_uses_up_no_other() {
             let mut raised = Desk::who_saw(seen, &shop, 2, 1, |_| Ok(()));
             assert!(raised.acquire().await > era::last(0), "{made_up}");
         }
+    }
+}
+
+/// Somebody has made it up: most of the era would be used up at once.
+#[tokio::test(start_paused = true)]
+async fn fence_far_above_all_that_is_known_does_not_count() {
+    let by = OTHER;
+    for (count, store) in [
+        (0, None),
+        (9, None),
+        (0, Some(Mark(99))),
+        (9, Some(Mark(99))),
+    ] {
+        let shop = Shop::open(TTL);
+        shop.books().count = count;
+        let mut desk = Desk::new(&shop, 1);
+        let known = match count {
+            0 => 0, // it has neither asked nor heard
+            _ => desk.acquire().await.0,
+        };
+        let reach = Fence(known + counter::REACH);
+        for fence in [Fence(reach.0 + 1), Fence(era::last(0).0 - 1), era::last(0)] {
+            desk.hear_of(store, fence);
+            let word = Word::OutOfReach { by, fence, reach };
+            assert_eq!(desk.word().await, word, "{store:?}");
+        }
+        pass(TTL * 3).await;
+        let kept = desk
+            .kept
+            .lock()
+            .unwrap()
+            .last()
+            .cloned()
+            .unwrap_or_default();
+        assert_eq!(kept.highest.map_or(0, |it| it.0), known, "{store:?}");
+        assert!(kept.heard.is_empty(), "{store:?}");
+        assert_eq!(desk.held().is_some(), known > 0, "it goes on");
+        assert!(desk.words.try_recv().is_err(), "all was said");
+        // What is within reach counts, and what is within reach of that.
+        for steps in [1, 2] {
+            desk.hear_of(store, Fence(known + steps * counter::REACH));
+            pass(millis(100)).await;
+        }
+        let kept = on_disk(&desk);
+        let highest = kept.heard.values().max().copied().max(kept.highest);
+        assert_eq!(
+            highest,
+            Some(Fence(known + 2 * counter::REACH)),
+            "{store:?}"
+        );
     }
 }
 
