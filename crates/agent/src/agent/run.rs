@@ -274,6 +274,9 @@ impl Loop {
         {
             Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
             Err(why) => {
+                if why == Rejected::Group && way == Way::Multicast {
+                    self.groups.iter_mut().for_each(Group::note_other_group);
+                }
                 self.refuse(now, keeper, (from, version), why);
                 false
             }
