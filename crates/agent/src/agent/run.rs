@@ -179,6 +179,7 @@ impl Loop {
             return;
         };
         for group in &mut self.groups {
+            group.note_pause(now, now - due);
             if group
                 .longest_pause()
                 .is_some_and(|longest| now - due > longest)
