@@ -170,6 +170,9 @@ pub enum StartError {
         /// Why.
         why: String,
     },
+    /// This member must vote, and its name is none of the voters', though it was meant to be one: what to do.
+    #[error("{0}. To join without a vote, set `must_vote` to false")]
+    NonVoter(String),
     /// What the member does cannot be recorded.
     #[error("group `{group}`: cannot record to trace {}: {source}", .path.display())]
     Trace {
@@ -230,7 +233,8 @@ impl Agent {
     /// programs whose user may not read the log, where a voter without its file would wait for ever without a word.
     ///
     /// # Errors
-    /// As [`start`](Self::start); and if a voter's file is missing, damaged, of another list of voters, or in use.
+    /// As [`start`](Self::start); if a voter's file is missing, damaged, of another list of voters, or in use; and if this
+    /// member was meant to vote, but has another name than any voter ([`StartError::NonVoter`]).
     pub async fn start_as_voter(config: AgentConfig) -> Result<Self, StartError> {
         Self::come_up(config, Part::MustVote).await
     }
@@ -246,6 +250,9 @@ impl Agent {
 
     async fn come_up(config: AgentConfig, part: Part) -> Result<Self, StartError> {
         config.check()?;
+        if part == Part::MustVote {
+            refuse_non_voter(&config)?;
+        }
         look_at_calendar();
         // Before any socket: a voter may have to wait until it is initialised, by a program that has its port.
         let (offices, office_doors) = Offices::open(part);
@@ -278,7 +285,7 @@ impl Agent {
             groups.push(group);
             recordings.extend(recording);
         }
-        if matches!(part, Part::Whole) {
+        if part != Part::Asks {
             tell_non_voters(&config);
         }
         let (control, asked) = mpsc::channel(16);
@@ -322,6 +329,17 @@ impl Agent {
         // Without a loop there is nobody to tell.
         let _ = self.handle.control.send(Control::Stop).await;
         self.ended().await
+    }
+}
+
+/// Refuses a member that was meant to vote in a group, and does not. A program may have no log in which its user could read
+/// why no member gets tenure.
+fn refuse_non_voter(config: &AgentConfig) -> Result<(), StartError> {
+    let groups = config.non_voter_in().into_iter();
+    let mut doubted = groups.filter(|it| it.doubt == Doubt::Strong);
+    match doubted.next() {
+        Some(NonVoter { what, .. }) => Err(StartError::NonVoter(what)),
+        None => Ok(()),
     }
 }
 

@@ -206,13 +206,18 @@ impl Authority {
         }
     }
 
-    /// The member `by`, which [`is_also`](Self::is_also) of the authority `theirs`, holds with this fence, or held. Voters
-    /// remember what they gave.
-    pub(crate) fn hear_fence(&self, by: MemberId, theirs: u64, fence: Fence) {
+    /// The member `by`, which [`is_also`](Self::is_also) of the authority `theirs`, holds with this fence, or held it if
+    /// `holds` is false. Voters remember what they gave.
+    pub(crate) fn hear_fence(&self, by: MemberId, theirs: u64, fence: Fence, holds: bool) {
         let store = mark_of(theirs);
         match self {
             Self::Nobody | Self::Quorum(_) => {}
-            Self::Store { clerk, .. } => clerk.hear(Heard { by, store, fence }),
+            Self::Store { clerk, .. } => clerk.hear(Heard {
+                by,
+                store,
+                fence,
+                holds,
+            }),
         }
     }
 

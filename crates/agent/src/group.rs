@@ -506,6 +506,10 @@ impl Group {
         if !matches!(self.standing, Standing::Partaking) {
             return;
         }
+        if trigger == Trigger::StepDown && self.is_only_aside() {
+            self.abstains_until = Some(now + span); // it keeps its reason, and the leader that it follows
+            return;
+        }
         self.trigger = trigger;
         self.aside_because = why;
         self.resign_tenure(now, out);
@@ -542,6 +546,12 @@ impl Group {
     /// Whether it has left for a while, and cannot follow the election meanwhile.
     fn is_absent(&self) -> bool {
         self.abstains_until.is_some() && self.config.protocol.needs_view()
+    }
+
+    /// Whether it takes no part at present, and has nothing that it could give up.
+    fn is_only_aside(&self) -> bool {
+        let has_tenure = self.tenancy.fence().is_some() || self.tenancy.inherits_until.is_some();
+        self.abstains_until.is_some() && !has_tenure && !self.is_nominee()
     }
 
     /// Whom it has followed it goes on to name, unless it finds otherwise.

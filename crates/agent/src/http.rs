@@ -11,7 +11,7 @@
 //! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
 //! | `GET /v1/groups/{group}/council` | [`CouncilStatus`]: who is seated, of a centre; whether this member is, of a host |
 //! | `GET /v1/watch-council` | server-sent events: `seat`, a [`HostStatus`](crate::HostStatus), or `council`, a [`CentreStatus`](crate::CentreStatus); now, then every change |
-//! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended; with `to` also `"to": .., "taken": ..`, whether that member has its tenure |
+//! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended; `"was_aside_for": ..`, the time that was left, if it was out of elections before; with `to` also `"to": .., "taken": ..`, whether that member has its tenure |
 //!
 //! Errors are `{"error": ..}`. There are three doors:
 //!

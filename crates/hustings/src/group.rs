@@ -173,8 +173,9 @@ impl Group {
     /// Joins a group: from now on this member may be elected.
     ///
     /// # Errors
-    /// If the options cannot work, the address cannot be had, or this member is a voter that cannot vote (unless
-    /// [`must_vote`](Joining::must_vote) is false): the message says what to do.
+    /// If the options cannot work, or the address cannot be had. Unless [`must_vote`](Joining::must_vote) is false, also if
+    /// this member is a voter that cannot vote, or looks like a voter under another name, such as `alpha.example.org`
+    /// where `alpha` votes. The message says what to do.
     pub async fn join(joining: Joining) -> Result<Self, StartError> {
         let (name, must_vote) = (joining.group.clone(), joining.must_vote);
         let config = joining.config()?;

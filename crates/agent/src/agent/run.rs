@@ -179,6 +179,7 @@ impl Loop {
             return;
         };
         for group in &mut self.groups {
+            group.note_pause(now, now - due);
             if group
                 .longest_pause()
                 .is_some_and(|longest| now - due > longest)
@@ -274,6 +275,9 @@ impl Loop {
         {
             Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
             Err(why) => {
+                if why == Rejected::Group && way == Way::Multicast {
+                    self.groups.iter_mut().for_each(Group::note_other_group);
+                }
                 self.refuse(now, keeper, (from, version), why);
                 false
             }

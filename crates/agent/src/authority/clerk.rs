@@ -18,6 +18,8 @@
 //!   ([`Word::ShutOut`](super::Word::ShutOut)), and the member asks for nothing for a ttl. Then it asks again. Each
 //!   attempt moves the store's count on, so a store that was set back by n tenures (etcd: by n writes) passes the mark
 //!   after at most n attempts that are refused. A fence above the mark is taken: the member is no longer shut out.
+//! - A member that hears another hold a fence below its mark by the same store, and still hears it a ttl later, warns in
+//!   the same way, though it has not asked: the holder never learnt of the mark, and this member cannot follow it.
 //! - Why the fence is safe to take. It is strictly above every fence that this member ever held, was told or heard.
 //!   So a fence that was used before can only be taken by a member that never learnt of it: it was down or cut off from
 //!   the holder and has not asked the store since, or it restarted without `state`. Such a member notices a set-back
@@ -79,6 +81,8 @@ pub struct Heard {
     pub store: Option<Mark>,
     /// Its fence.
     pub fence: Fence,
+    /// Whether it says that it holds it still.
+    pub holds: bool,
 }
 
 /// What a clerk is told.

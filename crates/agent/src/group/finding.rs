@@ -52,6 +52,8 @@ pub(super) struct Finding {
     partakes_at: Option<Instant>,
     /// Says that it is alone then.
     lonely_at: Option<Instant>,
+    /// Whether a multicast of another group has arrived: the network carries them.
+    hears_other_groups: bool,
     /// Whether a centre has said why it does not call yet.
     has_said_why: bool,
     /// Whose words of members it could not read, in which life, and how many such lives there were.
@@ -72,6 +74,16 @@ impl Finding {
 }
 
 impl Group {
+    /// A multicast of another group has arrived.
+    pub(crate) fn note_other_group(&mut self) {
+        self.finding.hears_other_groups = true;
+    }
+
+    /// Whether a multicast of another group has arrived.
+    pub(crate) fn hears_other_groups(&self) -> bool {
+        self.finding.hears_other_groups
+    }
+
     /// This host cannot carry multicasts.
     pub(crate) fn give_up_multicast(&mut self) {
         self.reach.give_up_multicast();
@@ -225,8 +237,14 @@ impl Group {
         }
         if self.finding.lonely_at.take_if(is_due).is_some() && self.peers.iter().next().is_none() {
             // Members that only follow are silent, so it may be that all is well.
+            let question = match self.hears_other_groups() {
+                true => "have they the same group name? Multicasts of other groups arrive here",
+                false => {
+                    "does the network drop multicasts? Then name one or more of them with --join"
+                }
+            };
             tracing::info!(
-                "group `{}`: nobody was heard by {} so far. If others run, and lead themselves: does the network drop multicasts? Then name one or more of them with --join",
+                "group `{}`: nobody was heard by {} so far. If others run, and lead themselves: {question}",
                 self.config.name,
                 self.reach
             );

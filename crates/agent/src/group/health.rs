@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tenancy::{EXPLAIN_EVERY, TenureStatus};
 use super::{Aside, GroupStatus};
+use crate::council::CouncilStatus;
 use crate::leadership::Mode;
 
 /// A member that does not follow another, and has heard nothing from any member that it knows for this long, is cut off,
@@ -131,6 +132,12 @@ impl Level {
 /// The verdict about a group, by its status at `now`. What `status.health` says does not count.
 pub fn judge(status: &GroupStatus, now: Instant) -> Health {
     let mut health = judge_standing(status, now);
+    if let Some(remark) = judge_council(status)
+        && health.level == Level::Good
+    {
+        health.level = Level::Warning;
+        health.summary += &format!("; {remark}");
+    }
     let has_other_key = status
         .other_key_at
         .is_some_and(|at| now - at < OTHER_KEY_FOR);
@@ -142,7 +149,35 @@ pub fn judge(status: &GroupStatus, now: Instant) -> Health {
     health
 }
 
-/// The verdict by all but the keys of others.
+/// What is wrong with a council of which this member is the centre, if anything is.
+fn judge_council(status: &GroupStatus) -> Option<String> {
+    let Some(CouncilStatus::Centre(centre)) = &status.council else {
+        return None;
+    };
+    if let Some(other) = centre.gives_way_to.as_ref() {
+        let other = &other.name;
+        return Some(format!(
+            "this centre has stopped, as `{other}` is the centre of the council now"
+        ));
+    }
+    if let Some(host) = centre.held_elsewhere.as_ref() {
+        let host = &host.name;
+        return Some(format!(
+            "this centre has stopped, as `{host}` holds a seat of another centre"
+        ));
+    }
+    let chamber = centre.chambers.iter().find(|it| !it.is_filled())?;
+    let (filled, least, most) = (chamber.seats.len(), chamber.least, chamber.most);
+    let of_class = match centre.chambers.len() {
+        0 | 1 => String::new(),
+        _ => format!(" of class {}", chamber.class),
+    };
+    Some(format!(
+        "the council{of_class} has {filled} seats filled of {least} to {most}: too few hosts are up, or it is being elected"
+    ))
+}
+
+/// The verdict by all but the council and the keys of others.
 fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
     let verdict = |state, level, summary| Health {
         state,
@@ -167,39 +202,18 @@ fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
     let other = leadership.leader.as_ref().map(|it| it.name.as_str());
     let other = other.filter(|name| *name != leadership.member);
     let is_named = leadership.leader.is_some() && other.is_none();
-    let needs_others = leadership.mode == Mode::Advisory || !leadership.leads;
-    if let Some(silence) = status
-        .silence(now)
-        .filter(|_| needs_others && other.is_none())
-        && silence >= CUT_OFF_AFTER
-    {
-        let (standing, level) = match leadership.leads {
-            true => ("leads, but has", Level::Warning),
-            false => ("has", Level::Bad),
-        };
-        let aside = match status.aside.is_some() {
-            true => ", and stands aside",
-            false => "",
-        };
-        let summary = format!(
-            "{standing} heard none of the other members that it knows ({}) for {}{aside}: they are down, or this host is cut off",
-            status.peers.len(),
-            in_words(silence)
-        );
-        return verdict(HealthState::CutOff, level, summary);
-    }
-    if let Some(tenure) = status.tenure.as_ref()
-        && (leadership.leads || is_named)
-        && let Some((state, level, summary)) = judge_authority(status, tenure, now)
-    {
+    let is_cut_off = || judge_contact(status, other, now);
+    let is_unfit = || judge_tenure(status, other, now);
+    let has_store = status
+        .tenure
+        .as_ref()
+        .is_some_and(|it| it.reachable.is_some());
+    let found = match has_store {
+        true => is_unfit().or_else(is_cut_off), // other members are not needed to lead by a store
+        false => is_cut_off().or_else(is_unfit),
+    };
+    if let Some((state, level, summary)) = found {
         return verdict(state, level, summary);
-    }
-    if let Some(tenure) = status.tenure.as_ref()
-        && tenure.shut_out == Some(true)
-        && !leadership.leads
-    {
-        let (level, summary) = judge_shut_out(tenure, other);
-        return verdict(HealthState::ShutOut, level, summary);
     }
     if let Some(aside) = &status.aside {
         let (level, summary) = judge_aside(aside, other, status, now);
@@ -232,6 +246,51 @@ fn judge_standing(status: &GroupStatus, now: Instant) -> Health {
             verdict(HealthState::Following, Level::Good, summary)
         }
     }
+}
+
+/// Whether this member hears none of the others, though it follows none and needs them.
+fn judge_contact(
+    status: &GroupStatus,
+    other: Option<&str>,
+    now: Instant,
+) -> Option<(HealthState, Level, String)> {
+    let leadership = &status.leadership;
+    let needs_others = leadership.mode == Mode::Advisory || !leadership.leads;
+    let silence = status.silence(now);
+    let silence = silence.filter(|it| *it >= CUT_OFF_AFTER && needs_others && other.is_none())?;
+    let (standing, level) = match leadership.leads {
+        true => ("leads, but has", Level::Warning),
+        false => ("has", Level::Bad),
+    };
+    let aside = match status.aside.is_some() {
+        true => ", and stands aside",
+        false => "",
+    };
+    let summary = format!(
+        "{standing} heard none of the other members that it knows ({}) for {}{aside}: they are down, or this host is cut off",
+        status.peers.len(),
+        in_words(silence)
+    );
+    Some((HealthState::CutOff, level, summary))
+}
+
+/// Whether those who grant tenure do not answer this member, or it takes none from them.
+fn judge_tenure(
+    status: &GroupStatus,
+    other: Option<&str>,
+    now: Instant,
+) -> Option<(HealthState, Level, String)> {
+    let (leadership, tenure) = (&status.leadership, status.tenure.as_ref()?);
+    let is_named = leadership.leader.is_some() && other.is_none();
+    if (leadership.leads || is_named)
+        && let Some(found) = judge_authority(status, tenure, now)
+    {
+        return Some(found);
+    }
+    (tenure.shut_out == Some(true) && !leadership.leads).then(|| {
+        let (level, summary) = judge_shut_out(tenure, other);
+        (HealthState::ShutOut, level, summary)
+    })
 }
 
 /// The level of a group without a leader, or in fenced mode without a holder.
@@ -292,6 +351,14 @@ fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
         true => "; no other member was heard yet",
         false => "",
     };
+    let since = now - status.leadership.since;
+    if status.peers.is_empty() && !status.join.is_empty() && since >= CUT_OFF_AFTER {
+        let summary = format!(
+            "leads, but no other member was heard at its `join` addresses ({}): they are down, or this host is cut off",
+            status.join.join(", ")
+        );
+        return (Level::Warning, summary);
+    }
     let Some(tenure) = &status.tenure else {
         return (Level::Good, format!("leads{alone}"));
     };
@@ -300,7 +367,6 @@ fn leading(status: &GroupStatus, now: Instant) -> (Level, String) {
         .map_or_else(String::new, |fence| format!(", fence {fence}"));
     let silent = tenure.silent();
     let heard = tenure.reached().len();
-    let since = now - status.leadership.since;
     if silent.is_empty() || since < EXPLAIN_EVERY {
         return (Level::Good, format!("leads{fence}"));
     }

@@ -216,7 +216,7 @@ impl Group {
             } => {
                 if self.shares_authority(sender, authority) {
                     let store = &self.tenancy.authority;
-                    store.hear_fence(sender.id, authority, Fence(fence));
+                    store.hear_fence(sender.id, authority, Fence(fence), lasts_ns > 0);
                     self.on_holds(now, sender.id, fence, Duration(lasts_ns));
                     self.yield_to_fence(now, sender.id, Fence(fence), out);
                     self.note_heir(now, sender.id, Fence(fence), out);

@@ -7,6 +7,7 @@ use hustings_protocol::tenure::Fence;
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::Group;
+use super::health::in_words;
 use super::tenancy::{EXPLAIN_EVERY, Voter};
 use crate::config::names;
 use crate::config::presets::ANSWERS_IN_A_TTL;
@@ -166,13 +167,29 @@ impl Group {
         ))
     }
 
+    /// This process did not run for `span`. If that is half a ttl it renewed nothing meanwhile, and heard no answer.
+    pub(crate) fn note_pause(&mut self, now: Instant, span: Duration) {
+        if self
+            .config
+            .authority
+            .ttl()
+            .is_some_and(|ttl| span * 2 >= ttl)
+        {
+            self.tenancy.paused = Some((now, span));
+        }
+    }
+
     /// Tenure that this member held has ended, though it was not given up.
     pub(super) fn warn_of_loss(&self, now: Instant, fence: Fence) {
         // They are asked three times in a ttl.
         let within = Duration(self.config.authority.ttl().unwrap_or_default().0 / 2);
         let silent = self.silent_voters(now, within);
         let (voters, group) = (self.tenancy.voters.len(), &self.config.name);
+        let paused = self.tenancy.paused;
         let why = match silent.is_empty() {
+            _ if let Some((_, span)) = paused.filter(|(at, _)| now - *at < within) => {
+                format!("this process did not run for {}", in_words(span))
+            }
             true if voters == 0 => "the store did not renew it in time".to_owned(),
             true => "voters did not renew it in time".to_owned(),
             false => format!(

@@ -13,6 +13,9 @@ use crate::leadership::{Leadership, Peer};
 use crate::membership::Circle;
 use crate::peers::Acquaintance;
 
+/// An answer may take this long. A member that has not answered for longer is shown as silent.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
 /// What a member tells of itself on request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupStatus {
@@ -29,6 +32,9 @@ pub struct GroupStatus {
     pub reach: String,
     /// The members that this one has heard of, itself not included.
     pub peers: Vec<PeerStatus>,
+    /// The addresses at which this member looks for others, as they were configured.
+    #[serde(default)]
+    pub join: Vec<String>,
     /// How many are to relay in the first round of an election that it calls; none where none do.
     #[serde(default)]
     pub k: Option<u32>,
@@ -69,6 +75,9 @@ pub struct PeerStatus {
     /// member that follows no other member asks.
     #[serde(default)]
     pub unanswered: Option<Instant>,
+    /// The time for which it has not answered questions, if that is longer than an answer may take.
+    #[serde(default)]
+    pub silent_for: Option<Duration>,
     /// Whether it is up, as the failure detector says; none where there is none, or it does not know all.
     #[serde(default)]
     pub up: Option<bool>,
@@ -94,7 +103,8 @@ impl Group {
             tenure: self.tenure_status(now),
             protocol: self.config.protocol.name().to_owned(),
             reach: self.reach.to_string(),
-            peers: self.peer_statuses(),
+            peers: self.peer_statuses(now),
+            join: self.config.join.clone(),
             k: self.first_k(),
             measured: self.measured(),
             circle: self.circle().map(Circle::status),
@@ -109,12 +119,16 @@ impl Group {
         status
     }
 
-    fn peer_statuses(&self) -> Vec<PeerStatus> {
+    fn peer_statuses(&self, now: Instant) -> Vec<PeerStatus> {
         let detector = self.membership.as_ref().filter(|it| it.circle().is_none());
         let status = |(id, known): (MemberId, &Acquaintance)| PeerStatus {
             peer: self.peers.describe(id),
             heard: Some(known.heard),
             unanswered: known.unanswered.map(|it| it.since),
+            silent_for: known
+                .unanswered
+                .map(|it| now - it.since)
+                .filter(|it| *it >= ANSWERS_WITHIN),
             up: detector.map(|it| it.address_of(id).is_some()),
         };
         self.peers.iter().map(status).collect()

@@ -82,6 +82,8 @@ pub(super) struct Tenancy {
     pub(super) refusals: VecDeque<Refusal>,
     /// Why this member takes no tenure from its store, while it does not.
     shut_out: Option<Refusal>,
+    /// When this process ran again after a pause, and how long that was.
+    pub(super) paused: Option<(Instant, Duration)>,
     other_lists: OtherLists,
     last_words: watch::Sender<LastWords>,
     /// What the last words were sealed from; none while there are none.
@@ -137,6 +139,7 @@ impl Tenancy {
             promptness: Promptness::default(),
             refusals: VecDeque::new(),
             shut_out: None,
+            paused: None,
             other_lists: OtherLists::default(),
             last_words: watch::Sender::default(),
             worded: None,

@@ -41,6 +41,7 @@ use crate::config::{GroupConfig, MULTICAST, ProtocolConfig};
 use crate::entropy::Entropy;
 use crate::frame::Frame;
 use crate::identity::{Life, member_id};
+use crate::logged::logged;
 use crate::peers::Way;
 use crate::seal::Rejected;
 
@@ -439,6 +440,26 @@ fn a_leader_that_gives_way_to_a_better_one_follows_it() {
     let before = field.changes(&ALL);
     field.run(Duration::from_secs(2));
     assert_eq!((field.agreed(&ALL), field.changes(&ALL)), (Some(4), before));
+}
+
+#[test]
+fn lonely_member_does_not_blame_the_network_that_carries_other_groups() {
+    for (hears, asks) in [
+        (false, "does the network drop multicasts?"),
+        (true, "have they the same group name?"),
+    ] {
+        let mut field = Field::empty();
+        field.admit(Takeover::Never, 0);
+        if hears {
+            field.members[0].note_other_group();
+        }
+        let lines = logged(|| field.run(Duration::from_secs(6)));
+        let mut asked = lines
+            .iter()
+            .filter(|(_, line)| line.contains("nobody was heard by"));
+        let (_, line) = asked.next().expect("it says that it is alone");
+        assert!(line.contains(asks), "{line}");
+    }
 }
 
 /// Each was told of the one before it, and nobody of the last.

@@ -93,6 +93,12 @@ mod tests {
         }
         let verdict = SCRIPT.matches("health.summary").count();
         assert!(verdict > 0, "the agent's verdict is shown");
+        let tones = SCRIPT.matches("\"wary\"").count();
+        assert_eq!(
+            tones, 2,
+            "which tone a level has, and which tones there are"
+        );
+        assert!(!SCRIPT.contains("unanswered") && SCRIPT.contains("silent_for"));
     }
 
     #[test]

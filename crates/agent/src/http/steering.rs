@@ -32,6 +32,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::server::{self, Bounds};
 use super::{Refusal, gone, no_such_group, nothing_but, wrong_method};
 use crate::agent::{HandedOver, Handle, NotHandedOver};
+use crate::group::health::in_words;
 
 /// What a request that steers must carry: `Hustings-Request: 1`. The socket keeps web pages out by itself, but not
 /// those that a proxy would forward to it.
@@ -285,7 +286,9 @@ async fn step_down(
             }
         }
         None => {
-            refuse_followers(&agent, &group).await?;
+            if let Some(left) = refuse_followers(&agent, &group).await? {
+                answer["was_aside_for"] = Value::String(in_words(left));
+            }
             let stepped_down = agent.step_down(&group, time).await;
             stepped_down.map_err(|_| no_such_group(&agent, &group))?;
         }
@@ -294,8 +297,8 @@ async fn step_down(
 }
 
 /// A member that follows has nothing to give up: it says who does. One that is out of elections already may stay out for
-/// longer.
-async fn refuse_followers(agent: &Handle, group: &str) -> Result<(), Refusal> {
+/// longer. Returns how long it would have stayed out yet, if it is.
+async fn refuse_followers(agent: &Handle, group: &str) -> Result<Option<Duration>, Refusal> {
     let status = agent.status().await.ok_or_else(gone)?;
     let mut groups = status.groups.into_iter();
     let found = groups.find(|it| it.leadership.group == group);
@@ -303,8 +306,11 @@ async fn refuse_followers(agent: &Handle, group: &str) -> Result<(), Refusal> {
     let leadership = &found.leadership;
     let leader = leadership.leader.as_ref().map(|it| it.name.as_str());
     let is_leader = leadership.leads || leader == Some(leadership.member.as_str());
-    if is_leader || found.aside.is_some() {
-        return Ok(());
+    if is_leader {
+        return Ok(None);
+    }
+    if let Some(aside) = found.aside {
+        return Ok(Some(aside.remaining));
     }
     let remedy = match leader {
         Some(leader) => format!("`{leader}` is the leader, ask the agent there"),

@@ -23,6 +23,18 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The first line of the script names an interpreter that is not there, or cannot be run.
+    #[error(
+        "cannot run command {command:?}: its first line names the interpreter {interpreter:?}: {source}: install it, or change that line"
+    )]
+    NoInterpreter {
+        /// The program as it was given.
+        command: OsString,
+        /// The interpreter.
+        interpreter: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The agent cannot learn of signals, so it could not forward them.
     #[error("cannot listen for signals: {0}")]
     Signals(#[source] io::Error),
@@ -44,7 +56,8 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound(_) => 127,
-            Self::NotExecutable { .. } => 126,
+            Self::NoInterpreter { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            Self::NotExecutable { .. } | Self::NoInterpreter { .. } => 126,
             Self::NoCommand | Self::Signals(_) | Self::Unseen | Self::LeadershipUnknown => 125,
         }
     }

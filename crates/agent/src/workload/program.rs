@@ -1,6 +1,8 @@
 //! Whether there is such a program as the command names, before it is needed.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -12,19 +14,76 @@ use super::Error;
 /// Where programs are looked for if `PATH` is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Looks for a program as the system will when it is started. What the file contains is not looked at.
+/// The system reads this much of a file to find out which interpreter runs it.
+const FIRST_LINE: u64 = 256;
+
+/// Looks for a program as the system will when it is started, and for the interpreter that its first line names. What else
+/// the file contains is not looked at.
 pub(super) fn check(program: &OsStr) -> Result<(), Error> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from(DEFAULT_PATH));
     let mut denied = false;
     for candidate in candidates(program, &path) {
         match can_be_run(&candidate) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return check_interpreter(program, &candidate, &path),
             Err(Errno::ACCESS) => denied = true,
             Err(_) => {}
         }
     }
     let errno = if denied { Errno::ACCESS } else { Errno::NOENT };
     Err(Error::refused(program, errno.raw_os_error()))
+}
+
+/// Looks for the interpreter of a script, and for the program that `env` is to find. A file that cannot be read may be run
+/// all the same.
+fn check_interpreter(program: &OsStr, file: &Path, path: &OsStr) -> Result<(), Error> {
+    let Some((interpreter, argument)) = first_line(file) else {
+        return Ok(());
+    };
+    let missing = |interpreter: &OsStr, errno: Errno| Error::NoInterpreter {
+        command: program.to_owned(),
+        interpreter: interpreter.to_owned(),
+        source: errno.into(),
+    };
+    if let Err(errno) = can_be_run(Path::new(&interpreter)) {
+        return Err(missing(&interpreter, errno));
+    }
+    let is_env = Path::new(&interpreter).file_name() == Some(OsStr::new("env"));
+    let is_plain = |it: &OsString| {
+        let bytes = it.as_bytes();
+        !bytes.starts_with(b"-") && !bytes.iter().any(|it| b"= \t".contains(it))
+    };
+    let Some(wanted) = argument.filter(|it| is_env && is_plain(it)) else {
+        return Ok(());
+    };
+    let is_found = |it: &PathBuf| can_be_run(it).is_ok();
+    match candidates(&wanted, path).iter().any(is_found) {
+        true => Ok(()),
+        false => Err(missing(&wanted, Errno::NOENT)),
+    }
+}
+
+/// The interpreter that the first line of a script names, and its argument; none if the file is no script.
+fn first_line(file: &Path) -> Option<(OsString, Option<OsString>)> {
+    let mut start = Vec::new();
+    let file = File::open(file).ok()?;
+    file.take(FIRST_LINE).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?;
+    let is_blank = |it: &u8| b" \t".contains(it);
+    let line = line.split(|it| *it == b'\n').next()?;
+    let line = trim(line, is_blank);
+    let end = line.iter().position(is_blank).unwrap_or(line.len());
+    let (interpreter, argument) = line.split_at(end);
+    let owned = |it: &[u8]| OsStr::from_bytes(it).to_owned();
+    let argument = Some(trim(argument, is_blank)).filter(|it| !it.is_empty());
+    (!interpreter.is_empty()).then(|| (owned(interpreter), argument.map(owned)))
+}
+
+fn trim(line: &[u8], is_blank: impl Fn(&u8) -> bool) -> &[u8] {
+    let begin = line.iter().position(|it| !is_blank(it));
+    let end = line.iter().rposition(|it| !is_blank(it));
+    begin
+        .zip(end)
+        .map_or(&[], |(begin, end)| &line[begin..=end])
 }
 
 /// The files that a program may be. One with a slash in its name is not looked for.
@@ -49,6 +108,8 @@ fn can_be_run(file: &Path) -> Result<(), Errno> {
 mod tests {
     use super::{candidates, check};
     use std::ffi::OsStr;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     #[test]
@@ -58,6 +119,46 @@ mod tests {
         for path in ["/x", "./x", "d/x", ""] {
             assert_eq!(candidates(path), [PathBuf::from(path)]);
         }
+    }
+
+    #[test]
+    fn script_whose_interpreter_is_missing_is_found_and_names_it() {
+        let script = std::env::temp_dir().join(format!("hustings-script-{}", std::process::id()));
+        let check = |text: &str| {
+            std::fs::write(&script, text).unwrap();
+            std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+            check(script.as_os_str()).map_err(|it| (it.exit_code(), it.to_string()))
+        };
+        for text in [
+            "#!/bin/sh\nexit\n",
+            "#! /bin/sh -e\n",
+            "#!/usr/bin/env sh\n",
+            "#!/usr/bin/env -S no-such-option\n",
+            "exit\n",
+            "",
+            "#!",
+        ] {
+            assert_eq!(check(text), Ok(()), "{text}");
+        }
+        for (text, code, named) in [
+            (
+                "#!/no/such/interpreter -u\n",
+                127,
+                "\"/no/such/interpreter\"",
+            ),
+            ("#! /no/such\n", 127, "\"/no/such\""),
+            ("#!/usr/bin/env no-such-python\n", 127, "\"no-such-python\""),
+            ("#!/bin/sh\r\n", 127, "\"/bin/sh\\r\""),
+            ("#!/etc/passwd\n", 126, "\"/etc/passwd\""),
+        ] {
+            let (found, why) = check(text).expect_err(text);
+            assert_eq!(found, code, "{why}");
+            assert!(
+                why.contains(named) && why.contains("hustings-script"),
+                "{why}"
+            );
+        }
+        std::fs::remove_file(script).unwrap();
     }
 
     #[test]

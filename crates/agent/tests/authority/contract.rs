@@ -293,7 +293,13 @@ pub(crate) async fn restored<H: House>() {
             let store = member.clerk.identity().map(Mark::of);
             assert!(store.is_some(), "it has told which it is");
             let by = member_id("anna");
-            listener.clerk.hear(Heard { by, store, fence });
+            let holds = true;
+            listener.clerk.hear(Heard {
+                by,
+                store,
+                fence,
+                holds,
+            });
             pass(Duration::from_millis(50)).await; // to be seen
             member.release().await;
         }

@@ -112,20 +112,21 @@ fn frames(counters: &Counters) -> String {
     )
 }
 
-/// An answer may take this long.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
-
-/// A member that was heard, and whether it is missed: by the failure detector, or by this member, which has asked. Silence
-/// alone means nothing, as members that follow are silent.
+/// A member that was heard, and whether it is missed: by the failure detector, or by this member, which has asked. Else the
+/// time since it was heard. Silence alone means nothing, as members that follow are silent.
 fn peer(it: &PeerStatus, now: Instant) -> String {
     let name = &it.peer.name;
-    let silence = it.heard.map_or(Duration::ZERO, |at| now - at);
-    let waited = it.unanswered.map_or(Duration::ZERO, |at| now - at);
-    match it.up {
-        Some(true) => name.clone(),
-        Some(false) => format!("{name} (down, last heard {} ago)", span_in_words(silence)),
-        None if waited < ANSWERS_WITHIN => name.clone(),
-        None => format!("{name} (does not answer, for {})", span_in_words(waited)),
+    let heard = it.heard.map(|at| span_in_words(now - at));
+    match (it.up, it.silent_for, heard) {
+        (Some(true), _, _) | (None, None, None) => name.clone(),
+        (Some(false), _, heard) => {
+            let heard = heard.unwrap_or_else(|| "0.0 s".to_owned());
+            format!("{name} (down, last heard {heard} ago)")
+        }
+        (None, Some(silent), _) => {
+            format!("{name} (does not answer, for {})", span_in_words(silent))
+        }
+        (None, None, Some(heard)) => format!("{name} (heard {heard} ago)"),
     }
 }
 
@@ -287,10 +288,11 @@ mod tests {
             },
             heard: Some(Instant(60_000_000_000)),
             unanswered: None,
+            silent_for: None,
             up: None,
         };
-        assert_eq!(peer(&beta, now), "beta");
-        beta.unanswered = Some(Instant(86_000_000_000));
+        assert_eq!(peer(&beta, now), "beta (heard 40.0 s ago)");
+        beta.silent_for = Some(Duration::from_secs(14));
         assert_eq!(peer(&beta, now), "beta (does not answer, for 14.0 s)");
         beta.up = Some(true);
         assert_eq!(peer(&beta, now), "beta");

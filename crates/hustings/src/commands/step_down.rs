@@ -38,7 +38,8 @@ pub(crate) struct StepDown {
 const AFTER_HELP: &str = "\
 Only root and the user who runs the agent may do this: it goes to the agent's Unix socket, of which
 the agent tells where it is. A member that does not lead refuses, and says which one does.
-A member that is out of elections already does not refuse: the new time replaces the old one.
+A member that is out of elections already does not refuse: the new time replaces the old one,
+and the answer tells how much of that was left.
 
 Ends when the agent has stepped down. If it is that of `hustings run`, its command is stopped
 first, which takes as long as the command does, and at most its --grace.
@@ -82,7 +83,12 @@ impl StepDown {
         let answer = client.post(&path);
         drop(answered);
         let answer = answer.map_err(|why| client.failure(why))?;
-        let mut done = format!("group {group}: stepped down, and out of elections for {span}");
+        let mut done = match answer["was_aside_for"].as_str() {
+            Some(left) => format!(
+                "group {group}: was out of elections already, for {left} more; from now on for {span}"
+            ),
+            None => format!("group {group}: stepped down, and out of elections for {span}"),
+        };
         match (answer["to"].as_str(), answer["taken"] == true) {
             (Some(heir), true) => done += &format!("; `{heir}` has tenure"),
             (Some(heir), false) => {

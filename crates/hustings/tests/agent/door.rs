@@ -361,6 +361,8 @@ fn a_follower_has_nothing_to_step_down_from_and_says_who_leads() {
 
     step_down(&alpha).text();
     beta.until("beta leads", |line| line["leads"] == true);
-    step_down(&alpha).text(); // for longer
+    let said = step_down(&alpha).text(); // for longer
+    let is_told = said.contains("was out of elections already, for 59 min");
+    assert!(is_told && said.contains("from now on for 3600s"), "{said}");
     beta.stop();
 }

@@ -62,6 +62,29 @@ async fn voter_without_a_file_is_refused_with_the_remedy() {
 }
 
 #[tokio::test]
+async fn member_that_looks_like_a_voter_by_another_name_is_refused() {
+    let home = Home::new("other-name");
+    let voters = ["alpha.example.org", "beta", "gamma"];
+    let joining = fenced("other-name", &voters, TTL, &home.0);
+    let why = refused(joining.clone()).await;
+    let is_named = why.contains("this member, `alpha`, is none of the voters");
+    assert!(
+        is_named && why.contains("--name alpha.example.org"),
+        "{why}"
+    );
+    assert!(why.contains("set `must_vote` to false"), "{why}");
+
+    let mut without = joining;
+    without.must_vote = false;
+    let group = Group::join(without).await.expect("it joins");
+    group.leave().await.unwrap();
+    // A member need not be a voter.
+    let joining = fenced("other-name", &["beta", "gamma", "delta"], TTL, &home.0);
+    let group = Group::join(joining).await.expect("it joins");
+    group.leave().await.unwrap();
+}
+
+#[tokio::test]
 async fn voter_of_a_new_group_works_at_its_first_start_and_its_second() {
     let home = Home::new("twice");
     let mut last = None;

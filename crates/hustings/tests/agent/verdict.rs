@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use hustings_agent::clock;
 use serde_json::Value;
@@ -65,6 +66,37 @@ fn status_and_metrics_show_the_verdict_that_the_page_shows() {
         text.contains("\n  health    warning: leads, but has heard none"),
         "{text}"
     );
+}
+
+/// The voters have answered nothing, as nothing was asked.
+#[test]
+fn a_leader_that_was_stopped_past_its_ttl_says_that_it_did_not_run() {
+    let scene = Scene::founded("stopped");
+    let mut agents = ["a", "b", "c"].map(|name| scene.agent(name));
+    for it in &mut agents {
+        it.until("a leader with a fence", |line| line["fence"].is_u64());
+    }
+    let leads = |it: &&mut Program| health(it)["state"] == "leading";
+    let leader = agents.iter_mut().find(leads).expect("one leads");
+    leader.pause();
+    std::thread::sleep(Duration::from_secs(2));
+    leader.resume();
+    let said = leader.until_said_containing("has ended: ");
+    assert!(said.contains("this process did not run for "), "{said}");
+}
+
+#[test]
+fn a_follower_shows_how_long_ago_it_heard_others() {
+    let group = process::group("ages");
+    let mut alpha = Program::agent(&group, "alpha", "127.0.0.1:0");
+    alpha.until("alpha leads", |line| line["leads"] == true);
+    let mut beta = Program::agent(&group, "beta", "127.0.0.1:0");
+    beta.until("beta follows", |line| line["leader"] == "alpha");
+    let text = status(&beta);
+    let line = text.lines().find(|it| it.starts_with("  heard of  "));
+    let line = line.expect("it has heard of alpha");
+    let is_aged = line.starts_with("  heard of  alpha (heard ") && line.ends_with(" s ago)");
+    assert!(is_aged, "{line}");
 }
 
 /// A healthy leader, asked as often as its tenure is renewed and more, is never shown as anything else.

@@ -191,6 +191,18 @@ async fn frames_of_another_version_draw_fewer_and_fewer_warnings() {
 }
 
 #[tokio::test]
+async fn multicasts_of_other_groups_show_that_the_network_carries_them() {
+    let (mut agent, _) = member().await;
+    let mut frame = Vec::new();
+    let keyring = Keyring::new("another", member_id("a"), &Key::public("another"), &[]);
+    keyring.seal(&[0; 24], None, b"content", &mut frame);
+    for (way, shows) in [(Way::Unicast, false), (Way::Multicast, true)] {
+        agent.hear(clock::now(), way, (HOME, 9).into(), &mut frame.clone());
+        assert_eq!(agent.groups[0].hears_other_groups(), shows, "{way:?}");
+    }
+}
+
+#[tokio::test]
 async fn wrong_keys_draw_warnings_and_other_groups_draw_none() {
     let (mut agent, _) = member().await;
     let seal = |group: &str, key: &str| {

@@ -16,6 +16,7 @@ use super::hearsay::Hearsay;
 use super::keeping::Keeping;
 use crate::authority::store::{Denied, Grant};
 use crate::authority::{Fence, Held, Request, Seen, StoreTerms, Word, Words, era};
+use seen::BelowMark;
 
 /// Renewal begins when this part of the ttl is over: two more tries fit in before the end.
 const RENEWALS_IN_A_TTL: u64 = 3;
@@ -67,6 +68,8 @@ pub(super) struct Desk {
     takes_nothing_until: Instant,
     /// Why this member takes no tenure from its store, if it does not.
     shut_out: Option<String>,
+    /// Set while other members are heard to hold fences below the mark.
+    below_mark: Option<BelowMark>,
     /// Whether the store can tell when tenure is free.
     can_watch: bool,
     /// The highest fence seen: what the store told, and what other members were heard to hold.
@@ -108,6 +111,7 @@ impl Desk {
             attempt_at: Instant::START,
             takes_nothing_until: Instant::START,
             shut_out: None,
+            below_mark: None,
             can_watch: true,
             highest: seen.highest,
             highest_when_asked: seen.highest,

@@ -59,6 +59,12 @@ impl Hearsay {
         self.is_replaced
     }
 
+    /// The highest fence heard of a store that may be its own; none once its own has told that it is another.
+    pub(super) fn mark(&self, of: Mark) -> Option<Fence> {
+        let heard = self.heard.get(&of).filter(|_| !self.is_told);
+        heard.copied()
+    }
+
     /// Takes note of a fence of a store that is not known to be its own. Returns whether that is to be kept.
     pub(super) fn note(&mut self, of: Mark, fence: Fence) -> bool {
         if self.is_told || self.heard.get(&of) >= Some(&fence) {

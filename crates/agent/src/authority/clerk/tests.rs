@@ -84,8 +84,12 @@ impl Desk {
     }
 
     fn hear_of(&self, store: Option<Mark>, fence: Fence) {
-        let by = OTHER;
-        self.clerk.hear(Heard { by, store, fence });
+        self.clerk.hear(Heard {
+            by: OTHER,
+            store,
+            fence,
+            holds: true,
+        });
     }
 
     /// The highest fences that were kept, in order.

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::{CUT_OFF_AFTER, HealthState, Level, in_words, judge};
+use crate::council::{CentreStatus, ChamberStatus, CouncilStatus, Seated};
 use crate::counters::Counters;
 use crate::group::{Aside, GroupStatus, Health, PeerStatus, Refusal, TenureStatus, VoterStatus};
 use crate::leadership::{Leadership, Mode, Peer};
@@ -33,6 +34,7 @@ fn advisory() -> GroupStatus {
         protocol: "suppress".to_owned(),
         reach: "multicast".to_owned(),
         peers: Vec::new(),
+        join: Vec::new(),
         k: None,
         measured: None,
         circle: None,
@@ -127,6 +129,7 @@ impl GroupStatus {
             peer: peer(name),
             heard: Some(at),
             unanswered: None,
+            silent_for: None,
             up: None,
         };
         self.peers = vec![heard("beta", at), heard("gamma", ago(900_000))];
@@ -327,6 +330,118 @@ fn a_member_that_takes_no_tenure_from_its_store_is_never_good() {
             &["takes no tenure", why],
         );
     }
+}
+
+/// Other members are not needed to lead by a store, so that the store is what a person should look at.
+#[test]
+fn a_store_that_fails_is_told_before_other_members_that_are_silent() {
+    let silent = stored(false).led_by(ME).heard(ago(60_000));
+    check(
+        &silent,
+        HealthState::StoreSilent,
+        Level::Bad,
+        &["etcd does not answer"],
+    );
+    let mut shut_out = stored(true)
+        .heard(ago(60_000))
+        .refused("set back", ago(100));
+    shut_out.tenure.as_mut().expect("fenced").shut_out = Some(true);
+    check(&shut_out, HealthState::ShutOut, Level::Bad, &["set back"]);
+    let well = stored(true).heard(ago(60_000));
+    check(&well, HealthState::CutOff, Level::Bad, &[]);
+}
+
+/// After a restart a host that is cut off knows of no other member.
+#[test]
+fn a_leader_that_was_told_to_join_others_and_heard_none_is_warned_of() {
+    let told = |mut status: GroupStatus| {
+        status.join = vec!["10.0.0.2:7400".to_owned()];
+        status
+    };
+    for status in [advisory().led_by(ME), stored(true).held_by(ME)] {
+        let status = told(status);
+        check(
+            &status,
+            HealthState::Leading,
+            Level::Warning,
+            &["leads, but no other member was heard", "10.0.0.2:7400"],
+        );
+        let young = status.clone().since(ago(4_900));
+        check(&young, HealthState::Leading, Level::Good, &[]);
+        let well = status.heard(ago(100));
+        check(&well, HealthState::Leading, Level::Good, &[]);
+    }
+}
+
+#[test]
+fn a_council_with_too_few_seats_or_a_centre_that_has_stopped_is_warned_of() {
+    let centre = |seats: usize| {
+        let seat = |place: u8| Seated {
+            place,
+            member: peer("delta"),
+            since: NOW,
+            heard: NOW,
+            confirmed: true,
+            lease: None,
+        };
+        let chamber = ChamberStatus {
+            class: 0,
+            least: 2,
+            most: 3,
+            seats: (0..seats as u8).map(seat).collect(),
+        };
+        CentreStatus {
+            group: "web".to_owned(),
+            centre: ME.to_owned(),
+            session: 1,
+            chambers: vec![chamber],
+            is_settled: true,
+            rounds: 0,
+            replies: 0,
+            late: 0,
+            peak_replies: 0,
+            changes: 0,
+            gives_way_to: None,
+            held_elsewhere: None,
+            awaits: None,
+            record: Vec::new(),
+        }
+    };
+    let of = |centre: CentreStatus| {
+        let mut status = advisory();
+        status.protocol = "none".to_owned();
+        status.council = Some(CouncilStatus::Centre(centre));
+        status
+    };
+    let state = HealthState::NoElection;
+    check(
+        &of(centre(2)),
+        state,
+        Level::Good,
+        &["no leader is elected"],
+    );
+    let too_few = &[
+        "no leader is elected",
+        "the council has 1 seats filled of 2 to 3",
+    ];
+    check(&of(centre(1)), state, Level::Warning, too_few);
+    let mut stopped = centre(2);
+    stopped.gives_way_to = Some(peer("beta"));
+    let other = &["stopped, as `beta` is the centre of the council now"];
+    check(&of(stopped), state, Level::Warning, other);
+    let mut stopped = centre(2);
+    stopped.held_elsewhere = Some(peer("gamma"));
+    let elsewhere = &["stopped, as `gamma` holds a seat of another centre"];
+    check(&of(stopped), state, Level::Warning, elsewhere);
+    // Also where the group elects a leader.
+    let mut led = advisory().led_by(ME);
+    led.council = Some(CouncilStatus::Centre(centre(1)));
+    check(
+        &led,
+        HealthState::Leading,
+        Level::Warning,
+        &["leads", "seats filled"],
+    );
 }
 
 #[test]

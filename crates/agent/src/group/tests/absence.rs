@@ -6,6 +6,7 @@ use hustings_protocol::{Duration, Instant};
 
 use super::tenancy::TTL;
 use super::{ALL, DELAY, Field, announcing, id};
+use crate::agent::Resignation;
 use crate::config::{ProtocolConfig, QuorumConfig};
 use crate::group::Outbox;
 use crate::identity::Life;
@@ -133,6 +134,36 @@ fn who_steps_down_twice_is_away_until_the_second_time_is_over() {
                 "{name}: {it}"
             );
         }
+    }
+}
+
+#[test]
+fn member_asked_to_step_down_while_aside_keeps_its_reason_and_its_leader() {
+    for protocol in protocols() {
+        let name = protocol.name();
+        let mut field = Field::elected_by(protocol);
+        let (former, _) = field.settled_on(&ALL);
+        let (why, is_failure) = ("its command ended with code 7".to_owned(), true);
+        let resignation = Resignation { why, is_failure };
+        field.act(former, |it, now, out| {
+            it.resign(now, Duration::from_secs(20), resignation.clone(), out);
+        });
+        field.run(Duration::from_secs(10));
+        let (next, _) = field.settled_on(&ALL);
+        let known = |field: &Field| {
+            let member = &field.members[former];
+            (member.nominee, member.leadership.borrow().leader.clone())
+        };
+        let before = known(&field);
+        assert_eq!(before.1.as_ref().map(|it| it.id), Some(id(next)), "{name}");
+        field.step_down_for(former, Duration::from_secs(60));
+        assert_eq!(known(&field), before, "{name}");
+        field.run(Duration::from_secs(20));
+        field.settled_on(&ALL);
+        let aside = field.members[former].status(field.now).aside;
+        let aside = aside.expect("it is aside for longer");
+        assert_eq!(aside.why, Some(resignation.why), "{name}");
+        assert_eq!(aside.remaining, Duration::from_secs(40), "{name}");
     }
 }
 

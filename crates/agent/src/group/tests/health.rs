@@ -180,7 +180,7 @@ fn leader_drops_dead_members_from_its_list_but_none_while_it_is_cut_off() {
     // The names that the leader lists, and those among them that do not answer.
     let listed = |field: &Field| {
         let peers = field.members[leader].status(field.now).peers;
-        let waits = |it: &PeerStatus| it.unanswered.is_some_and(|at| field.now - at > SECOND);
+        let waits = |it: &PeerStatus| it.silent_for.is_some_and(|it| it >= SECOND * 2);
         let silent: Vec<String> = peers
             .iter()
             .filter(|it| waits(it))
@@ -215,7 +215,7 @@ fn leader_does_not_drop_a_voter_that_does_not_answer() {
     let peers = field.members[leader].status(field.now).peers;
     let has = |index: usize| peers.iter().any(|it| it.peer.name == name(index));
     assert_eq!([voter, 4].map(has), [true, false]);
-    let waits = |it: &PeerStatus| it.unanswered.is_some_and(|at| field.now - at > SECOND);
+    let waits = |it: &PeerStatus| it.silent_for.is_some_and(|it| it >= SECOND * 2);
     let silent: Vec<&str> = peers
         .iter()
         .filter(|it| waits(it))

@@ -315,11 +315,23 @@ async fn a_nominee_whose_store_is_silent_or_refuses_it_leaves_the_floor_to_anoth
 impl Field {
     /// A member comes up that asks `store` for tenure.
     pub(super) fn admit_by_store(&mut self, merit: u64, store: impl Store, words: Words) {
+        // On this host's clock: none is renewed meanwhile.
+        self.admit_by_store_for(Duration::from_secs(3600), merit, store, words);
+    }
+
+    /// The same, with this ttl.
+    pub(super) fn admit_by_store_for(
+        &mut self,
+        ttl: Duration,
+        merit: u64,
+        store: impl Store,
+        words: Words,
+    ) {
         let index = self.members.len();
         let terms = StoreTerms {
             member: name(index),
             group: "test".to_owned(),
-            ttl: Duration::from_secs(3600), // on this host's clock: none is renewed meanwhile
+            ttl,
             answer_within: TTL,
             drift_ppm: 200,
             era: 0,

@@ -155,7 +155,7 @@ async fn who_holds_what_another_was_heard_to_hold_gives_it_up_before_it_hears_so
         let store = store_id("store", Some(1));
         for fence in [Fence(0), theirs] {
             let authority = &field.members[0].tenancy.authority;
-            authority.hear_fence(id(1), store, fence);
+            authority.hear_fence(id(1), store, fence, true);
         }
         let mut is_told = false;
         while !is_told {
@@ -225,6 +225,39 @@ async fn a_member_that_its_store_shuts_out_warns_at_once_and_shows_it_until_it_i
     let (_, (is_shut_out, _)) = hear(Word::ShutOut(None));
     assert_eq!(is_shut_out, Some(false));
     assert!(field.members[0].counters.tenure_refusals >= 22);
+}
+
+/// The leader never learnt of the higher fence, as it was down when that was granted.
+#[tokio::test]
+async fn a_leader_below_the_mark_is_warned_of_while_it_says_that_it_holds() {
+    let mut field = Field::empty();
+    let (words, mut told) = mpsc::unbounded_channel();
+    for (ttl, count) in [(Duration::from_millis(50), 0), (Duration::from_secs(60), 9)] {
+        let store = Generous::new(count, Some(7));
+        field.admit_by_store_for(ttl, 0, store, words.clone());
+    }
+    field.run(Duration::from_secs(1));
+    let authority = &field.members[0].tenancy.authority;
+    authority.hear_fence(id(5), store_id("store", Some(7)), Fence(10), false);
+    field.members[1].ask_authority(field.now, Request::Acquire, &mut Outbox::new());
+    let word = told.recv().await.expect("the clerks are at work");
+    assert_eq!(word, (1, Word::Gained(Fence(9))));
+    let mut out = Outbox::new();
+    field.members[1].on_word(field.now, &word.1, &mut out);
+    field.post(1, out);
+    let warned = async {
+        loop {
+            field.run(Duration::from_secs(1));
+            tokio::time::sleep(StdDuration::from_millis(20)).await;
+            if let Ok(word) = told.try_recv() {
+                return word;
+            }
+        }
+    };
+    match tokio::time::timeout(A_WHILE, warned).await {
+        Ok((0, Word::ShutOut(Some(why)))) => assert!(why.contains("holds fence 9"), "{why}"),
+        word => panic!("{word:?}"),
+    }
 }
 
 /// "No tenure yet" would send whoever reads it to look for a leader that is there.
@@ -328,7 +361,7 @@ async fn fence_that_was_made_up_is_counted() {
     let far = Fence(1 << 40);
     for expected in 1..=3 {
         let authority = &field.members[0].tenancy.authority;
-        authority.hear_fence(id(1), store_id("store", Some(1)), far);
+        authority.hear_fence(id(1), store_id("store", Some(1)), far, true);
         let word = tokio::time::timeout(A_WHILE, told.recv()).await;
         let (index, word) = word.expect("it says so").expect("the clerks are at work");
         field.members[index].on_word(field.now, &word, &mut Outbox::new());

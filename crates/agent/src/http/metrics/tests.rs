@@ -40,6 +40,7 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         protocol: "suppress".to_owned(),
         reach: "multicast".to_owned(),
         peers: Vec::new(),
+        join: Vec::new(),
         k: None,
         measured: None,
         circle: None,

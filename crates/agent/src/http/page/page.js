@@ -59,7 +59,7 @@ function draw() {
     const at = (name) => node.querySelector(`[data-at="${name}"]`);
     drawGroup(at, group);
     if (group.tenure !== null) drawTenure(at, group.tenure, TONES[group.health.level]);
-    drawCouncil(at, group.council, group.health.state !== "no-election");
+    drawCouncil(at, group.council, group.health);
   }
 }
 
@@ -97,7 +97,8 @@ function drawGroup(at, { health, leadership, tenure, peers, protocol, reach, cou
 
   write(at("protocol"), elects ? `Elects by ${protocol}, over ${reach}.` : `Elects no leader. Members are reached by ${reach}.`);
   const heard = (it) => (it.heard === null ? "" : `heard ${inWords(seconds(status.now - it.heard))} ago`);
-  const known = (it) => (it.up === null ? heard(it) : it.up ? "up" : `down, ${heard(it)}`);
+  const answers = (it) => (it.silent_for === null ? heard(it) : `does not answer, for ${inWords(seconds(it.silent_for))}`);
+  const known = (it) => (it.up === null ? answers(it) : it.up ? "up" : `down, ${heard(it)}`);
   writeRows(at("peer-rows"), peers.map((it) => [it.name, it.address ?? "address unknown", known(it)]));
   at("peers-note").hidden = !peers.some((it) => it.up === null);
   const counted = Object.entries(counters).filter(([, count]) => count > 0);
@@ -134,23 +135,23 @@ function drawTenure(at, tenure, tone) {
 }
 
 /** Of a centre who is seated, of a host whether it is. */
-function drawCouncil(at, council, elects) {
+function drawCouncil(at, council, health) {
+  const [elects, tone] = [health.state !== "no-election", TONES[health.level]];
   const ago = (instant) => inWords(seconds(status.now - instant));
   const left = (lease) => (lease === null ? "for ever" : `${inWords(seconds(lease))} left unless heard`);
   const [host, centre] = [council?.host, council?.centre];
   at("council").hidden = !centre && !host?.seat && elects;
   write(at("council-cost"), centre ? `${centre.rounds} rounds, ${centre.replies} replies, at most ${centre.peak_replies} in one.` : "");
   if (centre) {
-    const isFilled = centre.chambers.every(({ seats, least, most }) => least <= seats.length && seats.length <= most);
     const each = centre.chambers.map(({ seats, least, most }) => `${seats.length} seats of ${least} to ${most}`);
     const other = centre.gives_way_to === null ? "" : ` Stopped: ${centre.gives_way_to.name} is the centre now.`;
     const waits = centre.awaits === null ? "" : ` Others are elected, and wait ${inWords(seconds(centre.awaits))} for seats of another centre.`;
-    write(at("council-state"), `${each.join(", ")} are filled.${other}${waits}`, isFilled ? "good" : "wary");
+    write(at("council-state"), `${each.join(", ")} are filled.${other}${waits}`, tone);
     const row = (it) => [it.member.name, it.member.address ?? "", `for ${ago(it.since)}`, left(it.lease)];
     writeRows(at("seat-rows"), centre.chambers.flatMap(({ seats }) => seats.map(row)));
   } else {
     const seat = host?.seat;
-    write(at("council-state"), seat ? `This member is seated, by ${seat.centre.name}, for ${ago(seat.since)}; ${left(seat.lease)}.` : "This member is a host of the group's council, and not seated.", seat ? "good" : "");
+    write(at("council-state"), seat ? `This member is seated, by ${seat.centre.name}, for ${ago(seat.since)}; ${left(seat.lease)}.` : "This member is a host of the group's council, and not seated.", seat ? tone : "");
     writeRows(at("seat-rows"), []);
   }
 }

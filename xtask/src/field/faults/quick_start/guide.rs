@@ -78,7 +78,8 @@ fn shape(line: &str) -> String {
     let unnamed = |shape: String, name: &&str| shape.replace(name, "MEMBER");
     let shape = NAMES.iter().fold(shape, unnamed);
     // Of whom a member has heard depends on who happened to speak.
-    shape.replace("MEMBER, MEMBER", "MEMBER")
+    let heard = "MEMBER (heard 0.0 s ago)";
+    shape.replace(&format!("{heard}, {heard}"), heard)
 }
 
 #[cfg(test)]
@@ -96,7 +97,10 @@ mod tests {
             "group web: gamma leads (this member)",
             "group web: MEMBER leads (this member)",
         );
-        check("  heard of  alpha, gamma", "  heard of  MEMBER");
+        check(
+            "  heard of  alpha (heard 0.1 s ago), gamma (heard 11.9 s ago)",
+            "  heard of  MEMBER (heard 0.0 s ago)",
+        );
         check(&"0a".repeat(32), "KEY");
         check(
             "  frames    40 sent, 0 heard",

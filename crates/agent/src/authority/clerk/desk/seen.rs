@@ -2,13 +2,23 @@
 
 use std::io;
 
-use hustings_protocol::Instant;
 use hustings_protocol::tenure::counter;
+use hustings_protocol::{Duration, Instant};
 
 use super::Desk;
 use crate::authority::clerk::Heard;
 use crate::authority::clerk::hearsay::Highest;
 use crate::authority::{Fence, Mark, Seen, StoreTerms, Word, era};
+
+/// A holder announces its fence once a second. A member that has heard none of three announcements starts to count anew.
+const TOLD_WITHIN: Duration = Duration::from_secs(3);
+
+/// The time during which other members were heard to hold fences below the mark.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BelowMark {
+    since: Instant,
+    last: Instant,
+}
 
 // What is kept.
 impl Desk {
@@ -46,7 +56,12 @@ impl Desk {
 impl Desk {
     /// Another member holds a fence, or held it. Returns whether that is news.
     pub(in crate::authority::clerk) fn on_heard(&mut self, heard: Heard) -> bool {
-        let Heard { by, store, fence } = heard;
+        let Heard {
+            by,
+            store,
+            fence,
+            holds,
+        } = heard;
         let reach = self.reach(store);
         if fence > reach && fence <= era::last(self.terms.era) {
             self.tell(Word::OutOfReach { by, fence, reach });
@@ -57,9 +72,16 @@ impl Desk {
         let fence = fence.min(era::last(self.terms.era));
         match store {
             Some(store) if self.hearsay.store() != Some(store) => {
+                let mark = self.hearsay.mark(store);
+                if holds {
+                    self.judge_holder(fence, mark);
+                }
                 let is_news = self.hearsay.note(store, fence);
                 if is_news {
                     self.keeping.note();
+                }
+                if is_news && mark.is_some() {
+                    self.let_in(); // as below
                 }
                 return is_news;
             }
@@ -77,6 +99,9 @@ impl Desk {
         if held == Some(fence) && !self.is_over() {
             self.end_era(self.given_twice(fence));
             return true;
+        }
+        if holds {
+            self.judge_holder(fence, self.highest);
         }
         if self.highest >= Some(fence) {
             return false;
@@ -96,6 +121,27 @@ impl Desk {
         let heard = store.and_then(|it| self.hearsay.heard().get(&it));
         let known = self.highest.max(heard.copied()).map_or(0, |it| it.0);
         Fence(counter::reach_of(known.max(era::begin(self.terms.era))))
+    }
+
+    /// Another member holds `fence` by a store of which this member has seen `mark`. A holder below the mark was granted
+    /// tenure by a store that was set back, if it still holds a ttl later. Before that, its frame may be late.
+    fn judge_holder(&mut self, fence: Fence, mark: Option<Fence>) {
+        let Some(mark) = mark.filter(|mark| *mark > fence && self.tenure.is_none()) else {
+            self.below_mark = None;
+            return;
+        };
+        let (now, ttl) = (self.now(), self.terms.ttl);
+        let goes_on = |it: &BelowMark| now - it.last <= ttl.max(TOLD_WITHIN);
+        let since = self.below_mark.filter(goes_on).map_or(now, |it| it.since);
+        self.below_mark = Some(BelowMark { since, last: now });
+        if now - since >= ttl && self.shut_out.is_none() {
+            let group = self.terms.group.clone();
+            self.shut_out(format!(
+                "another member holds fence {fence} by the store, but {mark} was seen before: the store was restored from an \
+                 older copy or lost what it had confirmed. This member takes no tenure until the store has counted above \
+                 {mark}: to end this at once, raise `era` of group `{group}` on all members"
+            ));
+        }
     }
 
     /// The store told which it is: what was heard of it counts from here on, and of no other.

@@ -177,6 +177,98 @@ async fn members_that_know_all_fences_take_none_twice_however_often_a_store_is_s
     }
 }
 
+/// The leader never heard of the mark. If the others say nothing, the group looks healthy until that leader fails.
+#[tokio::test(start_paused = true)]
+async fn a_holder_below_the_mark_is_warned_of_by_members_that_have_not_asked() {
+    let store = Some(Mark::of(7));
+    let led = Seen {
+        highest: Some(Fence(10)),
+        store,
+        ..Seen::default()
+    };
+    let listened = Seen {
+        heard: [(Mark::of(7), Fence(10))].into(),
+        ..Seen::default()
+    };
+    for (seen, hears) in [
+        (None, None),
+        (None, store),
+        (Some(led), store),
+        (Some(listened), store),
+    ] {
+        let shop = Shop::open(TTL);
+        let has_restarted = seen.is_some();
+        let mut desk = Desk::who_saw(seen.unwrap_or_default(), &shop, 1, 0, |_| Ok(()));
+        if !has_restarted {
+            desk.hear_of(hears, Fence(10));
+        }
+        let began = clock();
+        let why = loop {
+            desk.hear_of(hears, Fence(9));
+            pass(millis(1_000)).await;
+            if let Ok((_, word)) = desk.words.try_recv() {
+                break word;
+            }
+            assert!(clock() - began < (2 * TTL).into(), "{hears:?}: no word");
+        };
+        assert!(clock() - began >= TTL.into(), "a frame may be late");
+        let Word::ShutOut(Some(why)) = why else {
+            panic!("{why:?}");
+        };
+        assert!(
+            why.contains("holds fence 9 by the store, but 10 was seen before"),
+            "{why}"
+        );
+        desk.hear_of(hears, Fence(9));
+        pass(millis(100)).await;
+        assert!(desk.words.try_recv().is_err(), "it is said once");
+        desk.hear_of(hears, Fence(11));
+        assert_eq!(desk.word().await, Word::ShutOut(None));
+        assert!(shop.books().asked.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_frames_of_a_former_holder_are_no_sign_of_a_store_set_back() {
+    let shop = Shop::open(TTL);
+    shop.books().identity = Some(7);
+    let mut desk = Desk::new(&shop, 1);
+    desk.hear(Fence(10));
+    // Now and then one.
+    for _ in 0..5 {
+        desk.hear(Fence(9));
+        pass(TTL + millis(1_000)).await;
+    }
+    // Between frames of the holder.
+    for _ in 0..30 {
+        desk.hear(Fence(9));
+        pass(millis(500)).await;
+        desk.hear(Fence(10));
+        pass(millis(500)).await;
+    }
+    // By a member that says that it holds no more.
+    for _ in 0..30 {
+        desk.clerk.hear(Heard {
+            by: OTHER,
+            store: None,
+            fence: Fence(9),
+            holds: false,
+        });
+        pass(millis(1_000)).await;
+    }
+    assert!(desk.words.try_recv().is_err());
+    // By another store than its own.
+    shop.books().count = 10;
+    assert_eq!(desk.acquire().await, Fence(11));
+    desk.clerk.request(Request::Release);
+    assert_eq!(desk.news().await, Word::Lost(Fence(11)));
+    for _ in 0..30 {
+        desk.hear_of(Some(Mark::of(8)), Fence(9));
+        pass(millis(1_000)).await;
+    }
+    assert!(desk.words.try_recv().is_err());
+}
+
 /// What stands in the way may be removed, and then it is as if it had never been there.
 #[tokio::test(start_paused = true)]
 async fn what_blocks_a_store_is_told_until_it_is_gone() {
