@@ -1,6 +1,6 @@
 //! Members of a group that nobody knows whole.
 
-use hustings_protocol::Duration;
+use hustings_protocol::{Duration, probabilistic};
 
 use super::{Field, Flight, address, entropy, id, name};
 use crate::authority::Authority;
@@ -95,6 +95,20 @@ impl Field {
             }
         }
         agree_already
+    }
+
+    /// Whether a recorded frame tells all whom an election has chosen.
+    fn tells_decision(&self, flight: &Flight) -> bool {
+        let mut frame = flight.frame.clone();
+        let keyring = self.members[flight.to].keyring();
+        let content = keyring.open(&mut frame).expect("members share a key");
+        match Frame::decode(content).expect("a frame").body {
+            Body::Election { message, .. } => {
+                let message = postcard::from_bytes(message).expect("a message");
+                matches!(message, probabilistic::Message::Decision { .. })
+            }
+            _ => false,
+        }
     }
 
     /// The leader of all who are on the first side.
@@ -450,6 +464,57 @@ fn restarted_member_of_many_names_no_leader_of_the_past() {
             assert_ne!(named, Some(id(past)), "{others_are_gone}: {:?}", field.now);
         }
     }
+}
+
+/// The price of an election that costs as much in a group of any size: a member that came up more than a minute ago believes
+/// a recorded one, if it is later than all that the member knows. The few that look after a leader end that.
+#[test]
+fn recorded_election_misleads_older_members_for_a_moment() {
+    const WHILE: Duration = Duration::from_secs(15);
+    let mut field = Field::of_many(Found::ByMulticast);
+    let worst = (0..MEMBERS).max_by_key(|it| id(*it)).expect("some"); // it is never elected
+    let (mut began, mut recorded) = (field.now, Vec::new());
+    for side in 1..=6 {
+        let leader = field.leader_of_many();
+        field.sides[leader] = side;
+        began = field.now;
+        recorded = field.record(worst, WHILE);
+    }
+    let past = field.leader_of_many();
+    recorded.retain(|it| field.tells_decision(it));
+    assert!(!recorded.is_empty());
+    let others = MEMBERS..MEMBERS + 3;
+    for index in others.clone() {
+        field.enter_many(index, Found::ByMulticast);
+        field.sides[index] = 50; // they hear the recording alone
+        field.flights.clear();
+    }
+    let others: Vec<usize> = others.collect();
+    field.run(Duration::from_secs(90));
+    assert!(field.agreed(&others).is_some());
+    let replayed = field.now;
+    for (flight, to) in recorded
+        .iter()
+        .flat_map(|it| others.iter().map(move |to| (it, *to)))
+    {
+        field.flights.push(Flight {
+            at: replayed + (flight.at - began),
+            to,
+            from: address(200),
+            ..flight.copy()
+        });
+    }
+    let (step, mut misled) = (Duration::from_millis(10), [Duration::ZERO; 3]);
+    while field.now < replayed + WHILE * 2 {
+        field.run(step);
+        for (span, it) in misled.iter_mut().zip(&others) {
+            let is_misled = field.leader_of(*it) == Some(id(past));
+            *span = *span + step * u64::from(is_misled);
+        }
+    }
+    let moment = Duration::from_millis(100)..Duration::from_millis(700);
+    assert!(misled.iter().all(|it| moment.contains(it)), "{misled:?}");
+    assert!(field.agreed(&others).is_some_and(|it| it != past));
 }
 
 /// What a voter acts on, and who holds: of other frames of strangers a large group takes the risk.
