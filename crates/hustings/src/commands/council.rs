@@ -170,7 +170,8 @@ exit code 0 if it is proved that those who are seated were drawn, 1 if something
 file cannot be read, and 3 if nothing is wrong, and yet nothing is proved: hosts that had to reply
 or were elected are missing, replies came late, as the centre says, hosts have missed calls, as
 only their replies say, seats were filled later, of which only the centre says that they were
-empty, or the record is full. Notes name them. Keep all lines: one alone may not do, where a whole
+empty, lines with the same rounds tell of other seats, or the record is full. Notes name them. With
+code 0 it prints the names of the council. Keep all lines: one alone may not do, where a whole
 council was lost or a class has none yet. Where there are classes each line of --hosts has a name
 and its class.
 

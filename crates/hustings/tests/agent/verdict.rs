@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use hustings_agent::clock;
 use serde_json::Value;
@@ -76,12 +75,15 @@ fn a_leader_that_was_stopped_past_its_ttl_says_that_it_did_not_run() {
     for it in &mut agents {
         it.until("a leader with a fence", |line| line["fence"].is_u64());
     }
-    let leads = |it: &&mut Program| health(it)["state"] == "leading";
-    let leader = agents.iter_mut().find(leads).expect("one leads");
-    leader.pause();
-    std::thread::sleep(Duration::from_secs(2));
-    leader.resume();
-    let said = leader.until_said_containing("has ended: ");
+    let leads = |it: &Program| health(it)["state"] == "leading";
+    let leader = agents.iter().position(leads).expect("one leads");
+    let name = ["a", "b", "c"][leader];
+    agents[leader].pause();
+    agents[(leader + 1) % 3].until("the next leader", |line| {
+        line["leader"].is_string() && line["leader"] != name && line["fence"].is_u64()
+    });
+    agents[leader].resume();
+    let said = agents[leader].until_said_containing("has ended: ");
     assert!(said.contains("this process did not run for "), "{said}");
 }
 

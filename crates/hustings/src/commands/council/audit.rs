@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use hustings_agent::council::{CentreStatus, public_seed};
+use hustings_agent::council::{CentreStatus, ChamberStatus, public_seed};
 use hustings_agent::identity::member_id;
 use hustings_protocol::council::{
     Algorithm, Cause, Coin, Config, Course, Dispute, Round, audit_first, audit_later, course,
@@ -19,7 +19,7 @@ use hustings_protocol::council::{
 use hustings_protocol::{Candidate, MemberId, Merit};
 
 use crate::failure::{Failure, say};
-use record::{Sessions, contradictions, is_full, rounds_of, sessions};
+use record::{Sessions, ambiguities, contradictions, is_full, rounds_of, sessions};
 use seating::{Drawn, Found, judge, misshapen};
 
 /// A draw that others can check.
@@ -171,6 +171,13 @@ impl Session<'_> {
         if !faults.is_empty() {
             return faults; // these are not the lines of such a council, or name others than they mean
         }
+        let ambiguous = ambiguities(self.lines);
+        verdict.summary.ambiguous += ambiguous.len();
+        let notes = ambiguous.into_iter().map(|it| format!("note: {it}"));
+        verdict.notes.extend(notes);
+        if self.is_last {
+            verdict.summary.council = self.lines.last().map_or(Vec::new(), council);
+        }
         let classes = 0..self.rules.chambers.len() as u16;
         classes
             .flat_map(|class| self.check_class(class, verdict))
@@ -283,6 +290,16 @@ impl Session<'_> {
     }
 }
 
+/// The names of those who hold seats by a line, of each class.
+fn council(line: &CentreStatus) -> Vec<Vec<String>> {
+    let names = |it: &ChamberStatus| {
+        let names = it.seats.iter().map(|seat| seat.member.name.clone());
+        let names: BTreeSet<String> = names.collect();
+        names.into_iter().collect()
+    };
+    line.chambers.iter().map(names).collect()
+}
+
 /// How many of a class's rounds are of its first election. Where nobody was elected in it, those while nobody was seated.
 fn ends(course: &Course, rounds: &[Round]) -> usize {
     let of_first = |it: &&Round| match course {
@@ -333,6 +350,10 @@ struct Summary {
     missed_calls: usize,
     /// Hosts that were elected, and have no seat in the last line.
     seatless: usize,
+    /// Lines that tell of the same rounds as another, and of other seats.
+    ambiguous: usize,
+    /// The names of those who are seated at last, of each class.
+    council: Vec<Vec<String>>,
     /// Seats of which the record does not tell any more, and classes whose draw it does not tell of.
     untold: usize,
 }
@@ -364,6 +385,10 @@ impl Summary {
                 "seats filled after the first election, of which only the centre says that they were empty",
             ),
             (
+                self.ambiguous,
+                "lines with the same rounds and other seats, of which only the centre says which came later",
+            ),
+            (
                 self.untold,
                 "seats and classes of which the record does not tell enough",
             ),
@@ -371,6 +396,18 @@ impl Summary {
         let open = open.iter().filter(|(number, _)| *number > 0);
         open.map(|(number, what)| format!("{what}: {number}"))
             .collect()
+    }
+
+    /// The council that is proved. A line may be left out or added, so the names say which of the lines they are of.
+    fn council_in_words(&self) -> String {
+        match &self.council[..] {
+            [names] => format!("seated: {}", names.join(" ")),
+            classes => {
+                let classes = classes.iter().enumerate();
+                let classes = classes.map(|(class, it)| format!("class {class}: {}", it.join(" ")));
+                format!("seated: {}", classes.collect::<Vec<_>>().join("; "))
+            }
+        }
     }
 
     fn in_words(&self) -> String {
@@ -381,7 +418,10 @@ impl Summary {
         let rounds = self.rounds + self.later_rounds;
         let open = self.open();
         match open.is_empty() {
-            true => format!("drawn as it had to be: {rounds} rounds{of_which}"),
+            true => format!(
+                "drawn as it had to be: {rounds} rounds{of_which}; {}",
+                self.council_in_words()
+            ),
             false => format!(
                 "nothing is against the rules, but that is no proof: {rounds} rounds{of_which}; {}",
                 open.join("; ")

@@ -92,7 +92,8 @@ fn finds(outcome: &Outcome, code: i32, what: &str) {
 #[test]
 fn a_reply_that_no_host_can_have_given_is_a_fault() {
     let check = |hosts, record: Value| check("no-reply", hosts, &[line(&[0, 1], &[record])]);
-    finds(&check(3, first()), 0, "drawn as it had to be: 1 rounds");
+    let proof = "drawn as it had to be: 1 rounds; seated: host-0 host-1\n";
+    finds(&check(3, first()), 0, proof);
     // So that it is not missed: by a greater number it drew a no.
     let yes = [voice(0, 1, 4), voice(1, 1, 4)];
     let silent = round(1, 0, 4, &[&yes[..], &[voice(3, 0, u32::MAX)]].concat());
@@ -102,6 +103,20 @@ fn a_reply_that_no_host_can_have_given_is_a_fault() {
     beyond["replies"][0]["number"] = 5.into();
     let fault = "round 1: host-0 is said to have drawn by a number that no host can draw by";
     finds(&check(3, beyond), 1, fault);
+}
+
+/// `changes` puts them in order, and the forger writes it.
+#[test]
+fn lines_with_the_same_rounds_and_other_seats_prove_nothing() {
+    let whole = line(&[0, 1], &[first()]);
+    for changes in [0, 9] {
+        let mut fewer = line(&[0], &[first()]);
+        fewer["changes"] = changes.into();
+        let mut whole = whole.clone();
+        whole["changes"] = 5.into();
+        let outcome = check("two-ways", 3, &[whole, fewer]);
+        finds(&outcome, 3, "tell of the same rounds, and of other seats");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_agent::council::{CentreStatus, MOST_RECORDED};
 use hustings_agent::identity::member_id;
+use hustings_protocol::MemberId;
 use hustings_protocol::council::Round;
 
 use super::unmarked;
@@ -39,7 +40,7 @@ pub(super) fn sessions(text: &str) -> Result<Sessions, String> {
         sessions.entry(line.session).or_default().push(line);
     }
     for lines in sessions.values_mut() {
-        // A record only grows, and so does the number of changes.
+        // A record only grows. The number of changes puts lines with the same rounds in order, and proves nothing.
         let replies = |it: &Round| it.replies.len() + it.late.len();
         let size =
             |it: &CentreStatus| it.record.len() + it.record.iter().map(replies).sum::<usize>();
@@ -81,6 +82,31 @@ pub(super) fn contradictions(lines: &[CentreStatus]) -> Vec<String> {
         )
     })
     .collect()
+}
+
+/// The lines that tell of the same rounds as the line after them, and of other seats. Which of the two came later, and so who
+/// is seated, only the centre says.
+pub(super) fn ambiguities(lines: &[CentreStatus]) -> Vec<String> {
+    let pairs = (1..).zip(lines.windows(2));
+    let is_ambiguous = |(one, other): (&CentreStatus, &CentreStatus)| {
+        let is_equal =
+            grows_into(&one.record, &other.record) && grows_into(&other.record, &one.record);
+        is_equal && seated(one) != seated(other)
+    };
+    let found = pairs.filter(|(_, pair)| is_ambiguous((&pair[0], &pair[1])));
+    found
+        .map(|(place, _)| {
+            let next = place + 1;
+            format!("lines {place} and {next} of the session tell of the same rounds, and of other seats")
+        })
+        .collect()
+}
+
+/// Who holds a seat, and of which class.
+fn seated(line: &CentreStatus) -> BTreeSet<(u16, MemberId)> {
+    let chambers = line.chambers.iter();
+    let seats = chambers.flat_map(|it| it.seats.iter().map(|seat| (it.class, seat.member.id)));
+    seats.collect()
 }
 
 /// Whether a record can have become another: rounds have followed, and replies to the last one of each class.
