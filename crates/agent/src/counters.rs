@@ -102,7 +102,7 @@ impl Counters {
             ("replayed", self.replayed),
             ("other_protocol", self.other_protocol),
             ("other_voters", self.other_voters),
-            ("far_fence", self.far_fences),
+            ("far_fences", self.far_fences),
             ("council_stale", self.council_stale),
             ("council_senseless", self.council_senseless),
         ]
