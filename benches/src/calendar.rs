@@ -1,4 +1,4 @@
-//! The skeleton's queue for spread-out times: one turn of buckets, hand-fitted to its workload.
+//! The skeleton's queue for spread-out times: one turn of buckets, fitted to its workload by hand.
 
 /// A 16-byte event.
 #[derive(Clone, Copy)]
@@ -7,14 +7,14 @@ pub(crate) struct Event {
     pub(crate) entry: u64,
 }
 
-/// Buckets of equal width, sorted when their turn comes. What lies beyond the last bucket waits in
-/// a pile that is dealt out once a turn.
+/// Buckets of equal width, sorted when their turn comes. Events beyond the last bucket wait in a
+/// list that is distributed once a turn.
 pub(crate) struct Calendar {
     shift: u32,
     mask: u64,
     buckets: Vec<Vec<Event>>,
     beyond: Vec<Event>,
-    /// The bucket in hand, latest first.
+    /// The current bucket, latest first.
     open: Vec<Event>,
     day: u64,
     len: u64,

@@ -1,9 +1,10 @@
-//! Council elections: what their curves, a round of many hosts, and an election by tallies take in time.
+//! Council elections: the CPU time of their curves, of a simulation of many hosts, and of aggregate
+//! simulations.
 
 use hustings_protocol::Duration;
 use hustings_protocol::council::{self as protocol, Config};
 use hustings_sim::council::{self, Trial};
-use hustings_sim::{Scratch, Seeds, council_tally};
+use hustings_sim::{Scratch, Seeds, council_aggregate};
 use hustings_theory::council::optimum::{Goal, best_c};
 use hustings_theory::council::{Algorithm, Election, Estimate, Knowledge, Seats};
 
@@ -19,16 +20,16 @@ const ALGORITHMS: [Algorithm; 5] = [
 ];
 /// Sizes of a curve, from 10 to 100,000 in equal ratios.
 const SIZES: u32 = 41;
-/// As in the paper's figures, where the number of hosts is estimated; and from where.
+/// The value in the paper's figures with an estimated number of hosts, and the first estimate.
 const C: f64 = 5.6;
 const FIRST: f64 = 100_000.0;
-/// The best for the fewest rounds, of as many hosts as here.
+/// The best value for the fewest rounds at this number of hosts.
 const BEST_C: f64 = 6.1;
 const MOST_ROUNDS: u64 = 100_000;
 const ROUND: Duration = Duration::from_millis(400);
 
-/// Computes T and N of all algorithms for n from 10 to 100,000: with the best `c` for either, and where n is estimated, in both of
-/// the paper's ways. Returns the CPU time, and how many points there are.
+/// Computes T and N of all algorithms for n from 10 to 100,000: with the best `c` for either, and
+/// with an estimated n, in both of the paper's ways. Returns the CPU time and the number of points.
 pub(crate) fn curves() -> (f64, usize) {
     let begin = cpu_nanos();
     let steps = f64::from(SIZES - 1);
@@ -54,7 +55,8 @@ pub(crate) fn curves() -> (f64, usize) {
     (cpu_nanos() - begin, points)
 }
 
-/// Elects a council of `hosts`, each simulated. Returns the CPU time, set-up included, and how many rounds there were.
+/// Elects a council of `hosts`, each simulated. Returns the CPU time, set-up included, and the
+/// number of rounds.
 pub(crate) fn by_hosts(hosts: u32, seed: u64) -> (f64, u64) {
     let seats = protocol::Seats::new(4, 8);
     let knowledge = protocol::Knowledge::Told(hosts);
@@ -66,12 +68,13 @@ pub(crate) fn by_hosts(hosts: u32, seed: u64) -> (f64, u64) {
     (cpu_nanos() - begin, run.feedbacks)
 }
 
-/// Holds `elections` of `members` by their tallies. Returns the CPU time, and how many ended with a council.
+/// Simulates `elections` of `members` as aggregate counts. Returns the CPU time, and the number of
+/// elections that ended with a council.
 pub(crate) fn by_tallies(members: u64, elections: u64) -> (f64, u64) {
     let election = Election::new(SEATS, members, Algorithm::SkipReset, BEST_C);
     let begin = cpu_nanos();
-    let runs =
-        (0..elections).map(|run| council_tally::elect(&election, MOST_ROUNDS, Seeds::new(1, run)));
+    let runs = (0..elections)
+        .map(|run| council_aggregate::elect(&election, MOST_ROUNDS, Seeds::new(1, run)));
     let councils = runs.filter(|run| run.seats.is_some()).count() as u64;
     (cpu_nanos() - begin, councils)
 }

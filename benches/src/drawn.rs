@@ -1,4 +1,4 @@
-//! One probabilistic election in a large group: what it takes, in memory and in time.
+//! One probabilistic election in a large group: memory and CPU time.
 
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{Config, LastRound, Strategy};
@@ -10,11 +10,11 @@ use crate::cpu_nanos;
 const HOP: Duration = Duration::from_millis(100);
 const VIEW: f64 = 0.5;
 const CRASH: f64 = 0.001;
-/// After a round with K = 1, in which perhaps nobody is drawn, one that succeeds.
+/// After a round with K = 1, in which perhaps no member is drawn, the next round succeeds.
 const GROWTH_OF_ONE: f64 = 14.0;
 
-/// What an election took.
-pub(crate) struct Taken {
+/// The cost of an election.
+pub(crate) struct DrawCost {
     /// Unicasts and multicasts.
     pub(crate) messages: u64,
     pub(crate) rounds: u32,
@@ -22,8 +22,8 @@ pub(crate) struct Taken {
     pub(crate) nanos: f64,
 }
 
-/// A first round with K, and others if need be.
-pub(crate) fn hold(members: u32, k: u32, loss: f64, seed: u64) -> Taken {
+/// Holds a first round with K, and further rounds if necessary.
+pub(crate) fn hold(members: u32, k: u32, loss: f64, seed: u64) -> DrawCost {
     let strategy = Strategy {
         first: k,
         growth: match k {
@@ -41,13 +41,13 @@ pub(crate) fn hold(members: u32, k: u32, loss: f64, seed: u64) -> Taken {
         multicast_loss: loss,
         config: Config {
             strategy,
-            ..Config::document(u64::from(members), HOP)
+            ..Config::paper(u64::from(members), HOP)
         },
         purge: true,
     };
     let begin = cpu_nanos();
     let (run, _) = elect(&trial, Seeds::new(seed, 0), Scratch::default());
-    Taken {
+    DrawCost {
         messages: run.unicasts + run.multicasts,
         rounds: run.rounds,
         nanos: cpu_nanos() - begin,

@@ -1,4 +1,4 @@
-//! Figure 5 of the report on probabilistic elections, whole: what its simulations take.
+//! Figure 5 of the report on probabilistic elections, as a whole: the CPU time of its simulations.
 
 use hustings_protocol::Duration;
 use hustings_protocol::probabilistic::{Config, Recall};
@@ -8,7 +8,7 @@ use hustings_sim::{Scratch, Seeds};
 use crate::cpu_nanos;
 
 const HOP: Duration = Duration::from_millis(100);
-/// Loss and crashes where neither is varied.
+/// The loss and crash probability where they are not varied.
 const RARE: f64 = 0.001;
 const LOSSES: [f64; 11] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
 const MEMBERS: [u32; 11] = [
@@ -16,15 +16,15 @@ const MEMBERS: [u32; 11] = [
 ];
 const VIEWS: [f64; 7] = [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
 
-/// What its elections took, each after the other.
-pub(crate) struct Taken {
-    /// Points on its curves, of each rule its own.
+/// The cost of all elections, one after the other.
+pub(crate) struct FigureCost {
+    /// Points on its curves, separate for each rule.
     pub(crate) points: usize,
     pub(crate) nanos: f64,
 }
 
-/// So many elections a point, for both rules.
-pub(crate) fn simulate(runs: u64) -> Taken {
+/// Simulates `runs` elections per point, for both rules.
+pub(crate) fn simulate(runs: u64) -> FigureCost {
     let by_loss = LOSSES.map(|loss| trial(2_000, 0.5, loss));
     let by_members = MEMBERS.map(|members| trial(members, 0.5, RARE));
     let by_view = VIEWS.map(|view| trial(5_000, view, RARE));
@@ -45,7 +45,7 @@ pub(crate) fn simulate(runs: u64) -> Taken {
             scratch = used;
         }
     }
-    Taken {
+    FigureCost {
         points: places.len() * rules.len(),
         nanos: cpu_nanos() - begin,
     }
@@ -58,7 +58,7 @@ fn trial(members: u32, view: f64, loss: f64) -> Trial {
         crash: RARE,
         unicast_loss: loss,
         multicast_loss: loss,
-        config: Config::document(members.into(), HOP),
+        config: Config::paper(members.into(), HOP),
         purge: true,
     }
 }

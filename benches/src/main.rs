@@ -1,12 +1,16 @@
-//! The simulator measured against a plain hand-written loop, in one run.
+//! Measures the simulator against a plain hand-written loop, in one run.
 //!
 //! Each workload exists twice: in [`skeleton`], with bare arrays and nothing else, and in
 //! [`world`], through the simulator. `hustings-benches` runs them in turns and prints the ratio of
-//! their CPU times per delivered message, set-up included. `hustings-benches one ...` does one side
-//! alone, for an instruction counter or a memory reading. `hustings-benches elect ...` holds one
-//! election by announcement, `hustings-benches draw ...` a probabilistic one, and `hustings-benches
-//! figure` those of a whole figure, `hustings-benches ring ...` draws on Wagner's ring, with their tables,
-//! `hustings-benches council ...` council elections, on paper, host by host and by tallies; these have no skeleton beside them: their memory and their time are told.
+//! their CPU times per delivered message, set-up included. `hustings-benches one ...` runs one side
+//! alone, for an instruction counter or a memory reading.
+//!
+//! The other commands have no skeleton; they print memory and time:
+//! - `elect` holds one election by announcement;
+//! - `draw` holds a probabilistic election;
+//! - `figure` simulates all elections of a figure;
+//! - `ring` and `ring-tables` hold draws on Wagner's ring and compute their tables;
+//! - `council-...` compute council elections, host by host and as aggregate counts.
 
 mod calendar;
 mod councils;
@@ -25,10 +29,10 @@ use clap::{Parser, Subcommand};
 use hustings_protocol::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::election::Taken;
+use crate::election::ElectionCost;
 use crate::workload::{Side, WORKLOADS, Workload};
 
-/// The frames that `hustings-benches seal` seals each time.
+/// The number of frames that `hustings-benches seal` seals each time.
 const SEALED_FRAMES: u32 = 100_000;
 
 #[derive(Parser)]
@@ -36,103 +40,103 @@ const SEALED_FRAMES: u32 = 100_000;
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// How often each side is measured; the best of each counts
+    /// Number of measurements of each side; the best of each counts
     #[arg(long, default_value_t = 5)]
     repeat: u32,
-    /// Fail if the simulator takes more than so many times the skeleton's time
+    /// Fail if the simulator takes more than RATIO times the skeleton's time
     #[arg(long, value_name = "RATIO", default_value_t = f64::INFINITY)]
     at_most: f64,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs one side of one workload; prints how many messages were delivered, and the most memory
-    /// (in kB) that the process has held
+    /// Run one side of one workload; print the number of delivered messages and the process's peak
+    /// memory (in kB)
     One {
         /// The workload, as the table names it
         workload: String,
-        /// Which side
+        /// The side to run
         side: Side,
-        /// About how many messages (or queue operations)
+        /// Approximate number of messages (or queue operations)
         messages: u64,
     },
-    /// Holds one LE-S election; prints the announcements, the most memory (in kB) that the process has
-    /// held, the CPU time (in ns), and what the protocol itself holds of a member (in bytes)
+    /// Hold one LE-S election; print the announcements, the process's peak memory (in kB), the CPU
+    /// time (in ns), and the size of the protocol's state per member (in bytes)
     Elect {
-        /// How many members, 2 or more
+        /// Number of members, 2 or more
         #[arg(value_parser = clap::value_parser!(u32).range(2..))]
         members: u32,
-        /// How long a message takes, in milliseconds
+        /// Delay of a message, in milliseconds
         delay: u64,
         /// The seed of the run
         seed: u64,
     },
-    /// Holds one probabilistic election; prints the messages, the most memory (in kB) that the process
-    /// has held, the CPU time (in ns), and how many rounds there were
+    /// Hold one probabilistic election; print the messages, the process's peak memory (in kB), the
+    /// CPU time (in ns), and the number of rounds
     Draw {
-        /// How many members, 1 or more
+        /// Number of members, 1 or more
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         members: u32,
         /// K of the first round, from 1 to all members
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         k: u32,
-        /// What part of all messages is lost
+        /// Fraction of messages that are lost
         loss: f64,
         /// The seed of the run
         seed: u64,
     },
-    /// Simulates Figure 5 of the report on probabilistic elections, (a) to (i), by `hash` and by `delay`, on one
-    /// core; prints how many points it has, and the CPU time (in ns)
+    /// Simulate Figure 5 of the report on probabilistic elections, (a) to (i), by `hash` and by
+    /// `delay`, on one core; print the number of points and the CPU time (in ns)
     Figure {
-        /// How many elections a point; the report has 1,000
+        /// Number of elections per point; the report has 1,000
         #[arg(default_value_t = 1_000)]
         runs: u64,
     },
-    /// Holds honest draws on Wagner's ring, by their flips and without the messages, as the simulator does; prints how many have a
-    /// leader, and the CPU time (in ns)
+    /// Hold honest draws on Wagner's ring, by their flips and without the messages, as the
+    /// simulator does; print the number of draws with a leader and the CPU time (in ns)
     Ring {
-        /// How many members, 4 or more
+        /// Number of members, 4 or more
         #[arg(value_parser = clap::value_parser!(u32).range(4..))]
         members: u32,
-        /// How many draws
+        /// Number of draws
         draws: u32,
         /// The seed of the first run
         seed: u64,
     },
-    /// Computes the exact tables of such draws; prints the stages of the largest ring, and the CPU time
-    /// (in ns)
+    /// Compute the exact tables of draws on Wagner's ring; print the stages of the largest ring and
+    /// the CPU time (in ns)
     RingTables {
-        /// The members of the largest ring
+        /// Number of members of the largest ring
         #[arg(value_parser = clap::value_parser!(u32).range(2..))]
         most: u32,
     },
-    /// Computes the curves of council elections from 10 to 100,000 hosts; prints how many points they have, and
-    /// the CPU time (in ns)
+    /// Compute the curves of council elections from 10 to 100,000 hosts; print the number of points
+    /// and the CPU time (in ns)
     CouncilCurves,
-    /// Elects a council, host by host; prints how many rounds it took, and the CPU time (in ns)
+    /// Elect a council, host by host; print the number of rounds and the CPU time (in ns)
     CouncilHosts {
-        /// How many hosts, 9 or more
+        /// Number of hosts, 9 or more
         #[arg(value_parser = clap::value_parser!(u32).range(9..))]
         hosts: u32,
         /// The seed of the run
         seed: u64,
     },
-    /// Elects councils by their tallies alone; prints how many came about, and the CPU time (in ns)
+    /// Elect councils as aggregate counts; print the number of councils and the CPU time (in ns)
     CouncilTallies {
-        /// How many hosts, 9 or more
+        /// Number of hosts, 9 or more
         #[arg(value_parser = clap::value_parser!(u64).range(9..))]
         members: u64,
-        /// How many elections
+        /// Number of elections
         elections: u64,
     },
-    /// Seals and opens frames; prints the CPU time for each (in ns): sealed with a counted nonce, sealed with a nonce from the
-    /// operating system, opened
+    /// Seal and open frames; print the CPU time for each (in ns): sealed with a counted nonce,
+    /// sealed with a nonce from the operating system, opened
     Seal {
-        /// The length of a frame's content
+        /// Length of a frame's content
         #[arg(default_value_t = 120)]
         bytes: usize,
     },
-    /// Lists the workloads
+    /// List the workloads
     List,
 }
 
@@ -156,7 +160,7 @@ fn main() -> ExitCode {
             seed,
         }) => {
             let taken = drawn::hold(members, k, loss, seed);
-            let drawn::Taken {
+            let drawn::DrawCost {
                 messages,
                 rounds,
                 nanos,
@@ -165,7 +169,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Some(Command::Figure { runs }) => {
-            let figure::Taken { points, nanos } = figure::simulate(runs);
+            let figure::FigureCost { points, nanos } = figure::simulate(runs);
             println!("{points} {nanos}");
             ExitCode::SUCCESS
         }
@@ -200,10 +204,10 @@ fn main() -> ExitCode {
         }
         Some(Command::Seal { bytes }) => {
             let Some(taken) = sealing::measure(SEALED_FRAMES, bytes) else {
-                eprintln!("error: the operating system has no randomness to give");
+                eprintln!("error: the operating system provides no random numbers");
                 return ExitCode::FAILURE;
             };
-            let sealing::Taken {
+            let sealing::SealingCost {
                 sealed_counted,
                 sealed_drawn,
                 opened,
@@ -233,10 +237,10 @@ fn run_one(name: &str, side: Side, messages: u64) -> ExitCode {
 
 fn elect(members: u32, delay: Duration, seed: u64) -> ExitCode {
     let Some(taken) = election::hold(members, delay, seed) else {
-        eprintln!("error: of {members} members some have not heard the leader");
+        eprintln!("error: not all of {members} members have heard the leader");
         return ExitCode::FAILURE;
     };
-    let Taken {
+    let ElectionCost {
         announcements,
         nanos,
         state,
@@ -245,8 +249,8 @@ fn elect(members: u32, delay: Duration, seed: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The most memory that this process has held, as Linux tells it, less its own program, of which more
-/// or less is mapped from run to run; 0 elsewhere.
+/// The peak memory of this process according to Linux, without its program text, of which a varying
+/// part is mapped; 0 on other systems.
 fn peak_kilobytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = |field: &str| -> Option<u64> {
@@ -291,7 +295,7 @@ fn nanos_per_message(workload: &Workload, side: Side) -> f64 {
     (cpu_nanos() - begin) / delivered as f64
 }
 
-/// CPU time that this process has used, in nanoseconds.
+/// The CPU time that this process has used, in nanoseconds.
 fn cpu_nanos() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64

@@ -1,5 +1,5 @@
-//! The cost of sealing a frame: with a nonce that is drawn from the operating system, as agents do, and with one that is
-//! counted.
+//! The cost of sealing a frame: with a nonce from the operating system, as agents do, and with a
+//! counted nonce.
 
 use std::hint::black_box;
 
@@ -8,16 +8,16 @@ use hustings_protocol::MemberId;
 
 use crate::cpu_nanos;
 
-/// The nanoseconds that each operation takes for one frame.
-pub(crate) struct Taken {
+/// Nanoseconds per frame of each operation.
+pub(crate) struct SealingCost {
     pub(crate) sealed_counted: f64,
     pub(crate) sealed_drawn: f64,
     pub(crate) opened: f64,
 }
 
-/// Seals and opens `frames` frames with contents of `bytes` bytes. Returns the best of five times each, or `None` if the
-/// operating system has no randomness to give.
-pub(crate) fn measure(frames: u32, bytes: usize) -> Option<Taken> {
+/// Seals and opens `frames` frames with contents of `bytes` bytes. Returns the best of five times
+/// each, or `None` if the operating system provides no random numbers.
+pub(crate) fn measure(frames: u32, bytes: usize) -> Option<SealingCost> {
     let keyring = Keyring::new("bench", MemberId(1), &Key::generate().ok()?, &[]);
     let (content, mut sealed) = (vec![7; bytes], Vec::new());
     let mut best = [f64::INFINITY; 3];
@@ -44,14 +44,14 @@ pub(crate) fn measure(frames: u32, bytes: usize) -> Option<Taken> {
         }
     }
     let [sealed_counted, sealed_drawn, opened] = best;
-    Some(Taken {
+    Some(SealingCost {
         sealed_counted,
         sealed_drawn,
         opened,
     })
 }
 
-/// The CPU time of `run` for each of `frames`, or `None` if it fails.
+/// The CPU time of `run` per frame, or `None` if it fails.
 fn time(frames: u32, mut run: impl FnMut(u32) -> bool) -> Option<f64> {
     let begin = cpu_nanos();
     let all_done = (0..frames).all(|number| black_box(run(number)));

@@ -1,4 +1,4 @@
-//! The workloads by hand: bare arrays, small events, one vector per timestamp (where delays vary,
+//! The workloads by hand: bare arrays, small events, one vector per timestamp (or, if delays vary,
 //! one per quarter of a millisecond, sorted when its turn comes), no framework.
 
 use hustings_sim::{Delay, Seeds, Stream};
@@ -8,8 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::calendar::{Calendar, Event};
 
-/// A 16-byte event on a ring: receiver, sender, message. Merits have 64 bits, as in the simulator
-/// (the top one tells the kind of message here): compared are two loops, not two widths of numbers.
+/// A 16-byte event on a ring: receiver, sender, message. Priorities have 64 bits, as in the
+/// simulator (here the top bit is the kind of message): the comparison is between two loops, not
+/// two integer widths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Hop {
     to: u32,
@@ -19,10 +20,10 @@ struct Hop {
 
 const ELECTED: u64 = 1 << 63;
 
-/// All that an experiment on a ring wants to know of a member.
+/// Everything that an experiment on a ring records of a member.
 #[derive(Clone, Copy)]
 struct Member {
-    merit: u64,
+    priority: u64,
     leader: Option<u64>,
     known_at: u64,
     participating: bool,
@@ -35,15 +36,15 @@ struct RingState<'a> {
 }
 
 impl<'a> RingState<'a> {
-    fn new(merits: &[u64], members: &'a mut Vec<Member>) -> Self {
-        let member = |&merit| Member {
-            merit,
+    fn new(priorities: &[u64], members: &'a mut Vec<Member>) -> Self {
+        let member = |&priority| Member {
+            priority,
             leader: None,
             known_at: 0,
             participating: false,
         };
         members.clear();
-        members.extend(merits.iter().map(member));
+        members.extend(priorities.iter().map(member));
         Self {
             members,
             sent: [0; 2],
@@ -52,29 +53,29 @@ impl<'a> RingState<'a> {
 
     fn start(&mut self, at: u32) -> Hop {
         self.members[at as usize].participating = true;
-        self.send(at, self.members[at as usize].merit)
+        self.send(at, self.members[at as usize].priority)
     }
 
-    /// What the receiver of `hop` sends on.
+    /// The message that the receiver of `hop` sends on.
     #[inline(always)]
     fn receive(&mut self, now: u64, hop: Hop) -> Option<Hop> {
         let member = &mut self.members[hop.to as usize];
-        let merit = hop.message & !ELECTED;
+        let priority = hop.message & !ELECTED;
         let is_elected = hop.message & ELECTED != 0;
-        if is_elected || merit == member.merit {
-            if is_elected && merit == member.merit {
+        if is_elected || priority == member.priority {
+            if is_elected && priority == member.priority {
                 return None;
             }
             member.participating = false;
-            member.leader = Some(merit);
+            member.leader = Some(priority);
             member.known_at = now;
-            return Some(self.send(hop.to, merit | ELECTED));
+            return Some(self.send(hop.to, priority | ELECTED));
         }
-        if merit < member.merit && member.participating {
+        if priority < member.priority && member.participating {
             return None;
         }
         member.participating = true;
-        let best = merit.max(member.merit);
+        let best = priority.max(member.priority);
         Some(self.send(hop.to, best))
     }
 
@@ -91,7 +92,7 @@ impl<'a> RingState<'a> {
     }
 }
 
-/// What one election leaves to the next: its memory.
+/// The memory that one election leaves to the next.
 #[derive(Default)]
 pub(crate) struct RingMemory {
     members: Vec<Member>,
@@ -100,19 +101,24 @@ pub(crate) struct RingMemory {
     buckets: [Vec<(u64, Hop)>; 8],
 }
 
-/// One Chang-Roberts election; returns how many messages were delivered.
-pub(crate) fn ring(merits: &[u64], starters: &[u32], delay: Delay, memory: &mut RingMemory) -> u64 {
+/// Holds one Chang-Roberts election; returns the number of delivered messages.
+pub(crate) fn ring(
+    priorities: &[u64],
+    starters: &[u32],
+    delay: Delay,
+    memory: &mut RingMemory,
+) -> u64 {
     match delay {
-        Delay::Constant(delay) => steady_ring(merits, starters, delay.0, memory),
+        Delay::Constant(delay) => steady_ring(priorities, starters, delay.0, memory),
         Delay::Uniform { from, to } => {
-            jittered_ring(merits, starters, from.0, to.0 - from.0, memory)
+            jittered_ring(priorities, starters, from.0, to.0 - from.0, memory)
         }
         Delay::Exponential { .. } | Delay::LogNormal { .. } => unreachable!("not a workload"),
     }
 }
 
-fn steady_ring(merits: &[u64], starters: &[u32], delay: u64, memory: &mut RingMemory) -> u64 {
-    let mut ring = RingState::new(merits, &mut memory.members);
+fn steady_ring(priorities: &[u64], starters: &[u32], delay: u64, memory: &mut RingMemory) -> u64 {
+    let mut ring = RingState::new(priorities, &mut memory.members);
     // One vector for the present time and one for the next.
     let (due, next_due) = (&mut memory.due, &mut memory.next_due);
     next_due.extend(starters.iter().map(|&at| ring.start(at)));
@@ -130,18 +136,18 @@ fn steady_ring(merits: &[u64], starters: &[u32], delay: u64, memory: &mut RingMe
     delivered
 }
 
-/// Buckets of a quarter of a millisecond: half of the shortest delay, so that nothing is ever sent
-/// into the bucket in hand, and eight of them hold all that is in flight.
+/// Buckets of a quarter of a millisecond: half of the shortest delay, so that no message is sent
+/// into the current bucket, and eight of them hold all messages in flight.
 const BUCKET_BITS: u32 = 18;
 
 fn jittered_ring(
-    merits: &[u64],
+    priorities: &[u64],
     starters: &[u32],
     from: u64,
     width: u64,
     memory: &mut RingMemory,
 ) -> u64 {
-    let mut ring = RingState::new(merits, &mut memory.members);
+    let mut ring = RingState::new(priorities, &mut memory.members);
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
     let buckets = &mut memory.buckets;
     let bucket = |at: u64| (at >> BUCKET_BITS) as usize % 8;
@@ -172,7 +178,8 @@ const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
 const LISTEN: u64 = 3 * SECOND;
 
-/// An announcement a second to each listener; each re-arms its listen timer at each receipt.
+/// One announcement per second to each listener; each listener re-arms its listen timer at each
+/// receipt.
 pub(crate) fn beacon(listeners: u32, loss: f64, delay: Delay, messages: u64) -> u64 {
     match delay {
         Delay::Constant(delay) => steady_beacon(listeners, loss, delay.0, messages),
@@ -189,7 +196,7 @@ const ANNOUNCE: u32 = 0;
 const RECEIVE: u32 = 1;
 const EXPIRE: u32 = 2;
 
-/// One vector per timestamp: every time is a whole millisecond, and none is 4096 away. Emptied
+/// One vector per timestamp: every time is a whole millisecond, and none is 4096 ahead. Emptied
 /// vectors are kept for their memory.
 struct Slots {
     slots: Vec<Vec<Plain>>,
@@ -206,7 +213,7 @@ impl Slots {
         slot
     }
 
-    /// The first time from `time` on at which something is due. Something must be.
+    /// The first time from `time` on at which an event is due. There must be one.
     #[inline(always)]
     fn next(&self, mut time: u64) -> u64 {
         while self.slots[time as usize % 4096].is_empty() {
@@ -270,7 +277,7 @@ fn steady_beacon(listeners: u32, loss: f64, delay: u64, messages: u64) -> u64 {
 /// A 16-byte event that carries its time: time, kind, receiver.
 type Timed = (u64, u32, u32);
 
-/// The same buckets, each sorted when its turn comes; none is a whole turn of them away.
+/// The same buckets, each sorted when its turn comes; no event is a whole turn ahead.
 fn jittered_beacon(listeners: u32, loss: f64, from: u64, width: u64, messages: u64) -> u64 {
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
     let lost_below = (loss * 2f64.powi(64)) as u64;
@@ -322,7 +329,8 @@ fn jittered_beacon(listeners: u32, loss: f64, from: u64, width: u64, messages: u
     delivered
 }
 
-/// The queue alone under a hold model: pop the earliest, push it again an exponential time later.
+/// The queue alone under a hold model: pops the earliest entry, and pushes it again an exponential
+/// time later.
 pub(crate) fn hold(pending: u64, operations: u64) -> u64 {
     let mut rng = Seeds::new(1, 0).rng(Stream::Network);
     // Buckets of 65 microseconds with 65 entries each, a turn of half a second.

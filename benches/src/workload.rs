@@ -1,13 +1,13 @@
 //! The workloads, each with its two sides.
 
 use clap::ValueEnum;
-use hustings_protocol::{Duration, Merit};
+use hustings_protocol::{Duration, Priority};
 use hustings_sim::classics::{Initiators, Order, Ring, ring};
 use hustings_sim::{Delay, Seeds, Who};
 
 use crate::{skeleton, world};
 
-/// Which implementation of a workload.
+/// The implementation of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Side {
     Skeleton,
@@ -16,7 +16,7 @@ pub(crate) enum Side {
 
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// About how many messages one measurement delivers.
+    /// Approximate number of messages that one measurement delivers.
     pub(crate) messages: u64,
     what: What,
 }
@@ -90,7 +90,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// Runs one side until about `messages` messages were delivered; returns how many were.
+    /// Runs one side until about `messages` messages were delivered; returns the exact number.
     pub(crate) fn run(&self, side: Side, messages: u64) -> u64 {
         match self.what {
             What::Ring {
@@ -105,7 +105,7 @@ impl Workload {
                     Order::Random,
                     Seeds::new(1, 0),
                 );
-                let merits = plain(&layout.merits);
+                let priorities = plain(&layout.priorities);
                 let starters = starters(&layout.starters, members);
                 let mut memory = world::Memory::default();
                 let mut skeletons_memory = skeleton::RingMemory::default();
@@ -113,7 +113,7 @@ impl Workload {
                 while delivered < messages {
                     delivered += match side {
                         Side::Skeleton => {
-                            skeleton::ring(&merits, &starters, delay, &mut skeletons_memory)
+                            skeleton::ring(&priorities, &starters, delay, &mut skeletons_memory)
                         }
                         Side::World => world::ring(&layout, delay, &mut memory),
                     };
@@ -136,9 +136,9 @@ const LISTENERS: u32 = 1_000;
 const LOSS: f64 = 0.1;
 const PENDING: u64 = 1_000_000;
 
-/// The merits as the skeleton has them.
-fn plain(merits: &[Merit]) -> Vec<u64> {
-    merits.iter().map(|merit| merit.0).collect()
+/// The priorities as the skeleton has them.
+fn plain(priorities: &[Priority]) -> Vec<u64> {
+    priorities.iter().map(|priority| priority.0).collect()
 }
 
 fn starters(who: &Who, members: u32) -> Vec<u32> {

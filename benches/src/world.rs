@@ -1,7 +1,9 @@
 //! The same workloads through the simulator.
 
 use hustings_protocol::chang_roberts::{ChangRoberts, Config};
-use hustings_protocol::{Duration, Input, Instant, Io, Merit, Message, NoRequest, Protocol, Timer};
+use hustings_protocol::{
+    Duration, Input, Instant, Io, Message, NoRequest, Priority, Protocol, Timer,
+};
 use hustings_sim::classics::Layout;
 use hustings_sim::wheel::{Due, Wheel};
 use hustings_sim::{Delay, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, World};
@@ -10,9 +12,9 @@ use crate::skeleton::exponential;
 
 const FOREVER: Instant = Instant(u64::MAX - 1);
 
-fn setup(merits: Vec<Merit>, network: Network) -> Setup {
+fn setup(priorities: Vec<Priority>, network: Network) -> Setup {
     Setup {
-        merits,
+        priorities,
         network,
         detection: Detection::Never,
         view: 1.0,
@@ -22,14 +24,14 @@ fn setup(merits: Vec<Merit>, network: Network) -> Setup {
 /// The memory that one election leaves to the next, as in `hustings sim`.
 pub(crate) type Memory = Scratch<ChangRoberts>;
 
-/// One Chang-Roberts election; returns how many messages were delivered.
+/// Holds one Chang-Roberts election; returns the number of delivered messages.
 pub(crate) fn ring(layout: &Layout, delay: Delay, memory: &mut Memory) -> u64 {
-    let (merits, scenario) = layout.clone().scenario();
-    let setup = setup(merits, Network::perfect(delay));
+    let (priorities, scenario) = layout.clone().scenario();
+    let setup = setup(priorities, Network::perfect(delay));
     let make = |_| ChangRoberts::new();
     let memory_left = std::mem::take(memory);
     let seeds = Seeds::new(1, 0);
-    let mut world = World::within(memory_left, setup, Config::slides(), seeds, Silent, make);
+    let mut world = World::within(memory_left, setup, Config::paper(), seeds, Silent, make);
     world.follow(&scenario);
     world.run_until(FOREVER);
     let delivered = world.tally().delivered;
@@ -91,15 +93,15 @@ impl Protocol for Beacon {
     }
 }
 
-/// An announcement a second to each listener, until about `messages` were delivered.
+/// One announcement per second to each listener, until about `messages` were delivered.
 pub(crate) fn beacon(listeners: u32, loss: f64, delay: Delay, messages: u64) -> u64 {
     let network = Network {
         multicast_loss: loss,
         ..Network::perfect(delay)
     };
-    let merits = (0..=u64::from(listeners)).map(Merit).collect();
-    let mut world = World::new(setup(merits, network), (), Seeds::new(1, 0), |_| Beacon {
-        expired: 0,
+    let priorities = (0..=u64::from(listeners)).map(Priority).collect();
+    let mut world = World::new(setup(priorities, network), (), Seeds::new(1, 0), |_| {
+        Beacon { expired: 0 }
     });
     world.start(0);
     let seconds = (messages as f64 / (f64::from(listeners) * (1.0 - loss))).ceil();

@@ -1,8 +1,9 @@
-//! Makes the wrong versions of tenure: its own text, with the lines exchanged that `wrong/*.diff` name.
+//! Generates the wrong versions of tenure: its source text, with the lines replaced that
+//! `wrong/*.diff` name.
 //!
-//! A version is a file. What stands before the first file name is its description. Under the name of
-//! a file, lines that begin with `-` must stand there, one after the other and only once; lines that
-//! begin with `+` take their place. Indentation does not count. An empty line ends an exchange.
+//! Each version is one file. The text before the first file name is its description. Under a file
+//! name, lines that begin with `-` must occur in that file, consecutively and exactly once; lines
+//! that begin with `+` replace them. Indentation is ignored. An empty line ends a replacement.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,7 +11,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// What a version has of its own; it shares all other parts, so that all versions say the same things.
+/// The modules of which a version has its own copy. It shares all others, so that all versions
+/// exchange the same messages.
 const OWN: &[&str] = &["nominee", "poll", "post", "query", "voter"];
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -59,13 +61,13 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-struct Version {
-    /// As the documentation of its module.
+struct WrongVersion {
+    /// The documentation of its module.
     description: String,
     code: String,
 }
 
-fn make(protocol: &Path, diff: &str) -> Result<Version> {
+fn make(protocol: &Path, diff: &str) -> Result<WrongVersion> {
     let mut files = BTreeMap::new();
     files.insert(
         "tenure.rs".to_owned(),
@@ -86,7 +88,7 @@ fn make(protocol: &Path, diff: &str) -> Result<Version> {
             exchange.new.push(new.to_owned());
         } else if line.ends_with(".rs") {
             let text = files.get_mut(line);
-            file = Some(text.ok_or_else(|| format!("{line} is no part of a version"))?);
+            file = Some(text.ok_or_else(|| format!("{line} is not a file of a version"))?);
         } else if line.is_empty() {
             let exchange = std::mem::take(&mut exchange);
             if let Some(text) = &mut file
@@ -97,11 +99,11 @@ fn make(protocol: &Path, diff: &str) -> Result<Version> {
         } else if file.is_none() {
             writeln!(description, "/// {line}")?;
         } else {
-            return Err(format!("what is `{line}`?").into());
+            return Err(format!("unexpected line `{line}`").into());
         }
     }
     let code = assemble(&files);
-    Ok(Version { description, code })
+    Ok(WrongVersion { description, code })
 }
 
 #[derive(Default)]
@@ -131,7 +133,8 @@ impl Exchange {
     }
 }
 
-/// One module of all files, which knows the rest of the protocols by the name of their crate.
+/// Assembles one module from all files. It refers to the other protocols by the name of their
+/// crate.
 fn assemble(files: &BTreeMap<String, String>) -> String {
     let mut code = String::new();
     for line in files["tenure.rs"].lines() {
@@ -152,7 +155,7 @@ fn assemble(files: &BTreeMap<String, String>) -> String {
             (Some(module), _) if is_public => {
                 code += &format!("pub use hustings_protocol::tenure::{module};\n");
             }
-            (Some(_), _) => {} // it is shared
+            (Some(_), _) => {} // a shared module
             (None, Some((_, names))) => {
                 code += &format!("pub use hustings_protocol::tenure::{names}\n");
             }

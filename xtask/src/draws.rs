@@ -1,4 +1,4 @@
-//! `cargo xtask draws`: fair draws over real sockets of this host, and how fast they are.
+//! `cargo xtask draws`: holds fair draws over real sockets of this host, and measures their speed.
 
 use crate::{Result, shell};
 use clap::Args;
@@ -9,13 +9,14 @@ use clap::Args;
                         network between them instead."
 )]
 pub(crate) struct Options {
-    /// How many members there are: 25 in the paper
+    /// Number of members: 25 in the paper
     #[arg(long, default_value_t = 25)]
     members: u32,
-    /// How many draws are held
+    /// Number of draws
     #[arg(long, default_value_t = 100)]
     draws: u32,
-    /// Let the first member be silent whenever it loses, and count what becomes of the draws instead
+    /// Let the first member be silent whenever it loses, and count the outcomes of the draws
+    /// instead
     #[arg(long)]
     abort: bool,
 }

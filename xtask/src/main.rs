@@ -1,6 +1,7 @@
-//! The project's chores, run as `cargo xtask CHORE`.
+//! The project's development tasks, run as `cargo xtask TASK`.
 //!
-//! A new chore is a file beside this one, a variant of [`Chore`] and an arm of the `match` in `main`.
+//! A new task is a file beside this one, a variant of [`Chore`] and an arm of the `match` in
+//! `main`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -17,16 +18,17 @@ mod packages;
 mod reign;
 mod shell;
 mod steps;
-mod storm;
+mod suites;
 mod test_command;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use std::error::Error;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The project's chores
+/// The project's development tasks
 #[derive(Parser)]
 #[command(
     bin_name = "cargo xtask",
@@ -40,59 +42,55 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check everything that must hold before a change goes in
+    /// Check everything that must hold before a change is merged
     Test(test_command::Options),
-    /// Measure the simulator against a plain hand-written loop
+    /// Run the benchmarks and compare them with their limits
     Bench,
-    /// Try real agents on five hosts (network namespaces), and print how fast they are
-    Field(field::Options),
-    /// Search every run of tenure that fits in a model, and print how many states there were
+    /// Run real agents on five hosts (network namespaces), and print how fast they are
+    #[command(disable_help_flag = true)]
+    Field(HandedOn),
+    /// Search every run of tenure within the bounds of a model, and print the number of states
     Model(model::Options),
-    /// Take tenure through random faults from many seeds, and print what happened
-    Storm(storm::Options),
-    /// Hold thousands of probabilistic elections with tenure, and print what they cost
+    /// Run tenure under random faults from many seeds, and print the results
+    #[command(disable_help_flag = true)]
+    Storm(HandedOn),
+    /// Hold thousands of probabilistic elections with tenure, and print their cost
     Reign(reign::Options),
-    /// Hold fair draws over real sockets, and print how fast they are and what they send
+    /// Hold fair draws over real sockets, and print their speed and their messages
     Draws(draws::Options),
-    /// Throw wrong packets at an agent: a part of the field tests
-    #[command(hide = true)]
-    Barrage(field::barrage::Options),
-    /// Record the datagrams that a host receives, or send them again: a part of the field tests
-    #[command(hide = true)]
-    Wiretap(field::wiretap::Options),
-    /// Hold connections to an agent open and say nothing: a part of the field tests
-    #[command(hide = true)]
-    IdleConnections(field::idle_connections::Options),
-    /// Send or receive multicasts and do nothing else: the field measures what that costs
-    #[command(hide = true)]
-    Bare(field::bare::Options),
-    /// Say when it begins, and wait: what the field runs under tenure
-    #[command(hide = true)]
-    Worker(field::authorities::worker::Options),
+}
+
+/// Arguments for another program, including `--help`.
+#[derive(Args)]
+struct HandedOn {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
-        Chore::Test(options) => test_command::run(&options),
+        Chore::Test(options) => test_command::run(&options).map(|()| ExitCode::SUCCESS),
         Chore::Bench => bench::run(),
-        Chore::Field(options) => field::run(&options),
-        Chore::Model(options) => model::run(&options),
-        Chore::Storm(options) => storm::run(&options),
-        Chore::Reign(options) => reign::run(&options),
-        Chore::Draws(options) => draws::run(&options),
-        Chore::Barrage(options) => field::barrage::run(&options),
-        Chore::Wiretap(options) => field::wiretap::run(&options),
-        Chore::IdleConnections(options) => field::idle_connections::run(&options),
-        Chore::Bare(options) => field::bare::run(&options),
-        Chore::Worker(options) => field::authorities::worker::run(&options),
+        Chore::Field(handed_on) => field::run(&handed_on),
+        Chore::Model(options) => model::run(&options).map(|()| ExitCode::SUCCESS),
+        Chore::Storm(handed_on) => storm(&handed_on),
+        Chore::Reign(options) => reign::run(&options).map(|()| ExitCode::SUCCESS),
+        Chore::Draws(options) => draws::run(&options).map(|()| ExitCode::SUCCESS),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Passes all arguments on to the program `storm` of the model.
+fn storm(HandedOn { arguments }: &HandedOn) -> Result<ExitCode> {
+    let mut storm = shell::cargo(["run", "--release", "--quiet"]);
+    storm.args(["--package", "hustings-model", "--bin", "storm", "--"]);
+    shell::hand_on(storm.args(arguments))
 }
 
 #[cfg(test)]
@@ -101,7 +99,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_arguments_are_well_formed() {
+    fn arguments_are_well_formed() {
         Arguments::command().debug_assert();
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask model`: takes tenure through every run of every setting, and prints how many there were.
+//! `cargo xtask model`: explores every run of tenure in every setting, and prints the number of
+//! states.
 
 use crate::{Result, shell};
 use clap::Args;
@@ -9,7 +10,7 @@ use clap::Args;
                         `cargo test -p hustings-model`."
 )]
 pub(crate) struct Options {
-    /// Only the settings whose name contains this
+    /// Only the settings whose name contains this text
     #[arg(default_value = "", hide_default_value = true)]
     setting: String,
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask reign`: probabilistic elections with tenure, thousands of them, in groups of several sizes.
+//! `cargo xtask reign`: holds thousands of probabilistic elections with tenure, in groups of
+//! several sizes.
 
 use crate::{Result, shell};
 use clap::Args;
@@ -10,10 +11,10 @@ use clap::Args;
                   two members hold at once or a fence does not rise. A shorter run is a part of `cargo test -p hustings-sim`."
 )]
 pub(crate) struct Options {
-    /// How many elections are held in each group
+    /// Number of elections in each group
     #[arg(long, default_value_t = 10_000)]
     elections: u64,
-    /// How large the groups are
+    /// Sizes of the groups
     #[arg(long, value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
     members: Vec<u32>,
 }

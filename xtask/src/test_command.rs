@@ -1,10 +1,11 @@
-//! `cargo xtask test`: all that must hold before a change goes in, the quickest answers first.
+//! `cargo xtask test`: everything that must hold before a change is merged, the fastest steps
+//! first.
 
-use crate::field::faults;
-use crate::packages::{self, NeededBy};
-use crate::shell::{self, cargo};
-use crate::steps::{self, Outcome};
-use crate::{Result, deny};
+use crate::packages::{Missing, NeededBy};
+use crate::shell::{Console, WORKSPACE, cargo};
+use crate::steps::{self, Outcome, Phase};
+use crate::suites::{self, STORES, Suites};
+use crate::{Result, deny, field};
 use clap::{Args, ValueEnum};
 use std::fmt;
 
@@ -22,7 +23,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "only")]
     advisories: bool,
 
-    /// Of the field step, only the faults whose name contains this
+    /// In the field step, try only the faults whose name contains this text
     #[arg(
         long,
         value_name = "TEXT",
@@ -31,131 +32,177 @@ pub(crate) struct Options {
     )]
     fault: String,
 
-    /// How many wrong packets the field step throws at an agent
+    /// Number of wrong packets that the field step sends to an agent
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     packets: u64,
 }
 
-/// What brings the stores.
-const STORES: &str = "hustings-agent/etcd,hustings-agent/postgres";
+/// The number of tests that run at once in suites that wait. It is two for each processor of a
+/// small machine, because none of them needs one for long.
+const AT_ONCE: usize = 4;
 
-/// In the order in which they run.
+/// The steps, in the order in which they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Step {
     /// Every file is formatted
     Fmt,
     /// No lint warns, in code, tests and examples
     Clippy,
-    /// Every test passes, those in the documentation too
+    /// Every test builds, and all programs that tests start
+    Build,
+    /// Tests that start agents and servers, or wait for sockets and clocks; includes `authorities`
+    /// if the stores are installed
+    Processes,
+    /// All other tests, including those in the documentation
     Tests,
-    /// Real etcd and PostgreSQL grant tenure, killed, paused, restored, and behind lines that fail
-    Authorities,
-    /// Real agents on hosts of their own bear every fault; skipped where network namespaces are not
-    /// allowed
-    Field,
     /// The documentation builds without a warning
     Docs,
     /// Dependencies: their licences, sources and bans
     Deny,
-    /// Dependencies: known vulnerabilities; not run unless asked for
+    /// Real agents on hosts of their own withstand every fault; skipped where network namespaces
+    /// are not allowed
+    Field,
+    /// Real etcd and PostgreSQL grant tenure while killed, paused, restored, or behind failing
+    /// connections; a part of `processes`
+    Authorities,
+    /// Dependencies: known vulnerabilities; runs only on request
     Advisories,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let steps = options.steps();
-    if steps.contains(&Step::Field) {
-        packages::provide(NeededBy::Test)?;
+    let phases = options.phases();
+    let is_run = |step: Step| {
+        let mut steps = phases
+            .iter()
+            .flat_map(|it| it.front.iter().chain(&it.behind));
+        steps.any(|it| *it == step)
+    };
+    let mut chores = Vec::new();
+    if is_run(Step::Field) {
+        chores.push(NeededBy::Test);
     }
-    if steps.contains(&Step::Authorities) {
-        packages::provide(NeededBy::Authorities)?;
+    if is_run(Step::Processes) || is_run(Step::Authorities) {
+        chores.push(NeededBy::Authorities);
     }
+    let missing = Missing::of(&chores);
+    missing.announce();
+    if (is_run(Step::Deny) || is_run(Step::Advisories))
+        && let Some(announcement) = deny::announcement()
+    {
+        println!("going to be built: {announcement}");
+    }
+    missing.install()?;
     let repeat = |step| format!("cargo xtask test --only {step}");
-    let carry_out = |step| carry_out(step, options);
-    steps::run(&steps, carry_out, repeat)
+    let carry_out = |step, console: &mut Console| carry_out(step, options, &missing, console);
+    steps::run(&phases, carry_out, repeat)
 }
 
 impl Options {
-    fn steps(&self) -> Vec<Step> {
-        match self.only {
-            Some(step) => vec![step],
-            None => {
-                let wanted = |step: &Step| match step {
-                    Step::Advisories => self.advisories,
-                    Step::Fmt | Step::Clippy | Step::Tests | Step::Field => true,
-                    Step::Authorities | Step::Docs | Step::Deny => true,
-                };
-                let all = Step::value_variants().iter().copied();
-                all.filter(wanted).collect()
-            }
+    fn phases(&self) -> Vec<Phase<Step>> {
+        let alone = |step| Phase {
+            front: vec![step],
+            behind: Vec::new(),
+        };
+        if let Some(step) = self.only {
+            return vec![alone(step)];
         }
+        let mut phases = vec![
+            alone(Step::Fmt),
+            alone(Step::Clippy),
+            alone(Step::Build),
+            // Alone: on two processors, steps beside it delay servers and agents by seconds.
+            alone(Step::Processes),
+            Phase {
+                front: vec![Step::Tests],
+                behind: vec![Step::Docs, Step::Deny],
+            },
+            alone(Step::Field),
+        ];
+        if self.advisories {
+            phases.push(alone(Step::Advisories));
+        }
+        phases
     }
 }
 
-fn carry_out(step: Step, options: &Options) -> Result<Outcome> {
+fn carry_out(
+    step: Step,
+    options: &Options,
+    missing: &Missing,
+    console: &mut Console,
+) -> Result<Outcome> {
     match step {
-        Step::Fmt => shell::run(&mut cargo(["fmt", "--all", "--check"]))?,
-        Step::Clippy => shell::run(&mut cargo([
-            "clippy",
-            "--workspace",
+        Step::Fmt => console.run(&mut cargo(["fmt", "--all", "--check"]))?,
+        Step::Clippy => console.run(cargo(["clippy"]).args(WORKSPACE).args([
             "--all-targets",
             "--",
             "-D",
             "warnings",
         ]))?,
-        Step::Tests => shell::run(
-            // Those of processes and sockets wait most of the time: more of them than there are cores.
-            cargo(["test", "--workspace"]).env("RUST_TEST_THREADS", test_threads().to_string()),
-        )?,
-        Step::Authorities => check_authorities()?,
-        Step::Field => return faults::run(&options.fault, options.packets),
-        Step::Docs => shell::run(
-            cargo(["doc", "--workspace", "--no-deps"])
-                .args(["--features", STORES])
+        Step::Build => console.run(&mut suites::build())?,
+        Step::Processes => return run_processes(missing, console),
+        Step::Authorities => {
+            if let Some(reason) = missing.for_chore(NeededBy::Authorities) {
+                return Err(reason.into());
+            }
+            console.run(&mut suites::build())?;
+            console.run(&mut suites::test([STORES].into_iter(), AT_ONCE))?;
+        }
+        Step::Tests => {
+            let threads = std::thread::available_parallelism()?.get();
+            let suites = Suites::find()?;
+            let mut tests = suites::test(suites.computing(), threads);
+            console.run(tests.args(["--lib", "--bins"]))?;
+            console.run(cargo(["test", "--doc"]).args(WORKSPACE))?;
+        }
+        Step::Field => {
+            if let Some(reason) = missing.for_chore(NeededBy::Test) {
+                return Ok(Outcome::Skipped { reason });
+            }
+            return field::faults(&options.fault, options.packets);
+        }
+        Step::Docs => console.run(
+            cargo(["doc", "--no-deps"])
+                .args(WORKSPACE)
                 .env("RUSTDOCFLAGS", "-D warnings"),
         )?,
         Step::Deny => {
-            println!(
-                "(known vulnerabilities need the network: cargo xtask test --only advisories)"
+            console.say(
+                "(known vulnerabilities need the network: cargo xtask test --only advisories)",
             );
-            return check_dependencies(&["bans", "licenses", "sources"]);
+            return check_dependencies(&["bans", "licenses", "sources"], console);
         }
-        Step::Advisories => return check_dependencies(&["advisories"]),
+        Step::Advisories => return check_dependencies(&["advisories"], console),
     }
     Ok(Outcome::Passed)
 }
 
-/// Twice as many as there are cores, or as the environment says.
-fn test_threads() -> usize {
-    let set = std::env::var("RUST_TEST_THREADS").ok();
-    let set = set.and_then(|it| it.parse().ok());
-    set.unwrap_or_else(|| 2 * std::thread::available_parallelism().map_or(1, usize::from))
+/// Runs the suites that wait. Leaves out the stores' suite if the stores are missing.
+fn run_processes(missing: &Missing, console: &mut Console) -> Result<Outcome> {
+    let without_stores = missing.for_chore(NeededBy::Authorities);
+    let suites = Suites::find()?;
+    // Some suites start examples. Cargo builds examples only together with all tests.
+    console.run(&mut suites::build())?;
+    console.run(&mut suites::test(
+        suites.waiting(without_stores.is_none()),
+        AT_ONCE,
+    ))?;
+    Ok(match without_stores {
+        None => Outcome::Passed,
+        Some(reason) => Outcome::Partly {
+            reason: format!("no etcd and PostgreSQL: {reason}"),
+        },
+    })
 }
 
-/// The features that bring stores are off by default, so all that is checked of the rest is checked here.
-fn check_authorities() -> Result<()> {
-    // Of the whole workspace, or dependencies would be built once more, with other features.
-    let stores = ["--workspace", "--features", STORES];
-    let lints = ["--all-targets", "--", "-D", "warnings"];
-    shell::run(cargo(["clippy"]).args(stores).args(lints))?;
-    // Voters are processes.
-    shell::run(
-        cargo(["build"])
-            .args(stores)
-            .args(["--example", "configured"]),
-    )?;
-    // They wait for their stores most of the time: more of them than there are cores.
-    let tests = ["--test", "authority", "--", "--test-threads", "8"];
-    shell::run(cargo(["test"]).args(stores).args(tests))
-}
-
-fn check_dependencies(subjects: &[&str]) -> Result<Outcome> {
-    match deny::command() {
+fn check_dependencies(subjects: &[&str], console: &mut Console) -> Result<Outcome> {
+    match deny::command(console) {
         Ok(mut command) => {
-            shell::run(command.arg("check").args(subjects))?;
+            console.run(command.arg("check").args(subjects))?;
             Ok(Outcome::Passed)
         }
         Err(error) => {
-            println!("{error}");
+            console.say(&error.to_string());
             let reason = "cargo-deny is missing and could not be built, see above".to_owned();
             Ok(Outcome::Skipped { reason })
         }
@@ -180,19 +227,19 @@ mod tests {
             fault: String::new(),
             packets: 0,
         };
-        let steps = options.steps();
-        let names: Vec<String> = steps.iter().map(Step::to_string).collect();
+        let phases = options.phases();
+        let steps = phases
+            .iter()
+            .flat_map(|it| it.front.iter().chain(&it.behind));
+        let names: Vec<String> = steps.map(Step::to_string).collect();
         assert_eq!(names.join(" "), expected);
     }
 
     #[test]
-    fn all_steps_run_unless_one_is_chosen() {
-        check(None, false, "fmt clippy tests authorities field docs deny");
-        check(
-            None,
-            true,
-            "fmt clippy tests authorities field docs deny advisories",
-        );
+    fn all_steps_run_unless_one_is_selected() {
+        let all = "fmt clippy build processes tests docs deny field";
+        check(None, false, all);
+        check(None, true, &format!("{all} advisories"));
         check(Some(Step::Docs), false, "docs");
         check(Some(Step::Advisories), false, "advisories");
     }

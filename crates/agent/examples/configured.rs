@@ -1,7 +1,8 @@
-//! An agent as its file says, until it is killed. The tests of `hustings_agent::authority` are what it is for: they kill and
-//! pause voters, which takes processes.
+//! Runs an agent as its file configures it, until it is killed. The tests of
+//! `hustings_agent::authority` use it, because they kill and pause voters and need processes for
+//! that.
 //!
-//! `configured FILE` says nothing.
+//! Usage: `configured FILE`. It prints nothing.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
-//! An agent: one process that is a member of one or several groups, and its loop.
+//! An agent: one process that is a member of one or several groups, and its event loop.
 
-mod exchange;
-mod offices;
+mod lease_backends;
 mod run;
 mod step_down;
+mod udp_transport;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,22 +15,27 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::authority::last_words::LastWords;
-use crate::authority::{Cell, Occupancy, Request};
+use crate::authority::last_will::LastWill;
+use crate::authority::{InFlight, LeaseWatch, Request};
 use crate::clock;
 use crate::config::names::{Doubt, NonVoter};
-use crate::config::{AgentConfig, GroupConfig, Unfit};
+use crate::config::{AgentConfig, AgentConfigError, GroupConfig};
 use crate::council::{CentreStatus, HostStatus};
-use crate::entropy::Entropy;
-use crate::group::{Group, GroupStatus, Heir};
-use crate::identity::{look_at_calendar, member_id};
+use crate::entropy;
+use crate::group::{Group, GroupStatus, Transferee};
+use crate::identity::member_id;
 use crate::leadership::Leadership;
-use crate::record::{Recorder, Recording};
-use crate::workload::Fencing;
-use exchange::Exchange;
-use offices::{Offices, Part};
-use step_down::Desk;
-pub use step_down::{HandedOver, NotHandedOver, Resignation, StepDown};
+use crate::record::{self, Recording};
+pub use hustings_node::control::{
+    NoSuchGroup, Promised, Resignation, Told, TransferError, TransferOutcome,
+};
+use hustings_node::record::Recorder;
+pub use hustings_supervise::StepDown;
+use hustings_supervise::workload::LeaseBinding;
+use hustings_system::calendar::look_at_calendar;
+use lease_backends::{LeaseBackends, VoterPart};
+use step_down::StepDownHook;
+use udp_transport::UdpTransport;
 
 /// A running agent.
 pub struct Agent {
@@ -38,7 +43,7 @@ pub struct Agent {
     task: JoinHandle<Result<(), Ended>>,
 }
 
-/// To watch and to steer a running agent. Cheap to clone.
+/// Observes and controls a running agent. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     control: mpsc::Sender<Control>,
@@ -46,139 +51,100 @@ pub struct Handle {
     address: SocketAddr,
 }
 
-/// A group, from outside the agent's loop.
+/// The part of a group that is visible outside the agent's loop.
 struct Outside {
     leadership: watch::Receiver<Leadership>,
-    desk: Desk,
-    /// None in advisory mode.
-    cell: Option<Cell>,
-    occupancy: Occupancy,
-    last_words: watch::Sender<LastWords>,
-    /// None where it is no host of a council.
+    step_down_hook: StepDownHook,
+    /// `None` in advisory mode.
+    lease_watch: Option<LeaseWatch>,
+    in_flight: InFlight,
+    last_will: watch::Sender<LastWill>,
+    /// `None` if this member is no host of a council.
     seat: Option<watch::Receiver<HostStatus>>,
-    /// None where it is no centre of one.
+    /// `None` if this member is no centre of a council.
     council: Option<watch::Receiver<CentreStatus>>,
 }
 
-/// What an agent can be asked for.
+/// A request to the agent's loop.
 #[derive(Debug)]
 enum Control {
     Status(oneshot::Sender<AgentStatus>),
     StepDown {
         group: String,
         span: Duration,
-        heir: Option<Heir>,
+        transferee: Option<Transferee>,
         resignation: Option<Resignation>,
         done: oneshot::Sender<()>,
     },
-    /// Asks whether tenure can be handed to the member of this name.
-    FindHeir {
+    /// Asks whether tenure can be transferred to the member called `name`.
+    FindTransferee {
         group: String,
         name: String,
-        found: oneshot::Sender<Result<MemberId, NotHandedOver>>,
+        found: oneshot::Sender<Result<MemberId, TransferError>>,
     },
-    /// Asks a group's authority for something.
+    /// Passes a request to a group's authority.
     Ask {
         group: String,
         request: Request,
     },
-    /// Asks a group's voters which counter they have promised.
-    Survey {
+    /// Asks a group's voters for the counter that each has promised.
+    VoterQueryRound {
         group: String,
         answers: mpsc::UnboundedSender<Told>,
     },
     Stop,
 }
 
-/// What was heard when the voters were asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// A voter answered.
-    Voter {
-        /// Its name.
-        voter: String,
-        /// What it has promised; none if it was never initialised.
-        promised: Option<Promised>,
-    },
-    /// A member runs that goes by another list of voters, or by a store: what it was granted, or has granted, is not
-    /// known to these voters.
-    Another {
-        /// Its name.
-        member: String,
-        /// The fence of its tenure, if it says that it holds one, or did until now.
-        fence: Option<u64>,
-        /// Whether it says that it holds it still.
-        holds: bool,
-    },
-    /// A member says that it holds tenure, by this list of voters or another, but has not proven that it runs: it may be
-    /// a recording.
-    Unproven {
-        /// Its name.
-        member: String,
-        /// The fence of the tenure.
-        fence: u64,
-        /// The address from which that came.
-        address: SocketAddr,
-    },
-}
-
-/// What a voter has promised and granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Promised {
-    /// The highest counter that it has promised.
-    pub counter: u64,
-    /// The most that it can ever have granted.
-    pub longest_ttl: Duration,
-}
-
-/// What an agent tells of itself on request.
+/// The status of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentStatus {
     /// The member's name.
     pub member: String,
-    /// Where it receives.
+    /// The address at which the agent receives.
     pub address: SocketAddr,
-    /// Of which release it is.
+    /// The release of the agent.
     pub version: String,
-    /// When this was written, in nanoseconds on its host's boot clock, as all times in it are.
+    /// The time at which this status was written, in nanoseconds of the host's boot clock. All
+    /// times in the status use this clock.
     #[serde(default)]
     pub now: Instant,
-    /// Its groups.
+    /// The groups of the agent.
     pub groups: Vec<GroupStatus>,
 }
 
-/// Why an agent could not come up.
+/// The reason for which an agent could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The configuration cannot work.
+    /// The configuration is not valid.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
-    /// The address cannot be had.
+    AgentConfigError(#[from] AgentConfigError),
+    /// The agent cannot listen on its address.
     #[error("cannot listen on {address}: {source}{}", remedy(.source))]
     Bind {
-        /// Which.
+        /// The address.
         address: SocketAddr,
         /// The operating system's reason.
         source: std::io::Error,
     },
-    /// Who is to grant tenure cannot.
+    /// The authority that should grant tenure cannot be used.
     #[error("group `{group}`: {why}")]
     Authority {
-        /// Of which group.
+        /// The name of the group.
         group: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// This member must vote, and its name is none of the voters', though it was meant to be one: what to do.
+    /// This member must vote, but no voter has its name although a voter was probably meant. Holds
+    /// the problem and the remedy.
     #[error("{0}. To join without a vote, set `must_vote` to false")]
     NonVoter(String),
-    /// What the member does cannot be recorded.
+    /// The trace file cannot be opened.
     #[error("group `{group}`: cannot record to trace {}: {source}", .path.display())]
     Trace {
-        /// Of which group.
+        /// The name of the group.
         group: String,
-        /// The file.
+        /// The trace file.
         path: PathBuf,
         /// The operating system's reason.
         source: std::io::Error,
@@ -196,83 +162,82 @@ fn remedy(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// Why an agent ended by itself.
+/// The reason for which an agent ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Ended {
-    /// Somebody else goes by its name in all of its groups.
+    /// Another process has this member's name in all of its groups.
     #[error(
         "a member called `{member}` is there already, at {address}: give one of the two another name (--name)"
     )]
-    Namesake {
+    DuplicateName {
         /// The name.
         member: String,
-        /// Where the other one is.
+        /// The address of the other process.
         address: SocketAddr,
     },
-    /// Its loop broke off.
+    /// The agent's loop panicked or was aborted.
     #[error("the agent's loop broke off: {0}")]
     Broken(String),
 }
 
-/// A group that the agent is no member of.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no member of group `{0}`")]
-pub struct NoSuchGroup(pub String);
-
 impl Agent {
-    /// Comes up: from then on it is a member of its groups.
+    /// Starts an agent, which joins its groups.
     ///
     /// # Errors
-    /// If the configuration cannot work, or an address or a file cannot be had.
+    /// If the configuration is not valid, or if an address or a file cannot be used.
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
-        Self::come_up(config, Part::Whole).await
+        Self::come_up(config, VoterPart::Whole).await
     }
 
-    /// As [`start`](Self::start), but refuses to come up if this member is a voter of a group and cannot vote. For
-    /// programs whose user may not read the log, where a voter without its file would wait for ever without a word.
+    /// Like [`start`](Self::start), but fails if this member is a voter of a group and cannot vote.
+    /// This is for programs whose users may not read the log: a voter without its file would
+    /// otherwise wait for ever in silence.
     ///
     /// # Errors
-    /// As [`start`](Self::start); if a voter's file is missing, damaged, of another list of voters, or in use; and if this
-    /// member was meant to vote, but has another name than any voter ([`StartError::NonVoter`]).
+    /// - Those of [`start`](Self::start).
+    /// - A voter's file is missing, damaged, in use, or belongs to another list of voters.
+    /// - This member was meant to vote, but no voter has its name ([`StartError::NonVoter`]).
     pub async fn start_as_voter(config: AgentConfig) -> Result<Self, StartError> {
-        Self::come_up(config, Part::MustVote).await
+        Self::come_up(config, VoterPart::MustVote).await
     }
 
-    /// Comes up only to ask the voters of its groups what they have promised ([`Handle::survey`]): it neither votes nor
-    /// gets tenure, and the file of a voter of its name stays closed.
+    /// Starts an agent that only asks the voters of its groups for their promises
+    /// ([`Handle::voter_query`]). It neither votes nor acquires tenure, and it does not open the
+    /// file of a voter of the same name.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Those of [`start`](Self::start).
     pub async fn start_survey(config: AgentConfig) -> Result<Self, StartError> {
-        Self::come_up(config, Part::Asks).await
+        Self::come_up(config, VoterPart::Asks).await
     }
 
-    async fn come_up(config: AgentConfig, part: Part) -> Result<Self, StartError> {
+    async fn come_up(config: AgentConfig, part: VoterPart) -> Result<Self, StartError> {
         config.check()?;
-        if part == Part::MustVote {
+        if part == VoterPart::MustVote {
             refuse_non_voter(&config)?;
         }
         look_at_calendar();
-        // Before any socket: a voter may have to wait until it is initialised, by a program that has its port.
-        let (offices, office_doors) = Offices::open(part);
+        // This comes before any socket is opened. A voter may have to wait until it is initialised,
+        // by a program that uses the same port.
+        let (lease_backends, office_doors) = LeaseBackends::open(part);
         let mut authorities = Vec::new();
         for (number, group) in config.groups.iter().enumerate() {
-            let authority = offices.authority(number, group, &config.name).await;
+            let authority = lease_backends.authority(number, group, &config.name).await;
             authorities.push(authority.map_err(|why| StartError::Authority {
                 group: group.name.clone(),
                 why,
             })?);
         }
-        let (exchange, listener) = Exchange::open(&config)?;
-        let address = exchange.address();
+        let (udp_transport, listener) = UdpTransport::open(&config)?;
+        let address = udp_transport.address();
         let now = clock::now();
         let port = address.port();
         let (mut groups, mut recordings) = (Vec::new(), Vec::new());
         for (group, authority) in config.groups.iter().zip(authorities) {
             let (recorder, recording) = open_trace(group, &config.name)?.unzip();
-            let occupancy = offices.occupancy();
-            let granted = (authority, occupancy);
+            let in_flight = lease_backends.in_flight();
+            let granted = (authority, in_flight);
             let group = Group::new(
                 group.clone(),
                 &config.name,
@@ -280,12 +245,12 @@ impl Agent {
                 now,
                 recorder,
                 granted,
-                Entropy::system(),
+                entropy::system(),
             );
             groups.push(group);
             recordings.extend(recording);
         }
-        if part != Part::Asks {
+        if part != VoterPart::Asks {
             tell_non_voters(&config);
         }
         let (control, asked) = mpsc::channel(16);
@@ -294,9 +259,9 @@ impl Agent {
             groups: groups.iter().map(Outside::of).collect(),
             address,
         };
-        let running = run::run(config, exchange, listener, groups, asked, office_doors);
+        let running = run::run(config, udp_transport, listener, groups, asked, office_doors);
         let task = tokio::spawn(async {
-            let ended = running.await; // with it the groups are gone, and their recorders
+            let ended = running.await; // this also drops the groups and their recorders
             for recording in recordings {
                 recording.finish().await;
             }
@@ -305,15 +270,15 @@ impl Agent {
         Ok(Self { handle, task })
     }
 
-    /// To watch and to steer it.
+    /// Returns the handle that observes and controls this agent.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the agent ends by itself.
     ///
     /// # Errors
-    /// Tells why.
+    /// Returns the reason.
     pub async fn ended(&mut self) -> Result<(), Ended> {
         match (&mut self.task).await {
             Ok(result) => result,
@@ -321,19 +286,19 @@ impl Agent {
         }
     }
 
-    /// Leaves its groups in good order: a leader says goodbye.
+    /// Leaves all groups and stops. A leader announces that it leaves.
     ///
     /// # Errors
-    /// If it had ended by itself before.
+    /// If the agent had ended by itself before.
     pub async fn stop(mut self) -> Result<(), Ended> {
-        // Without a loop there is nobody to tell.
+        // The send fails only if the loop has ended.
         let _ = self.handle.control.send(Control::Stop).await;
         self.ended().await
     }
 }
 
-/// Refuses a member that was meant to vote in a group, and does not. A program may have no log in which its user could read
-/// why no member gets tenure.
+/// Refuses a member that was meant to vote in a group and cannot. A program may have no log in
+/// which its user could read why no member acquires tenure.
 fn refuse_non_voter(config: &AgentConfig) -> Result<(), StartError> {
     let groups = config.non_voter_in().into_iter();
     let mut doubted = groups.filter(|it| it.doubt == Doubt::Strong);
@@ -343,7 +308,8 @@ fn refuse_non_voter(config: &AgentConfig) -> Result<(), StartError> {
     }
 }
 
-/// Says in which groups this member does not vote, the louder the more likely that is a mistake.
+/// Logs the groups in which this member does not vote. The level rises with the likelihood of a
+/// mistake.
 fn tell_non_voters(config: &AgentConfig) {
     for NonVoter { what, doubt } in config.non_voter_in() {
         match doubt {
@@ -354,7 +320,7 @@ fn tell_non_voters(config: &AgentConfig) {
     }
 }
 
-/// Where what `member` does in a group is recorded, if it is.
+/// Opens the trace file of `member` in a group, if one is configured.
 fn open_trace(
     group: &GroupConfig,
     member: &str,
@@ -362,7 +328,7 @@ fn open_trace(
     let Some(path) = &group.trace else {
         return Ok(None);
     };
-    let opened = Recorder::open(path, member_id(member));
+    let opened = record::open(path, member_id(member));
     opened.map(Some).map_err(|source| StartError::Trace {
         group: group.name.clone(),
         path: path.clone(),
@@ -371,10 +337,10 @@ fn open_trace(
 }
 
 impl Agent {
-    /// Ends it without a word, as a crash would: the others find out by themselves.
+    /// Ends the agent without any message, as a crash would. The other members have to detect it.
     pub async fn abort(self) {
         self.task.abort();
-        // Cancelled is what it is meant to be.
+        // The task returns the expected cancellation error.
         let _ = self.task.await;
     }
 }
@@ -383,10 +349,10 @@ impl Outside {
     fn of(group: &Group) -> Self {
         Self {
             leadership: group.watch(),
-            desk: Desk::default(),
-            cell: group.cell(),
-            occupancy: group.occupancy(),
-            last_words: group.last_words(),
+            step_down_hook: StepDownHook::default(),
+            lease_watch: group.lease_watch(),
+            in_flight: group.in_flight(),
+            last_will: group.last_will(),
             seat: group.watch_seat(),
             council: group.watch_council(),
         }
@@ -394,7 +360,7 @@ impl Outside {
 }
 
 impl Handle {
-    /// Where the agent receives.
+    /// Returns the address at which the agent receives.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -409,44 +375,48 @@ impl Handle {
         outside.ok_or_else(|| NoSuchGroup(group.to_owned()))
     }
 
-    /// Who leads `group`, now and whenever it changes.
+    /// Watches the leadership of `group`. Returns `None` if there is no such group.
     pub fn watch(&self, group: &str) -> Option<watch::Receiver<Leadership>> {
         self.outside(group).map(|it| it.leadership.clone())
     }
 
-    /// Whether this member holds a seat in the council of `group`, now and whenever it changes. None if it is no host.
+    /// Watches whether this member holds a seat in the council of `group`. Returns `None` if this
+    /// member is no host.
     pub fn watch_seat(&self, group: &str) -> Option<watch::Receiver<HostStatus>> {
         self.outside(group)?.seat.clone()
     }
 
-    /// Who holds a seat in the council of `group`, now and whenever it changes. None if this member is not its centre.
+    /// Watches which members hold seats in the council of `group`. Returns `None` if this member is
+    /// not its centre.
     pub fn watch_council(&self, group: &str) -> Option<watch::Receiver<CentreStatus>> {
         self.outside(group)?.council.clone()
     }
 
-    /// The names of the agent's groups.
+    /// Returns the names of the agent's groups.
     pub fn groups(&self) -> Vec<String> {
         let leaderships = self.groups.iter().map(|it| it.leadership.borrow());
         leaderships.map(|it| it.group.clone()).collect()
     }
 
-    /// Everything there is to tell. None if the agent has ended.
+    /// Returns the status of the agent, or `None` if the agent has ended.
     pub async fn status(&self) -> Option<AgentStatus> {
         let (answer, status) = oneshot::channel();
         self.control.send(Control::Status(answer)).await.ok()?;
         status.await.ok()
     }
 
-    /// Gives up leadership of `group`, and takes no part in its election for `span`. Where somebody has to do
-    /// something first ([`before_stepping_down`](Self::before_stepping_down)), it takes as long as that takes.
+    /// Gives up the leadership of `group` and stays out of its elections for `span`. If a hook is
+    /// open ([`before_stepping_down`](Self::before_stepping_down)), waits until the hook has done
+    /// its work.
     ///
     /// # Errors
-    /// If the agent is no member of it.
+    /// If the agent is no member of the group.
     pub async fn step_down(&self, group: &str, span: StdDuration) -> Result<(), NoSuchGroup> {
         self.step_down_for(group, span, None, None).await
     }
 
-    /// Gives up leadership of `group` as [`step_down`](Self::step_down) does, and shows `resignation` as the reason.
+    /// Gives up the leadership of `group` as [`step_down`](Self::step_down) does, and shows
+    /// `resignation` as the reason.
     ///
     /// # Errors
     /// If the agent is no member of the group.
@@ -460,35 +430,41 @@ impl Handle {
             .await
     }
 
-    /// As [`step_down`](Self::step_down), and hands tenure that voters granted to the member called `heir`, which
-    /// takes it if it is there and can: else whom the election names gets the next. Returns when the heir has it, or
-    /// has had its time ([`taken_within`](crate::config::QuorumConfig::taken_within)).
+    /// Steps down like [`step_down`](Self::step_down), and transfers tenure to the member called
+    /// `transferee`. Only tenure that voters granted can be transferred. If the transferee cannot
+    /// take it, the member that the election nominates acquires the next tenure. Returns when the
+    /// transferee holds tenure, or when its time
+    /// ([`taken_within`](crate::config::QuorumConfig::taken_within)) is over.
     ///
     /// # Errors
-    /// If this member has no tenure that it could hand over, or there is no such heir. Then nothing is given up.
-    pub async fn hand_over(
+    /// If this member has no tenure to transfer, or if the transferee is unknown. In both cases
+    /// nothing is given up.
+    pub async fn transfer(
         &self,
         group: &str,
         span: StdDuration,
-        heir: &str,
-    ) -> Result<HandedOver, NotHandedOver> {
+        transferee: &str,
+    ) -> Result<TransferOutcome, TransferError> {
         let (found, is_found) = oneshot::channel();
-        let control = Control::FindHeir {
+        let control = Control::FindTransferee {
             group: self.member_of(group)?,
-            name: heir.to_owned(),
+            name: transferee.to_owned(),
             found,
         };
-        // An agent that has ended finds nobody.
+        // An agent that has ended drops `found`, which is the error below.
         let _ = self.control.send(control).await;
-        let id = is_found.await.map_err(|_| NotHandedOver::Ended)??;
+        let id = is_found.await.map_err(|_| TransferError::Ended)??;
         let (told, outcome) = oneshot::channel();
-        self.step_down_for(group, span, Some(Heir { id, told }), None)
+        self.step_down_for(group, span, Some(Transferee { id, told }), None)
             .await?;
-        // Dropped untold: what was to be handed over was lost before, or the agent is about to end.
-        Ok(outcome.await.unwrap_or(HandedOver::Missed { within: None }))
+        // The sender was dropped without an outcome: tenure was lost before the transfer, or the
+        // agent is about to end.
+        Ok(outcome
+            .await
+            .unwrap_or(TransferOutcome::Missed { within: None }))
     }
 
-    /// The group's name, if the agent is a member of it.
+    /// Returns the group's name if the agent is a member of it.
     fn member_of(&self, group: &str) -> Result<String, NoSuchGroup> {
         self.require(group).map(|_| group.to_owned())
     }
@@ -497,40 +473,49 @@ impl Handle {
         &self,
         group: &str,
         span: StdDuration,
-        heir: Option<Heir>,
+        transferee: Option<Transferee>,
         resignation: Option<Resignation>,
     ) -> Result<(), NoSuchGroup> {
         let outside = self.require(group)?;
         let (done, is_done) = oneshot::channel();
-        let wish = StepDown {
-            control: self.control.clone(),
-            group: group.to_owned(),
-            span: span.into(),
-            heir,
-            resignation,
-            done,
-        };
-        outside.desk.hand_in(wish).await;
-        // Not carried out: the agent is about to end, and leads nothing then.
+        let (control, group) = (self.control.clone(), group.to_owned());
+        let wish = StepDown::new(async move {
+            let (given_up, is_given_up) = oneshot::channel();
+            let step_down = Control::StepDown {
+                group,
+                span: span.into(),
+                transferee,
+                resignation,
+                done: given_up,
+            };
+            // An agent that has ended leads nothing.
+            if control.send(step_down).await.is_ok() {
+                let _ = is_given_up.await;
+            }
+            // The caller may have stopped waiting.
+            let _ = done.send(());
+        });
+        outside.step_down_hook.hand_in(wish).await;
+        // The wish was dropped: the agent is about to end, and then leads nothing.
         let _ = is_done.await;
         Ok(())
     }
 
-    /// What a command needs that runs under `group`'s tenure. None in advisory mode.
-    pub fn fencing(&self, group: &str) -> Option<Fencing> {
+    /// Returns what a command under `group`'s tenure needs. Returns `None` in advisory mode.
+    pub fn fencing(&self, group: &str) -> Option<LeaseBinding> {
         let outside = self.outside(group)?;
-        Some(Fencing {
-            tenure: outside.cell.clone()?,
-            last_words: outside.last_words.subscribe(),
-            work: outside.occupancy.clone(),
+        Some(LeaseBinding {
+            tenure: outside.lease_watch.clone()?,
+            last_will: outside.last_will.subscribe(),
+            work: outside.in_flight.clone(),
         })
     }
 
-    /// Whether this member can do its work. While it cannot, it neither tries to get tenure of `group` nor renews it, and
-    /// when it holds none leaves it to others to be named.
+    /// Sets whether this member can do its work. An unhealthy member neither acquires nor renews
+    /// tenure of `group`. While it holds none, it also leaves the nomination to other members.
     ///
     /// # Errors
-    /// If the agent is no member of it.
+    /// If the agent is no member of the group.
     pub async fn set_healthy(&self, group: &str, is_healthy: bool) -> Result<(), NoSuchGroup> {
         self.ask(group, Request::Healthy(is_healthy)).await
     }
@@ -542,25 +527,29 @@ impl Handle {
         Ok(())
     }
 
-    /// Asks the other voters of `group` what they have promised. What they tell arrives as it comes; ask again for
-    /// what was lost.
+    /// Asks the other voters of `group` for their promises. Replies are sent to `answers` as they
+    /// arrive. The caller repeats the call to make up for lost messages.
     ///
     /// # Errors
-    /// If the agent is no member of it.
-    pub async fn survey(
+    /// If the agent is no member of the group.
+    pub async fn voter_query(
         &self,
         group: &str,
         answers: &mpsc::UnboundedSender<Told>,
     ) -> Result<(), NoSuchGroup> {
         let (group, answers) = (self.member_of(group)?, answers.clone());
-        // An agent that has ended asks nobody.
-        let _ = self.control.send(Control::Survey { group, answers }).await;
+        // An agent that has ended sends nothing.
+        let _ = self
+            .control
+            .send(Control::VoterQueryRound { group, answers })
+            .await;
         Ok(())
     }
 
-    /// From now on, whoever wants this member to step down from `group` waits until what arrives here is carried
-    /// out. None if there is no such group, or somebody else receives already.
+    /// Opens the hook of `group`. From then on every step-down of this member waits until the
+    /// receiver of this channel has carried it out. Returns `None` if there is no such group, or if
+    /// the hook is already open.
     pub fn before_stepping_down(&self, group: &str) -> Option<mpsc::Receiver<StepDown>> {
-        self.outside(group)?.desk.open()
+        self.outside(group)?.step_down_hook.open()
     }
 }

@@ -1,29 +1,45 @@
-//! The HTTP interface: who leads, now and whenever it changes, for programs and for people, and to make a
+//! The HTTP interface. Programs and people read the leadership and its changes, and can make a
 //! leader step down.
 //!
 //! | Request | Answer |
 //! |---|---|
-//! | `GET /` | a page for people, which keeps itself up to date |
-//! | `GET /metrics` | the status as metrics, as Prometheus reads them |
-//! | `GET /healthz` | `{"healthy": true}` while the agent runs, and as `"steering"` where its [Unix socket](Steering) is |
+//! | `GET /` | a page for people, which updates itself |
+//! | `GET /metrics` | the status as metrics in the format of Prometheus |
+//! | `GET /healthz` | `{"healthy": true}` while the agent runs, see below |
 //! | `GET /v1/status` | [`AgentStatus`](crate::AgentStatus) |
 //! | `GET /v1/groups/{group}/leader` | [`Leadership`] |
-//! | `GET /v1/watch` | server-sent events, each a [`Leadership`]: the present one of each group, then every change |
-//! | `GET /v1/groups/{group}/council` | [`CouncilStatus`]: who is seated, of a centre; whether this member is, of a host |
-//! | `GET /v1/watch-council` | server-sent events: `seat`, a [`HostStatus`](crate::HostStatus), or `council`, a [`CentreStatus`](crate::CentreStatus); now, then every change |
-//! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}` once it has stepped down, and what runs under its leadership has ended; `"was_aside_for": ..`, the time that was left, if it was out of elections before; with `to` also `"to": .., "taken": ..`, whether that member has its tenure |
+//! | `GET /v1/watch` | server-sent events, each a [`Leadership`], see below |
+//! | `GET /v1/groups/{group}/council` | [`CouncilStatus`]: a centre's seats, or a host's own seat |
+//! | `GET /v1/watch-council` | server-sent events `seat` and `council`, see below |
+//! | `POST /v1/groups/{group}/step-down?for=10s&to=NAME` | `{"group": .., "for": ..}`, see below |
 //!
-//! Errors are `{"error": ..}`. There are three doors:
+//! The answer to `/healthz` has a field `"steering"`, the path of the [Unix socket](Steering), if
+//! there is one.
 //!
-//! - TCP on this host ([`Door::ThisHost`]): all requests but the last. Nobody beyond this host gets in, and no web page
-//!   that a browser of this host shows, under a name of its own that leads here: the `Host` must be a loopback's.
-//! - TCP for anybody ([`Door::Anybody`]): `/metrics`, `/healthz` and `/v1/status`.
-//! - A Unix socket ([`Steering`]): the last request, for the user who runs the agent and for root.
+//! A stream of events begins with the present state of each group. Every change follows. The events
+//! of `/v1/watch-council` are `seat`, a [`HostStatus`](crate::HostStatus), and `council`, a
+//! [`CentreStatus`](crate::CentreStatus).
+//!
+//! The answer to `step-down` comes once the member has stepped down and the command under its
+//! leadership has ended. Further fields are:
+//!
+//! - `"was_aside_for"`: the remaining time, if the member was out of elections before.
+//! - `"to"` and `"taken"`, only with `to`: the transferee, and true if it holds tenure now.
+//! - `"within"`: the time that the transferee had, if it did not take tenure in that time.
+//!
+//! Errors are `{"error": ..}`. There are three entrances:
+//!
+//! - TCP on this host ([`Door::ThisHost`]): all requests but the last. Other hosts cannot connect.
+//!   The `Host` header must name a loopback address, so a web page in a browser of this host cannot
+//!   reach the agent through its own domain name.
+//! - TCP for every client ([`Door::Anybody`]): `/metrics`, `/healthz` and `/v1/status`.
+//! - A Unix socket ([`Steering`]): the last request, for root and the user that runs the agent.
 
 mod metrics;
 mod page;
 mod server;
 mod steering;
+mod value;
 mod watching;
 
 use std::io;
@@ -47,28 +63,30 @@ use crate::council::CouncilStatus;
 use crate::leadership::Leadership;
 use server::{Bounds, InProgress};
 pub use steering::{STEERING_HEADER, STEP_DOWN_FOR, Steering};
+pub use value::serve_value;
 use watching::{Events, Held, Streams};
 
-/// Limits of a listener, at most half of whose connections may be streams of events.
+/// Limits of a listener. At most half of its connections may be streams of events.
 const BOUNDS: Bounds = Bounds::of(64);
 const MOST_STREAMS: usize = 32;
 
-/// The time for which a stream of events is left open, however many others there are.
+/// The time for which a stream of events stays open, even if other clients want its place.
 const STREAM_STAYS: Duration = Duration::from_secs(15);
 
-/// Whom the interface answers, and what.
+/// The clients that a listener answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
-    /// Programs of this host.
+    /// Programs on this host.
     ThisHost,
-    /// Anybody, who can read metrics and the status and no more.
+    /// Any client. It can read metrics and the status only.
     Anybody,
 }
 
 /// Listens at `address`.
 ///
 /// # Errors
-/// If the address cannot be had, or is not of this host alone and the door is for this host only.
+/// If the address cannot be used, or if the door is for this host only and the address is not a
+/// loopback address.
 pub async fn listen(address: SocketAddr, door: Door) -> io::Result<TcpListener> {
     if door == Door::ThisHost && !address.ip().is_loopback() {
         let refusal = "not an address of this host alone";
@@ -77,7 +95,8 @@ pub async fn listen(address: SocketAddr, door: Door) -> io::Result<TcpListener> 
     TcpListener::bind(address).await
 }
 
-/// Answers until the program ends. Who asks on this host is told where the agent can be steered: at `steering`.
+/// Answers requests until the program ends. Clients on this host can ask for the path of the Unix
+/// socket, `steering`.
 pub async fn serve(listener: TcpListener, handle: Handle, door: Door, steering: Option<PathBuf>) {
     let interface = Interface {
         agent: handle,
@@ -87,8 +106,8 @@ pub async fn serve(listener: TcpListener, handle: Handle, door: Door, steering: 
     answer(listener, routes(interface, door), door).await;
 }
 
-/// Answers by `routes`, for those whom `door` is for.
-pub(crate) async fn answer(listener: TcpListener, routes: Router, door: Door) {
+/// Answers requests by `routes`, for the clients that `door` permits.
+async fn answer(listener: TcpListener, routes: Router, door: Door) {
     let routes = match door {
         Door::ThisHost => routes.layer(middleware::from_fn(refuse_strangers)),
         Door::Anybody => routes,
@@ -96,13 +115,13 @@ pub(crate) async fn answer(listener: TcpListener, routes: Router, door: Door) {
     server::serve(listener, BOUNDS, |_| routes.clone()).await;
 }
 
-/// What handlers share.
+/// The state that handlers share.
 #[derive(Clone)]
 struct Interface {
     agent: Handle,
     /// The open streams of events.
     streams: Arc<Streams>,
-    /// The Unix socket on which the agent is steered.
+    /// The path of the Unix socket on which the agent accepts steering requests.
     steering: Option<Arc<FilePath>>,
 }
 
@@ -135,7 +154,7 @@ fn routes(interface: Interface, door: Door) -> Router {
         .with_state(interface)
 }
 
-/// Why a request is not answered as asked.
+/// The refusal of a request: status code and reason.
 pub(crate) struct Refusal(StatusCode, String);
 
 impl IntoResponse for Refusal {
@@ -192,7 +211,7 @@ fn stream(events: Events) -> impl IntoResponse {
 }
 
 impl Interface {
-    /// What a stream of events holds while it lasts.
+    /// Reserves a place for a stream of events.
     fn hold(&self, in_progress: InProgress) -> Result<Held, Refusal> {
         self.streams.hold(in_progress).ok_or_else(|| {
             let what = format!(
@@ -238,8 +257,8 @@ async fn nothing_there(uri: Uri) -> Refusal {
     .await
 }
 
-/// There is nothing at `uri`, only elsewhere.
-pub(crate) async fn nothing_but(uri: Uri, there_are: &str) -> Refusal {
+/// Answers that `uri` does not exist, and lists the paths that do.
+async fn nothing_but(uri: Uri, there_are: &str) -> Refusal {
     let what = format!("nothing at {}: there are {there_are}", uri.path());
     Refusal(StatusCode::NOT_FOUND, what)
 }
@@ -267,7 +286,8 @@ fn gone() -> Refusal {
     )
 }
 
-/// A name that leads to this host need not be its own: a web page may have made it so.
+/// Refuses requests whose `Host` header does not name this host. A web page may have made a foreign
+/// name resolve to this host.
 async fn refuse_strangers(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST);
     match host.and_then(|host| host.to_str().ok()) {
@@ -284,7 +304,7 @@ async fn refuse_strangers(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether a `Host` header names this host by what nobody else can give a meaning to.
+/// True if a `Host` header names this host in a way that no other party can redirect.
 fn is_this_host(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
@@ -302,7 +322,7 @@ mod tests {
     use super::is_this_host;
 
     #[test]
-    fn only_loopback_names_are_this_host() {
+    fn only_loopback_names_count_as_this_host() {
         for host in [
             "localhost",
             "LOCALHOST:7480",

@@ -1,14 +1,19 @@
-//! Lifelines: a follower holds a connection to its leader, and the leader's kernel closes it the
-//! moment that the leader's process dies. Nobody need wait for a time-out then.
+//! Lifelines: a follower keeps a TCP connection to its leader. The leader's kernel closes the
+//! connection when the leader's process dies, so the follower need not wait for a timeout.
 //!
-//! A broken lifeline alone proves nothing, so the follower connects again at once, and only if the leader's
-//! host answers that nobody listens there any more is there reason to think the leader dead. Where no such
-//! answer comes (a host that is gone too) the listen interval decides, as it does without lifelines. That
-//! answer a firewall can give as well, so the leader is asked once more, by a sealed datagram: see
-//! [`crate::group`]. Not by datagrams alone: silence takes longer to tell than a refusal.
+//! A broken lifeline alone proves nothing. The follower connects again at once:
 //!
-//! The follower begins with a sealed frame, which the agent's loop makes for each connection: the leader keeps no connection
-//! of strangers.
+//! - If the leader's host refuses the connection, no process listens there any more, and the
+//!   follower suspects the leader.
+//! - If no answer comes, because the host is down too, the listen interval decides, as it does
+//!   without lifelines.
+//!
+//! A firewall can also refuse a connection. The follower therefore asks the leader once more, by a
+//! sealed datagram: see [`crate::group`]. Datagrams alone would not do, because detecting silence
+//! takes longer than receiving a refusal.
+//!
+//! The follower begins each connection with a sealed frame that the agent's loop makes. The leader
+//! closes connections that do not begin with such a frame.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,51 +27,51 @@ use tokio::task::JoinHandle;
 
 use crate::links::framed;
 
-/// Before a leader that cannot be reached is tried again.
+/// The pause before the next attempt to connect to an unreachable leader.
 const RECONNECT_AFTER: Duration = Duration::from_secs(1);
-/// A host that answers at all answers within a round trip. A question that is lost is not repeated by the kernel within a
-/// second, so it is asked anew, and each time waited for longer.
+/// The timeout of each attempt to connect. A reachable host answers within a round trip. The kernel
+/// does not repeat a lost SYN within a second, so a new attempt is made, and each waits longer.
 const WAITS: [Duration; 3] = [
     Duration::from_millis(10),
     Duration::from_millis(20),
     Duration::from_millis(70),
 ];
-/// All of them.
+/// The sum of [`WAITS`].
 const ANSWER_WITHIN: Duration = Duration::from_millis(100);
-/// How often a connection that breaks at once is tried again at once: a process that dies closes its
-/// connections a moment before its listener.
+/// The number of immediate reconnections after connections that break at once. A dying process
+/// closes its connections a moment before its listener.
 const AT_ONCE: u32 = 16;
-/// A connection that lasted longer did not break at once.
+/// A connection that lasted longer than this did not break at once.
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// A leader, as the agent's loop knows it.
+/// A leader as the agent's loop identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Whose {
-    /// Of which of the agent's groups.
+    /// The index of the group in the agent.
     pub(crate) group: usize,
     pub(crate) leader: MemberId,
 }
 
-/// A leader's host says that nobody listens where the leader was: a word to the agent's loop.
+/// Reports to the agent's loop that a leader's host refused a connection to the leader's port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) whose: Whose,
-    /// How long it took to say so.
+    /// The time from the attempt to the refusal.
     pub(crate) round_trip: Duration,
 }
 
-/// What a lifeline tells the agent's loop.
+/// A message of a lifeline to the agent's loop.
 #[derive(Debug)]
 pub(crate) enum Notice {
     Refused(Refusal),
-    /// It is connected, and needs a sealed frame to begin with.
+    /// The lifeline is connected and needs a sealed frame to begin with.
     Connected {
         whose: Whose,
         hello: oneshot::Sender<Vec<u8>>,
     },
 }
 
-/// A connection to a leader. Ends when dropped.
+/// A connection to a leader. It ends when dropped.
 pub(crate) struct Lifeline {
     pub(crate) leader: MemberId,
     pub(crate) address: SocketAddr,
@@ -74,17 +79,17 @@ pub(crate) struct Lifeline {
 }
 
 impl Lifeline {
-    /// Holds a connection to a leader until it is refused, and says so.
+    /// Keeps a connection to a leader until the leader's host refuses one, and reports the refusal.
     pub(crate) fn hold(address: SocketAddr, whose: Whose, told: mpsc::Sender<Notice>) -> Self {
         let task = tokio::spawn(async move {
             let mut was_there = false;
             loop {
                 match follow(address, Some((whose, &told))).await {
-                    // Refused from the start it may be out of reach, behind a firewall.
+                    // A leader that refuses from the start may be unreachable behind a firewall.
                     Fate::Refused(_) if !was_there => {}
                     Fate::Dead(round_trip) | Fate::Refused(round_trip) => {
                         let refusal = Refusal { whose, round_trip };
-                        // Nobody to tell if the agent is gone.
+                        // The send fails only if the agent has ended.
                         let _ = told.send(Notice::Refused(refusal)).await;
                         return;
                     }
@@ -101,7 +106,7 @@ impl Lifeline {
         }
     }
 
-    /// Whether it has said what there was to say.
+    /// True if the lifeline has reported a refusal and ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.task.is_finished()
     }
@@ -113,33 +118,35 @@ impl Drop for Lifeline {
     }
 }
 
-/// Finds out whether a leader that somebody else holds to be dead refuses connections.
+/// Checks whether a leader that another member reported dead refuses connections.
 pub(crate) fn inquire(address: SocketAddr, whose: Whose, told: mpsc::Sender<Notice>) {
     tokio::spawn(async move {
-        // Its connection lasts no longer than a stranger's may.
+        // The connection carries no hello, so it lasts no longer than [`ANSWER_WITHIN`].
         let fate = tokio::time::timeout(ANSWER_WITHIN, follow(address, None)).await;
         if let Ok(Fate::Dead(round_trip) | Fate::Refused(round_trip)) = fate {
             let refusal = Refusal { whose, round_trip };
-            // Nobody to tell if the agent is gone.
+            // The send fails only if the agent has ended.
             let _ = told.send(Notice::Refused(refusal)).await;
         }
     });
 }
 
-/// What became of a connection.
+/// The outcome of following a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// The host says, after so long, that nobody listens there any more.
+    /// The host refused a connection after an earlier one had worked. Holds the time to the
+    /// refusal.
     Dead(Duration),
-    /// The same, and has said nothing else.
+    /// The host refused the first connection. Holds the time to the refusal.
     Refused(Duration),
-    /// No word from it.
+    /// The host did not answer.
     Unreachable,
-    /// Somebody was there, and may be still, but keeps no connection.
+    /// The host answered before and may still be up, but keeps no connection open.
     Flickering,
 }
 
-/// Connects to a leader for as long as it lives. With a hello, if the connections are to stay.
+/// Stays connected to a leader and returns when it cannot. Sends a hello on each connection if
+/// `hello` is given, so that the leader keeps the connection.
 async fn follow(address: SocketAddr, hello: Option<(Whose, &mpsc::Sender<Notice>)>) -> Fate {
     let mut breaks = 0;
     while breaks < AT_ONCE {
@@ -157,10 +164,10 @@ async fn follow(address: SocketAddr, hello: Option<(Whose, &mpsc::Sender<Notice>
         };
         let since = Instant::now();
         if let Some((whose, told)) = hello {
-            // What cannot be written has broken, and that is read next.
+            // A failed write means that the connection broke, and the next read finds that out.
             let _ = say_hello(&mut stream, whose, told).await;
         }
-        // The leader says nothing here: this ends when the connection does.
+        // The leader sends nothing on a lifeline: the loop ends when the connection does.
         while matches!(stream.read(&mut [0; 16]).await, Ok(1..)) {}
         breaks = match since.elapsed() > MOMENT {
             true => 1,
@@ -170,7 +177,7 @@ async fn follow(address: SocketAddr, hello: Option<(Whose, &mpsc::Sender<Notice>
     Fate::Flickering
 }
 
-/// Begins a connection with a frame that the agent's loop makes. Without a loop there is none.
+/// Begins a connection with a frame from the agent's loop. Without a loop there is no frame.
 async fn say_hello(
     stream: &mut TcpStream,
     whose: Whose,
@@ -185,7 +192,7 @@ async fn say_hello(
     }
 }
 
-/// Connects, and tells how long it took to be answered.
+/// Connects, and returns the time until the answer.
 async fn connect(address: SocketAddr) -> (Duration, io::Result<TcpStream>) {
     for wait in WAITS {
         let asked = Instant::now();
@@ -216,7 +223,7 @@ mod tests {
         leader: MemberId(7),
     };
 
-    /// An agent's loop, which answers lifelines and passes refusals on.
+    /// Starts an agent's loop that answers lifelines and forwards refusals.
     fn agent() -> (mpsc::Sender<Notice>, mpsc::Receiver<Refusal>) {
         let (tell, mut told) = mpsc::channel(1);
         let (refuse, refusals) = mpsc::channel(1);
@@ -232,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_connection_begins_with_a_frame_of_its_own() {
+    async fn each_lifeline_connection_begins_with_its_own_frame() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (tell, _refusals) = agent();
         let _lifeline = Lifeline::hold(listener.local_addr().unwrap(), WHOSE, tell);
@@ -245,17 +252,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nobody_listens_nobody_lives() {
+    async fn port_without_listener_counts_as_dead() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        // Another test may have had the port for a moment.
+        // Another test may have used the port for a moment.
         let fate = follow(address, None).await;
         assert!(matches!(fate, Fate::Refused(_) | Fate::Dead(_)), "{fate:?}");
     }
 
     #[tokio::test]
-    async fn a_leader_that_drops_its_connections_is_not_dead_until_it_is() {
+    async fn leader_that_drops_connections_is_dead_only_once_refused() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tell, mut told) = agent();
@@ -272,7 +279,7 @@ mod tests {
         assert_eq!(refusal.map(|it| it.whose), Some(WHOSE));
     }
 
-    /// A listener with the shortest of queues.
+    /// A listener with the shortest possible queue.
     fn narrow() -> (TcpListener, SocketAddr) {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_nonblocking(true).unwrap();
@@ -284,7 +291,7 @@ mod tests {
         (listener, address)
     }
 
-    /// Fills a listener's queue: what comes then is lost, until the listener is gone.
+    /// Fills a listener's queue: further connections get no answer until the listener is gone.
     async fn crowd(address: SocketAddr) -> Vec<TcpStream> {
         let mut queue = Vec::new();
         while let Ok(stream) = timeout(Duration::from_millis(1), TcpStream::connect(address)).await
@@ -295,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_that_was_lost_is_asked_anew() {
+    async fn lost_connection_attempt_is_repeated() {
         let (listener, address) = narrow();
         let _queue = crowd(address).await;
         let (tell, mut told) = agent();
@@ -306,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_was_there_and_then_silent_is_dead_when_its_host_says_so() {
+    async fn silent_leader_is_dead_once_its_host_refuses() {
         let (listener, address) = narrow();
         let (tell, mut told) = agent();
         let _lifeline = Lifeline::hold(address, WHOSE, tell);

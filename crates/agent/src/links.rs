@@ -1,13 +1,17 @@
-//! Links: connections for what must arrive in order, and not get lost while both ends live.
+//! Links: TCP connections for frames that must arrive in order, and must not get lost while both
+//! ends run.
 //!
-//! A link goes one way: whoever has something to say connects. On it frames follow each other, each
-//! after its length. They are sealed by the caller; nothing here looks inside.
+//! A link carries frames one way: the sender connects. Each frame follows its length. The caller
+//! seals the frames, and this module does not look inside.
 //!
-//! A connection begins as a stranger's. Within two seconds a frame must come that the agent's loop lets in: sealed under the
-//! group's key, and not heard before. Else the connection is closed. Strangers are few, in all and from one address, and a
-//! newcomer takes the place of the oldest: so that connections without a key neither use up the descriptors of this process nor
-//! keep members out. From then on a connection may stay, and be silent, for as long as its kernel answers: a lifeline (see
-//! [`crate::lifeline`]) says nothing more.
+//! A new connection is a stranger's. Within two seconds it must carry a frame that the agent's loop
+//! admits: sealed under the group's key and not received before. Otherwise the connection is
+//! closed. The number of strangers is limited, in total and per address, and a new one replaces the
+//! oldest. Connections without a key can therefore neither exhaust the descriptors of this process
+//! nor keep members out.
+//!
+//! After an admitted frame the connection may stay open and silent as long as the other kernel
+//! answers keep-alive probes. A lifeline (see [`crate::lifeline`]) sends nothing more.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,33 +31,34 @@ mod outgoing;
 #[cfg(test)]
 mod tests;
 
-/// The longest frame.
+/// The length of the longest frame.
 pub(crate) const MOST_FRAME_BYTES: usize = 65_536;
 
-/// A frame's length goes before it, the most significant byte first.
+/// The length of the prefix that holds a frame's length, the most significant byte first.
 const LENGTH_BYTES: usize = 4;
 
-/// So many frames wait for one destination; more are dropped.
+/// The number of frames that may wait for one destination. Further frames are dropped.
 const MOST_WAITING: usize = 1_024;
 
-/// How many connections are accepted, and how long things may take.
+/// Limits on connections and waiting times.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Connections of members.
+    /// The largest number of members' connections.
     connections: usize,
-    /// Connections of strangers, in all.
+    /// The largest number of strangers' connections.
     strangers: usize,
-    /// Connections of strangers, from one address. More members than that may share an address: each of them is a stranger
-    /// only until its first frame is heard.
+    /// The largest number of strangers' connections from one address. More members may share an
+    /// address, because each is a stranger only until its first frame is admitted.
     strangers_per_address: usize,
-    /// A stranger has shown by then that it has the key.
+    /// The time within which a stranger must send an admitted frame.
     hello_within: Duration,
-    /// A frame whose beginning has come is there by then, or else the connection is closed.
+    /// The time within which a frame that has begun must be complete. Otherwise the connection is
+    /// closed.
     silence: Duration,
-    /// A link on which nothing is sent for so long is closed.
+    /// The time after which a link without frames to send is closed.
     idle: Duration,
     connect_within: Duration,
-    /// Before the second attempt, which is the last one.
+    /// The pause before the second attempt, which is the last.
     back_off: Duration,
 }
 
@@ -69,7 +74,7 @@ impl Limits {
         back_off: Duration::from_millis(50),
     };
 
-    /// Leaves three eighths of the descriptors to all else where this process may have few.
+    /// Leaves three eighths of the descriptors to the rest of this process where the limit is low.
     fn within_descriptors(self) -> Self {
         Self {
             connections: self.connections.min(descriptors::share(2)),
@@ -82,15 +87,15 @@ impl Limits {
 /// A frame that arrived over a link.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    /// The address that it came from.
+    /// The address of the sender.
     pub(crate) from: SocketAddr,
     pub(crate) frame: Vec<u8>,
-    /// The connection is a stranger's, which waits to hear whether the frame is let in.
+    /// Present if the connection is a stranger's. It receives whether the frame was admitted.
     waits: Option<oneshot::Sender<bool>>,
 }
 
 impl Arrival {
-    /// A frame on a connection that is a stranger's. Also what will be said of it.
+    /// Creates the arrival of a frame from a stranger. Also returns the receiver of the verdict.
     pub(crate) fn from_stranger(
         from: SocketAddr,
         frame: Vec<u8>,
@@ -100,10 +105,11 @@ impl Arrival {
         (Self { from, frame, waits }, verdict)
     }
 
-    /// Says whether the frame was let in: then the connection is a member's.
+    /// Tells the connection whether the frame was admitted. If it was, the connection becomes a
+    /// member's.
     pub(crate) fn judge(self, is_let_in: bool) {
         if let Some(waits) = self.waits {
-            // The connection may have ended meanwhile.
+            // The connection may have ended in the meantime.
             let _ = waits.send(is_let_in);
         }
     }
@@ -117,18 +123,19 @@ pub(crate) struct Links {
     tally: Arc<Tally>,
 }
 
-/// What links have counted.
+/// A copy of the counters of the links.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LinkCounts {
-    /// Frames that could not be sent: too long, too many waiting, or nobody there.
+    /// Frames that could not be sent: too long, too many waiting, or the destination unreachable.
     pub(crate) dropped: u64,
-    /// Connections that were not accepted: there were too many.
+    /// Connections that were not accepted, because there were too many.
     pub(crate) refused: u64,
-    /// Connections closed because no frame was let in in time, or newer ones needed their place.
+    /// Connections that were closed because no frame was admitted in time, or to make room for
+    /// newer ones.
     pub(crate) strangers: u64,
-    /// Connections closed because a frame was longer than any may be, or empty.
+    /// Connections that were closed because a frame was empty or too long.
     pub(crate) misfits: u64,
-    /// Connections closed because they fell silent amid a frame.
+    /// Connections that were closed because they fell silent within a frame.
     pub(crate) silent: u64,
 }
 
@@ -142,7 +149,7 @@ struct Tally {
 }
 
 impl Links {
-    /// Hands what arrives at `listener` to `heard`, where each is judged.
+    /// Accepts links at `listener` and sends their frames to `heard`, whose receiver judges each.
     pub(crate) fn open(listener: TcpListener, heard: mpsc::Sender<Arrival>) -> Self {
         Self::with_limits(listener, heard, Limits::FIELD.within_descriptors())
     }
@@ -158,7 +165,7 @@ impl Links {
         }
     }
 
-    /// Sends a sealed frame to `to`, after those sent there before.
+    /// Sends a sealed frame to `to`, after all frames sent there before.
     pub(crate) fn send(&mut self, to: SocketAddr, frame: Vec<u8>) {
         if frame.is_empty() || frame.len() > MOST_FRAME_BYTES {
             self.tally.dropped.fetch_add(1, Ordering::Relaxed);
@@ -177,18 +184,18 @@ impl Links {
         }
     }
 
-    /// Opens a link to `to`, with `frame` the first to be sent.
+    /// Opens a link to `to` with `frame` as its first frame.
     fn begin(&mut self, to: SocketAddr, frame: Vec<u8>) {
         self.outgoing.retain(|_, link| !link.is_closed());
         let (link, waiting) = mpsc::channel(MOST_WAITING);
-        // The channel is new: there is room.
+        // The channel is new, so there is room.
         let _ = link.try_send(frame);
         let tally = Arc::clone(&self.tally);
         tokio::spawn(outgoing::serve(to, waiting, self.limits, tally));
         self.outgoing.insert(to, link);
     }
 
-    /// What has been counted.
+    /// Returns the present values of the counters.
     pub(crate) fn counts(&self) -> LinkCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LinkCounts {
@@ -201,14 +208,14 @@ impl Links {
     }
 }
 
-/// A frame as it is on a connection.
+/// Returns a frame as it is written to a connection: its length, then its bytes.
 pub(crate) fn framed(frame: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(LENGTH_BYTES + frame.len());
     push(&mut bytes, frame);
     bytes
 }
 
-/// Adds a frame to those that are written together.
+/// Appends a frame to frames that are written together.
 fn push(bytes: &mut Vec<u8>, frame: &[u8]) {
     let length: [u8; LENGTH_BYTES] = (frame.len() as u32).to_be_bytes();
     bytes.extend_from_slice(&length);

@@ -1,135 +1,66 @@
-//! What a member does, recorded in the format of [`hustings_protocol::trace`].
+//! Writes the trace of a member to a file, in the format of [`hustings_protocol::trace`].
 //!
-//! Whoever drives a protocol hands over lines and goes on: a thread of its own writes them, so that a slow disk
-//! never holds up an election, and a full one costs the record alone.
+//! The driver of a protocol queues lines and continues. A separate thread writes them. A slow disk
+//! therefore never delays an election, and a full disk costs only the trace.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::path::Path;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use hustings_node::record::Recorder;
 use hustings_protocol::MemberId;
-use hustings_protocol::trace::Line;
-use serde::Serialize;
 use tokio::sync::oneshot;
 
-/// How many lines may wait for the disk: minutes of a quiet group, a few megabytes.
-const MOST_WAITING: usize = 16_384;
-
-/// As much as is written at once.
+/// The number of bytes from which a batch of lines is written.
 const MOST_AT_ONCE: usize = 65_536;
 
-/// How long the last lines may take.
+/// The time that [`Recording::finish`] waits for the last lines.
 const FINISH_WITHIN: Duration = Duration::from_secs(1);
 
-/// To have lines of one member recorded. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Recorder {
-    member: MemberId,
-    lines: SyncSender<Vec<u8>>,
-    target: Arc<Target>,
-}
-
-/// Where the lines go.
-#[derive(Debug)]
-struct Target {
-    path: PathBuf,
-    /// Whether nothing is recorded any more.
-    stopped: AtomicBool,
-}
-
-/// A file that is being written.
+/// A trace file that is being written.
 #[derive(Debug)]
 pub struct Recording {
-    /// Told when all is written.
+    /// Closes when the writer has written every line.
     ended: oneshot::Receiver<()>,
 }
 
-impl Recorder {
-    /// Records what `member` does at the end of the file at `path`, which is created unless it is there: a
-    /// member that comes up again goes on where it ended.
-    ///
-    /// # Errors
-    /// If the file can be neither opened nor created.
-    pub fn open(path: &Path, member: MemberId) -> io::Result<(Self, Recording)> {
-        let file = open_for_lines(path)?;
-        let (recorder, lines) = Self::queueing(path, member);
-        let (end, ended) = oneshot::channel();
-        let target = Arc::clone(&recorder.target);
-        std::thread::Builder::new()
-            .name("recorder".to_owned())
-            .spawn(move || {
-                if let Err(error) = write_lines(file, &lines) {
-                    target.stop(&error.to_string());
-                }
-                drop(end);
-            })?;
-        Ok((recorder, Recording { ended }))
-    }
-
-    /// The recorder of `member`, and where its lines come out, to be written to `path`.
-    pub(crate) fn queueing(path: &Path, member: MemberId) -> (Self, Receiver<Vec<u8>>) {
-        let (lines, queue) = mpsc::sync_channel(MOST_WAITING);
-        let target = Arc::new(Target {
-            path: path.to_owned(),
-            stopped: AtomicBool::new(false),
-        });
-        let recorder = Self {
-            member,
-            lines,
-            target,
-        };
-        (recorder, queue)
-    }
-
-    /// Whose lines they are.
-    pub fn member(&self) -> MemberId {
-        self.member
-    }
-
-    /// Takes a line. Never waits.
-    pub fn record(&self, line: &Line<impl Serialize>) {
-        if self.target.stopped.load(Ordering::Relaxed) {
-            return;
-        }
-        // Plain data: nothing in it that JSON cannot say.
-        let mut text = serde_json::to_vec(line).unwrap_or_default();
-        text.push(b'\n');
-        match self.lines.try_send(text) {
-            // A record with a gap in it would tell another story.
-            Err(TrySendError::Full(_)) => self.target.stop("the disk does not keep up"),
-            // Nobody writes any more; why, has been said.
-            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
-        }
-    }
+/// Appends what `member` does to the file at `path`, and creates the file if it is missing. A
+/// member that restarts continues its old file.
+///
+/// # Errors
+/// If the file can be neither opened nor created.
+pub fn open(path: &Path, member: MemberId) -> io::Result<(Recorder, Recording)> {
+    let file = open_for_lines(path)?;
+    let (recorder, lines) = Recorder::queueing(path, member);
+    let (end, ended) = oneshot::channel();
+    let target = recorder.target();
+    std::thread::Builder::new()
+        .name("recorder".to_owned())
+        .spawn(move || {
+            if let Err(error) = write_lines(file, &lines) {
+                target.stop(&error.to_string());
+            }
+            drop(end);
+        })?;
+    Ok((recorder, Recording { ended }))
 }
 
 impl Recording {
-    /// Waits until everything is written, but not for ever. Every [`Recorder`] of it must be gone by then.
+    /// Waits until everything is written, at most one second. Every [`Recorder`] of this
+    /// file must be dropped before.
     pub async fn finish(self) {
-        // Too late or done: either way there is nothing left to wait for.
+        // Too late or done: in both cases nothing is left to wait for.
         let _ = tokio::time::timeout(FINISH_WITHIN, self.ended).await;
     }
 }
 
-impl Target {
-    /// Records nothing any more, and says so the first time.
-    fn stop(&self, why: &str) {
-        if !self.stopped.swap(true, Ordering::Relaxed) {
-            let path = self.path.display();
-            tracing::error!("trace {path}: {why}: recording stops, the agent goes on");
-        }
-    }
-}
-
-/// Opens a file to write whole lines at its end.
+/// Opens a file to append whole lines.
 fn open_for_lines(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).open(path)?;
-    // A process that was killed may have left its last line unfinished: the next must not be part of it.
+    // A killed process may have left its last line unfinished. The next line must not continue it.
     if file.metadata()?.is_file() && file.seek(SeekFrom::End(0))? > 0 {
         let mut last = [0];
         file.seek(SeekFrom::End(-1))?;
@@ -141,7 +72,7 @@ fn open_for_lines(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes lines as they come, until no more can come.
+/// Writes lines as they arrive, until every sender is gone.
 fn write_lines(mut file: File, lines: &Receiver<Vec<u8>>) -> io::Result<()> {
     while let Ok(mut text) = lines.recv() {
         while text.len() < MOST_AT_ONCE
@@ -156,7 +87,7 @@ fn write_lines(mut file: File, lines: &Receiver<Vec<u8>>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_WAITING, Recorder};
+    use super::open;
     use hustings_protocol::bully::Message;
     use hustings_protocol::trace::Line;
     use hustings_protocol::{Instant, MemberId};
@@ -177,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_added_to_what_is_there_each_on_a_line_of_its_own() {
+    fn records_are_appended_each_on_its_own_line() {
         let path = file("added");
         std::fs::write(&path, "{\"time\":1.0,\"ki").unwrap();
         for member in [7, u64::MAX] {
-            let (recorder, recording) = Recorder::open(&path, MemberId(member)).unwrap();
+            let (recorder, recording) = open(&path, MemberId(member)).unwrap();
             recorder.record(&start(member));
             drop(recorder);
             block_on(recording.finish());
@@ -199,28 +130,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_created_is_an_error() {
-        assert!(Recorder::open(Path::new("/nowhere/at/all.jsonl"), MemberId(1)).is_err());
+    fn trace_file_that_cannot_be_created_is_an_error() {
+        assert!(open(Path::new("/nowhere/at/all.jsonl"), MemberId(1)).is_err());
     }
 
     #[test]
-    fn a_full_disk_stops_the_record_and_nothing_else() {
-        let (recorder, recording) = Recorder::open(Path::new("/dev/full"), MemberId(1)).unwrap();
+    fn full_disk_stops_only_the_trace() {
+        let (recorder, recording) = open(Path::new("/dev/full"), MemberId(1)).unwrap();
         recorder.record(&start(1));
-        let target = recorder.target.clone();
+        let target = recorder.target();
         block_on(async { drop(recording.ended.await) });
-        assert!(target.stopped.load(std::sync::atomic::Ordering::Relaxed));
+        assert!(target.is_stopped());
         recorder.record(&start(1));
-    }
-
-    #[test]
-    fn a_disk_that_does_not_keep_up_stops_the_record_rather_than_leaving_gaps() {
-        let (recorder, queue) = Recorder::queueing(Path::new("slow"), MemberId(1));
-        for _ in 0..=MOST_WAITING {
-            recorder.record(&start(1));
-        }
-        assert_eq!(queue.try_iter().count(), MOST_WAITING);
-        recorder.record(&start(1));
-        assert_eq!(queue.try_iter().count(), 0, "nothing after the gap");
     }
 }

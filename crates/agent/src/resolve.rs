@@ -1,17 +1,17 @@
-//! Where members may be found: addresses and names, resolved again and again.
+//! Resolves the seed addresses and names of each group again and again.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-/// Names may come to mean something else.
+/// The pause after every name was resolved: a name may later resolve to other addresses.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
-/// Names that mean nothing yet may soon.
+/// The pause after a name could not be resolved: it may resolve soon.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// Resolves what each group joins at, and goes on doing so. Tells each group's addresses, with its
-/// number, at first and whenever they change.
+/// Resolves the seeds of each group until the agent ends. Sends a group's number and addresses at
+/// first and whenever the addresses change.
 pub(crate) fn seek(
     groups: impl Iterator<Item = Vec<String>>,
 ) -> mpsc::Receiver<(usize, Vec<SocketAddr>)> {

@@ -1,4 +1,5 @@
-//! The sockets of an agent: one for its own address, one for each multicast address.
+//! The UDP and TCP sockets of an agent: one pair for its own address, one UDP socket for each
+//! multicast address.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,21 +7,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
 
-/// A receive buffer for bursts: at a restart storm all members speak at once.
+/// The size of the receive buffer. It is sized for bursts: after a common restart all members send
+/// at once.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
-/// The socket of this member's own address. It also sends the multicasts, so that whoever hears one
-/// can answer.
+/// Opens the UDP socket of this member's own address. It also sends the multicasts, so that
+/// receivers can answer to the source address.
 ///
 /// # Errors
-/// The operating system's, with the address: in use, not of this host, not permitted.
+/// The operating system's error: the address is in use, not of this host, or not permitted.
 pub(crate) fn own(bind: SocketAddr, interface: IpAddr) -> io::Result<UdpSocket> {
     let socket = udp(bind)?;
     match (bind, interface) {
         (SocketAddr::V4(_), IpAddr::V4(interface)) => {
             socket.set_multicast_if_v4(&interface)?;
-            socket.set_multicast_loop_v4(true)?; // other agents of this host hear them too
-            socket.set_multicast_ttl_v4(1)?; // not beyond the LAN
+            socket.set_multicast_loop_v4(true)?; // other agents of this host receive them too
+            socket.set_multicast_ttl_v4(1)?; // multicasts stay in the LAN
         }
         (SocketAddr::V6(_), IpAddr::V6(interface)) => {
             socket.set_multicast_if_v6(index_of(interface))?;
@@ -33,10 +35,10 @@ pub(crate) fn own(bind: SocketAddr, interface: IpAddr) -> io::Result<UdpSocket> 
     UdpSocket::from_std(socket.into())
 }
 
-/// The listener for links and lifelines, on the same port as datagrams.
+/// Opens the listener for links and lifelines, on the same port as datagrams.
 ///
 /// # Errors
-/// The operating system's.
+/// The operating system's error.
 pub(crate) fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
@@ -44,17 +46,16 @@ pub(crate) fn listener(address: SocketAddr) -> io::Result<TcpListener> {
         Some(Protocol::TCP),
     )?;
     socket.set_nonblocking(true)?;
-    socket.set_reuse_address(true)?; // a restarted agent need not wait for the old connections' end
+    socket.set_reuse_address(true)?; // a restarted agent need not wait for the end of old connections
     socket.bind(&address.into())?;
     socket.listen(128)?;
     TcpListener::from_std(socket.into())
 }
 
-/// A socket that hears what is sent to the multicast address `group`, as other agents of this host
-/// do.
+/// Opens a socket that receives multicasts to `group`. Other agents of this host can open one too.
 ///
 /// # Errors
-/// The operating system's.
+/// The operating system's error.
 pub(crate) fn multicast(group: SocketAddr, interface: IpAddr) -> io::Result<UdpSocket> {
     let socket = udp(group)?;
     socket.set_reuse_address(true)?;
@@ -62,14 +63,15 @@ pub(crate) fn multicast(group: SocketAddr, interface: IpAddr) -> io::Result<UdpS
     match (group, interface) {
         (SocketAddr::V4(group), IpAddr::V4(interface)) => {
             socket.join_multicast_v4(group.ip(), &interface)?;
-            // Without this a socket hears every group that any process of the host has joined.
+            // Without this option a socket receives every group that any process of the host has
+            // joined.
             socket.set_multicast_all_v4(false)?;
         }
         (SocketAddr::V6(group), IpAddr::V6(interface)) => {
             let index = index_of(interface);
             socket.join_multicast_v6(group.ip(), index)?;
-            // It can be joined where nothing can be sent to it: IPv6's loopback has no route for multicasts
-            // unless somebody gave it one.
+            // A group can be joined where nothing can be sent to it: the loopback interface has no
+            // route for IPv6 multicasts unless the administrator added one.
             let sending = udp(group.into())?;
             sending.set_multicast_if_v6(index)?;
             sending.connect(&SocketAddr::from(group).into())?;
@@ -91,12 +93,13 @@ fn udp(address: SocketAddr) -> io::Result<Socket> {
         Some(Protocol::UDP),
     )?;
     socket.set_nonblocking(true)?;
-    // The kernel grants what it may: a smaller buffer works as well, but for bursts.
+    // The kernel may grant less. A smaller buffer works too, except in bursts.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
     Ok(socket)
 }
 
-/// The interface that has this address; 0, the default one, if none has.
+/// Returns the index of the interface that has `address`, or 0 (the default interface) if none has
+/// it.
 fn index_of(address: Ipv6Addr) -> u32 {
     interfaces()
         .into_iter()
@@ -121,11 +124,11 @@ fn interfaces() -> Vec<Interface> {
         .collect()
 }
 
-/// The address of the interface on which a group is looked for unless told otherwise, for members that receive
-/// at any address of the version of `any`.
+/// Returns the address of the default multicast interface for members that receive at every address
+/// of the IP version of `any`.
 ///
 /// # Errors
-/// Tells those of which one has to be chosen.
+/// Returns the addresses to choose from if the choice is not clear.
 pub(crate) fn default_interface(any: IpAddr) -> Result<IpAddr, Vec<IpAddr>> {
     match any {
         IpAddr::V4(_) => Ok(first_v4(&interfaces())),
@@ -133,7 +136,7 @@ pub(crate) fn default_interface(any: IpAddr) -> Result<IpAddr, Vec<IpAddr>> {
     }
 }
 
-/// The first that leads away from this host, else the loopback's.
+/// Returns the first IPv4 address that is not a loopback address, or else the loopback address.
 fn first_v4(interfaces: &[Interface]) -> IpAddr {
     let leads_away = |it: &&Interface| it.address.is_ipv4() && !it.address.is_loopback();
     let away = interfaces.iter().filter(leads_away);
@@ -141,9 +144,12 @@ fn first_v4(interfaces: &[Interface]) -> IpAddr {
         .map_or(Ipv4Addr::LOCALHOST.into(), |it| it.address)
 }
 
-/// The only one that leads away from this host. Every interface has an address of its own link, by which members
-/// cannot answer each other: the link is not told with it. So those do not count, unless there are no others, and
-/// then somebody has to decide. Where none leads away it is the loopback's.
+/// Returns the IPv6 address of the only interface that leads beyond this host, or the loopback
+/// address if none does.
+///
+/// Every interface also has a link-local address. Members cannot answer each other at such an
+/// address, because it does not name the link. Link-local addresses therefore count only if there
+/// are no others, and then the user has to choose.
 fn only_v6(interfaces: &[Interface]) -> Result<IpAddr, Vec<IpAddr>> {
     let is_away = |it: &&Interface| it.address.is_ipv6() && !it.address.is_loopback();
     let is_of_link = |it: &&Interface| match it.address {
@@ -182,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_interface_that_leads_away_is_taken() {
+    fn first_interface_beyond_the_host_is_chosen() {
         let host = host(&[
             (1, "127.0.0.1"),
             (3, "10.0.0.3"),
@@ -194,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn of_version_6_it_is_taken_if_it_is_the_only_one() {
+    fn ipv6_interface_is_chosen_only_if_it_is_the_only_one() {
         let one = host(&[
             (1, "::1"),
             (2, "192.0.2.2"),

@@ -1,4 +1,4 @@
-//! A council over real sockets on this host's loopback: a centre, and agents as hosts.
+//! A council over real sockets on this host's loopback interface: a centre, and agents as hosts.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,19 +15,20 @@ use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST};
 use hustings_agent::council::Terms;
 use hustings_agent::counters::Counters;
 use hustings_agent::frame::{Body, Frame, Sender};
-use hustings_agent::identity::{Life, calendar, group_id, member_id};
+use hustings_agent::identity::{Incarnation, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
 use hustings_agent::{Agent, CentreStatus, CouncilPart, CouncilStatus, HostStatus, ProtocolConfig};
 use hustings_protocol::council::{Config, Feedback, Message, Search, Seats};
 use hustings_protocol::{Duration, chang_roberts};
+use hustings_system::calendar::calendar;
 use tokio::sync::watch;
 
-/// Far longer than anything here takes: past it a test has failed.
-const PATIENCE: StdDuration = StdDuration::from_secs(60);
+/// Far longer than anything here takes. A test that takes longer has failed.
+const DEADLINE: StdDuration = StdDuration::from_secs(60);
 
 const SEATS: Seats = Seats::new(4, 8);
 
-/// On a host that is busy with other tests.
+/// Long enough for a host that is busy with other tests.
 const ROUND: Duration = Duration::from_millis(100);
 
 fn rules() -> Config {
@@ -45,7 +46,7 @@ struct Fleet {
 }
 
 impl Fleet {
-    /// Of hosts that elect nobody.
+    /// A fleet of hosts that hold no election.
     fn new(group: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -107,7 +108,7 @@ impl Fleet {
         agent.handle().watch_seat(&self.group).unwrap()
     }
 
-    /// Who believes to be seated.
+    /// Returns the hosts that consider themselves seated.
     fn believers(&self) -> Vec<String> {
         let seated = self.hosts.keys();
         let seated = seated.filter(|name| self.seat(name).borrow().seat.is_some());
@@ -125,10 +126,10 @@ struct Centre {
 }
 
 impl Centre {
-    /// Waits until the council is so.
+    /// Waits until `is_so` holds for the council.
     async fn wait_for(&mut self, is_so: impl FnMut(&CentreStatus) -> bool) -> CentreStatus {
         let waiting = self.told.wait_for(is_so);
-        let seen = tokio::time::timeout(PATIENCE, waiting).await;
+        let seen = tokio::time::timeout(DEADLINE, waiting).await;
         let seen = seen.expect("the council should have been so by now");
         seen.unwrap().clone()
     }
@@ -150,18 +151,18 @@ async fn wait_until(mut is_so: impl FnMut() -> bool) {
             tokio::time::sleep(StdDuration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting)
+    tokio::time::timeout(DEADLINE, waiting)
         .await
         .expect("in time");
 }
 
 #[tokio::test]
-async fn four_to_eight_of_24_hosts_are_seated_and_lost_seats_are_filled_again() {
+async fn four_to_eight_of_24_hosts_are_seated_and_lost_seats_refilled() {
     let mut fleet = Fleet::new("seated").hosts(24).await;
     let mut centre = fleet.centre("centre", rules(), &[]).await;
     let first = centre.filled().await;
     wait_until(|| fleet.believers() == first).await;
-    // All but two die at once, and the two stay.
+    // All seated hosts but two die at once, and these two keep their seats.
     let (kept, lost) = first.split_at(2);
     for name in lost {
         fleet.kill(name).await;
@@ -177,12 +178,12 @@ async fn four_to_eight_of_24_hosts_are_seated_and_lost_seats_are_filled_again() 
     let counters = status.groups[0].counters;
     assert_eq!((counters.malformed, counters.broken_seal), (0, 0));
     centre.agent.stop().await.unwrap();
-    // A centre that leaves lets go of them all.
+    // A centre that leaves releases all seats.
     wait_until(|| fleet.believers().is_empty()).await;
 }
 
 #[tokio::test]
-async fn where_there_is_no_multicast_hosts_are_called_one_by_one() {
+async fn hosts_are_called_by_unicast_without_multicast() {
     let mut fleet = Fleet::new("by-address");
     fleet.multicast = None;
     let first = fleet.host("host-0", &[]).await;
@@ -194,29 +195,29 @@ async fn where_there_is_no_multicast_hosts_are_called_one_by_one() {
     wait_until(|| fleet.believers() == seated).await;
 }
 
-/// Each knows eight others, and a call goes from each to a few.
+/// Each host knows eight others, and a call goes from each to a few.
 #[tokio::test]
-async fn where_nobody_knows_all_a_call_is_passed_on() {
+async fn calls_are_relayed_where_hosts_have_partial_views() {
     let mut fleet = Fleet::new("passed-on");
     (fleet.multicast, fleet.view) = (None, Some(8));
     let first = fleet.host("host-0", &[]).await;
     for number in 1..24 {
         fleet.host(&format!("host-{number}"), &[first]).await;
     }
-    // As long as a call takes to be passed on, and more.
+    // Longer than a call takes to reach all hosts by relay.
     let rules = Config::field(SEATS, 1_000, Duration::from_millis(500));
     let mut centre = fleet.centre("centre", rules, &[first]).await;
     let seated = centre.filled().await;
     wait_until(|| fleet.believers() == seated).await;
     let status = centre.agent.handle().status().await.unwrap();
-    let circle = status.groups[0].circle.as_ref().unwrap();
-    assert!(circle.known <= 8, "{circle:?}");
+    let partial_view = status.groups[0].partial_view.as_ref().unwrap();
+    assert!(partial_view.known <= 8, "{partial_view:?}");
 }
 
-/// The centre is in everybody's list of members, where multicasts do not reach them: but in nobody's view. A ring that went
-/// by way of it would not close.
+/// The members' lists contain the centre where multicasts do not reach them, but no election view
+/// does. A ring through the centre would not close.
 #[tokio::test]
-async fn a_centre_is_nobodys_leader() {
+async fn centre_is_never_elected_leader() {
     let ring = chang_roberts::Config::field(Duration::from_secs(1));
     let mut fleet = Fleet::new("not-led");
     fleet.multicast = None;
@@ -240,7 +241,7 @@ async fn a_centre_is_nobodys_leader() {
     };
     wait_until(|| leader(&fleet).is_some()).await;
     let before = leader(&fleet).unwrap();
-    // A name whose identity would win among equals: ties go to the lower.
+    // The id of this name would win among equal priorities, because the lower id wins.
     let names = (0..).map(|number| format!("centre-{number}"));
     let lowest = fleet.hosts.keys().map(|it| member_id(it)).min().unwrap();
     let name = names.into_iter().find(|it| member_id(it) < lowest).unwrap();
@@ -253,7 +254,7 @@ async fn a_centre_is_nobodys_leader() {
 }
 
 #[tokio::test]
-async fn of_two_centres_the_later_is_heeded_and_the_other_stops() {
+async fn hosts_follow_the_later_of_two_centres_and_the_other_stops() {
     let fleet = Fleet::new("two-centres").hosts(16).await;
     let mut first = fleet.centre("first", rules(), &[]).await;
     first.filled().await;
@@ -267,7 +268,7 @@ async fn of_two_centres_the_later_is_heeded_and_the_other_stops() {
 }
 
 #[tokio::test]
-async fn a_centre_that_finds_too_few_goes_on_until_there_are_enough() {
+async fn centre_with_too_few_hosts_continues_until_there_are_enough() {
     let mut fleet = Fleet::new("too-few").hosts(2).await;
     let rules = Config {
         lease: None,
@@ -292,10 +293,10 @@ async fn a_centre_that_finds_too_few_goes_on_until_there_are_enough() {
     assert!(seated.len() >= 4, "{seated:?}");
 }
 
-/// All are to reply: what would be a storm in a fleet.
-fn call(sender: &str, life: Life, port: u16, group: &str) -> Vec<u8> {
+/// A call to which every host should reply. In a large fleet this would be a storm.
+fn call(sender: &str, incarnation: Incarnation, port: u16, group: &str) -> Vec<u8> {
     let message = Message::Feedback(Feedback {
-        session: life.0,
+        session: incarnation.0,
         class: 0,
         round: 1,
         base: 0,
@@ -303,7 +304,7 @@ fn call(sender: &str, life: Life, port: u16, group: &str) -> Vec<u8> {
         word: 1,
         floor: None,
     });
-    // Otherwise hosts are too careful to answer a poll that nothing led up to.
+    // With another search, hosts do not answer a poll without the preceding rounds.
     let as_told = Config {
         search: Search::Printed,
         ..rules()
@@ -313,10 +314,10 @@ fn call(sender: &str, life: Life, port: u16, group: &str) -> Vec<u8> {
     let message = postcard::to_allocvec(&message).unwrap();
     let frame = Frame {
         group: group_id(group),
-        sender: Sender::new(sender, member_id(sender), life, port),
+        sender: Sender::new(sender, member_id(sender), incarnation, port),
         number: 0,
         to_all: true,
-        body: Body::FromCentre {
+        body: Body::CentreMessage {
             at_ns: calendar(),
             terms: &terms,
             message: &message,
@@ -328,7 +329,7 @@ fn call(sender: &str, life: Life, port: u16, group: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_call_that_is_forged_damaged_or_repeated_is_answered_by_nobody() {
+async fn forged_damaged_or_replayed_call_gets_no_reply() {
     const HOSTS: usize = 12;
     let fleet = Fleet::new("storm").hosts(HOSTS).await;
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -342,7 +343,8 @@ async fn a_call_that_is_forged_damaged_or_repeated_is_answered_by_nobody() {
         sum
     };
     let say = async |frame: &[u8]| {
-        // To each by itself: what is counted then is not another test's.
+        // The frame goes to each host by unicast, so the counters do not include frames of other
+        // tests.
         for agent in fleet.hosts.values() {
             let address = agent.handle().address();
             socket.send_to(frame, address).await.unwrap();
@@ -354,11 +356,16 @@ async fn a_call_that_is_forged_damaged_or_repeated_is_answered_by_nobody() {
                 tokio::time::sleep(StdDuration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting)
+        tokio::time::timeout(DEADLINE, waiting)
             .await
             .expect("in time");
     };
-    let content = call("centre", Life::begin(calendar(), 0), port, &fleet.group);
+    let content = call(
+        "centre",
+        Incarnation::begin(calendar(), 0),
+        port,
+        &fleet.group,
+    );
     let sealed = |key: &Key| {
         let mut frame = Vec::new();
         let keyring = Keyring::new(&fleet.group, member_id("centre"), key, &[]);
@@ -379,13 +386,13 @@ async fn a_call_that_is_forged_damaged_or_repeated_is_answered_by_nobody() {
     until(|it| it.broken_seal, all).await;
     assert_eq!(counted(|it| it.council_sent).await, 0, "damaged");
 
-    // As it is, all answer it: that is what the others must not bring about.
+    // The unchanged call makes all hosts reply. The modified ones must not.
     say(&good).await;
     until(|it| it.council_sent, all).await;
     let mut answer = [0; 2_048];
     for _ in 0..HOSTS {
         let received = socket.recv(&mut answer);
-        tokio::time::timeout(PATIENCE, received)
+        tokio::time::timeout(DEADLINE, received)
             .await
             .unwrap()
             .unwrap();

@@ -1,4 +1,4 @@
-//! Agents over real sockets on this host's loopback.
+//! Agents over real sockets on this host's loopback interface.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,19 +15,20 @@ use support::{Members, announce, member_of, status_when};
 use hustings_agent::ProtocolConfig;
 use hustings_agent::config::MULTICAST;
 use hustings_agent::frame::{Body, Frame, Sender};
-use hustings_agent::identity::{Life, calendar, group_id, member_id};
+use hustings_agent::identity::{Incarnation, group_id, member_id};
 use hustings_agent::seal::{Key, Keyring};
+use hustings_system::calendar::calendar;
 
-const PATIENCE: Duration = Duration::from_secs(1);
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn five_members_that_share_nothing_but_a_key_elect_one_leader_by_multicast() {
+async fn five_members_that_share_only_a_key_elect_one_leader_by_multicast() {
     let mut members = Members::start(5, announce(), "by-multicast").await;
     members.agree().await;
 }
 
 #[tokio::test]
-async fn the_others_elect_another_when_the_leader_leaves() {
+async fn another_leader_is_elected_when_the_leader_leaves() {
     let mut members = Members::start(5, announce(), "leader-leaves").await;
     let leader = members.agree().await;
     members.stop(leader).await;
@@ -35,7 +36,7 @@ async fn the_others_elect_another_when_the_leader_leaves() {
 }
 
 #[tokio::test]
-async fn the_others_elect_another_when_the_leader_vanishes() {
+async fn another_leader_is_elected_when_the_leader_crashes() {
     let mut members = Members::start(5, announce(), "leader-vanishes").await;
     let leader = members.agree().await;
     members.vanish(leader).await;
@@ -43,7 +44,7 @@ async fn the_others_elect_another_when_the_leader_vanishes() {
 }
 
 #[tokio::test]
-async fn a_leader_that_steps_down_follows() {
+async fn leader_that_steps_down_becomes_a_follower() {
     let mut members = Members::start(3, announce(), "steps-down").await;
     let leader = members.agree().await;
     members.step_down(leader).await;
@@ -51,7 +52,7 @@ async fn a_leader_that_steps_down_follows() {
 }
 
 #[tokio::test]
-async fn without_multicast_members_are_found_by_address() {
+async fn members_are_found_by_address_without_multicast() {
     let mut members = Members::start_without_multicast(5, announce(), "by-address").await;
     let leader = members.agree().await;
     members.vanish(leader).await;
@@ -59,9 +60,9 @@ async fn without_multicast_members_are_found_by_address() {
 }
 
 #[tokio::test]
-async fn bullies_agree_and_go_on_without_their_leader() {
+async fn bully_elects_another_leader_after_a_crash() {
     let bound = Duration::from_millis(50);
-    let protocol = ProtocolConfig::Bully(bully::Config::field(bound, PATIENCE));
+    let protocol = ProtocolConfig::Bully(bully::Config::field(bound, ELECTION_TIMEOUT));
     let mut members = Members::start(5, protocol, "bullies").await;
     let leader = members.agree().await;
     members.vanish(leader).await;
@@ -69,7 +70,7 @@ async fn bullies_agree_and_go_on_without_their_leader() {
 }
 
 #[tokio::test]
-async fn a_probabilistic_election_goes_on_without_its_leader() {
+async fn probabilistic_election_elects_another_leader_after_a_crash() {
     for multicast in [true, false] {
         let group = format!("by-chance-{multicast}");
         let bound = Duration::from_millis(5);
@@ -84,9 +85,10 @@ async fn a_probabilistic_election_goes_on_without_its_leader() {
     }
 }
 
-/// Each knows eight of the others, and what is said to all goes by multicast, or from each to a few.
+/// Each member knows eight others. Multicasts go by the network, or from each member to a few
+/// others.
 #[tokio::test]
-async fn members_that_know_few_of_many_count_themselves_and_elect_one_leader_after_the_other() {
+async fn members_with_partial_views_estimate_the_group_and_elect_leaders() {
     const MEMBERS: usize = 24;
     const VIEW: u16 = 8;
     for multicast in [Some(MULTICAST), None] {
@@ -95,11 +97,14 @@ async fn members_that_know_few_of_many_count_themselves_and_elect_one_leader_aft
         let protocol = ProtocolConfig::probabilistic_field(&group, bound, 7).knowing_few();
         let mut members = Members::start_many(MEMBERS, protocol, &group, (VIEW, multicast)).await;
         let first = members.agree().await;
-        for circle in members.circles().await {
-            assert!(circle.known <= usize::from(VIEW), "{group}: {circle:?}");
-            let size = circle.size.unwrap() as f64;
+        for partial_view in members.partial_views().await {
+            assert!(
+                partial_view.known <= usize::from(VIEW),
+                "{group}: {partial_view:?}"
+            );
+            let size = partial_view.size.unwrap() as f64;
             let error = (size / MEMBERS as f64 - 1.0).abs();
-            assert!(error < 0.2, "{group}: {circle:?}");
+            assert!(error < 0.2, "{group}: {partial_view:?}");
         }
         members.vanish(first).await;
         let second = members.agree().await;
@@ -113,14 +118,14 @@ async fn members_that_know_few_of_many_count_themselves_and_elect_one_leader_aft
 }
 
 #[tokio::test]
-async fn rings_close_over_a_dead_leader() {
+async fn rings_elect_another_leader_after_a_crash() {
     for (protocol, group) in [
         (
-            ProtocolConfig::ChangRoberts(chang_roberts::Config::field(PATIENCE)),
+            ProtocolConfig::ChangRoberts(chang_roberts::Config::field(ELECTION_TIMEOUT)),
             "ring",
         ),
         (
-            ProtocolConfig::ModifiedRing(modified_ring::Config::field(PATIENCE)),
+            ProtocolConfig::ModifiedRing(modified_ring::Config::field(ELECTION_TIMEOUT)),
             "modified-ring",
         ),
     ] {
@@ -132,7 +137,7 @@ async fn rings_close_over_a_dead_leader() {
 }
 
 #[tokio::test]
-async fn the_later_of_two_namesakes_takes_no_part_and_says_so() {
+async fn later_process_with_a_duplicate_name_ends_with_an_error() {
     let mut members = Members::start(3, announce(), "namesakes").await;
     let leader = members.agree().await;
     let told = members.start_namesake(leader).await;
@@ -140,9 +145,10 @@ async fn the_later_of_two_namesakes_takes_no_part_and_says_so() {
     assert_eq!(members.agree().await, leader, "the first one goes on");
 }
 
-/// They meet at one multicast address, without a key and with one: none of them has to be warned of the other.
+/// The groups share a multicast address, one without a key and one with. Neither logs a warning
+/// about the other.
 #[tokio::test]
-async fn other_groups_are_told_apart_from_wrong_keys() {
+async fn frames_of_other_groups_do_not_count_as_wrong_keys() {
     let mut one = Members::start(2, announce(), "one-of-two").await;
     let mut other = Members::start(2, announce(), "other-of-two").await;
     one.agree().await;
@@ -152,18 +158,18 @@ async fn other_groups_are_told_apart_from_wrong_keys() {
 }
 
 #[tokio::test]
-async fn members_with_another_key_are_strangers() {
+async fn members_with_another_key_are_not_admitted() {
     let mut members = Members::start(3, announce(), "strangers").await;
     members.agree().await;
-    let mut strangers = Members::start(2, announce(), "strangers").await;
-    strangers.agree().await;
+    let mut unproven = Members::start(2, announce(), "strangers").await;
+    unproven.agree().await;
     members.agree().await;
     assert!(members.unknown_keys().await > 0, "heard, and counted");
 }
 
-/// Whoever has the key of one of an agent's groups is not thereby a member of the others.
+/// The key of one of an agent's groups gives no access to its other groups.
 #[tokio::test]
-async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
+async fn frame_for_one_group_under_the_key_of_another_is_rejected() {
     let keys = [(); 2].map(|()| Key::generate().unwrap());
     let agent = member_of(&[("vault", &keys[0]), ("lobby", &keys[1])]).await;
     let alone = status_when(&agent, |status| {
@@ -174,7 +180,7 @@ async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let visitor = member_id("visitor");
     let port = socket.local_addr().unwrap().port();
-    let sender = Sender::new("visitor", visitor, Life::begin(calendar(), 0), port);
+    let sender = Sender::new("visitor", visitor, Incarnation::begin(calendar(), 0), port);
     let say_under = async |group: &str, key: &Key, number: u64, body: Body<'_>| {
         let said = Frame {
             group: group_id("vault"),
@@ -205,21 +211,21 @@ async fn a_frame_for_one_group_under_the_key_of_another_is_not_let_in() {
     assert_eq!(vault.peers, []);
     assert_eq!(vault.leadership, alone.groups[0].leadership);
 
-    // Of the other group by its header too, it is under a key that this group does not have.
+    // The header names the other group, and its key is unknown to this group.
     say_under("vault", &keys[1], 0, hello).await;
     let status = status_when(&agent, |status| status.groups[0].counters.unknown_key > 0).await;
     assert_eq!(status.groups[0].counters.heard, 0);
 
-    // Nothing else was wrong with it: the visitor only has to prove that it runs.
+    // The rest of the frame is valid: the visitor only has to prove that it runs.
     say_under("vault", &keys[0], 0, hello).await;
     let own = Keyring::new("vault", visitor, &keys[0], &[]);
     let mut buffer = [0; 2_048];
     let length = socket.recv(&mut buffer).await.unwrap();
     let content = own.open(&mut buffer[..length]).unwrap();
-    let Body::Knock { challenge } = Frame::decode(content).unwrap().body else {
+    let Body::Ping { challenge } = Frame::decode(content).unwrap().body else {
         panic!("it is not challenged");
     };
-    let here = Body::Here {
+    let here = Body::Pong {
         challenge,
         since: 0,
         asks: None,

@@ -1,4 +1,5 @@
-//! The highest fence that a resource has seen, in a file, and turns at writing for those that are not below it.
+//! The guard of a resource: the highest fence seen, in a file, and turns at writing for fences that
+//! are not below it.
 
 mod error;
 
@@ -11,52 +12,54 @@ use hustings_protocol::tenure::Fence;
 
 use crate::slots::{OpenError, SlotFile};
 
-/// To whom its files belong.
+/// The tag of guard files.
 const TAG: &[u8] = b"fence guard";
 
-/// Lets only those write to a resource whose fence is not below the highest that came by.
+/// Admits writes to a resource only if their fence is not below the highest one seen.
 ///
-/// All threads and processes of a host that open a guard on the same file take turns, one at a time and for as long as
-/// a turn is held. Whoever is let in has its fence on the disk already.
+/// All threads and processes of a host that open a guard on the same file take turns: one at a
+/// time, for as long as a turn is held. The fence of an admitted write is already on the disk.
 ///
-/// It is cheap: an equal fence costs a lock and a read of 8 KiB from memory, a higher one a sync as well, and each
-/// guard once more for a fence that another one let in.
+/// A guard is cheap. An equal fence costs a lock and a read of 8 KiB from memory. A higher fence
+/// costs a sync as well. Each guard syncs once more for a fence that another guard admitted.
 #[derive(Debug)]
 pub struct FenceGuard {
     path: PathBuf,
-    /// The highest fence that this guard has put on the disk with its own hands. What others wrote may be in memory
-    /// alone: they may have been killed before the sync, or have been told that it failed.
+    /// The highest fence that this guard itself has synced to the disk. Values that others wrote
+    /// may be in memory only: the writer may have been killed before the sync, or its sync may have
+    /// failed.
     durable: AtomicU64,
 }
 
 impl FenceGuard {
-    /// Opens the guard at `path`. Where there is none it is created, and lets any fence in: keep the file on the disk
-    /// of what it guards, so that neither is lost without the other, and never remove it alone.
+    /// Opens the guard at `path`. If the file does not exist, creates it; a new guard admits any
+    /// fence. Keep the file on the disk of the guarded resource, so that neither is lost without
+    /// the other, and never remove it alone.
     ///
     /// # Errors
-    /// If the file is not a guard's, is damaged, or cannot be written. Nobody is let in then.
+    /// If the file is not a guard's, is damaged, or cannot be written. No write is admitted then.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GuardError> {
         let path = path.as_ref();
         match Self::open_existing(path) {
             Err(GuardError::File(OpenError::Missing { .. })) => {}
             opened => return opened,
         }
-        // Closed at once, for it is locked.
+        // Closed at once, because it is locked.
         match SlotFile::create(path, TAG, &encode(Fence(0))).map(drop) {
-            // In the latter case another process was quicker.
+            // `Exists`: another process was faster.
             Ok(()) | Err(OpenError::Exists { .. }) => Self::open_existing(path),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// As [`open`](Self::open), but a guard that is missing is an error: for whoever would rather stop than begin
-    /// anew where a disk was lost.
+    /// As [`open`](Self::open), but a missing guard is an error. For programs that prefer to stop
+    /// when a disk was lost.
     ///
     /// # Errors
     /// As [`open`](Self::open), and if there is no file.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, GuardError> {
         let path = path.as_ref();
-        // The guard stays where it is, wherever the process goes.
+        // An absolute path stays valid if the process changes its directory.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let slots = SlotFile::read_when_free(&path, TAG)?;
         let highest = decode(&path, &slots)?;
@@ -65,9 +68,10 @@ impl FenceGuard {
         Ok(Self { path, durable })
     }
 
-    /// Makes the guard at `path` forget, on purpose: it lets in `fence` and those above it. For a file that is damaged
-    /// or lost, with a fence that no former tenure had: one above the present holder's is always right. Those who
-    /// have the guard open must open it again if `fence` is below what they saw.
+    /// Resets the guard at `path` on purpose, so that it admits `fence` and above. For a file that
+    /// is damaged or lost. Choose a fence that no former tenure had: one above the present holder's
+    /// is always right. Processes that have the guard open must open it again if `fence` is below
+    /// the fences they saw.
     ///
     /// # Errors
     /// If the file was never a guard's, or cannot be written.
@@ -76,14 +80,14 @@ impl FenceGuard {
         Ok(())
     }
 
-    /// Runs `write` if `fence` is not below the highest. No other turn begins before it has ended, so whatever it
-    /// writes comes after all that lower fences wrote and before all that higher ones will.
+    /// Runs `write` if `fence` is not below the highest. No other turn begins before it has ended.
+    /// So its writes come after all writes of lower fences and before all writes of higher ones.
     ///
-    /// It must not use a guard of the same file: it would wait for itself. If the process dies in it, the turn ends,
-    /// and what it wrote is as complete as its own writes are.
+    /// `write` must not use a guard of the same file: it would wait for itself. If the process dies
+    /// in `write`, the turn ends, and its writes are as complete as the program made them.
     ///
     /// # Errors
-    /// If it is not let in, or `write` fails.
+    /// If the fence is not admitted, or `write` fails.
     pub fn write<T, E>(
         &self,
         fence: Fence,
@@ -93,21 +97,21 @@ impl FenceGuard {
         write().map_err(WriteError::Write)
     }
 
-    /// Whether `fence` may write, at this instant. It is remembered like one that does. What follows is not part of a
-    /// turn: a higher fence may be let in before it is done. For resources that do the writing elsewhere, and can
-    /// bear that.
+    /// Checks that `fence` may write at this instant, and remembers it like a fence that does. The
+    /// following write is not part of a turn: a higher fence may be admitted before it is done. For
+    /// resources that write elsewhere and tolerate this.
     ///
     /// # Errors
-    /// If it may not.
+    /// If the fence may not write.
     pub fn check(&self, fence: Fence) -> Result<(), GuardError> {
         self.admit(fence).map(drop)
     }
 
-    /// A turn at writing for `fence`, once all others have ended. For writes that do not fit into the closure of
-    /// [`write`](Self::write); the turn may be sent to other threads.
+    /// Returns a turn at writing for `fence`, after all other turns have ended. For writes that do
+    /// not fit into the closure of [`write`](Self::write). The turn may be sent to other threads.
     ///
     /// # Errors
-    /// If `fence` is below the highest, or cannot be kept.
+    /// If `fence` is below the highest, or cannot be stored.
     pub fn admit(&self, fence: Fence) -> Result<Turn, GuardError> {
         let (mut slots, highest) = self.read_when_free()?;
         if fence < highest {
@@ -130,15 +134,15 @@ impl FenceGuard {
         })
     }
 
-    /// The highest fence so far.
+    /// The highest fence seen.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not what it should be.
+    /// If the file cannot be read, or is invalid.
     pub fn highest(&self) -> Result<Fence, GuardError> {
         self.read_when_free().map(|(_, highest)| highest)
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -159,17 +163,17 @@ impl FenceGuard {
     }
 }
 
-/// A turn at writing. It lasts until this is dropped.
+/// A turn at writing. It lasts until this value is dropped.
 #[derive(Debug)]
 #[must_use = "the turn ends when this is dropped: bind it to a name while you write"]
 pub struct Turn {
     fence: Fence,
-    /// Locked while it is there.
+    /// Locked while it exists.
     _slots: SlotFile,
 }
 
 impl Turn {
-    /// Whose turn it is.
+    /// The fence of this turn.
     pub fn fence(&self) -> Fence {
         self.fence
     }

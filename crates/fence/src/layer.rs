@@ -1,33 +1,34 @@
-//! A tower layer that lets in only requests whose `Hustings-Fence` is not below the highest seen.
+//! A tower layer that admits only requests whose `Hustings-Fence` is not below the highest seen.
 //!
-//! | The header `Hustings-Fence` | Answer |
+//! | The header `Hustings-Fence` | Response |
 //! |---|---|
-//! | is not below the highest | the inner service's; [`Fence`] is in the request's extensions |
+//! | is not below the highest | that of the inner service; [`Fence`] is in the extensions |
 //! | is below it | 412, `{"error": .., "offered": 7, "highest": 8}` |
 //! | is missing | 428 |
-//! | is there twice, or is not a decimal number of 64 bits | 400 |
-//! | whatever it is, with a body that is too long | 413 |
-//! | whatever it is, with a guard that cannot be read or written | 503, and the reason in the log |
+//! | occurs twice, or is not a decimal number of 64 bits | 400 |
+//! | any, with a body that is too long | 413 |
+//! | any, with a guard that cannot be read or written | 503, and the reason in the log |
 //!
-//! Errors are `{"error": ..}`. Unless told otherwise, `GET`, `HEAD`, `OPTIONS` and `TRACE` pass unchecked: whoever has
-//! them write something asks for [`FenceLayer::check_reads`].
+//! Errors are `{"error": ..}`. By default `GET`, `HEAD`, `OPTIONS` and `TRACE` pass unchecked.
+//! Servers on which these methods write use [`FenceLayer::check_reads`].
 //!
-//! # What holds
-//! A request that is let in holds the guard's [`Turn`] until the inner service has answered, with all that the handler
-//! awaited. So of two requests with different fences, through this layer, another one, another process or
-//! [`FenceGuard::write`], if they have guards of one file:
-//! - the lower is refused if the higher was let in before;
-//! - the higher waits until the lower has been answered, if that was let in before.
+//! # Guarantees
+//! An admitted request holds the guard's [`Turn`] until the inner service has responded, including
+//! everything that the handler awaited. Consider two requests with different fences, through this
+//! layer, another layer, another process or [`FenceGuard::write`], with guards of one file:
+//! - the lower is refused if the higher was admitted before;
+//! - the higher waits for the response to the lower, if that was admitted before.
 //!
-//! Hence requests are served one at a time: put the layer around the routes that write to one resource, not around a
-//! whole server. A handler that hangs holds up all others, so give it a time limit of its own.
+//! Therefore requests are served one at a time. Put the layer around the routes that write to one
+//! resource, not around a whole server. A handler that hangs blocks all others, so give it a time
+//! limit of its own.
 //!
-//! - The handler runs to its end even if the client goes away: a write that was dropped halfway might go on in some
-//!   other thread after its turn. It runs in a task of its own.
-//! - The body is read before the turn begins, or a client that was cut off in the middle would hold up its successor.
-//!   Hence the limit on its length.
-//! - Not part of the turn is what the handler leaves behind when it answers: a task that it spawned and did not await,
-//!   or the rest of a body that is streamed.
+//! - The handler runs to its end even if the client disconnects. A write that was dropped halfway
+//!   might continue in another thread after its turn. So the handler runs in a task of its own.
+//! - The body is read before the turn begins; otherwise a client that was cut off in the middle
+//!   would block its successor. Hence the limit on its length.
+//! - The turn does not cover work that outlives the response: a task that the handler spawned and
+//!   did not await, or the rest of a streamed body.
 //!
 //! ```
 //! use axum::{Extension, Router, routing::put};
@@ -66,23 +67,23 @@ use tower_service::Service;
 use crate::{Fence, FenceGuard, GuardError, Turn};
 use refusal::Refusal;
 
-/// The header in which a fence is sent, as a decimal number.
+/// The header that carries a fence, as a decimal number.
 pub const FENCE_HEADER: &str = "hustings-fence";
 
-/// The longest body, unless told otherwise: 2 MiB, as axum's extractors have it.
+/// The default limit on the body's length: 2 MiB, as in axum's extractors.
 pub const MOST_BODY_BYTES: usize = 2 << 20;
 
-/// Puts services behind a [`FenceGuard`]. [The module](self) says what that does.
+/// Puts services behind a [`FenceGuard`]; see [the module](self).
 #[derive(Debug, Clone)]
 pub struct FenceLayer {
     guard: Arc<FenceGuard>,
-    /// Those who wait do so here, one after the other, and not each in a thread of its own.
+    /// Requests wait here, one after the other, and not each in a thread of its own.
     queue: Arc<Mutex<()>>,
     reads: Reads,
     most_body_bytes: usize,
 }
 
-/// What becomes of requests that should change nothing.
+/// The treatment of requests with a safe method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reads {
     Pass,
@@ -96,7 +97,7 @@ pub struct Fenced<S> {
     layer: FenceLayer,
 }
 
-/// A place at the head of the queue, and the turn that it led to.
+/// The head of the queue, and the turn that follows.
 type Admission = (OwnedMutexGuard<()>, Turn);
 
 impl FenceLayer {
@@ -110,14 +111,14 @@ impl FenceLayer {
         }
     }
 
-    /// Checks all requests, whatever their method.
+    /// Checks all requests, regardless of their method.
     #[must_use]
     pub fn check_reads(self) -> Self {
         let reads = Reads::Checked;
         Self { reads, ..self }
     }
 
-    /// Refuses bodies that are longer, instead of [`MOST_BODY_BYTES`].
+    /// Refuses bodies longer than this, instead of [`MOST_BODY_BYTES`].
     #[must_use]
     pub fn limit_body(self, most_body_bytes: usize) -> Self {
         Self {
@@ -126,7 +127,7 @@ impl FenceLayer {
         }
     }
 
-    /// Waits for a turn. Whoever gives up waiting leaves nothing behind: a turn that nobody takes ends.
+    /// Waits for a turn. A cancelled wait has no effect: its turn ends at once.
     async fn admit(&self, fence: Fence) -> Result<Admission, Refusal> {
         let place = Arc::clone(&self.queue).lock_owned().await;
         let guard = Arc::clone(&self.guard);
@@ -136,11 +137,11 @@ impl FenceLayer {
                 offered, highest, ..
             })) => Err(Refusal::Below { offered, highest }),
             Ok(Err(error)) => Err(Refusal::broken(&error)),
-            Err(error) => Err(Refusal::broken(&error)), // the runtime ends
+            Err(error) => Err(Refusal::broken(&error)), // the runtime shuts down
         }
     }
 
-    /// All of a body, if it is not too long.
+    /// Reads the whole body, if it is not too long.
     async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
     where
         B: Body,
@@ -185,7 +186,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The one that is ready is used up; its copy will be asked whether it is.
+        // The service that is ready is consumed; `poll_ready` will ask its copy.
         let copy = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, copy);
         if self.layer.reads == Reads::Pass && request.method().is_safe() {
@@ -201,7 +202,7 @@ where
     }
 }
 
-/// A turn, and the request for it with all that the handler could wait for.
+/// Reads the whole request and waits for its turn.
 async fn prepare<B>(
     layer: &FenceLayer,
     request: Request<B>,
@@ -218,7 +219,7 @@ where
     Ok((admission, Request::from_parts(parts, body.into())))
 }
 
-/// Has a request answered within its turn, whether or not anybody waits for the answer.
+/// Serves a request within its turn, even if no client waits for the response.
 async fn serve<S, B>(
     mut inner: S,
     admission: Admission,
@@ -240,7 +241,7 @@ where
         Ok(answer) => answer,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The runtime ends, and whoever waits here with it.
+            // The runtime shuts down, and this task with it.
             Err(_) => std::future::pending().await,
         },
     }
@@ -253,7 +254,7 @@ fn fence_of(headers: &HeaderMap) -> Result<Fence, Refusal> {
         return Err(Refusal::Twice);
     }
     let text = value.to_str().unwrap_or_default();
-    // Before it is parsed, which would take a sign.
+    // Checked separately, because `parse` would accept a sign.
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(number) if is_decimal => Ok(Fence(number)),

@@ -1,13 +1,13 @@
-//! The resource's half of fencing: the highest fence seen, kept durably, and lower ones refused.
+//! The resource's half of fencing: keeps the highest fence seen, durably, and refuses lower ones.
 //!
-//! A tenure has a *fence*, a number that is higher for each later one. A holder may have lost its tenure without
-//! knowing it yet: it was paused, its clock ran slow, or what it sent was on the way for long. So whoever holds
-//! tenure sends its fence along with each write, and the resource that is written to refuses those that are below
-//! one it has seen. A lease bounds for how long two may believe that they hold; this check is what keeps the
-//! earlier one's writes out.
+//! Each tenure has a *fence*, a number that is higher than that of every earlier tenure. A holder
+//! may have lost its tenure without knowing it: it was paused, its clock ran slow, or its message
+//! was delayed. So a holder sends its fence along with each write, and the resource refuses fences
+//! below the highest one seen. A lease bounds the time for which two members may believe that they
+//! hold tenure. This check keeps the writes of the earlier one out.
 //!
-//! [`FenceGuard`] is that check for resources that are written to by processes of one host: a server with a
-//! data directory, say. It needs no agent, and nothing of Hustings but the number.
+//! [`FenceGuard`] is this check for resources that processes of one host write to, such as a server
+//! with a data directory. It needs no agent, and nothing of Hustings but the number.
 //!
 //! ```
 //! use hustings_fence::{Fence, FenceGuard, GuardError, WriteError};
@@ -20,7 +20,7 @@
 //! let stock = home.join("stock");
 //! guard.write(Fence(7), || fs::write(&stock, "12"))?;
 //!
-//! // The next holder is here. Whatever the former one still sends comes too late.
+//! // The next holder writes. Later writes of the former holder are refused.
 //! guard.write(Fence(8), || fs::write(&stock, "11"))?;
 //! let late = guard.write(Fence(7), || fs::write(&stock, "13"));
 //! assert!(matches!(
@@ -32,20 +32,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What holds
-//! - Once a fence has been let in no lower one is, whatever crashes: it is on the disk before the write begins.
-//! - Check and write are one: turns do not overlap, between threads or processes of this host.
-//! - What cannot be read or kept (a damaged file, a full disk) lets nobody in.
+//! # Guarantees
+//! - After a fence has been admitted no lower one is, in spite of crashes: the fence is on the disk
+//!   before the write begins.
+//! - Check and write are one: turns of threads or processes of this host do not overlap.
+//! - If the fence cannot be read or stored (a damaged file, a full disk), no write is admitted.
 //!
-//! It takes a local disk that keeps what was synced to it, and writes a sector of 512 bytes wholly or not at all. A
-//! database has a better place for the number: a column, compared in the transaction that writes.
+//! The guard needs a local disk that keeps synced data and writes a sector of 512 bytes wholly or
+//! not at all. In a database the better place for the number is a column, compared in the
+//! transaction that writes.
 //!
 //! # Over HTTP
-//! With the feature `http` there is `FenceLayer`, a layer for axum and whatever else is made of tower services. It checks
-//! the header `Hustings-Fence`, and serves requests in turns.
+//! The feature `http` adds `FenceLayer`, a layer for axum and other tower services. It checks the
+//! header `Hustings-Fence`, and serves requests in turns.
 //!
 //! # In async programs
-//! A guard waits for its turn and for the disk, so call it by `spawn_blocking`:
+//! A guard waits for its turn and for the disk, so call it in `spawn_blocking`:
 //!
 //! ```
 //! # use hustings_fence::{Fence, FenceGuard};

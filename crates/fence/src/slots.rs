@@ -1,12 +1,12 @@
-//! A few bytes that must never be forgotten, in a file of two slots.
+//! A few bytes that must never be lost, in a file of two slots.
 //!
-//! Each store goes to the older slot and is synced before it counts, so the newer one is whole at every instant. A
-//! slot lies in one sector, which a disk writes wholly or not at all: a crash leaves the old value or the new one.
-//! Whatever is found beyond that is damage and is refused, for the slot that is still whole may say less than was
-//! promised.
+//! Each store goes to the older slot and is synced before it counts, so the newer slot is intact at
+//! every instant. A slot lies in one sector, which a disk writes wholly or not at all: a crash
+//! leaves the old value or the new one. Any other content is damage and is refused, because the
+//! remaining slot may hold an older promise.
 //!
-//! What was read may not be on the disk yet: whoever wrote it may have been killed before the sync, or have been
-//! told that the sync failed. So a file that is opened is synced, by writing once more what it says.
+//! A value that was read may not be on the disk yet: its writer may have been killed before the
+//! sync, or its sync may have failed. So opening a file writes its value once more and syncs it.
 //!
 //! ```
 //! use hustings_fence::slots::SlotFile;
@@ -40,26 +40,26 @@ use std::path::{Path, PathBuf};
 use disk::Busy;
 use format::Slot;
 
-/// The longest payload.
+/// The maximum length of a payload.
 pub const MOST_PAYLOAD_BYTES: usize = 400;
 
-/// The longest tag.
+/// The maximum length of a tag.
 pub const MOST_TAG_BYTES: usize = 84;
 
-/// A slot file that is open, and locked: no second one of the same file can be opened, by any process of this host.
+/// An open and locked slot file: no process of this host can open the same file a second time.
 #[derive(Debug)]
 pub struct SlotFile {
     path: PathBuf,
     file: File,
-    /// The last that was stored, or read.
+    /// The slot that was stored or read last.
     newest: Slot,
 }
 
 impl SlotFile {
-    /// Creates a file that belongs to `tag` and says `payload`. It is there wholly or not at all.
+    /// Creates a file with `tag` and `payload`, wholly or not at all.
     ///
     /// # Errors
-    /// If there is something at `path` already, or the file cannot be written.
+    /// If `path` exists, or the file cannot be written.
     ///
     /// # Panics
     /// If `tag` is longer than [`MOST_TAG_BYTES`] or `payload` than [`MOST_PAYLOAD_BYTES`].
@@ -70,18 +70,20 @@ impl SlotFile {
         Ok(Self { path, file, newest })
     }
 
-    /// Opens a file that belongs to `tag`, and tells what was stored last. That is on the disk then.
+    /// Opens a file with `tag`, and returns the payload that was stored last. The payload is then
+    /// on the disk.
     ///
     /// # Errors
-    /// If there is no such file, or it is in use, or it is not what it should be.
+    /// If the file does not exist, is in use, or is invalid.
     pub fn open(path: &Path, tag: &[u8]) -> Result<(Self, Vec<u8>), OpenError> {
         Self::open_unless(Busy::GiveUp, path, tag)
     }
 
-    /// As [`open`](Self::open), once nobody else has the file. For files that nobody has for long.
+    /// As [`open`](Self::open), but waits until the file is free. For files that are never in use
+    /// for long.
     ///
     /// # Errors
-    /// If there is no such file, or it is not what it should be.
+    /// If the file does not exist, or is invalid.
     pub fn open_when_free(path: &Path, tag: &[u8]) -> Result<(Self, Vec<u8>), OpenError> {
         Self::open_unless(Busy::Wait, path, tag)
     }
@@ -93,12 +95,12 @@ impl SlotFile {
         Ok((slots, payload))
     }
 
-    /// Makes a file belong to `tag` and say `payload`, whatever it said before: for when it is damaged, or what it
-    /// said may be forgotten. Creates it where there is none. If this is interrupted the file is of no use until
-    /// it is reset again.
+    /// Gives a file a new `tag` and `payload`, whatever it held before. For a file that is damaged,
+    /// or whose content may be lost. Creates the file if it does not exist. If this is interrupted
+    /// the file is unusable until it is reset again.
     ///
     /// # Errors
-    /// If it is in use, was never a slot file, or cannot be written.
+    /// If the file is in use, was never a slot file, or cannot be written.
     ///
     /// # Panics
     /// As [`create`](Self::create) does.
@@ -106,7 +108,7 @@ impl SlotFile {
         Self::reset_unless(Busy::GiveUp, path, tag, payload)
     }
 
-    /// As [`reset`](Self::reset), once nobody else has the file.
+    /// As [`reset`](Self::reset), but waits until the file is free.
     pub(crate) fn reset_when_free(
         path: &Path,
         tag: &[u8],
@@ -138,9 +140,10 @@ impl SlotFile {
     /// Stores `payload`. It is on the disk when this returns, after one sync.
     ///
     /// # Errors
-    /// If it cannot be written. Then the file may say the one or the other, and what it said before is safe: the next
-    /// store writes to the same slot again. If the file was deleted or replaced since it was opened, with
-    /// [`NotFound`](io::ErrorKind::NotFound): nobody would find again what is stored in it.
+    /// If the payload cannot be written. Then the file may hold either payload, and the previous
+    /// one is safe: the next store writes to the same slot again. If the file was deleted or
+    /// replaced since it was opened, the error is [`NotFound`](io::ErrorKind::NotFound), because
+    /// its content could not be found again.
     ///
     /// # Panics
     /// If `payload` is longer than [`MOST_PAYLOAD_BYTES`].
@@ -157,13 +160,14 @@ impl SlotFile {
             let what = format!("{path}: cannot be written: {error}: check the disk and try again");
             io::Error::new(error.kind(), what)
         })?;
-        self.see_that_it_is_there()?;
+        self.check_still_linked()?;
         self.newest = next;
         Ok(())
     }
 
-    /// A file that has no name any more takes whatever is written to it, and is gone when it is closed.
-    fn see_that_it_is_there(&self) -> io::Result<()> {
+    /// Checks that the file still has its name. A file without a name accepts writes, and is gone
+    /// when it is closed.
+    fn check_still_linked(&self) -> io::Result<()> {
         let path = self.path.display();
         match disk::is_at(&self.path, &self.file) {
             Ok(true) => Ok(()),
@@ -175,18 +179,18 @@ impl SlotFile {
         }
     }
 
-    /// As [`open_when_free`](Self::open_when_free), but what it says need not be on the disk: see
+    /// As [`open_when_free`](Self::open_when_free), but the payload need not be on the disk: see
     /// [`confirm`](Self::confirm).
     pub(crate) fn read_when_free(path: &Path, tag: &[u8]) -> Result<Self, OpenError> {
         Self::read(path, tag, Busy::Wait)
     }
 
-    /// What was stored last.
+    /// The payload that was stored last.
     pub(crate) fn payload(&self) -> &[u8] {
         &self.newest.payload
     }
 
-    /// Makes sure that what the file says is on the disk, by writing it where it stands once more.
+    /// Ensures that the payload is on the disk, by writing it once more in place.
     pub(crate) fn confirm(&self) -> Result<(), OpenError> {
         self.write(&self.newest)
             .and_then(|()| disk::sync_directory(&self.path))
@@ -209,13 +213,13 @@ impl SlotFile {
 
 impl Drop for SlotFile {
     fn drop(&mut self) {
-        // To close it would not do: a process that is being started has a copy of it for a moment, and with it the
-        // lock. If this fails, that moment is all that it costs.
+        // Closing the file would not suffice: a process that is being started has a copy of it for
+        // a moment, and with it the lock. If the unlock fails, this moment is its only cost.
         let _ = self.file.unlock();
     }
 }
 
-/// What a new file says.
+/// The first slot of a new file.
 fn first(tag: &[u8], payload: &[u8]) -> Slot {
     let length = tag.len();
     assert!(

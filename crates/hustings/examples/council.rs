@@ -1,5 +1,6 @@
-//! Twelve hosts and a centre, in this process: three to five are seated; all but two leave, and others take their places.
-//! On several hosts: `Joining::on_the_lan(group, member, key)`.
+//! Twelve hosts and a centre in this process. Three to five hosts are seated. All but two of the
+//! seated hosts leave, and others take their seats. On several hosts use
+//! `Joining::on_the_lan(group, member, key)`.
 
 use std::error::Error;
 
@@ -7,7 +8,7 @@ use hustings::{Council, Group, Joining};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Its own group for each run: two runs at once do not meet.
+    // Each run has its own group, so that two runs at once do not interfere.
     let group = format!("example-{}", std::process::id());
     let mut hosts = Vec::new();
     for number in 0..12 {
@@ -15,7 +16,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         hosts.push(Group::join(joining.without_election()).await?);
     }
 
-    // Nobody knows that there are twelve: there might be a thousand.
+    // The centre does not know that there are twelve hosts. Its upper bound is a thousand.
     let centre = Joining::on_this_host(&group, "centre");
     let mut council = Council::call(centre, Council::rules(3..=5, 1_000)).await?;
     let elected = council.filled().await?;
@@ -31,12 +32,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         names(council.seats()).join(", ")
     );
 
-    // All but two leave, and two are too few.
+    // All but two leave, which is fewer than the minimum of three.
     let lost = names(council.seats()).split_off(2);
     for name in &lost {
         let place = hosts.iter().position(|it| it.leadership().member == *name);
         let host = hosts.remove(place.ok_or("a host of that name")?);
-        // It learns of its seat when the centre's word arrives.
+        // The host learns of its seat when the centre's message arrives.
         if let Some(mut seat) = host.seat() {
             seat.wait_for(|it| it.seat.is_some()).await?;
         }

@@ -1,8 +1,8 @@
-//! Draws over real sockets of this host, one after the other, all members in one thread: how fast they are, what goes over the
-//! links, and what theory has for it. `cargo xtask draws` runs it.
+//! Draws over real sockets of this host, one after the other, with all members in one thread.
+//! Measures their speed and traffic and compares them with theory. `cargo xtask draws` runs it.
 //!
-//! With a third argument, `abort`, the first member is silent whenever it loses (`cargo xtask draws --abort`): what becomes of the
-//! draws then.
+//! With the third argument `abort`, the first member is silent whenever it loses (`cargo xtask
+//! draws --abort`). The program then reports how these draws end.
 
 #![allow(
     clippy::disallowed_types,
@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hustings::draw::{Account, NoDraw, Part, Player, Ring, Secret, State};
+use hustings::draw::{DrawStatus, NoDraw, Participant, Ring, RingMember, Secret, State};
 use hustings::protocol::Duration;
 use hustings::protocol::wagner::Wagner;
 use hustings::theory::wagner::Compare;
@@ -60,13 +60,13 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
         if let Some(failed) = accounts.iter().find(|it| it.state != State::Elected) {
             return Err(format!("a draw among honest members failed: {failed:?}").into());
         }
-        let all = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>() as f64;
+        let all = |of: fn(&DrawStatus) -> u64| accounts.iter().map(of).sum::<u64>() as f64;
         rounds.0.push(accounts[0].basic_rounds.into());
         messages.0.push(all(|it| it.messages_sent));
         bytes.0.push(all(|it| it.bytes_sent));
     }
     let (seconds, cpu) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu);
-    // The limit on equal stages ends one honest draw in 10^12: it does not show here.
+    // The limit on equal stages ends one honest draw in 10^12, which is not visible here.
     let theory = cost(members as usize, Compare::NonStrict, None);
     println!("{draws} draws among {members} members, all in one thread, over loopback");
     println!("  draws a second   {:.2}", f64::from(draws) / seconds);
@@ -84,7 +84,8 @@ fn measure(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Holds draws in which one member is silent whenever it loses, and tells what the others make of them.
+/// Holds draws in which one member is silent whenever it loses, and reports how the others see
+/// them.
 fn abort(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -108,19 +109,19 @@ fn abort(members: u32, draws: u32, home: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What this process has used.
+/// The CPU time that this process has used.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Holds one draw. The accounts of all who are honest.
+/// Holds one draw. Returns the status of all honest members.
 async fn draw(
     (members, number): (u32, u32),
     respond_within: &str,
     aborter: Option<usize>,
     home: &Path,
-) -> Result<Vec<Account>, Box<dyn Error>> {
+) -> Result<Vec<DrawStatus>, Box<dyn Error>> {
     let mut text =
         format!("draw = \"measured\"\nnumber = {number}\nrespond_within = \"{respond_within}\"\n");
     let mut seats = Vec::new();
@@ -137,7 +138,7 @@ async fn draw(
     for (place, (listener, secret)) in seats.into_iter().enumerate() {
         let transcript = home.join(format!("{number}-{place}.jsonl"));
         let member = ring.members[place].name.clone();
-        let part = Part {
+        let part = Participant {
             ring: ring.clone(),
             member,
             secret,
@@ -159,19 +160,19 @@ async fn draw(
 }
 
 async fn take_part(
-    part: Part,
-    player: impl Player,
+    part: Participant,
+    player: impl RingMember,
     listener: TcpListener,
     transcript: PathBuf,
-) -> Result<Account, NoDraw> {
-    let account = part.account();
+) -> Result<DrawStatus, NoDraw> {
+    let account = part.status();
     let drawn = part.play(player, listener, &account, std::future::pending());
     let drawn = drawn.await;
     let _ = std::fs::remove_file(transcript); // hundreds of draws would fill the disk
     drawn
 }
 
-/// What was measured, once a draw.
+/// Measured values, one for each draw.
 #[derive(Default)]
 struct Values(Vec<f64>);
 
@@ -182,7 +183,7 @@ impl Values {
 }
 
 impl fmt::Display for Values {
-    /// The mean, and its interval of 95 %.
+    /// Writes the mean and its 95 % confidence interval.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mean, count) = (self.mean(), self.0.len() as f64);
         let squares: f64 = self.0.iter().map(|it| (it - mean).powi(2)).sum();

@@ -1,5 +1,5 @@
-//! Three members of one group, in this process: one leads, resigns, and leads no more.
-//! On several hosts: `Joining::on_the_lan(group, member, key)`.
+//! Three members of one group in this process: one is elected, resigns, and no longer leads. On
+//! several hosts use `Joining::on_the_lan(group, member, key)`.
 
 use std::error::Error;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use hustings::{Group, Joining};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Its own group for each run: two runs at once do not meet.
+    // Each run has its own group, so that two runs at once do not interfere.
     let group = format!("example-{}", std::process::id());
     let mut red = Group::join(Joining::on_this_host(&group, "red")).await?;
     let mut green = Group::join(Joining::on_this_host(&group, "green")).await?;

@@ -1,15 +1,21 @@
-//! A fleet in one process, each host a task with sockets of its own, and a centre that does not know how many they are: what
-//! its elections cost beside what they should, and what it does when those who are seated die.
+//! A fleet in one process, with a centre that does not know the number of hosts. Each host is a
+//! task with its own sockets. Measures the cost of elections and compares it with theory, then
+//! measures the recovery when seated hosts die.
 //!
 //! ```console
-//! $ cargo run --release --example fleet                          2,000 hosts on this host's loopback
-//! $ cargo run --release --example fleet -- 500                   fewer
-//! $ cargo run --release --example fleet -- hosts 20 h1 10.0.0.1  some hosts, killed by their names on standard input
-//! $ cargo run --release --example fleet -- centre 2000 10.0.0.9 0.1
+//! $ cargo run --release -p hustings --example fleet
+//! $ cargo run --release -p hustings --example fleet -- 500
+//! $ cargo run --release -p hustings --example fleet -- hosts 20 h1 10.0.0.1
+//! $ cargo run --release -p hustings --example fleet -- centre 2000 10.0.0.9 0.1
 //! ```
 //!
-//! `cargo xtask field --council` runs the last two on network namespaces: first such that lose nothing, then such that lose a tenth.
-//! How far it has got it says on standard error; where an election does not end it gives up, and says what it saw.
+//! - The first command runs 2,000 hosts on this host's loopback, the second 500.
+//! - The third runs 20 hosts. Each name that arrives on standard input kills that host.
+//! - The fourth runs a centre for 2,000 hosts on a network with a loss of 0.1.
+//!
+//! `cargo xtask field --council` runs the last two in network namespaces, first without loss and
+//! then with a loss of one tenth. Progress goes to standard error. If an election does not end, the
+//! program gives up and reports what it saw.
 
 #![allow(
     clippy::disallowed_methods,
@@ -38,19 +44,21 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 const GROUP: &str = "fleet";
 const LEAST: u32 = 4;
 const MOST: u32 = 8;
-/// There might be so many, for all that the centre knows.
+/// The centre's upper bound for the number of hosts.
 const MAX_GUESS: u32 = 100_000;
 const HOSTS: u64 = 2_000;
 const ELECTIONS: usize = 100;
 const KILLINGS: usize = 10;
-/// How often it says how far it has got.
+/// The number of elections between two progress reports.
 const PROGRESS_EVERY: usize = 10;
-/// Past this an election has failed: it takes a second, and seats that are to be filled again ten.
+/// The time after which an election has failed. An election takes a second, and filling seats again
+/// takes ten.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Far more than a round trip between thousands of tasks on two processors.
 const ROUND_MS: u64 = 250;
 
-// As many threads as there are processors: on one alone the centre would wait until thousands of hosts have heard it.
+// The runtime has as many threads as there are processors. On a single thread the centre would wait
+// until thousands of hosts have handled its message.
 #[tokio::main]
 async fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -80,14 +88,14 @@ async fn main() -> Outcome<()> {
 const USAGE: &str =
     "usage: fleet [HOSTS] | fleet hosts COUNT PREFIX ADDRESS | fleet centre HOSTS ADDRESS LOSS";
 
-/// Hosts and centre in this process.
+/// Runs hosts and centre in this process.
 async fn alone(hosts: u64, address: IpAddr) -> Outcome<()> {
     let mut fleet = Fleet::start(hosts, "host", address).await?;
     println!("{hosts} hosts are up, in {:.1} s", fleet.took.as_secs_f64());
     measure(hosts, address, 0.0, &mut Killer::Here(&mut fleet)).await
 }
 
-/// How hosts and centre join: with a key that is no secret, as nothing here leads out of this machine.
+/// Options for hosts and centre. The key is no secret, because no traffic leaves this machine.
 fn joining(member: &str, address: IpAddr) -> Outcome<Joining> {
     let key = Key::try_from("7".repeat(64))?;
     let joining = Joining::on_the_lan(GROUP, member, key).without_election();
@@ -97,7 +105,7 @@ fn joining(member: &str, address: IpAddr) -> Outcome<Joining> {
     })
 }
 
-/// Some hosts, by name.
+/// Hosts by name.
 struct Fleet {
     hosts: BTreeMap<String, Group>,
     took: Duration,
@@ -119,7 +127,7 @@ impl Fleet {
         Ok(Self { hosts, took })
     }
 
-    /// Ends one without a word, as a crash would.
+    /// Ends a host without notice, as a crash would.
     async fn kill(&mut self, name: &str) -> bool {
         match self.hosts.remove(name) {
             Some(host) => {
@@ -130,7 +138,7 @@ impl Fleet {
         }
     }
 
-    /// Kills those whose names come on standard input, until that ends.
+    /// Kills the hosts whose names arrive on standard input, until the input ends.
     async fn obey(mut self) -> Outcome<()> {
         let (told, mut names) = tokio::sync::mpsc::channel(16);
         std::thread::spawn(move || {
@@ -149,11 +157,11 @@ impl Fleet {
     }
 }
 
-/// Who kills hosts.
+/// The way to kill a host.
 enum Killer<'f> {
-    /// They are in this process.
+    /// The hosts are in this process.
     Here(&'f mut Fleet),
-    /// Whoever reads what is printed.
+    /// The reader of standard output kills the host.
     Elsewhere,
 }
 
@@ -176,15 +184,15 @@ fn rules() -> protocol::Config {
 
 async fn measure(hosts: u64, address: IpAddr, loss: f64, killer: &mut Killer<'_>) -> Outcome<()> {
     let theory = in_theory(hosts, loss);
-    // The centre goes by the replies of all draws together.
+    // The centre uses the replies of all draws together.
     let expected = by_evidence(&theory).ok_or("one draw a round")?;
-    // It counts the replies that reach it.
+    // The centre counts the replies that reach it.
     let heard = 1.0 - loss;
     elect(address, expected, heard).await?;
     keep(address, &theory, heard, killer).await
 }
 
-/// The same election on paper.
+/// The same election in theory.
 fn in_theory(hosts: u64, loss: f64) -> Election {
     let seats = Seats {
         least: LEAST.into(),
@@ -201,7 +209,7 @@ fn in_theory(hosts: u64, loss: f64) -> Election {
     }
 }
 
-/// Many elections, one after the other, each by a centre that knows nothing.
+/// Runs many elections in sequence, each by a centre without prior knowledge.
 async fn elect(address: IpAddr, expected: Cost, heard: f64) -> Outcome<()> {
     let (mut rounds, mut replies, mut times, mut seats) = (vec![], vec![], vec![], vec![]);
     let (mut peak, mut late) = (0, 0);
@@ -240,7 +248,7 @@ async fn elect(address: IpAddr, expected: Cost, heard: f64) -> Outcome<()> {
     Ok(())
 }
 
-/// A council that loses all but two of its seats again and again.
+/// Runs a council that repeatedly loses all but two of its seats.
 async fn keep(
     address: IpAddr,
     theory: &Election,
@@ -280,7 +288,7 @@ async fn keep(
         replies.push((now.replies - before.replies) as f64);
         before = now;
     }
-    // Theory's centre knows how many there are; this one begins with what it found before.
+    // The centre of theory knows the number of hosts. This centre begins with its last estimate.
     let known = Election {
         knowledge: Knowledge::Known,
         ..*theory
@@ -299,7 +307,7 @@ async fn keep(
     Ok(())
 }
 
-/// Waits for a council, and not for ever; if there is none, says what the centre has seen.
+/// Waits for a council with a timeout. The error reports what the centre has seen.
 async fn in_time(
     told: &watch::Receiver<CentreStatus>,
     council: impl Future<Output = Result<CentreStatus, Dissolved>>,
@@ -323,7 +331,7 @@ async fn in_time(
     }
 }
 
-/// Prints a mean with its interval of 95 %, and what it should be.
+/// Prints a mean with its 95 % confidence interval, and the expected value.
 fn tell(what: &str, values: &[f64], expected: Option<f64>) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

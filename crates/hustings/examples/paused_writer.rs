@@ -1,7 +1,8 @@
-//! Two writers, of which the first is stopped just before it writes, for longer than its tenure lasts. When it goes
-//! on it still means to write: its question was answered with yes. The guard of what it writes to knows better.
+//! Two writers, of which the first is stopped just before it writes, for longer than its tenure
+//! lasts. When it continues it still tries to write, because its check whether it holds tenure
+//! succeeded before. The guard of the resource refuses the write.
 //!
-//! Without arguments this sets the scene, and starts itself once more as each of the members.
+//! Without arguments, this program starts itself once as each of the members.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -14,7 +15,7 @@ use hustings::fence::FenceGuard;
 use hustings::{Group, Joining};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
 
-/// Two writers, and a third one to make a majority when one of them is silent.
+/// Two writers, and a third voter for a majority while one of the writers is silent.
 const VOTERS: [&str; 3] = ["red", "blue", "third"];
 
 const TTL: Duration = Duration::from_millis(500);
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn set_the_scene() -> Result<(), Box<dyn Error>> {
-    // Its own group and directory for each run: two runs at once do not meet.
+    // Each run has its own group and directory, so that two runs at once do not interfere.
     let group = format!("paused-{}", std::process::id());
     let home = std::env::temp_dir().join(&group);
     for voter in VOTERS {
@@ -54,7 +55,7 @@ async fn take_part(group: &str, name: &str) -> Result<(), Box<dyn Error>> {
     let home = std::env::temp_dir().join(group);
     let mut member = Group::join(joining(group, name, &home)).await?;
     if name == "third" {
-        member.resign(Duration::from_secs(3600)).await; // it votes, and nothing else
+        member.resign(Duration::from_secs(3600)).await; // it only votes
     } else {
         let guard = FenceGuard::open(home.join("guard"))?;
         let tenure = member.tenure().await?;
@@ -71,7 +72,7 @@ async fn take_part(group: &str, name: &str) -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    std::future::pending().await // it ends with the scene
+    std::future::pending().await // the parent process ends it
 }
 
 fn write(home: &Path, name: &str) -> std::io::Result<()> {
@@ -82,7 +83,7 @@ fn write(home: &Path, name: &str) -> std::io::Result<()> {
     writeln!(log, "{name}")
 }
 
-/// A member, as a process of its own.
+/// A member in its own process.
 struct Actor {
     process: Child,
     lines: BufReader<ChildStdout>,
@@ -98,7 +99,7 @@ impl Actor {
         Ok(Self { process, lines })
     }
 
-    /// Prints what it says, until it says this.
+    /// Prints the member's output until a line contains `what`.
     fn until(&mut self, what: &str) -> Result<(), Box<dyn Error>> {
         let mut line = String::new();
         while !line.contains(what) {
@@ -118,7 +119,7 @@ impl Actor {
 
 impl Drop for Actor {
     fn drop(&mut self) {
-        // One that has ended need not be killed.
+        // Killing a process that has ended may fail, which does no harm.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

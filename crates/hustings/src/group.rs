@@ -1,4 +1,4 @@
-//! To be a member of a group: join, campaign, watch, resign.
+//! Membership of a group: join, wait for election, watch the leader, resign.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -6,49 +6,50 @@ use std::time::Duration;
 
 use hustings_agent::authority::voter_file::{VoterError, VoterFile};
 use hustings_agent::config::{
-    AgentConfig, AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig, Unfit,
+    AgentConfig, AgentConfigError, AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig,
     default_interface, default_multicast,
 };
 use hustings_agent::seal::Key;
 use hustings_agent::{Agent, CouncilPart, Ended, HostStatus, Leadership, StartError};
 use hustings_fence::slots::OpenError;
 use hustings_protocol::tenure::Durable;
-use hustings_protocol::{self as protocol, Merit};
+use hustings_protocol::{self as protocol, Priority};
 use tokio::sync::watch;
 
 use crate::tenure::{NoTenure, Tenure};
 
-/// How often a leader announces itself unless told otherwise.
+/// The default interval between a leader's announcements.
 const ANNOUNCE: protocol::Duration = protocol::Duration::from_millis(100);
 
-/// How to join a group. On a LAN that carries multicasts its name and key are enough.
+/// Options for joining a group. On a LAN with multicast, the group's name and key are enough.
 #[derive(Debug, Clone)]
 pub struct Joining {
     /// The group's name.
     pub group: String,
     /// This member's name, unique in the group.
     pub member: String,
-    /// The secret that the members share. None: only within this host.
+    /// The secret that the members share. `None` restricts the group to this host.
     pub key: Option<Key>,
-    /// The greater leads; of equals, one by name.
+    /// The priority: the candidate with the highest one leads. Names decide between equals.
     pub priority: u64,
-    /// How the leader is elected.
+    /// The election protocol.
     pub protocol: ProtocolConfig,
-    /// Who grants tenure to whom the election names. Nobody: leadership is advisory.
+    /// The authority that grants tenure to the nominee. With `Nobody`, leadership is advisory.
     pub authority: AuthorityConfig,
-    /// What part it has in the group's council: see [`Council`](crate::Council).
+    /// This member's part in the group's council: see [`Council`](crate::Council).
     pub council: CouncilPart,
-    /// Where to receive. Port 0: any that is free.
+    /// The local address to receive at. Port 0 selects any free port.
     pub bind: SocketAddr,
-    /// Addresses, or names with ports, at which others may be found where multicasts do not reach.
+    /// Addresses, or host names with ports, of other members that multicasts do not reach.
     pub join: Vec<String>,
-    /// Whether [`Group::join`] refuses a voter that cannot vote, as its file is missing, damaged or in use. True unless
-    /// it is set to false: then the reason is logged, and the member joins without a vote.
+    /// If true (the default), [`Group::join`] refuses a voter that cannot vote because its file is
+    /// missing, damaged or in use. If false, the reason is logged and the member joins without a
+    /// vote.
     pub must_vote: bool,
 }
 
 impl Joining {
-    /// As `member` of `group`, within this host.
+    /// Options for `member` of `group` within this host.
     pub fn on_this_host(group: &str, member: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -64,7 +65,8 @@ impl Joining {
         }
     }
 
-    /// As `member` of `group`, with whoever on the LAN has the same key.
+    /// Options for `member` of `group`, together with all members on the LAN that have the same
+    /// key.
     pub fn on_the_lan(group: &str, member: &str, key: Key) -> Self {
         Self {
             key: Some(key),
@@ -73,17 +75,19 @@ impl Joining {
         }
     }
 
-    /// As a host of a fleet: it elects no leader, is silent until a council's centre calls, and may then be elected into
-    /// the council.
+    /// Makes this member a host of a fleet. It elects no leader and is silent until a council's
+    /// centre calls. It may then be elected into the council.
     #[must_use]
     pub fn without_election(mut self) -> Self {
         self.protocol = ProtocolConfig::NoElection;
         self
     }
 
-    /// Where a majority of `voters`, members of the group, grants tenure for `ttl` at a time: an odd number of voters,
-    /// at most 63, and a ttl from 100 ms to 1 h. A voter keeps what it promises in the directory `state`, and is
-    /// initialised once, by [`found_voter`](Self::found_voter) or `hustings voter init`, before it joins.
+    /// Lets a majority of `voters`, which are members of the group, grant tenure for `ttl` at a
+    /// time. The number of voters must be odd and at most 63, the ttl from 100 ms to 1 h.
+    ///
+    /// A voter keeps its promises in the directory `state`. It is initialised once before it joins,
+    /// by [`found_voter`](Self::found_voter) or `hustings voter init`.
     #[must_use]
     pub fn fenced_by(mut self, voters: &[&str], ttl: Duration, state: &Path) -> Self {
         self.authority = AuthorityConfig::Quorum(QuorumConfig {
@@ -94,17 +98,18 @@ impl Joining {
         self
     }
 
-    /// Makes this member a voter of a new group, in which no voter has ever voted. Call it once on each voter, before it
-    /// joins for the first time.
+    /// Makes this member a voter of a new group, in which no voter has ever voted. Call it once on
+    /// each voter, before the voter joins for the first time.
     ///
-    /// A second call changes nothing: a file of the same member, group and list of voters is left as it is. So a
-    /// program may call this at every start, but then it cannot tell a lost disk from a new group: a voter whose file
-    /// is gone would begin again, has forgotten its promises, and a fence may be granted twice. A voter that has voted
-    /// before is initialised by `hustings voter init`, which asks the other voters first.
+    /// A second call changes nothing: a file of the same member, group and list of voters is left
+    /// as it is. A program may therefore call this at every start, but then it cannot distinguish a
+    /// lost disk from a new group. A voter whose file is lost would start again without its
+    /// promises, and a fence may be granted twice. To initialise a voter that has voted before, use
+    /// `hustings voter init`, which asks the other voters first.
     ///
     /// # Errors
-    /// If these options cannot work, this member is none of the voters, the file belongs to another member or list of
-    /// voters, or the disk refuses.
+    /// If the options are invalid, this member is not a voter, the file belongs to another member
+    /// or list of voters, or the disk fails.
     pub fn found_voter(&self) -> Result<(), FoundError> {
         self.clone().config()?.check()?;
         let vote = match &self.authority {
@@ -128,7 +133,7 @@ impl Joining {
         Ok(())
     }
 
-    pub(crate) fn config(self) -> Result<AgentConfig, Unfit> {
+    pub(crate) fn config(self) -> Result<AgentConfig, AgentConfigError> {
         Ok(AgentConfig {
             name: self.member,
             bind: self.bind,
@@ -139,7 +144,7 @@ impl Joining {
             insecure: false,
             groups: vec![GroupConfig {
                 keys: self.key.into_iter().collect(),
-                merit: Merit(self.priority),
+                priority: Priority(self.priority),
                 authority: self.authority,
                 council: self.council,
                 multicast: Some(default_multicast(self.bind.ip())),
@@ -150,19 +155,20 @@ impl Joining {
     }
 }
 
-/// Why [`Joining::found_voter`] made no voter.
+/// The reason for which [`Joining::found_voter`] failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FoundError {
-    /// The options cannot work: nothing was written.
+    /// The options are invalid. Nothing was written.
     #[error(transparent)]
-    Config(#[from] Unfit),
-    /// The voter's file cannot be used: it was not changed.
+    Config(#[from] AgentConfigError),
+    /// The voter's file cannot be used. It was not changed.
     #[error(transparent)]
     Voter(#[from] VoterError),
 }
 
-/// A member of a group, as long as it lives. Needs a tokio runtime.
+/// A running member of a group. The member ends when this value and all clones of its agent's
+/// handle are dropped. Needs a tokio runtime.
 pub struct Group {
     agent: Agent,
     name: String,
@@ -170,12 +176,13 @@ pub struct Group {
 }
 
 impl Group {
-    /// Joins a group: from now on this member may be elected.
+    /// Joins a group. From now on this member may be elected.
     ///
     /// # Errors
-    /// If the options cannot work, or the address cannot be had. Unless [`must_vote`](Joining::must_vote) is false, also if
-    /// this member is a voter that cannot vote, or looks like a voter under another name, such as `alpha.example.org`
-    /// where `alpha` votes. The message says what to do.
+    /// If the options are invalid or the address is not available. Unless
+    /// [`must_vote`](Joining::must_vote) is false, also if this member is a voter that cannot vote,
+    /// or looks like a voter under another name, such as `alpha.example.org` where `alpha` votes.
+    /// The message names the remedy.
     pub async fn join(joining: Joining) -> Result<Self, StartError> {
         let (name, must_vote) = (joining.group.clone(), joining.must_vote);
         let config = joining.config()?;
@@ -192,18 +199,18 @@ impl Group {
         })
     }
 
-    /// Who leads, as this member knows it now.
+    /// The current leader, as far as this member knows.
     pub fn leadership(&self) -> Leadership {
         self.leadership.borrow().clone()
     }
 
-    /// To be told whenever the leader changes.
+    /// A receiver that is notified when the leader changes.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
         self.leadership.clone()
     }
 
-    /// Whether this member holds a seat in the group's council, now and whenever it changes. None where it was told to
-    /// have no part in it ([`CouncilPart::Off`]), or is its centre.
+    /// A receiver with this member's seat in the group's council, notified of changes. `None` if
+    /// this member has no part in the council ([`CouncilPart::Off`]) or is its centre.
     pub fn seat(&self) -> Option<watch::Receiver<HostStatus>> {
         self.agent.handle().watch_seat(&self.name)
     }
@@ -211,7 +218,7 @@ impl Group {
     /// Waits until this member leads.
     ///
     /// # Errors
-    /// If the member ended before, with the reason.
+    /// The reason for which the member ended before.
     pub async fn campaign(&mut self) -> Result<Nomination, Ended> {
         let mut leadership = self.leadership.clone();
         tokio::select! {
@@ -223,17 +230,19 @@ impl Group {
         Err(Ended::Broken("it was stopped".to_owned()))
     }
 
-    /// Waits until this member holds tenure: the election has named it, and its authority agreed.
+    /// Waits until this member holds tenure: the election has named it, and its authority has
+    /// agreed.
     ///
     /// # Errors
-    /// If nobody grants tenure in this group, or the member ended before, with the reason.
+    /// If the group has no authority, or the reason for which the member ended before.
     pub async fn tenure(&mut self) -> Result<Tenure, NoTenure> {
         let fencing = self.agent.handle().fencing(&self.name);
         let fencing = fencing.ok_or(NoTenure::Advisory)?;
         loop {
-            // What changes after the look is waited for, and nothing that was there before it.
+            // Only changes after the following check end the wait below.
             self.leadership.mark_unchanged();
-            // Work begins before the look: what is held then is not given up meanwhile.
+            // Work begins before the check, so that a tenure found by it is not released in
+            // between.
             let work = fencing.work.begin();
             if let Some(tenure) = Tenure::begin(&fencing.tenure, &self.leadership, work) {
                 return Ok(tenure);
@@ -248,60 +257,61 @@ impl Group {
         }
     }
 
-    /// Says whether this member can do its work. While it cannot, it neither tries to get tenure nor renews it,
-    /// and when it holds none leaves it to others to be named.
+    /// Tells the agent whether this member can do its work. An unhealthy member neither requests
+    /// nor renews tenure. If it holds none, it leaves the nomination to others.
     pub async fn set_healthy(&self, is_healthy: bool) {
-        // The agent is a member of this group for as long as it runs, and holds nothing later.
+        // An error means that the agent has ended, and then it holds no tenure.
         let handle = self.agent.handle();
         let _ = handle.set_healthy(&self.name, is_healthy).await;
     }
 
-    /// The agent behind this member.
+    /// The handle of the agent that runs this member.
     pub fn agent(&self) -> &hustings_agent::Handle {
         self.agent.handle()
     }
 
-    /// Gives up leadership and takes no part in the election for `span`, so that another one leads.
+    /// Gives up leadership and takes no part in the election for `span`, so that another member
+    /// leads.
     pub async fn resign(&self, span: Duration) {
-        // The agent is a member of this group for as long as it runs, and leads nothing later.
+        // An error means that the agent has ended, and then it leads nothing.
         let _ = self.agent.handle().step_down(&self.name, span).await;
     }
 
-    /// Ends without a word, as a crash would: the others find out by themselves.
+    /// Ends without notice, as a crash would. The other members detect it by themselves.
     pub async fn vanish(self) {
         self.agent.abort().await;
     }
 
-    /// Leaves the group: a leader says goodbye.
+    /// Leaves the group. A leader announces its departure.
     ///
     /// # Errors
-    /// If the member had ended before, with the reason.
+    /// The reason for which the member had ended before.
     pub async fn leave(self) -> Result<(), Ended> {
         self.agent.stop().await
     }
 }
 
-/// This member was elected. Advisory: for a while another member may believe the same of itself, so
-/// do under it only what two may do at once.
+/// This member was elected. A nomination is advisory: another member may believe for a while that
+/// it was elected too. Do under it only what two members may do at once.
 #[derive(Debug)]
 pub struct Nomination {
     leadership: watch::Receiver<Leadership>,
 }
 
 impl Nomination {
-    /// Who leads, as the member that was elected knows it now.
+    /// The current leader, as far as the elected member knows.
     pub fn leadership(&self) -> Leadership {
         self.leadership.borrow().clone()
     }
 
-    /// Whether it still stands, as far as this member knows.
+    /// True if the nomination still stands, as far as this member knows.
     pub fn stands(&self) -> bool {
         self.leadership.has_changed().is_ok() && self.leadership.borrow().leads
     }
 
-    /// Waits until it stands no more.
+    /// Waits until the nomination ends.
     pub async fn lost(&mut self) {
-        // If the member is gone, so is its nomination.
+        // If the member has ended, so has its nomination.
         let _ = self.leadership.wait_for(|it| !it.leads).await;
     }
 }

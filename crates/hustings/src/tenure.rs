@@ -1,39 +1,42 @@
-//! Leave to act: a tenure, for as long as it lasts.
+//! A tenure: the right to act for a limited time.
 
 use std::future::Future;
 use std::time::Duration;
 
-use hustings_agent::authority::{Cell, Held, Occupation};
+use hustings_agent::authority::{Held, LeaseWatch, WorkGuard};
 use hustings_agent::{Ended, Leadership, clock};
 use hustings_protocol::Fence;
 use tokio::sync::watch;
 
-/// No sleep is longer: timers do not count the time that a machine is suspended, the clock of tenure does.
+/// The longest sleep. Timers do not count the time while the machine is suspended, but the clock of
+/// tenure does.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// This member holds tenure: no other member of its group does at the same instant, as long as the rates of all
-/// clocks are within the bound; and no other tenure ever has the same fence, whatever clocks do.
+/// This member holds tenure. No other member of its group holds it at the same instant, as long as
+/// the rates of all clocks are within the bound. No other tenure ever has the same fence, even if
+/// clocks fail.
 ///
-/// It ends when it is not renewed in time. [`holds`](Self::holds) asks the clock each time; a thread that was
-/// paused between the question and the deed can still be late. So hand [`fence`](Self::fence) to what you
-/// write to, and have it refuse lower ones: see [`fence`](crate::fence).
+/// Tenure ends when it is not renewed in time. [`holds`](Self::holds) reads the clock each time,
+/// but a thread that is paused between the check and the write can still be late. Send
+/// [`fence`](Self::fence) with every write, and have the resource refuse lower ones: see
+/// [`fence`](crate::fence).
 ///
-/// While this exists, work goes on: the member gives tenure up only when it is dropped, even if the election names
-/// somebody else. So drop it when the work has stopped, and not before.
+/// While this value exists, the member counts as working and does not release tenure, even if the
+/// election names another member. Drop it when the work has stopped, and not before.
 #[derive(Debug)]
 #[must_use = "tenure is given up as soon as somebody else is elected, unless this exists"]
 pub struct Tenure {
     fence: Fence,
-    cell: Cell,
+    lease_watch: LeaseWatch,
     leadership: watch::Receiver<Leadership>,
-    _work: Occupation,
+    _work: WorkGuard,
 }
 
-/// Why there is no tenure.
+/// The reason for which there is no tenure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoTenure {
-    /// Nobody grants it.
+    /// The group has no authority.
     #[error("nobody grants tenure in this group: name its voters, or a store")]
     Advisory,
     /// The member has ended.
@@ -41,55 +44,58 @@ pub enum NoTenure {
     Ended(Ended),
 }
 
-/// Tenure ended before the work did.
+/// The error that tenure ended before the work was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("tenure with fence {fence} has ended before the work under it")]
 pub struct Lost {
-    /// Which tenure.
+    /// The fence of the tenure that ended.
     pub fence: Fence,
 }
 
 impl Tenure {
-    /// What is held now, if it may be acted under.
+    /// Returns the tenure held now, if the member may act under it.
     pub(crate) fn begin(
-        cell: &Cell,
+        lease_watch: &LeaseWatch,
         leadership: &watch::Receiver<Leadership>,
-        work: Occupation,
+        work: WorkGuard,
     ) -> Option<Self> {
-        let fence = hustings_agent::authority::holds(cell)?.fence;
+        let fence = hustings_agent::authority::holds(lease_watch)?.fence;
         let tenure = Self {
             fence,
-            cell: cell.clone(),
+            lease_watch: lease_watch.clone(),
             leadership: leadership.clone(),
             _work: work,
         };
         tenure.may_go_on().then_some(tenure)
     }
 
-    /// The number to hand to what is written to. A later tenure has a higher one.
+    /// The fence to send with every write. A later tenure has a higher one.
     pub fn fence(&self) -> Fence {
         self.fence
     }
 
-    /// Whether it holds at this moment, by the clock.
+    /// True if tenure holds at this moment, by the clock.
     pub fn holds(&self) -> bool {
         self.remaining().is_some()
     }
 
-    /// How long it lasts yet, unless it is renewed, which goes on by itself. None if it has ended.
+    /// The time until tenure ends, unless it is renewed, which happens in the background. `None` if
+    /// it has ended.
     pub fn remaining(&self) -> Option<Duration> {
         let Held { until, .. } = self.held()?;
         let left = until - clock::now();
         (left > hustings_protocol::Duration::ZERO).then(|| Duration::from_nanos(left.0))
     }
 
-    /// Waits until it has ended, or is about to be given up: the election names somebody else.
+    /// Waits until tenure has ended or is about to be released because the election names another
+    /// member.
     pub async fn lost(&mut self) {
         self.ends_within(Duration::ZERO).await;
     }
 
-    /// Works until the work is done, or only `margin` is left of tenure, or it is about to be given up. Then the work
-    /// is dropped where it stands. Choose a margin in which whatever it has begun comes to its end.
+    /// Runs `work` until it is done, only `margin` of tenure is left, or tenure is about to be
+    /// released. In the last two cases the work is dropped at its current await point. Choose a
+    /// margin in which every operation already begun can finish.
     ///
     /// # Errors
     /// If the work was not done by then.
@@ -100,7 +106,7 @@ impl Tenure {
     ) -> Result<T, Lost> {
         let fence = self.fence;
         tokio::select! {
-            biased; // nothing more is begun in what is left
+            biased; // nothing new is begun within the margin
             () = self.ends_within(margin) => Err(Lost { fence }),
             done = work => Ok(done),
         }
@@ -114,9 +120,10 @@ impl Tenure {
             let Some(left) = left.checked_sub(margin).filter(|it| !it.is_zero()) else {
                 return;
             };
-            // Whichever it is, the next round looks at all. If the member is gone, the clock decides.
+            // The next iteration checks all conditions, whichever event came. If the member has
+            // ended, the clock decides.
             tokio::select! {
-                Ok(()) = self.cell.changed() => {}
+                Ok(()) = self.lease_watch.changed() => {}
                 Ok(()) = self.leadership.changed() => {}
                 () = tokio::time::sleep(left.min(LONGEST_SLEEP)) => {}
             }
@@ -124,10 +131,12 @@ impl Tenure {
     }
 
     fn held(&self) -> Option<Held> {
-        self.cell.borrow().filter(|held| held.fence == self.fence)
+        self.lease_watch
+            .borrow()
+            .filter(|held| held.fence == self.fence)
     }
 
-    /// Whether the member may begin anything under it.
+    /// True if the member may begin work under this tenure.
     fn may_go_on(&self) -> bool {
         let leadership = self.leadership.borrow();
         leadership.leads && leadership.fence == Some(self.fence.0)

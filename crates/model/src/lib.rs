@@ -1,29 +1,30 @@
-//! The model checker's world: it takes tenure through every run that fits in it.
+//! A model checker for tenure: it explores every run within given bounds.
 //!
-//! What is checked is [`hustings_protocol::tenure`] itself, not a copy of its rules: this crate
-//! implements `Io` once more, and `stateright` does the searching. In a [`Setting`] the space is
-//! searched to its end, and no run of it breaks a property; or one does, and is shown.
+//! It checks [`hustings_protocol::tenure`] itself, not a copy of its rules. This crate implements
+//! `Io` once more, and `stateright` searches. For a [`Setting`] (the bounds) the search either
+//! exhausts the state space and no run breaks a property, or it shows a run that does.
 //!
 //! # The world
-//! - The network is the set of all that was ever said. Any of it may arrive at any time, any number of
-//!   times, in any order, or never.
-//! - Timers ring whenever they are armed, early or late: nothing that is safe depends on them.
-//! - Clocks advance together, each at its own rate, fixed for a run. Rules compare spans on one clock
-//!   with spans on another, so constant rates at the ends of what the bound allows are the worst.
-//! - Members restart between any two steps, with what is on their disks. One that never takes another step
-//!   has crashed, and one that takes none for a while was paused: yet it believes that it holds for
-//!   as long as its clock tells it so.
-//! - What must be small for the space to have an end: counters, proposals, ticks, faults.
+//! - The network is the set of all messages ever sent. Any of them may arrive at any time, any
+//!   number of times, in any order, or never.
+//! - An armed timer expires at any time, early or late: safety must not depend on timers.
+//! - Clocks advance together, each at its own rate, fixed for a run. Rules compare durations on one
+//!   clock with durations on another, so constant rates at the ends of the allowed range are the
+//!   worst case.
+//! - Members restart between any two steps, with the contents of their disks. A member that never
+//!   takes another step has crashed. A member that takes none for a while was paused, and believes
+//!   that it holds tenure for as long as its clock says.
+//! - Small bounds keep the space finite: counters, proposals, ticks, faults.
 //!
 //! # Storms
-//! The search is thorough where runs are short. [`storm`] has long ones: random faults from many seeds,
+//! The search is exhaustive for short runs. [`storm`] has long ones: random faults from many seeds,
 //! with clocks that run in real time.
 //!
 //! # Wrong versions
-//! A checker that finds nothing proves nothing until it has found something. [`wrong`] has versions of
-//! tenure that differ from the honest one by a line or two; each is a test that fails if the checker
-//! lets it pass. The honest code knows nothing of them: they are made from its text (`wrong/*.diff`)
-//! when this crate is built, and the build fails if a line that they change is not there any more.
+//! A checker that finds nothing proves nothing until it has found something. [`wrong`] has versions
+//! of tenure that differ from the original by a line or two. Each is a test that fails if the
+//! checker accepts it. The original code has no trace of them: the build generates them from its
+//! text (`wrong/*.diff`), and fails if a line that they replace no longer exists.
 
 mod mail;
 mod memory;

@@ -1,4 +1,4 @@
-//! All that was ever said.
+//! The network of the model: all messages ever sent.
 
 use hustings_protocol::tenure::{Message, Refused};
 use hustings_protocol::{Duration, MemberId};
@@ -7,19 +7,19 @@ use crate::registry::Registry;
 
 const WORDS: usize = 4;
 
-/// A question to a voter, or an answer of one; or a handover.
+/// A question to a voter, an answer of a voter, or a handover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Letter {
-    /// Who asks, or is answered; who takes over.
+    /// The member that asks, that is answered, or that takes over.
     pub(crate) other: MemberId,
     pub(crate) message: Message,
 }
 
-/// A set of letters. Whatever is in it may arrive, again and again.
+/// A set of messages. Each of them may arrive any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Mail([u64; WORDS]);
 
-/// What a voter ever heard, and what it said.
+/// The messages that a voter ever received and sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Correspondence {
     pub(crate) heard: Mail,
@@ -35,7 +35,7 @@ impl Mail {
         self.0[number as usize / 64] & 1 << (number % 64) != 0
     }
 
-    /// In the order of their numbers.
+    /// The message numbers, ascending.
     pub(crate) fn numbers(self) -> impl Iterator<Item = u32> {
         let words = (0..).step_by(64).zip(self.0);
         words.flat_map(|(first, mut word)| {
@@ -58,13 +58,13 @@ impl Registry<Letter> {
     pub(crate) fn number_of(&self, letter: Letter) -> u32 {
         let number = self.number(timeless(letter));
         let fits = (number as usize) < WORDS * 64;
-        assert!(fits, "so many different letters need a larger set");
+        assert!(fits, "too many different messages: enlarge the set");
         number
     }
 }
 
-/// A refusal says when to try again. As timers ring at any time that makes no difference here, but for
-/// the number of different letters.
+/// Removes the retry time from a refusal. Timers expire at any time, so it makes no difference here
+/// except for the number of different messages.
 fn timeless(mut letter: Letter) -> Letter {
     if let Message::Refusal { refused, .. } = &mut letter.message
         && let Refused::Held { lasts, .. } | Refused::Quarantined { lasts } = refused

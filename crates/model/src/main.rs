@@ -1,9 +1,9 @@
-//! Searches tenure in every setting, and prints what there was: `cargo xtask model`.
+//! Searches tenure within all bounds, and prints the size of each search: `cargo xtask model`.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "a person wants to know how long it takes"
+    reason = "the output reports the search time"
 )]
 
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use std::time::Instant;
 use hustings_model::{Search, Setting, Sight, settings};
 use hustings_protocol::tenure::Tenure;
 
-/// Where a setting is larger than this the search ends, and says so.
+/// A search stops after this number of steps, and reports that it did.
 const MOST_STEPS: usize = 60_000_000;
 
 fn main() -> ExitCode {
@@ -40,9 +40,10 @@ fn is_safe(setting: &Setting, threads: usize) -> bool {
         setting.name,
         search.states,
         search.depth,
-        match search.is_exhaustive {
-            true => "exhausted",
-            false => "not ended",
+        if search.is_exhaustive {
+            "exhausted"
+        } else {
+            "not ended"
         },
         began.elapsed().as_secs_f64(),
     );

@@ -1,15 +1,15 @@
-//! What came of something, so that it need not be found out again.
+//! A cache of results.
 
 #![allow(
     clippy::disallowed_types,
-    reason = "what is in it is looked up, never listed"
+    reason = "entries are looked up, never iterated"
 )]
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{PoisonError, RwLock};
 
-/// A function's results. The function must be one: the same every time.
+/// The results of a pure function.
 #[derive(Debug)]
 pub(crate) struct Memory<K, V> {
     known: RwLock<HashMap<K, V>>,

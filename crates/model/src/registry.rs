@@ -1,16 +1,16 @@
-//! Numbers instead of things: a state of numbers is small, and quick to compare.
+//! An interner: numbers in place of values, so that states are small and quick to compare.
 
 #![allow(
     clippy::disallowed_types,
-    reason = "what is in it is looked up, never listed"
+    reason = "entries are looked up, never iterated"
 )]
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{PoisonError, RwLock};
 
-/// Gives each different thing a number. Which one depends on the order in which threads ask, so numbers mean
-/// nothing beyond one search.
+/// Gives each different value a number. The numbers depend on the order in which threads ask, so
+/// they mean nothing beyond one search.
 #[derive(Debug)]
 pub(crate) struct Registry<T> {
     known: RwLock<Known<T>>,

@@ -1,19 +1,19 @@
-//! Searching a world.
+//! The search of a world.
 
 use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{Setting, Sight, Subject, World};
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Search {
-    /// How many different states there were.
+    /// The number of different states.
     pub states: usize,
-    /// The most steps from the beginning to any of them.
+    /// The maximum number of steps from the initial state to any state.
     pub depth: usize,
-    /// Whether there are no others within the bounds.
+    /// True if there are no other states within the bounds.
     pub is_exhaustive: bool,
-    /// The property that a run broke, if one did.
+    /// The run that broke a property, if there is one.
     pub found: Option<Found>,
     sights: Vec<Sight>,
 }
@@ -21,15 +21,15 @@ pub struct Search {
 /// A run that broke a property.
 #[derive(Debug)]
 pub struct Found {
-    /// Which.
+    /// The property.
     pub property: &'static str,
-    /// What happened, step by step.
+    /// The steps of the run.
     pub steps: Vec<String>,
 }
 
 impl Search {
-    /// Searches the world of `setting` until it finds something, has seen everything, or has taken
-    /// `most` steps.
+    /// Searches the world of `setting` until it finds a violation, has seen every state, or has
+    /// taken `most` steps.
     pub fn of<S: Subject>(setting: &Setting, threads: usize, most: usize) -> Self {
         let world: World<S> = World::new(setting.clone());
         let checker = world
@@ -62,7 +62,7 @@ impl Search {
         }
     }
 
-    /// Whether this happened in some run.
+    /// True if this happened in at least one run.
     pub fn has_seen(&self, sight: Sight) -> bool {
         self.sights.contains(&sight)
     }

@@ -12,26 +12,26 @@ use crate::setting::Stage;
 use crate::starts::Starts;
 use crate::{Setting, Subject};
 
-/// A member, its disk, and what runs for it. Who it is depends on where it sits.
+/// A member with its disk and timers. Its identity is its position in the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Seat<S> {
     pub(crate) member: S,
-    /// What is on its disk, if it votes.
+    /// The contents of its disk, if it votes.
     disk: Option<Saved>,
-    /// Which timers are armed: a bit each.
+    /// The armed timers, one bit each.
     armed: u8,
     starts: u8,
-    /// How many ballots it prepared in this life, if that has a bound.
+    /// The number of ballots prepared in this incarnation, if that has a bound.
     ballots: u8,
-    /// Whether it was asked to acquire, in this life.
+    /// True if it was asked to acquire in this incarnation.
     pub(crate) is_asked: bool,
-    /// Whether it asks for the shorter ttl.
+    /// True if it asks for the shorter ttl.
     pub(crate) asks_for_less: bool,
-    /// What it held when last seen, in this life.
+    /// The tenure that it held when last observed, in this incarnation.
     pub(crate) held: Option<Held>,
 }
 
-/// What a member sent in one step.
+/// The messages that a member sent in one step.
 pub(crate) type Sent = Vec<(MemberId, Message)>;
 
 impl<S: Subject> Seat<S> {
@@ -55,7 +55,8 @@ impl<S: Subject> Seat<S> {
         }
     }
 
-    /// Comes up with what is on its disk; who may hold tenure wants it.
+    /// Starts the member with the contents of its disk. A nominee asks for tenure at once, if it
+    /// may begin.
     pub(crate) fn start(&mut self, me: MemberId, tick: u8, stage: &Stage) -> Sent {
         self.starts += 1;
         self.armed = 0;
@@ -73,7 +74,7 @@ impl<S: Subject> Seat<S> {
         sent
     }
 
-    /// It is nominated.
+    /// Nominates the member.
     pub(crate) fn acquire(&mut self, me: MemberId, tick: u8, stage: &Stage) -> Sent {
         self.is_asked = true;
         let sent = self.step(me, Input::Request(Request::Acquire), tick, stage);
@@ -83,7 +84,8 @@ impl<S: Subject> Seat<S> {
         }
     }
 
-    /// What it asks first is lost, but for the answers: a majority of voters tells how high counters are.
+    /// Replaces its first questions by their answers: a majority of voters refuses with the highest
+    /// counter.
     fn learn(&mut self, me: MemberId, ballot: Ballot, tick: u8, stage: &Stage) -> Sent {
         self.ballots = 0;
         let mut sent = Sent::new();
@@ -100,7 +102,7 @@ impl<S: Subject> Seat<S> {
         sent
     }
 
-    /// It releases or hands over, and may be nominated once more.
+    /// Releases or hands over. The member may be nominated once more.
     pub(crate) fn give_up(
         &mut self,
         me: MemberId,
@@ -112,7 +114,7 @@ impl<S: Subject> Seat<S> {
         self.step(me, Input::Request(request), tick, stage)
     }
 
-    /// Loses its disk and is initialised on purpose, with what others tell.
+    /// Replaces a lost disk on purpose, with the counter that the other voters report.
     pub(crate) fn lose_disk(&mut self, highest: u64, stage: &Stage) {
         let max_ttl = Duration(stage.setting.max_ttl);
         self.disk = Some(Saved::Initialised((stage.setting.replacing)(
@@ -120,7 +122,7 @@ impl<S: Subject> Seat<S> {
         )));
     }
 
-    /// The counter that it has on its disk.
+    /// The counter on its disk.
     pub(crate) fn promised(&self) -> Option<u64> {
         match self.disk {
             Some(Saved::Initialised(durable)) => Some(durable.counter),
@@ -128,7 +130,7 @@ impl<S: Subject> Seat<S> {
         }
     }
 
-    /// The number under which it asks, having lost its disk: another one each time.
+    /// The number of its query after losing its disk: different for each start.
     pub(crate) fn query_number(&self) -> u64 {
         self.starts.into()
     }
@@ -168,7 +170,7 @@ impl<S: Subject> Seat<S> {
     }
 }
 
-/// The ballot that a nominee prepares which knows of no counter yet.
+/// The ballot that a nominee prepares while it knows no counter.
 fn guess(sent: &Sent) -> Option<Ballot> {
     sent.iter().find_map(|(_, message)| match message {
         Message::Prepare { ballot } if ballot.counter == 1 => Some(*ballot),
@@ -176,11 +178,12 @@ fn guess(sent: &Sent) -> Option<Ballot> {
     })
 }
 
-/// What a member's clock says.
+/// The time that a member's clock shows.
 pub(crate) fn clock(me: MemberId, tick: u8, stage: &Stage) -> Instant {
-    let rate = match stage.setting.stands(me) {
-        true => stage.setting.nominee_rate,
-        false => stage.setting.voter_rate,
+    let rate = if stage.setting.stands(me) {
+        stage.setting.nominee_rate
+    } else {
+        stage.setting.voter_rate
     };
     Instant(u64::from(tick) * rate.units / rate.ticks)
 }
@@ -225,7 +228,7 @@ impl<S: Subject> Io<S> for Port<'_> {
     }
 
     fn multicast(&mut self, _: Message) {
-        unreachable!("tenure speaks to voters and nominees, never to all");
+        unreachable!("tenure sends only unicasts");
     }
 
     fn arm(&mut self, timer: Timer, _: Duration) {

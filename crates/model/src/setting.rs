@@ -1,91 +1,92 @@
-//! How large a world is, and what may befall it.
+//! The bounds of a search: its members, clocks and faults.
 
 use hustings_protocol::tenure::{Config, Durable};
 use hustings_protocol::{Duration, MemberId};
 
-/// The members, their clocks, and the bounds within which everything is tried.
+/// The members, their clocks, and the bounds within which the search tries everything.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// What it is called.
+    /// The name of the bounds.
     pub name: &'static str,
-    /// How many vote: members 0, 1, ...
+    /// The number of voters: members 0, 1, ...
     pub voters: u64,
-    /// How many stand and do not vote: the members after the voters.
+    /// The number of nominees that do not vote: the members after the voters.
     pub nominees: u64,
-    /// How many of the voters stand too.
+    /// The number of voters that are nominees too.
     pub standing_voters: u64,
-    /// How fast a voter's clock goes.
+    /// The rate of a voter's clock.
     pub voter_rate: Rate,
-    /// How fast a nominee's clock goes; of a member that is both, this counts.
+    /// The rate of a nominee's clock; it also applies to a member that is both.
     pub nominee_rate: Rate,
-    /// What nominees make of it.
+    /// The drift that nominees allow for.
     pub drift_ppm: u32,
-    /// For how long nominees ask, in units of their clocks.
+    /// The ttl that nominees ask for, in units of their clocks.
     pub ttl: u64,
-    /// If so, a nominee may at some time begin to ask for less.
+    /// A shorter ttl that a nominee may ask for from some time on.
     pub shorter_ttl: Option<u64>,
-    /// The most that voters grant.
+    /// The longest ttl that voters grant.
     pub max_ttl: u64,
-    /// If so, voters that restart find that they may grant less.
+    /// A lower `max_ttl` for voters that restart.
     pub lower_max_ttl: Option<u64>,
-    /// When nominees but the first begin, and what they know by then.
+    /// The start time and knowledge of nominees other than the first.
     pub others: Others,
-    /// The counter that the first voter has promised before it all begins.
+    /// The counter that the first voter has promised before the run begins.
     pub first_promised: u64,
-    /// How long it lasts.
+    /// The duration of a run.
     pub ticks: u8,
     /// The highest counter of any ballot.
     pub counters: u64,
-    /// The most ballots of one incarnation, if that has a bound of its own.
+    /// The maximum number of ballots of one incarnation, if it has a bound of its own.
     pub ballots: Option<u8>,
-    /// The most proposals of one incarnation.
+    /// The maximum number of proposals of one incarnation.
     pub proposals: u64,
-    /// What clocks are taken for.
+    /// The assumption about clocks.
     pub clocks: Clocks,
-    /// How answers arrive.
+    /// The arrival of answers.
     pub answers: Answers,
-    /// What may happen, and how often.
+    /// The maximum number of each fault.
     pub faults: Faults,
-    /// If so, the first voter lost its disk before it all begins: the others told it this counter, and all nominees know
-    /// with what it was initialised. The answers were recorded, and arrive first if that voter has to ask again.
+    /// If set, the first voter lost its disk before the run began. The others reported this
+    /// counter, and all nominees know the counter with which it was initialised. The answers were
+    /// recorded, and arrive first if that voter has to ask again.
     pub recorded: Option<u64>,
-    /// With what a voter that lost its disk is initialised, given the highest counter that a majority
-    /// tells, and the most that it may have granted.
+    /// The initial state of a voter that lost its disk, given the highest counter that a majority
+    /// reports and the longest ttl that it may have granted.
     pub replacing: fn(u64, Duration) -> Durable,
 }
 
-/// How far a clock advances: so many units in so many ticks. What it says is rounded down.
+/// The rate of a clock: `units` in `ticks`. Its reading is rounded down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// So many units.
+    /// The number of units.
     pub units: u64,
-    /// In so many ticks.
+    /// The number of ticks.
     pub ticks: u64,
 }
 
 impl Rate {
-    /// That of real time.
+    /// The rate of real time.
     pub const REAL: Self = Self { units: 1, ticks: 1 };
 }
 
-/// When nominees but the first begin. Settings for wrong versions keep them out of the way until they
-/// matter.
+/// The start of nominees other than the first. Bounds for wrong versions keep them inactive until
+/// they matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Others {
     /// The first tick at which they may be asked to acquire.
     pub from: u8,
-    /// The highest counter that the second was told of; the third of one more, and so on.
+    /// The highest counter that the second nominee knows; the third knows one more, and so on.
     pub knowing: u64,
 }
 
 impl Others {
-    /// At the beginning, like the first, and knowing nothing.
+    /// They start at the beginning, like the first, and know nothing.
     pub const AT_ONCE: Self = Self {
         from: 0,
         knowing: 0,
     };
 
-    /// From this tick on, and the second was told of the first counter.
+    /// They start from this tick on, and the second knows the first counter.
     pub const fn informed_from(tick: u8) -> Self {
         Self {
             from: tick,
@@ -94,33 +95,33 @@ impl Others {
     }
 }
 
-/// What must hold depends on clocks.
+/// The assumption about clocks, which decides the properties that must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clocks {
-    /// As tenure assumes: everything that it promises must hold.
+    /// As tenure assumes: every promise must hold.
     WithinTheBound,
-    /// Two may hold at once, and a tenure may begin after one with a higher fence; but no two have the
-    /// same fence, so that a resource can tell them apart.
+    /// Two members may hold tenure at once, and a tenure may begin after one with a higher fence.
+    /// But no two tenures have the same fence, so a resource can distinguish them.
     BeyondTheBound,
 }
 
-/// How answers of voters arrive.
+/// The arrival of voters' answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
-    /// As they like.
+    /// In any order.
     OneByOne,
-    /// As they like, but for refusals, which never arrive.
+    /// In any order, but refusals never arrive.
     NoRefusals,
-    /// Refusals one by one, and of the others those that make a majority together, as of an answer that
-    /// decides nothing the nominee keeps no more than that it came: it may as well come just before the
-    /// one that decides.
+    /// Refusals arrive one by one; other answers arrive when they form a majority. A nominee only
+    /// counts an answer that decides nothing, so that answer may as well arrive just before the
+    /// deciding one.
     Majorities,
-    /// Those that make a majority together, and no refusals. No nominee then knows one voter from
-    /// another: states that differ in which voter is which are one.
+    /// Answers arrive when they form a majority, and refusals never arrive. No nominee can then
+    /// distinguish voters: states that differ only in a permutation of voters are one.
     Together,
 }
 
-/// How often what may happen.
+/// The maximum number of each fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Faults {
     /// A voter restarts.
@@ -133,12 +134,12 @@ pub struct Faults {
     pub releases: u8,
     /// A holder hands over.
     pub transfers: u8,
-    /// A voter is asked to promise a counter of another era.
+    /// A voter gets a forged request to promise a counter of another era.
     pub forgeries: u8,
 }
 
 impl Faults {
-    /// Nothing ever happens.
+    /// No faults.
     pub const NONE: Self = Self {
         voter_restarts: 0,
         nominee_restarts: 0,
@@ -150,7 +151,7 @@ impl Faults {
 }
 
 impl Setting {
-    /// Three voters and two nominees with perfect clocks, and nothing ever happens to them.
+    /// Three voters and two nominees with perfect clocks and no faults.
     pub const fn small() -> Self {
         Self {
             name: "small",
@@ -178,7 +179,7 @@ impl Setting {
         }
     }
 
-    /// The same, with clocks half as slow and half as fast again as real time: as far as nominees allow for.
+    /// As `small`, with clocks at 1/2 and 3/2 of real time: the limits that nominees allow for.
     pub const fn drifting() -> Self {
         Self {
             ttl: 3,
@@ -195,23 +196,23 @@ impl Setting {
         (0..self.voters + self.nominees).map(MemberId)
     }
 
-    /// Whether it is a nominee other than the first.
+    /// True for a nominee other than the first.
     fn is_other(&self, member: MemberId) -> bool {
         self.rank(member).is_some_and(|rank| rank > 0)
     }
 
-    /// Whether it may be asked to acquire.
+    /// True if the member may be asked to acquire.
     pub(crate) fn may_begin(&self, member: MemberId, tick: u8) -> bool {
         self.stands(member) && (tick >= self.others.from || !self.is_other(member))
     }
 
-    /// How many nominees come before it, if it is one.
+    /// The number of nominees before it, if it is one.
     fn rank(&self, member: MemberId) -> Option<u64> {
         let mut nominees = self.members().filter(|id| self.stands(*id));
         nominees.position(|id| id == member).map(|rank| rank as u64)
     }
 
-    /// The highest counter that it was told of before it began.
+    /// The highest counter that it knows before it begins.
     pub(crate) fn knows(&self, member: MemberId) -> u64 {
         let Some(rank) = self.rank(member) else {
             return 0;
@@ -223,7 +224,7 @@ impl Setting {
         told.max(self.recorded.map_or(0, |_| self.first_counter()))
     }
 
-    /// The counter that the first voter has promised before it all begins.
+    /// The counter that the first voter has promised before the run begins.
     pub(crate) fn first_counter(&self) -> u64 {
         let replaced = |told| (self.replacing)(told, Duration(self.max_ttl)).counter;
         self.recorded.map_or(self.first_promised, replaced)
@@ -233,7 +234,7 @@ impl Setting {
         self.voters as usize / 2 + 1
     }
 
-    /// Whether it makes no difference which voter is which.
+    /// True if a permutation of voters makes no difference.
     pub(crate) fn is_symmetric(&self) -> bool {
         self.answers == Answers::Together && self.standing_voters == 0
     }
@@ -247,11 +248,11 @@ impl Setting {
     }
 }
 
-/// A setting, and what follows from it.
+/// The bounds and the configurations derived from them.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) setting: Setting,
-    /// Of members that ask for the ttl or less, under voters that may grant the most or less.
+    /// Indexed by the shorter ttl and the lower `max_ttl`.
     configs: [[Config; 2]; 2],
 }
 
@@ -262,7 +263,7 @@ impl Stage {
             ttl: Duration(ttl),
             max_ttl: Duration(max_ttl),
             drift_ppm: setting.drift_ppm,
-            // Timers ring at any time.
+            // Timers expire at any time.
             answer_within: Duration(1),
             back_off: Duration::ZERO,
         };

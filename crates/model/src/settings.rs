@@ -1,4 +1,4 @@
-//! The settings in which tenure is searched.
+//! The bounds within which tenure is searched.
 
 use crate::{Answers, Clocks, Faults, Others, Setting};
 
@@ -6,10 +6,10 @@ const SMALL: Setting = Setting::small();
 const DRIFTING: Setting = Setting::drifting();
 const NONE: Faults = Faults::NONE;
 
-/// Nothing takes any time: all that order and loss can do.
+/// No time passes: only order and loss vary.
 const INSTANT: Setting = Setting { ticks: 0, ..SMALL };
 
-/// Time enough for a tenure to be renewed, and to run out.
+/// Enough time for a tenure to be renewed, and to expire.
 const RENEWAL: Setting = Setting {
     ttl: 2,
     max_ttl: 2,
@@ -18,7 +18,7 @@ const RENEWAL: Setting = Setting {
     ..SMALL
 };
 
-/// Those that take seconds: a part of every test run.
+/// Bounds whose search takes seconds: a part of every test run.
 pub fn quick() -> Vec<Setting> {
     vec![
         Setting {
@@ -141,7 +141,7 @@ pub fn quick() -> Vec<Setting> {
     ]
 }
 
-/// Those that take minutes.
+/// Bounds whose search takes minutes.
 pub fn thorough() -> Vec<Setting> {
     vec![
         Setting {

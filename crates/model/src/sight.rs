@@ -1,6 +1,6 @@
-//! What was seen in a search.
+//! The coverage of a search.
 
-/// What was seen to happen in some run. Where nothing of the kind ever happens, nothing is shown.
+/// An event that happened in at least one run. A search without such events shows nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// A tenure began.
@@ -22,7 +22,7 @@ pub enum Sight {
 }
 
 impl Sight {
-    /// All that can be seen.
+    /// All events.
     pub const ALL: [Self; 8] = [
         Self::Gained,
         Self::Renewed,

@@ -1,11 +1,11 @@
-//! Chance in a model.
+//! Random numbers in the model.
 
 use std::convert::Infallible;
 
 use rand_core::TryRng;
 
-/// Gives out one number: how often a member has started. Incarnations then differ, as they should, and
-/// back-off is as good as none, as timers ring at any time.
+/// A generator that always returns the number of a member's starts. Incarnations then differ, as
+/// they should. Back-off has no effect, because timers expire at any time.
 pub(crate) struct Starts(pub(crate) u8);
 
 impl TryRng for Starts {

@@ -1,21 +1,23 @@
-//! Tenure in storms: long runs under random faults, where [`crate::World`] takes short ones apart.
+//! Storms: long runs of tenure under random faults, where [`crate::World`] explores short ones
+//! exhaustively.
 //!
-//! A storm is made from a seed: a group of voters and nominees, their clocks and configurations, and a
-//! list of what strikes them. The same seed is the same storm on every machine, and whatever version
-//! of tenure goes through it. In every fifth little happens but that voters lose their disks.
+//! A seed determines a storm: a group of voters and nominees, their clocks and configurations, and
+//! a list of faults. The same seed gives the same storm on every machine and for every version of
+//! tenure. In every fifth storm the main faults are lost disks of voters.
 //!
-//! # What strikes
-//! - Messages are lost, doubled, overtaken, and later than any tenure lasts.
-//! - The group is divided, or one member does not hear another any more.
-//! - Members crash: between two steps, or amid one, after some of its effects. They restart with what
-//!   they saved. Voters lose their disks, and are initialised with what a majority tells.
-//! - Processes are stopped and go on; machines sleep and wake up.
-//! - Clocks go at different rates, which change, all within the bound; some show coarse units.
-//! - Nominees are asked to acquire, withdraw, release and hand over, fall ill, recover, and leave.
-//!   Their ttl changes, and so does what voters grant, while they run and when they restart.
+//! # Faults
+//! - Messages are lost, duplicated, reordered, and delayed by more than any tenure lasts.
+//! - The group is partitioned, or one member does not hear another any more.
+//! - Members crash: between two steps, or within a step, after some of its effects. They restart
+//!   with their saved state. Voters lose their disks, and are initialised with the counter that a
+//!   majority reports.
+//! - Processes are stopped and continue; machines sleep and wake up.
+//! - Clocks run at different rates, which change, all within the bound; some show coarse units.
+//! - Nominees are asked to acquire, withdraw, release and hand over, become unhealthy, recover, and
+//!   leave. Their ttl and the voters' `max_ttl` change, at run time and at restarts.
 //!
-//! # What must hold
-//! After every step, in real time, which no member knows: see [`Broken`].
+//! # Properties
+//! The properties must hold after every step, in real time, which no member knows: see [`Broken`].
 
 mod chance;
 mod clock;
@@ -36,54 +38,55 @@ use hustings_protocol::tenure::{Durable, Tenure};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use diary::Diary;
-use world::World;
+use world::StormWorld;
 
 use crate::{Subject, wrong};
 
 pub use judge::{Broken, Holder};
 pub use tally::{Count, Longest, Tally};
 
-/// How many storms rage between two looks at how far it got.
+/// Number of storms between two reports of progress.
 const BLOCK: u64 = 64;
 
-/// With what a voter that lost its disk is initialised, given the highest counter that a majority
-/// tells, and the most that it may have granted.
+/// The initial state of a voter that lost its disk, given the highest counter that a majority
+/// reports and the longest ttl that it may have granted.
 pub type Operator = fn(u64, Duration) -> Durable;
 
-/// What came of one storm.
+/// The result of one storm.
 #[derive(Debug)]
 pub struct Run {
-    /// How often what happened.
+    /// The counts of events.
     pub tally: Tally,
-    /// The first promise that was broken; the storm ended there.
+    /// The first broken promise; the storm ended there.
     pub broken: Option<Broken>,
-    /// What happened, if it was to be told.
+    /// The log, if it was requested.
     pub lines: Vec<String>,
 }
 
-/// A version of tenure, or of what is done with it.
+/// A version of tenure, or of its operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Version {
-    /// What it is called.
+    /// The name of the version.
     pub name: &'static str,
     run: fn(u64, Operator, Diary) -> Run,
     operator: Operator,
 }
 
-/// What many storms came to.
+/// The result of many storms.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Of all of them.
+    /// The counts over all storms.
     pub tally: Tally,
-    /// The seeds of those that broke a promise, ascending.
+    /// The seeds of storms that broke a promise, ascending.
     pub broken: Vec<(u64, Broken)>,
 }
 
 impl Version {
-    /// The honest one.
+    /// The original.
     pub const HONEST: Self = Self::of::<Tenure>("tenure");
 
-    /// The honest one, where whoever initialises a voter gives it just what the others know.
+    /// The original, where the operator initialises a voter with exactly the counter that the
+    /// others report.
     const WRONG_OPERATOR: Self = Self {
         operator: |highest, max_ttl| Durable {
             counter: highest,
@@ -95,12 +98,12 @@ impl Version {
     pub(crate) const fn of<S: Subject>(name: &'static str) -> Self {
         Self {
             name,
-            run: |seed, operator, diary| World::<S>::new(seed, operator, diary).run(),
+            run: |seed, operator, diary| StormWorld::<S>::new(seed, operator, diary).run(),
             operator: Durable::replacing,
         }
     }
 
-    /// All that are wrong.
+    /// All wrong versions.
     pub fn wrong() -> impl Iterator<Item = Self> {
         wrong::VERSIONS
             .iter()
@@ -114,19 +117,19 @@ impl Version {
         all.find(|version| version.name == name)
     }
 
-    /// Goes through the storm of a seed.
+    /// Runs the storm of a seed.
     pub fn run(&self, seed: u64) -> Run {
         (self.run)(seed, self.operator, Diary::closed())
     }
 
-    /// The same, and tells what happened.
+    /// As [`Version::run`], with a log.
     pub fn replay(&self, seed: u64) -> Run {
         (self.run)(seed, self.operator, Diary::open())
     }
 
-    /// Goes through the storms of seeds 1, 2, ... until so many messages have arrived, or a promise is
-    /// broken. `progress` hears how many there were so far. Over how many threads it is spread makes
-    /// no difference to what comes of it.
+    /// Runs the storms of seeds 1, 2, ... until `messages` messages have arrived, or a promise is
+    /// broken. Calls `progress` with the number of messages up to now. The number of threads does
+    /// not change the result.
     pub fn weather(&self, messages: u64, mut progress: impl FnMut(u64)) -> Outcome {
         let mut outcome = Outcome::default();
         let mut first = 1;

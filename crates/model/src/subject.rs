@@ -1,14 +1,14 @@
-//! What is checked: tenure, or a wrong version of it.
+//! The system under test: tenure, or a wrong version of it.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
 use hustings_protocol::tenure::{
-    Ballot, Config, Durable, Held, Incarnation, Message, Question, Refused, Request, Role, Timer,
+    Ballot, BallotOwner, Config, Durable, Held, Message, Question, Refused, Request, Role, Timer,
 };
 use hustings_protocol::{Instant, MemberId, Protocol};
 
-/// A version of tenure. All versions say the same things, so that one world does for all.
+/// A version of tenure. All versions exchange the same messages, so that the same world serves all.
 pub trait Subject:
     Protocol<
         Config = Config,
@@ -24,14 +24,14 @@ pub trait Subject:
     + Sync
     + 'static
 {
-    /// A member that is not started yet.
+    /// Creates a member that has not started yet.
     fn new(role: Role) -> Self;
 
-    /// What it holds when its clock says `now`.
+    /// The tenure that it holds when its clock shows `now`.
     fn holds(&self, now: Instant) -> Option<Held>;
 
-    /// Returns the highest counter that `answers` tell the voter `me`, which has lost its disk and asks under `number`, as
-    /// soon as a majority of the voters has told it one.
+    /// Returns the highest counter that `answers` report to the voter `me`, which has lost its disk
+    /// and asks under `number`. `None` until a majority of the voters has answered.
     fn told(
         me: MemberId,
         voters: Vec<MemberId>,
@@ -40,7 +40,7 @@ pub trait Subject:
     ) -> Option<u64>;
 }
 
-/// What a voter answers when another one, which has lost its disk, asks what was promised.
+/// The answer of a voter to the query of another one that has lost its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Answer {
     /// The voter that answers.
@@ -56,7 +56,7 @@ pub struct Answer {
 impl Answer {
     pub(crate) fn message(&self) -> Message {
         let (id, number) = (self.asker, self.number);
-        let owner = Incarnation { id, number };
+        let owner = BallotOwner { id, number };
         Message::Refusal {
             ballot: Ballot { counter: 0, owner },
             question: Question::Ask,
@@ -66,7 +66,7 @@ impl Answer {
     }
 }
 
-/// Makes versions of tenure subjects, each named by its module.
+/// Implements the trait for versions of tenure, each named by its module.
 macro_rules! subjects {
     ($($($part:ident)::+),* $(,)?) => {
         $(impl $crate::Subject for $($part)::+::Tenure {

@@ -1,4 +1,4 @@
-//! The world of a setting: its states, what can happen in each, and what must hold in all.
+//! The world of given bounds: its states, the actions in each, and the properties of all.
 
 mod history;
 mod talk;
@@ -21,59 +21,59 @@ use crate::{Answer, Clocks, Faults, Setting, Sight, Subject};
 use history::{Fences, Tenancy};
 use talk::{Heard, Voted};
 
-/// The voter that had lost its disk before it all began, if any had.
+/// The voter that had lost its disk before the run began, if there is one.
 const FIRST: MemberId = MemberId(0);
 
-/// All members of a group at one instant, each by its number in a registry.
+/// All members of a group at one instant, each by its number in the interner.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
-    /// The seats of all members; voters come first.
+    /// All members; voters come first.
     seats: Vec<u32>,
-    /// What each voter ever heard and said.
+    /// The messages that each voter ever received and sent.
     mail: Vec<Correspondence>,
-    /// What was ever handed over, and to whom.
+    /// All handovers ever sent.
     handovers: Mail,
     tick: u8,
-    /// What may still happen.
+    /// The faults that may still happen.
     left: Faults,
     /// The tenure that began last.
     last: Option<Tenancy>,
-    /// The fences with which tenures began: a bit each.
+    /// The fences with which tenures began, one bit each.
     begun: u64,
-    /// How many hold.
+    /// The number of present holders.
     holders: u8,
     fences: Fences,
 }
 
-/// What can happen next.
+/// An action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Time passes.
     Tick,
-    /// A question arrives at a voter; it may do so again.
+    /// A question arrives at a voter, perhaps not for the first time.
     Ask {
-        /// The voter's place.
+        /// The voter's index.
         voter: usize,
         /// The message's number.
         letter: u32,
     },
-    /// An answer arrives from a voter; it may do so again.
+    /// An answer of a voter arrives, perhaps not for the first time.
     Answer {
-        /// The voter's place.
+        /// The voter's index.
         voter: usize,
         /// The message's number.
         letter: u32,
     },
     /// The same answer arrives from a majority of voters.
     Carry {
-        /// The voters: a bit each.
+        /// The voters, one bit each.
         voters: u64,
         /// The message's number.
         letter: u32,
     },
     /// A handover arrives.
     HandOver(u32),
-    /// A timer rings.
+    /// A timer expires.
     Ring(MemberId, Timer),
     /// A member restarts.
     Restart(MemberId),
@@ -85,13 +85,13 @@ pub enum Action {
     Release(MemberId),
     /// A holder hands over.
     Transfer(MemberId, MemberId),
-    /// A nominee asks for less from now on.
+    /// A nominee asks for the shorter ttl from now on.
     AskForLess(MemberId),
-    /// A voter is asked to promise a counter of another era.
+    /// A voter gets a forged request to promise a counter of another era.
     Forge(MemberId),
 }
 
-/// The world of one setting.
+/// The world of one search.
 pub struct World<S> {
     stage: Stage,
     seats: Registry<Seat<S>>,
@@ -101,7 +101,7 @@ pub struct World<S> {
 }
 
 impl<S: Subject> World<S> {
-    /// Where nothing has happened yet.
+    /// A world before the first step.
     pub fn new(setting: Setting) -> Self {
         Self {
             stage: Stage::new(setting),
@@ -112,7 +112,7 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// Whether this was seen in some run.
+    /// True if this was seen in at least one run.
     pub fn has_seen(&self, sight: Sight) -> bool {
         self.seen.load(Ordering::Relaxed) & sight.bit() != 0
     }
@@ -121,7 +121,7 @@ impl<S: Subject> World<S> {
         self.seats.get(state.seats[place(id)])
     }
 
-    /// Lets one member act; none if that leads out of the bounds.
+    /// Lets one member act; `None` if that exceeds the bounds.
     fn act(
         &self,
         state: &mut State,
@@ -146,7 +146,7 @@ impl<S: Subject> World<S> {
             proposals,
             ..
         } = self.stage.setting;
-        // A voter that lost its disk begins far above: what counts is how far beyond that.
+        // A voter that lost its disk begins far above: only the low bits count.
         let is_low = |ballot: &Ballot| ballot.counter & u64::from(u32::MAX) <= counters;
         match message {
             Message::Ask { ballot } | Message::Prepare { ballot } => is_low(ballot),
@@ -156,9 +156,9 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// The highest counter that a majority of the voters tells, this one's own disk being lost: that
-    /// of the majority which knows least. What was recorded earlier arrives before that.
-    fn told_without(&self, state: &State, lost: MemberId) -> Option<u64> {
+    /// The highest counter that a majority of the voters reports while the disk of `lost` is lost:
+    /// of the majority that knows least. Recorded answers arrive before that.
+    fn reported_without(&self, state: &State, lost: MemberId) -> Option<u64> {
         let setting = &self.stage.setting;
         let number = self.seat(state, lost).query_number();
         let voters = setting.members().filter(|id| setting.votes(*id));
@@ -185,7 +185,7 @@ impl<S: Subject> World<S> {
         S::told(lost, voters.collect(), number, recorded.chain(told))
     }
 
-    /// Whether no voter has been led out of the first era.
+    /// True if every voter is still in the first era.
     fn is_in_its_era(&self, state: &State) -> bool {
         let setting = &self.stage.setting;
         let mut voters = setting.members().filter(|id| setting.votes(*id));
@@ -195,7 +195,7 @@ impl<S: Subject> World<S> {
         })
     }
 
-    /// Where it makes no difference which voter is which, the same ones in the same order.
+    /// Sorts the voters into a canonical order, for bounds that are symmetric in them.
     fn sort_voters(&self, state: &mut State) {
         let voters = state.mail.len();
         let seats = state.seats[..voters].iter().copied();
@@ -229,16 +229,17 @@ impl<S: Subject> World<S> {
             Action::HandOver(letter) => self.hand_over(state, letter),
             Action::Ring(id, timer) => self.act(state, id, |it| it.ring(id, timer, tick, stage)),
             Action::Restart(id) => {
-                let restarts = match stage.setting.votes(id) {
-                    true => &mut state.left.voter_restarts,
-                    false => &mut state.left.nominee_restarts,
+                let restarts = if stage.setting.votes(id) {
+                    &mut state.left.voter_restarts
+                } else {
+                    &mut state.left.nominee_restarts
                 };
                 *restarts -= 1;
                 self.restart(state, id, |_| {})
             }
             Action::LoseDisk(id) => {
                 state.left.lost_disks -= 1;
-                let highest = self.told_without(state, id)?;
+                let highest = self.reported_without(state, id)?;
                 self.restart(state, id, |seat| seat.lose_disk(highest, stage))
             }
             Action::Acquire(id) => self.act(state, id, |seat| seat.acquire(id, tick, stage)),
@@ -314,9 +315,10 @@ impl<S: Subject> Model for World<S> {
         for id in setting.members() {
             let seat = self.seat(state, id);
             actions.extend(seat.rings().map(|timer| Action::Ring(id, timer)));
-            let restarts = match setting.votes(id) {
-                true => left.voter_restarts,
-                false => left.nominee_restarts,
+            let restarts = if setting.votes(id) {
+                left.voter_restarts
+            } else {
+                left.nominee_restarts
             };
             if restarts > 0 {
                 actions.push(Action::Restart(id));
@@ -394,7 +396,7 @@ impl<S> Debug for World<S> {
     }
 }
 
-/// Voters come first.
+/// The index of a member; voters come first.
 fn place(id: MemberId) -> usize {
     id.0 as usize
 }

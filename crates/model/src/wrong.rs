@@ -1,8 +1,9 @@
-//! Wrong versions of tenure, each a line or two of the honest text exchanged: see `wrong/*.diff`.
+//! Wrong versions of tenure, each with a line or two of the original text replaced: see
+//! `wrong/*.diff`.
 
 #![allow(
     warnings,
-    reason = "what is exchanged leaves things unused, and nobody maintains this text"
+    reason = "replaced lines leave items unused, and this text is generated"
 )]
 
 include!(concat!(env!("OUT_DIR"), "/wrong.rs"));

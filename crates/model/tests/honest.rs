@@ -1,12 +1,12 @@
-//! Tenure keeps its promises in every run of every setting, and not because nothing ever happens there.
+//! Tenure keeps its promises in every run within all bounds, and tenures of all kinds occur.
 
 use hustings_model::{Answers, Clocks, Others, Search, Setting, Sight, settings};
 use hustings_protocol::tenure::Tenure;
 
-/// More than any of these needs.
+/// More than any search here needs.
 const MOST_STEPS: usize = 30_000_000;
 
-/// Searches a setting to its end.
+/// Searches exhaustively.
 #[track_caller]
 fn exhaust(setting: &Setting) -> Search {
     let search = Search::of::<Tenure>(setting, 1, MOST_STEPS);
@@ -17,16 +17,16 @@ fn exhaust(setting: &Setting) -> Search {
 }
 
 #[test]
-fn no_run_of_a_quick_setting_breaks_a_promise_and_all_kinds_of_tenure_occur() {
+fn quick_searches_break_no_promise_and_cover_all_kinds_of_tenure() {
     let searches: Vec<Search> = settings::quick().iter().map(exhaust).collect();
     for sight in Sight::ALL {
         let is_seen = searches.iter().any(|search| search.has_seen(sight));
-        // Only in a setting that takes minutes.
+        // Only within bounds whose search takes minutes.
         assert_eq!(is_seen, sight != Sight::Prolonged, "{sight:?}");
     }
 }
 
-/// Clocks of voters faster, and clocks of nominees slower, than nominees take them for.
+/// Voters' clocks are faster, and nominees' clocks slower, than nominees allow for.
 const TOO_FAST: Setting = Setting {
     name: "too fast",
     drift_ppm: 200_000,
@@ -35,7 +35,7 @@ const TOO_FAST: Setting = Setting {
 };
 
 #[test]
-fn clocks_beyond_the_bound_let_two_hold_at_once_but_never_with_one_fence() {
+fn excess_drift_allows_two_holders_but_never_with_one_fence() {
     let search = Search::of::<Tenure>(&TOO_FAST, 1, MOST_STEPS);
     assert!(search.found.is_some(), "two may hold at once");
     exhaust(&Setting {
@@ -48,9 +48,10 @@ fn clocks_beyond_the_bound_let_two_hold_at_once_but_never_with_one_fence() {
     });
 }
 
-/// The reduction: what is found with answers that come together is found with those that come one by one.
+/// The reduction is sound: answers that arrive together show the same as answers that arrive one by
+/// one.
 #[test]
-fn answers_may_as_well_come_together() {
+fn grouped_answers_cover_the_same_as_single_ones() {
     let setting = Setting {
         ticks: 1,
         ballots: Some(1),

@@ -1,18 +1,21 @@
 //! Tenure keeps its promises in random storms, and wrong versions of it do not.
 
+use std::process::Command;
+
 use hustings_model::storm::{Count, Version};
 
-/// So many messages, some 2,500 a storm, a wrong version has to survive. Half of them break a promise in
-/// the first storm or two, all but two in the first 258, and all in the first 1,846.
+/// The number of messages that a wrong version must not survive, at about 2,500 a storm. Half of
+/// the versions break a promise in the first storm or two, all but two in the first 258, and all in
+/// the first 1,846.
 const MOST_MESSAGES: u64 = 15_000_000;
 
-/// Needs a promise on its way, a disk lost and a voter initialised anew within a tenth of a second, and
-/// the votes of two nominees in just one order. `cargo xtask storm --version` with it comes to this seed, the first, after 12
-/// million messages.
+/// This version needs a promise in flight, a disk lost and a voter initialised anew within a tenth
+/// of a second, and the votes of two nominees in just one order. `cargo xtask storm --version`
+/// reaches this seed, the first that catches it, after 12 million messages.
 const RAREST: (&str, u64) = ("lost-disk-initialised-with-just-what-others-know", 4_810);
 
 #[test]
-fn no_storm_breaks_a_promise_and_much_happens_in_them() {
+fn no_storm_breaks_a_promise_and_no_event_is_too_rare() {
     let outcome = Version::HONEST.weather(4_000_000, |_| {});
     let replay = "replay a seed: cargo xtask storm --seed SEED";
     assert!(outcome.broken.is_empty(), "{:#?}\n{replay}", outcome.broken);
@@ -20,7 +23,7 @@ fn no_storm_breaks_a_promise_and_much_happens_in_them() {
 }
 
 #[test]
-fn storms_catch_the_rarest_wrong_version_and_not_the_right_one() {
+fn storms_catch_the_rarest_wrong_version_and_not_the_original() {
     let (name, seed) = RAREST;
     let version = Version::named(name).expect("there is such a version");
     let broken = version.run(seed).broken;
@@ -39,8 +42,12 @@ fn storms_catch_every_other_wrong_version() {
             .unwrap_or_else(|| panic!("{} survived {storms} storms", version.name));
         println!("{}: seed {seed}: {broken}", version.name);
         let again = version.replay(*seed);
-        assert_eq!(again.broken.as_ref(), Some(broken), "a seed is a storm");
-        let last = again.lines.last().expect("what happened is told");
+        assert_eq!(
+            again.broken.as_ref(),
+            Some(broken),
+            "the same seed gives the same storm"
+        );
+        let last = again.lines.last().expect("a replay has a log");
         assert!(last.ends_with(&format!("BROKEN: {broken}")), "{last}");
     }
 }
@@ -68,7 +75,7 @@ fn all_versions_have_a_name() {
 }
 
 #[test]
-fn a_seed_is_the_same_storm_whoever_watches_and_on_any_number_of_threads() {
+fn same_seed_gives_the_same_storm_on_any_number_of_threads() {
     for seed in 1..=20 {
         let (silent, told) = (Version::HONEST.run(seed), Version::HONEST.replay(seed));
         assert_eq!(silent.tally, told.tally, "seed {seed}");
@@ -80,4 +87,33 @@ fn a_seed_is_the_same_storm_whoever_watches_and_on_any_number_of_threads() {
         pool.install(|| Version::HONEST.weather(300_000, |_| {}).tally)
     };
     assert_eq!(on(1), on(3));
+}
+
+/// Runs the program `storm`: its exit code, and all that it says.
+fn program(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_storm"))
+        .args(arguments)
+        .output()
+        .expect("storm starts");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).expect("storm writes UTF-8");
+    (output.status.code(), said)
+}
+
+#[test]
+fn the_program_explains_its_options_and_refuses_wrong_ones() {
+    let (code, said) = program(&["--help"]);
+    assert_eq!(code, Some(0));
+    for expected in [
+        "cargo xtask storm",
+        "--seed",
+        "--version",
+        "200000000",
+        "json",
+    ] {
+        assert!(said.contains(expected), "no {expected:?} in:\n{said}");
+    }
+    let (code, said) = program(&["--seed", "1", "--messages", "2"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("cannot be used with"), "{said}");
 }

@@ -1,20 +1,20 @@
-//! Each wrong version breaks a promise, and the checker finds a run in which it does.
+//! Each wrong version breaks a promise, and the checker finds a run that shows it.
 
 use hustings_model::{Answers, Faults, Others, Rate, Search, Setting, Subject, wrong};
 use hustings_protocol::Duration;
 use hustings_protocol::tenure::{Durable, Tenure};
 
-/// More than any of these needs.
+/// More than any search here needs.
 const MOST_STEPS: usize = 30_000_000;
 
-/// The honest version survives a setting that is no larger than the wrong one needs to be caught.
+/// The original passes within these bounds, and the wrong version does not.
 #[track_caller]
 fn caught<S: Subject>(setting: &Setting) {
     survives(setting);
     breaks::<S>(setting);
 }
 
-/// The honest version breaks nothing there.
+/// The original breaks no property within these bounds.
 #[track_caller]
 fn survives(setting: &Setting) {
     let honest = Search::of::<Tenure>(setting, 1, MOST_STEPS);
@@ -27,15 +27,15 @@ fn survives(setting: &Setting) {
 #[track_caller]
 fn breaks<S: Subject>(setting: &Setting) {
     let search = Search::of::<S>(setting, 1, MOST_STEPS);
-    let found = search.found.expect("what is wrong is caught");
+    let found = search.found.expect("the wrong version breaks a property");
     let (states, steps) = (search.states, found.steps.len());
     println!("wrong: {states} states, {steps} steps: {}", found.property);
 }
 
 const NONE: Faults = Faults::NONE;
 
-/// Two units a tick, of which three are granted: what was granted in one tick lasts for the next, and
-/// not for the one after it.
+/// Two units per tick, and a grant of three: a grant of one tick lasts for the next tick, and not
+/// for the one after it.
 const COARSE: Setting = Setting {
     ttl: 3,
     max_ttl: 3,
@@ -46,20 +46,20 @@ const COARSE: Setting = Setting {
     ..Setting::small()
 };
 
-/// Nothing takes any time.
+/// No time passes.
 const INSTANT: Setting = Setting {
     ticks: 0,
     others: Others::informed_from(0),
     ..Setting::small()
 };
 
-/// As far as nominees allow for.
+/// The limits that nominees allow for.
 const DRIFTING: Setting = Setting {
     others: Others::informed_from(3),
     ..Setting::drifting()
 };
 
-/// Nothing tells ballots apart but who prepared them.
+/// Only their owners distinguish ballots.
 const ONE_COUNTER: Setting = Setting {
     counters: 1,
     others: Others::AT_ONCE,
@@ -246,7 +246,8 @@ fn lost_disk_initialised_with_just_what_others_know() {
     });
 }
 
-/// A voter loses its disk for the second time. What it was told at the first is recorded, and arrives before the answers.
+/// A voter loses its disk for the second time. The answers to its first query were recorded, and
+/// arrive before the new ones.
 #[test]
 fn answers_not_bound() {
     let setting = Setting {
@@ -338,6 +339,6 @@ fn every_wrong_version_has_its_test() {
     }
     assert_eq!(
         versions, 22,
-        "with the wrong operator, as many as the rules name"
+        "one for each rule, except the rule for operators"
     );
 }

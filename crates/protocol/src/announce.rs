@@ -1,41 +1,42 @@
-//! Announce and listen: whoever has heard of nobody better announces itself, all others listen.
+//! Announce and listen: a member that knows no better one announces itself, all others listen.
 //!
 //! Source    Schooler, Why multicast protocols (don't) scale (thesis, Caltech 2000), chapter 5:
-//!           LE-A, LE-S, LE-M; what section 5.7 leaves to future work; the rest is ours
-//! Assumes   a multicast reaches every member sooner or later, but not its sender: who hears its
-//!           own words takes them for a namesake's. No view, no list of members: a member need not
-//!           know that another one exists until that one announces itself
-//! Promises  with [`Config::chapter`]: all name the best member once each has heard one of its
-//!           announcements, and do so for as long as it announces itself
+//!           LE-A, LE-S, LE-M; the future work of section 5.7; the rest is ours
+//! Assumes   a multicast reaches every member sooner or later, but not its sender: a member that
+//!           receives its own announcement takes it for one of a duplicate identity. No view, no
+//!           list of members: a member need not know another one before that member announces
+//!           itself
+//! Promises  with [`Config::paper`]: all members name the best one once each has received one of
+//!           its announcements, and do so as long as it announces itself
 //!           with [`Config::field`], after any faults: once multicasts get through again, all
 //!           started members name the same leader within T_L + T_S + T_A and four delays, and keep
-//!           doing so; where announcements are lost, T_A later for each one lost in a row, and but
-//!           for the false departures that T_L allows. With [`Takeover::ByTheBetter`] it is the
-//!           best. A member that comes, or comes back, unseats a leader once at most; without its
-//!           disk it is believed after T_L at the latest. What is known to be past, of an earlier
-//!           life or from before a goodbye, changes nothing. Of several leaders all know all;
-//!           where none is unseated the one that is named may change until T_S + T_A later.
-//!           Until then there may be several leaders, or none
+//!           doing so. Each announcement lost in a row adds T_A, and T_L allows some false
+//!           departures. With [`Takeover::ByTheBetter`] the leader is the best member. A member
+//!           that comes, or comes back, unseats a leader at most once; without its disk it is
+//!           believed after T_L at the latest. Messages of an earlier incarnation, or from before a
+//!           goodbye, change nothing. Of several leaders all members know all; if no leader is
+//!           unseated, the named one may change for another T_S + T_A. Until then there may be
+//!           several leaders, or none
 //!           Once a leader is known to be gone, by its goodbye or by a failure detector, it is
-//!           replaced within T_S and a delay, and nobody asks. One that falls silent is asked for
-//!           before it is missed, and named until then, unless by [`Joining::Announce`] nobody ever
-//!           asks
-//!           By [`Repeat::Measured`] a goodbye is said as often as whoever hears the leader worst
-//!           calls for
-//! Messages  announcement (I lead), query (who leads?), bye (I lead no longer), complaint (one who
-//!           leads is heard too faintly); all to everyone
+//!           replaced within T_S and a delay, without queries. Members query a silent leader before
+//!           it counts as lost, and name it until then; with [`Joining::Announce`] no member ever
+//!           queries
+//!           With [`Repeat::Measured`] a leader says goodbye as often as its worst-connected
+//!           listener needs
+//! Messages  announcement (I lead), query (which member leads?), bye (I no longer lead), complaint
+//!           (a leader promises too few goodbyes); all to every member
 //!
-//! A member takes itself for the leader until it hears of somebody better: so says the chapter, and
-//! so do we, but a member that has not announced itself yet names nobody. With *k* leaders to elect
-//! a member gives way once it has heard of k better ones; the best k remain.
+//! In the chapter a member considers itself the leader until it learns of a better one. Here too,
+//! but a member that has not announced itself yet names no leader. With *k* leaders to elect, a
+//! member gives way once it knows k better ones; the best k remain.
 //!
 //! Line 6 of Programs 5.1 and 5.2 is printed `msg.addr > leader`: a leader's own heartbeat would
-//! not restart the listen timer. [`Heartbeat::Ignored`] shows what that leads to.
+//! not restart the listen timer. [`Heartbeat::Ignored`] shows the effect.
 
 mod config;
 mod departed;
-mod doubt;
 mod farewell;
+mod leader_query;
 mod leaders;
 mod loss;
 mod message;
@@ -44,29 +45,29 @@ mod wake;
 pub use config::{Config, Correction, Criterion, Heartbeat, Joining, Listen, Repeat, Takeover};
 pub use loss::{MOST_REPETITIONS, repetitions};
 pub use message::{Claim, Message};
-pub use wake::{MeritScale, Wake};
+pub use wake::{PriorityScale, Wake};
 
 use crate::{
-    Candidate, Duration, Input, Instant, Io, MemberId, Merit, NoRequest, Outcome, Protocol, View,
-    ViewChange,
+    Candidate, Duration, Input, Instant, Io, MemberId, NoRequest, Outcome, Priority, Protocol,
+    View, ViewChange,
 };
-use departed::Departed;
+use departed::Goodbyes;
 use farewell::Farewell;
-use leaders::{Heard, Leaders};
+use leaders::{KnownLeader, Leaders};
 use loss::LossEstimate;
 
 /// The chapter's three timers, one for answers, and one for complaints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// It is time to announce itself, unless somebody better did.
+    /// The wake-up: the member announces itself, unless a better one has done so.
     Suppress,
     /// The next announcement is due.
     Announce,
-    /// A leader is to be asked for, or missed.
+    /// A leader is to be queried, or counts as lost.
     Listen,
     /// No leader has answered.
     Query,
-    /// Nobody else has complained.
+    /// No other member has complained.
     Complain,
 }
 
@@ -89,25 +90,25 @@ impl crate::Timer for Timer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announce {
     incarnation: u32,
-    /// The merit that counts, as of the last wake-up that was drawn.
-    merit: Merit,
+    /// The effective priority, as of the last wake-up that was drawn.
+    priority: Priority,
     phase: Phase,
-    /// How many announcements it has made.
+    /// The number of announcements made.
     beat: u32,
-    /// The leaders that it has heard of: the best that are better than itself; if it leads, worse
-    /// ones too that lead beside it.
+    /// The known leaders: the best that are better than this member; if it leads, also worse ones
+    /// that lead beside it.
     leaders: Leaders,
-    /// Who said goodbye: their late announcements are not believed.
-    departed: Departed,
+    /// The members that said goodbye: their late announcements are ignored.
+    departed: Goodbyes,
     loss: LossEstimate,
     farewell: Farewell,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Not started, or gone.
+    /// Before the start, or after leaving.
     Idle,
-    /// Has heard of too few better ones, and waits for its wake-up.
+    /// Knows too few better members, and waits for its wake-up.
     Suppressed {
         vacancy: Vacancy,
     },
@@ -118,54 +119,54 @@ enum Phase {
         announced: Instant,
     },
     Following,
-    /// Somebody else goes by its identity.
+    /// Another process uses this member's identity.
     Refused,
 }
 
-/// Whether there may be a leader that a member without one should ask for before it announces itself,
-/// if it is one that asks.
+/// The chance that a leader exists. It decides if a member without one queries before it announces
+/// itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Vacancy {
-    /// Nobody is known to lead, but somebody may: it is new here, or has missed a leader, and may be
-    /// the only one that did.
+    /// No leader is known, but there may be one: the member has just started, or has lost its
+    /// leader and may be the only one that did.
     Likely,
-    /// The leader that it had said goodbye, or a failure detector says that it is gone: nobody would
-    /// answer, and a question would only cost `patience`.
+    /// The leader said goodbye, or a failure detector reported it dead: no leader would answer, and
+    /// a query would only cost `election_timeout`.
     Certain,
 }
 
 impl Announce {
-    /// A member that comes up for the first time or, if it had saved a number, once more.
+    /// A member that starts for the first time or, with a saved incarnation, once more.
     pub fn new(saved: Option<u32>) -> Self {
         Self {
             incarnation: saved.unwrap_or(0).saturating_add(1),
-            merit: Merit(0),
+            priority: Priority(0),
             phase: Phase::Idle,
             beat: 0,
             leaders: Leaders::default(),
-            departed: Departed::default(),
+            departed: Goodbyes::default(),
             loss: LossEstimate::default(),
             farewell: Farewell::default(),
         }
     }
 
-    /// Whether it announces itself.
+    /// True if this member announces itself.
     pub fn leads(&self) -> bool {
         matches!(self.phase, Phase::Leading { .. })
     }
 
-    /// The leaders that it knows of besides itself, the best first.
+    /// The leaders that this member knows besides itself, the best first.
     pub fn follows(&self) -> impl Iterator<Item = Candidate> {
         self.leaders.iter().map(|heard| heard.claim.candidate)
     }
 
-    /// What it has measured of the loss, given what to assume beforehand.
+    /// The measured loss, combined with the assumption `assumed`.
     pub fn loss(&self, assumed: f64) -> f64 {
         self.loss.loss(assumed)
     }
 
-    /// The part of its leaders' announcements that are lost, by what it has measured alone; none until it has measured
-    /// enough to tell loss from chance.
+    /// The share of its leaders' announcements that are lost, by measurement alone; `None` until
+    /// enough was measured to tell loss from chance.
     pub fn measured_loss(&self) -> Option<f64> {
         self.loss.measured()
     }
@@ -179,15 +180,16 @@ impl Protocol for Announce {
     type Request = NoRequest;
     const SELECTIVE: bool = true;
 
-    /// By the chapter's rules a member ignores whoever is not better than the best that it knows.
+    /// By the chapter's rules a member ignores every candidate that is not better than the best
+    /// that it knows.
     #[inline]
-    fn deaf_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
+    fn ignores_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
         let own = Candidate {
-            merit: self.merit,
+            priority: self.priority,
             id: me.id,
         };
         match self.phase {
-            _ if !config.ignores_the_worse() => None,
+            _ if !config.ignores_worse_candidates() => None,
             Phase::Idle | Phase::Refused => Some(Candidate::BEYOND_ALL),
             Phase::Suppressed { .. } | Phase::Leading { .. } => Some(own),
             Phase::Following => self.leaders.best(),
@@ -198,7 +200,7 @@ impl Protocol for Announce {
     #[inline]
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match (input, self.phase) {
-            (Input::Start, Phase::Idle) => self.come_up(io),
+            (Input::Start, Phase::Idle) => self.start(io),
             (Input::Message { from, message }, _) if self.takes_part() => {
                 self.on_message(from, message, io);
             }
@@ -211,9 +213,9 @@ impl Protocol for Announce {
             (Input::Timer(Timer::Complain), _) if self.takes_part() => self.complain(io),
             (Input::Leave, _) if self.takes_part() => self.leave(io),
             (Input::ViewChanged(ViewChange::Left(id)), _) if self.takes_part() => {
-                self.on_gone(id, io);
+                self.on_member_down(id, io);
             }
-            // Announcements tell who is there. A second start changes nothing.
+            // Announcements show which members are up. A second start changes nothing.
             (Input::ViewChanged(_) | Input::Start | Input::Timer(_), _) => {}
             (Input::Message { .. } | Input::Leave, _) => {} // not taking part
         }
@@ -229,23 +231,23 @@ impl Announce {
 
     #[inline]
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
-        let is_from_namesake = from == io.me().id;
+        let has_own_identity = from == io.me().id;
         match message {
             Message::Announcement { claim, .. } if claim.candidate.id != from => {} // forged
-            Message::Announcement { claim, .. } if is_from_namesake => {
-                self.on_namesake(claim.incarnation, io);
+            Message::Announcement { claim, .. } if has_own_identity => {
+                self.on_duplicate_identity(claim.incarnation, io);
             }
             Message::Announcement { claim, beat, byes } => {
                 self.on_announcement(claim, beat, byes, io);
             }
             Message::Query => {
                 self.answer(io.config().answer_gap(), io);
-                self.on_question(io);
+                self.on_query(io);
             }
-            Message::Bye { incarnation } if !is_from_namesake => {
+            Message::Bye { incarnation } if !has_own_identity => {
                 self.on_bye(from, incarnation, io);
             }
-            Message::Bye { .. } => {} // of an earlier life of ours
+            Message::Bye { .. } => {} // of an earlier incarnation of ours
             Message::Complaint { about, byes } => self.on_complaint(about, byes, io),
         }
     }
@@ -269,8 +271,8 @@ impl Announce {
         }
     }
 
-    /// Whether the claim is older than one that we know: of an earlier life, overtaken on its way,
-    /// or from before a goodbye.
+    /// True if the claim is older than a known one: of an earlier incarnation, overtaken on its
+    /// way, or from before a goodbye.
     #[inline]
     fn is_stale(&self, claim: Claim, beat: u32, now: Instant) -> bool {
         let known = self.leaders.get(claim.candidate.id);
@@ -293,7 +295,7 @@ impl Announce {
             self.leaders.keep(room - 1); // with ourselves
         }
         self.listen(io);
-        self.weigh(io);
+        self.consider_complaint(io);
         if self.leaders.len() >= room {
             self.follow(io);
         } else {
@@ -302,15 +304,15 @@ impl Announce {
     }
 
     fn on_worse(&mut self, claim: Claim, beat: u32, byes: u8, io: &mut impl Io<Self>) {
-        if self.leads() && self.has_room_beside(claim, beat, byes, io) {
+        if self.leads() && self.enter_beside(claim, beat, byes, io) {
             self.listen(io);
-            self.weigh(io);
+            self.consider_complaint(io);
             self.name(io);
-            return; // one of the leaders, as we are
+            return; // a leader beside us
         }
         let id = claim.candidate.id;
         if self.leaders.drop_if(|heard| heard.claim.candidate.id == id) {
-            self.on_fewer(Vacancy::Likely, io); // it was better when we heard of it first
+            self.on_fewer(Vacancy::Likely, io); // it was better when it was entered
             return;
         }
         match self.phase {
@@ -318,19 +320,14 @@ impl Announce {
                 self.answer(io.config().correction_gap(), io);
             }
             Phase::Asking => self.lead(io), // a leader answered, and we are better
-            Phase::Leading { .. } | Phase::Suppressed { .. } | Phase::Following => {} // it will hear
+            Phase::Leading { .. } | Phase::Suppressed { .. } | Phase::Following => {} // it will learn
             Phase::Idle | Phase::Refused => {}
         }
     }
 
-    /// Of several leaders each knows all: enters a worse one if it is among the best, we included.
-    fn has_room_beside(
-        &mut self,
-        claim: Claim,
-        beat: u32,
-        byes: u8,
-        io: &mut impl Io<Self>,
-    ) -> bool {
+    /// Each of several leaders knows all of them: enters a worse one if it is among the best, this
+    /// member included.
+    fn enter_beside(&mut self, claim: Claim, beat: u32, byes: u8, io: &mut impl Io<Self>) -> bool {
         let others = io.config().leaders as usize - 1;
         if others == 0 {
             return false;
@@ -340,9 +337,9 @@ impl Announce {
         self.leaders.enter(heard, others, takeover)
     }
 
-    /// What to know of whoever announced itself just now. Measures the loss.
+    /// Builds the entry for a member that has just announced itself. Measures the loss.
     #[inline]
-    fn note(&mut self, claim: Claim, beat: u32, byes: u8, io: &impl Io<Self>) -> Heard {
+    fn note(&mut self, claim: Claim, beat: u32, byes: u8, io: &impl Io<Self>) -> KnownLeader {
         let known = self.leaders.get(claim.candidate.id).copied();
         if let Some(heard) = known
             && heard.claim.incarnation == claim.incarnation
@@ -352,19 +349,19 @@ impl Announce {
         }
         let until = match (known, io.config().heartbeat) {
             (Some(heard), Heartbeat::Ignored) => heard.until,
-            (Some(_), Heartbeat::Restarts) | (None, _) => self.missed_at(io),
+            (Some(_), Heartbeat::Restarts) | (None, _) => self.lost_at(io),
         };
-        Heard {
+        KnownLeader {
             claim,
             beat,
             byes,
             asked: 0,
-            sooner: self.sooner_beside_rival(io.config()),
+            sooner: self.shortening_with_rival(io.config()),
             until,
         }
     }
 
-    /// Some leader is known no longer.
+    /// Reacts to the removal of a leader.
     fn on_fewer(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
         self.listen(io);
         self.name(io);
@@ -374,10 +371,11 @@ impl Announce {
     }
 
     fn on_bye(&mut self, id: MemberId, incarnation: u32, io: &mut impl Io<Self>) {
-        // Without T_L nobody is missed, but who left may come back, and without its disk.
-        let until = self.missed_at(io).min(io.now() + io.config().announce * 3);
+        // Without T_L no leader is ever lost. A member that left may still come back, without its
+        // disk.
+        let until = self.lost_at(io).min(io.now() + io.config().announce * 3);
         self.departed.enter(id, incarnation, until, io.now());
-        let is_it = |heard: &Heard| {
+        let is_it = |heard: &KnownLeader| {
             heard.claim.candidate.id == id && heard.claim.incarnation <= incarnation
         };
         if self.leaders.drop_if(is_it) {
@@ -385,40 +383,45 @@ impl Announce {
         }
     }
 
-    /// A failure detector, where there is one, says that a leader is gone: no need to miss it first.
-    fn on_gone(&mut self, id: MemberId, io: &mut impl Io<Self>) {
+    /// A failure detector, if there is one, reports a leader dead: it counts as lost without
+    /// waiting for T_L.
+    fn on_member_down(&mut self, id: MemberId, io: &mut impl Io<Self>) {
         if self.leaders.drop_if(|heard| heard.claim.candidate.id == id) {
             self.on_fewer(Vacancy::Certain, io);
         }
     }
 
-    /// Somebody goes by our identity: ourselves before the last restart, or somebody else.
-    fn on_namesake(&mut self, incarnation: u32, io: &mut impl Io<Self>) {
+    /// A message has our identity: it is from before our last restart, or from another process.
+    fn on_duplicate_identity(&mut self, incarnation: u32, io: &mut impl Io<Self>) {
         if incarnation >= self.incarnation {
-            self.fall_silent(Phase::Refused, io);
+            self.stop(Phase::Refused, io);
             io.report(Outcome::DuplicateIdentity);
         }
     }
 }
 
-// Transitions: the only code that writes `phase`. The suppress timer runs while suppressed, the query
-// timer while asking, the announce timer while leading; the listen timer while a leader is known; the
-// complain timer while `farewell` says so.
+// Transitions: the only code that writes `phase`. The timers run as follows:
+//
+// - suppress while suppressed, query while asking, announce while leading;
+// - listen while a leader is known;
+// - complain while `farewell` has it running.
 impl Announce {
-    fn come_up(&mut self, io: &mut impl Io<Self>) {
+    fn start(&mut self, io: &mut impl Io<Self>) {
         io.save(self.incarnation);
         self.stand(Vacancy::Likely, io);
     }
 
-    /// Has too few leaders: waits for the wake-up, or asks if there may be one.
+    /// Looks for a leader: waits for the wake-up, or queries if there may be one.
     fn stand(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
         io.report(Outcome::Standing { round: 1 });
         let config = *io.config();
-        let merit = io.me().merit;
-        let wait = config.wake.draw(config.suppress, merit, io.rng());
-        self.merit = config.merit_that_counts(merit, wait);
+        let priority = io.me().priority;
+        let wait = config.wake.draw(config.suppress, priority, io.rng());
+        self.priority = config.effective_merit(priority, wait);
         match (config.joining, vacancy) {
-            (Joining::Query { patience }, Vacancy::Likely) => self.ask(patience, io),
+            (Joining::Query { election_timeout }, Vacancy::Likely) => {
+                self.ask(election_timeout, io);
+            }
             (Joining::Announce | Joining::Query { .. }, _) if wait == Duration::ZERO => {
                 self.lead(io);
             }
@@ -431,16 +434,18 @@ impl Announce {
 
     fn wake_up(&mut self, vacancy: Vacancy, io: &mut impl Io<Self>) {
         match (io.config().joining, vacancy) {
-            (Joining::SuppressThenQuery { patience }, Vacancy::Likely) => self.ask(patience, io),
+            (Joining::SuppressThenQuery { election_timeout }, Vacancy::Likely) => {
+                self.ask(election_timeout, io);
+            }
             (Joining::SuppressThenQuery { .. }, Vacancy::Certain) => self.lead(io),
             (Joining::Announce | Joining::Query { .. }, _) => self.lead(io),
         }
     }
 
-    fn ask(&mut self, patience: Duration, io: &mut impl Io<Self>) {
+    fn ask(&mut self, election_timeout: Duration, io: &mut impl Io<Self>) {
         self.phase = Phase::Asking;
         io.multicast(Message::Query);
-        io.arm(Timer::Query, patience);
+        io.arm(Timer::Query, election_timeout);
     }
 
     fn lead(&mut self, io: &mut impl Io<Self>) {
@@ -450,7 +455,7 @@ impl Announce {
             since: now,
             announced: now,
         };
-        self.expect_to_be_heard(io.config());
+        self.reset_goodbyes(io.config());
         self.name(io);
         self.announce(io);
     }
@@ -462,7 +467,7 @@ impl Announce {
             self.beat = self.beat.saturating_add(1);
             let (claim, beat) = (self.claim(io), self.beat);
             if is_in_turn {
-                self.reconsider_byes();
+                self.age_goodbyes();
             }
             let byes = u8::try_from(self.byes(io.config())).unwrap_or(u8::MAX);
             io.multicast(Message::Announcement { claim, beat, byes });
@@ -470,7 +475,8 @@ impl Announce {
         }
     }
 
-    /// If it leads: announces itself ahead of time, but not less than `gap` after the last time.
+    /// If it leads: announces itself ahead of time, but not less than `gap` after the last
+    /// announcement.
     fn answer(&mut self, gap: Duration, io: &mut impl Io<Self>) {
         if let Phase::Leading { announced, .. } = self.phase {
             let elapsed = io.now() - announced;
@@ -482,7 +488,7 @@ impl Announce {
         }
     }
 
-    /// Gives way to the leaders that it knows.
+    /// Gives way to the known leaders.
     #[inline]
     fn follow(&mut self, io: &mut impl Io<Self>) {
         match self.phase {
@@ -502,11 +508,11 @@ impl Announce {
                 io.multicast(Message::Bye { incarnation });
             }
         }
-        self.fall_silent(Phase::Idle, io);
+        self.stop(Phase::Idle, io);
         io.report(Outcome::Vacant);
     }
 
-    fn fall_silent(&mut self, phase: Phase, io: &mut impl Io<Self>) {
+    fn stop(&mut self, phase: Phase, io: &mut impl Io<Self>) {
         for timer in <Timer as crate::Timer>::ALL {
             io.disarm(*timer);
         }
@@ -515,7 +521,7 @@ impl Announce {
         self.phase = phase;
     }
 
-    /// Names the best leader, itself included.
+    /// Reports the best leader, itself included.
     #[inline]
     fn name(&self, io: &mut impl Io<Self>) {
         let takeover = io.config().takeover;
@@ -528,7 +534,7 @@ impl Announce {
         }
     }
 
-    /// What this member claims, or would.
+    /// The claim that this member makes, or would make.
     #[inline]
     fn claim(&self, io: &impl Io<Self>) -> Claim {
         let config = io.config();
@@ -536,19 +542,20 @@ impl Announce {
             Phase::Leading { since, .. } => io.now() - since >= config.suppress + config.announce,
             _ => false,
         };
-        // Of several leaders all have the same members behind them.
-        let backing = match established && config.leaders == 1 {
-            true => io.view().len().min(usize::from(u16::MAX)) as u16,
-            false => 0,
+        // All of several leaders have the same followers.
+        let follower_count = if established && config.leaders == 1 {
+            io.view().len().min(usize::from(u16::MAX)) as u16
+        } else {
+            0
         };
         Claim {
             candidate: Candidate {
-                merit: self.merit,
+                priority: self.priority,
                 id: io.me().id,
             },
             incarnation: self.incarnation,
             established,
-            backing,
+            follower_count,
         }
     }
 }

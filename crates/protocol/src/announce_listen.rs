@@ -1,30 +1,32 @@
-//! Announce-listen (AL): everyone announces itself for ever, and everyone hears who is best.
+//! Announce-listen (AL): every member announces itself for ever, and each follows the best that it
+//! has received an announcement of.
 //!
-//! Source    Schooler, thesis (Caltech 2000), chapter 4; in chapter 5 what the cost of
-//!           [`announce`](crate::announce) is compared with
+//! Source    Schooler, thesis (Caltech 2000), chapter 4; chapter 5 compares the cost of
+//!           [`announce`](crate::announce) with it
 //! Assumes   a multicast reaches every member, or is lost
-//! Promises  all name the best member once each has heard one of its announcements, at N
+//! Promises  all members name the best one once each has received one of its announcements, at N
 //!           announcements every T_A
-//! Messages  announcement, to everyone
+//! Messages  announcement, to every member
 
 use crate::announce::{Claim, Message};
 use crate::config::ConfigError;
 use crate::{Candidate, Duration, Input, Io, NoRequest, Outcome, Protocol};
 
-/// How often members announce themselves, and how long they are taken to be there.
+/// The intervals of announcing and of listening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// T_A: how often every member announces itself.
+    /// T_A: the interval between two announcements of a member.
     pub announce: Duration,
-    /// T_L: how long a member that hears nothing of the best takes it to be there; for ever if none.
+    /// T_L: the time without an announcement of the best member after which it counts as lost;
+    /// never if `None`.
     pub listen: Option<Duration>,
 }
 
 impl Config {
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names the option that cannot.
+    /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         crate::config::require_some_time("announce interval", Some(self.announce))?;
         crate::config::require_some_time("listen interval", self.listen)
@@ -36,7 +38,7 @@ impl Config {
 pub enum Timer {
     /// The next announcement is due.
     Announce,
-    /// The best is missed.
+    /// No announcement of the best member has arrived within T_L.
     Listen,
 }
 
@@ -51,14 +53,14 @@ impl crate::Timer for Timer {
 /// One member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnnounceListen {
-    /// How many announcements it has made; 0: not started.
+    /// The number of announcements that this member has made; 0 before the start.
     beat: u32,
-    /// The best that it has heard of, if better than itself.
+    /// The best known member, if better than this one.
     best: Option<Candidate>,
 }
 
 impl AnnounceListen {
-    /// A member that has heard nothing yet.
+    /// A member that has received nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -69,7 +71,7 @@ impl AnnounceListen {
             candidate: io.me(),
             incarnation: 1,
             established: false,
-            backing: 0,
+            follower_count: 0,
         };
         io.multicast(Message::Announcement {
             claim,
@@ -82,7 +84,7 @@ impl AnnounceListen {
     #[inline]
     fn on_announcement(&mut self, candidate: Candidate, io: &mut impl Io<Self>) {
         if candidate < self.best.unwrap_or(io.me()) {
-            return; // there is somebody better
+            return; // a better member is known
         }
         if self.best != Some(candidate) {
             self.best = Some(candidate);
@@ -102,9 +104,10 @@ impl Protocol for AnnounceListen {
     type Request = NoRequest;
     const SELECTIVE: bool = true;
 
-    /// While nobody is missed, a member ignores whoever is not better than the best that it knows.
+    /// Without a listen interval, a member ignores every candidate that is not better than the best
+    /// that it knows.
     #[inline]
-    fn deaf_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
+    fn ignores_up_to(&self, me: Candidate, config: &Config) -> Option<Candidate> {
         match (config.listen, self.beat) {
             (Some(_), _) => None,
             (None, 0) => Some(Candidate::BEYOND_ALL),
@@ -129,7 +132,7 @@ impl Protocol for AnnounceListen {
                 message: Message::Announcement { claim, .. },
                 ..
             } if self.beat > 0 => self.on_announcement(claim.candidate, io),
-            // Not started, started already, or not AL's.
+            // Not started, started already, or a message of another protocol of the family.
             Input::Start | Input::Message { .. } => {}
             Input::ViewChanged(_) | Input::Leave => {}
         }

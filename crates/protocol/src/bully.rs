@@ -1,69 +1,71 @@
-//! Bully election: whoever gets no answer from anyone better is the leader.
+//! Bully election: the member that gets no answer from any better member is the leader.
 //!
 //! Source    Leader election, lecture slides CSE 486/586 (University at Buffalo), algorithm 3
 //! Assumes   a synchronous system: a message and the answer to it take less than `answer_within`;
-//!           crash faults; every member known to every other
-//! Promises  while that holds: all name the best live member, also if the best die meanwhile. With
-//!           the old leader dead but still in the views, N members counting it: N-1 messages if
-//!           the second best calls (N-2 if it knows), N^2-N-1 if the worst does
+//!           crash faults; every member knows every other
+//! Promises  while that holds: all members name the best live member, even if the best ones die
+//!           meanwhile. With the old leader dead but still in the views, and N members counting it:
+//!           N-1 messages if the second best calls (N-2 if it knows that the leader is dead),
+//!           N^2-N-1 if the worst does
 //!           once a round trip takes longer: a member that should have waited names itself, and
-//!           whoever is worse follows. With [`Config::slides`] that may last; with
-//!           [`Config::field`], after any faults: once nothing is lost any more and the views are
-//!           right, all started members name the best of them within `patience` +
+//!           worse members follow it. With [`Config::paper`] this may last. With
+//!           [`Config::field`], after any faults: once no message is lost any more and the views
+//!           are right, all started members name the best of them within `election_timeout` +
 //!           `answer_within` + 2 x `victory_within`, and keep doing so
-//! Messages  election (to each better member), answer (to who asked), coordinator (to each worse
-//!           member)
+//! Messages  election (to each better member), answer (to the member that sent election),
+//!           coordinator (to each worse member)
 //!
-//! A member names its old leader until an election ends or that leader is seen to leave, so that a
-//! newcomer's election does not unseat a healthy leader. A leader in office need not stand again
-//! because somebody asks: it tells that one.
+//! A member names its old leader until an election ends or that leader leaves the view. A
+//! newcomer's election therefore does not unseat a healthy leader. A leader that receives election
+//! in office does not stand again: it answers with coordinator.
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, Hearsay, require_some_time};
+use crate::config::{ConfigError, Reports, require_some_time};
 use crate::{
     Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
 };
 
-/// The time-outs, and how members deal with what the slides leave open.
+/// The time-outs, and the policies for cases that the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// How long who asked waits for an answer: more than a round trip.
+    /// Time to wait for an Answer after sending Election: more than a round trip.
     pub answer_within: Duration,
-    /// How long who got an answer waits for the winner: the best must hear of the election, find
-    /// nobody better, and tell.
+    /// Time to wait for Coordinator after an Answer: the best member must receive Election, find no
+    /// better member, and send Coordinator.
     pub victory_within: Duration,
-    /// Checked: names nobody out of its view or worse than the leader that it still sees, and leaves
-    /// it to that leader to tell who asks.
-    pub hearsay: Hearsay,
-    /// How long a member puts up with a leader other than the best of its view before it calls an
-    /// election. Longer than the detector needs to remove the dead, or they are asked in vain.
-    pub patience: Option<Duration>,
+    /// With `CheckedAgainstView`, a member names no leader outside its view and none worse than a leader that
+    /// it still sees. It also leaves it to that leader to inform a member that sends Election.
+    pub reports: Reports,
+    /// The time that a member follows a leader other than the best of its view before it calls an
+    /// election. Must be longer than the failure detector needs to remove dead members; otherwise
+    /// elections ask them in vain.
+    pub election_timeout: Option<Duration>,
 }
 
 impl Config {
     /// The slides' algorithm where no message takes longer than `bound`. A round trip is 2 bounds,
-    /// half a bound is slack; to hear of an election and to tell of its end takes 2 more.
-    pub fn slides(bound: Duration) -> Self {
+    /// half a bound is slack; Election to the best member and its Coordinator take 2 more.
+    pub fn paper(bound: Duration) -> Self {
         let answer_within = bound.mul_f64(2.5);
         Self {
             answer_within,
             victory_within: answer_within + bound * 2,
-            hearsay: Hearsay::Believed,
-            patience: None,
+            reports: Reports::Trusted,
+            election_timeout: None,
         }
     }
 
     /// For networks where most messages take less than `bound`, and some never arrive.
-    pub fn field(bound: Duration, patience: Duration) -> Self {
+    pub fn field(bound: Duration, election_timeout: Duration) -> Self {
         Self {
-            hearsay: Hearsay::Checked,
-            patience: Some(patience),
-            ..Self::slides(bound)
+            reports: Reports::CheckedAgainstView,
+            election_timeout: Some(election_timeout),
+            ..Self::paper(bound)
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("answer_within", Some(self.answer_within))?;
         if self.victory_within < self.answer_within {
@@ -74,27 +76,27 @@ impl Config {
                 least: self.answer_within,
             });
         }
-        require_some_time("patience", self.patience)
+        require_some_time("patience", self.election_timeout)
     }
 }
 
-/// What members say to each other. Each names its sender as the sender sees itself, so that a
-/// receiver with an older view compares rightly.
+/// The messages. Each contains its sender as the sender sees itself, so that a receiver with an
+/// older view compares correctly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// Do you live, who would be better than I?
+    /// Asks a better member whether it is alive.
     Election {
-        /// Who asks.
+        /// The member that asks.
         sender: Candidate,
     },
-    /// I do.
+    /// Answers Election: a better member is alive.
     Answer {
-        /// Who lives.
+        /// The better member.
         sender: Candidate,
     },
-    /// I lead.
+    /// Announces that the sender leads.
     Coordinator {
-        /// Who leads.
+        /// The leader.
         sender: Candidate,
     },
 }
@@ -121,12 +123,12 @@ impl crate::Message for Message {
     }
 }
 
-/// What a member waits for. At most one timer runs.
+/// The timers. At most one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// Nobody better answered.
+    /// No better member has answered.
     AnswerDue,
-    /// Somebody better answered, but nobody won.
+    /// A better member has answered, but no member has announced itself.
     VictoryDue,
     /// The leader is not the best of the view.
     Patience,
@@ -147,7 +149,7 @@ impl crate::Timer for Timer {
 /// One member of the group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bully {
-    /// The slides' variable of that name: whom this member names.
+    /// The slides' variable of that name: the member that this one names as leader.
     elected: Option<MemberId>,
     phase: Phase,
 }
@@ -158,14 +160,14 @@ enum Phase {
     /// No election of ours is running.
     #[default]
     Resting,
-    /// We asked everyone better.
+    /// We sent Election to every better member.
     Standing { round: u32 },
-    /// Somebody better is there, and should win.
+    /// A better member is alive and should win.
     Conceding { round: u32 },
 }
 
 impl Bully {
-    /// A member that has heard nothing yet.
+    /// A member that has received nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -177,12 +179,14 @@ impl Bully {
         }
     }
 
-    /// Whether somebody who asks this member has asked the leader as well, and will hear from it. To
-    /// stand too, as on the slides, then only adds messages: about N^3 of them where delays vary, as
-    /// each wave of elections sets off the next.
+    /// True if a member that sends Election to this one has sent it to the leader as well, and will
+    /// get the leader's answer. To stand too, as on the slides, only adds messages: about N^3 of
+    /// them if delays vary, because each wave of elections sets off the next.
     fn leader_will_tell(&self, io: &impl Io<Self>) -> bool {
         let sees_leader = self.elected.is_some_and(|id| io.view().contains(id));
-        self.phase == Phase::Resting && sees_leader && io.config().hearsay == Hearsay::Checked
+        self.phase == Phase::Resting
+            && sees_leader
+            && io.config().reports == Reports::CheckedAgainstView
     }
 
     fn is_in_office(&self, io: &impl Io<Self>) -> bool {
@@ -211,14 +215,14 @@ impl Protocol for Bully {
             Input::Timer(Timer::Patience) => self.on_patience(io),
             Input::ViewChanged(ViewChange::Joined(newcomer)) => self.on_joined(newcomer, io),
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
-            Input::Leave => {} // the others see it leave
+            Input::Leave => {} // the views of the others show it
         }
     }
 }
 
 // Handlers: one per input. They decide; the transitions below act.
 impl Bully {
-    /// Calls an election, unless one is under way.
+    /// Calls an election, unless one is running.
     fn call(&mut self, io: &mut impl Io<Self>) {
         if self.phase == Phase::Resting {
             self.stand(io);
@@ -228,7 +232,7 @@ impl Bully {
     fn on_election(&mut self, challenger: Candidate, io: &mut impl Io<Self>) {
         let me = io.me();
         if challenger >= me {
-            return; // misdirected: it knows an older merit of ours
+            return; // misdirected: it knows an older priority of ours
         }
         io.unicast(challenger.id, Message::Answer { sender: me });
         if self.is_in_office(io) {
@@ -241,33 +245,33 @@ impl Bully {
     fn on_answer(&mut self, better: Candidate, io: &mut impl Io<Self>) {
         match self.phase {
             Phase::Standing { .. } if better > io.me() => self.concede(io),
-            Phase::Standing { .. } => {} // misdirected: it knows an older merit of ours
+            Phase::Standing { .. } => {} // misdirected: it knows an older priority of ours
             Phase::Resting | Phase::Conceding { .. } => {} // late, or one of several
         }
     }
 
     fn on_coordinator(&mut self, leader: Candidate, io: &mut impl Io<Self>) {
         if leader < io.me() {
-            self.call(io); // it cannot have heard of us
-        } else if io.config().hearsay.accepts(leader, self.elected, io.view()) {
+            self.call(io); // it cannot have received our messages
+        } else if io.config().reports.accepts(leader, self.elected, io.view()) {
             self.settle(leader, io);
-        } // else discarded: it is gone, or we see a better leader
+        } // else discarded: it is not in the view, or we see a better leader
     }
 
     fn on_patience(&mut self, io: &mut impl Io<Self>) {
         if self.elected != Some(io.view().best().id) {
             self.call(io);
-        } // else nothing: who was better left
+        } // else nothing: the better member has left
     }
 
     fn on_joined(&mut self, newcomer: Candidate, io: &mut impl Io<Self>) {
         let incumbent = self.elected.and_then(|id| io.view().get(id));
         match self.phase {
-            // It should take over, or leads already. See that it tells us.
+            // The newcomer should take over, or leads already. Wait for its Coordinator.
             Phase::Resting if incumbent.is_some_and(|it| newcomer > it) => self.concede(io),
             Phase::Resting if self.is_in_office(io) => tell(newcomer.id, io),
             Phase::Resting => {}
-            Phase::Standing { .. } | Phase::Conceding { .. } => {} // the winner will tell it
+            Phase::Standing { .. } | Phase::Conceding { .. } => {} // the winner will inform it
         }
     }
 
@@ -279,10 +283,10 @@ impl Bully {
     }
 }
 
-// Transitions: the only code that writes `phase` and `elected`. Each leaves exactly the timer that
-// its phase needs.
+// Transitions: the only code that writes `phase` and `elected`. Each leaves exactly the timer
+// running that its phase needs.
 impl Bully {
-    /// Calls an election; without anyone better in the view, it is won at once.
+    /// Calls an election. Without a better member in the view, this member wins at once.
     fn stand(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
         let round = self.round().saturating_add(1);
@@ -317,14 +321,14 @@ impl Bully {
         self.rest(leader, io);
     }
 
-    /// Names `leader`: for good, if it is the best in view.
+    /// Names `leader`. If it is not the best of the view, the election timer is armed.
     fn rest(&mut self, leader: Candidate, io: &mut impl Io<Self>) {
         self.elected = Some(leader.id);
         let due = io
             .config()
-            .patience
+            .election_timeout
             .filter(|_| io.view().best().id != leader.id)
-            .map(|patience| (Timer::Patience, patience));
+            .map(|election_timeout| (Timer::Patience, election_timeout));
         self.enter(Phase::Resting, due, io);
     }
 
@@ -344,7 +348,7 @@ impl Bully {
     }
 }
 
-/// Tells one member who leads: this one.
+/// Informs one member that this member leads.
 fn tell(to: MemberId, io: &mut impl Io<Bully>) {
     let sender = io.me();
     io.unicast(to, Message::Coordinator { sender });
@@ -356,10 +360,10 @@ mod tests {
     use crate::Duration;
 
     #[test]
-    fn time_outs_must_contain_each_other() {
+    fn time_outs_below_their_bounds_are_refused() {
         let good = Config::field(Duration::from_millis(10), Duration::from_secs(1));
         assert_eq!(good.check(), Ok(()));
-        for (answer, victory, patience, error) in [
+        for (answer, victory, election_timeout, error) in [
             (0, 1, 1, "answer_within is 0s: raise answer_within"),
             (
                 2,
@@ -372,7 +376,7 @@ mod tests {
             let bad = Config {
                 answer_within: Duration::from_secs(answer),
                 victory_within: Duration::from_secs(victory),
-                patience: Some(Duration::from_secs(patience)),
+                election_timeout: Some(Duration::from_secs(election_timeout)),
                 ..good
             };
             assert_eq!(bad.check().unwrap_err().to_string(), error);
@@ -381,7 +385,7 @@ mod tests {
 
     #[test]
     fn time_outs_follow_from_the_bound() {
-        let config = Config::slides(Duration::from_millis(10));
+        let config = Config::paper(Duration::from_millis(10));
         assert_eq!(config.answer_within, Duration::from_millis(25));
         assert_eq!(config.victory_within, Duration::from_millis(45));
     }

@@ -1,4 +1,4 @@
-//! Who could lead, and the one ordering that decides between two.
+//! The candidates, and the one ordering that decides between two of them.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exact;
 
-/// A member's identity, unique in its group. The cyclic order of identities is the ring on which
-/// the ring protocols run.
+/// A member's identity, unique in its group. The ring protocols run on the cyclic order of
+/// identities.
 ///
-/// In JSON it is a string, and a number is read too: see [`exact`].
+/// In JSON an identity is written as a string; a number is read too: see [`exact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u64);
 
@@ -26,32 +26,33 @@ impl<'de> Deserialize<'de> for MemberId {
     }
 }
 
-/// How well a member would lead: anything an application can put into a number, greater is
-/// better. What papers call "the greatest id wins" is a merit equal to the identity.
+/// A member's priority: any number that an application chooses, greater is better. The rule "the
+/// greatest id wins" in papers is a priority equal to the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Merit(pub u64);
+pub struct Priority(pub u64);
 
 /// A member that could lead.
 ///
-/// `a > b` reads *a is the better candidate*: greater merit wins, ties go to the lower identity.
+/// `a > b` reads *a is the better candidate*: greater priority wins, ties go to the lower identity.
 /// No two members compare equal, so every group has exactly one best candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Candidate {
-    /// How well it would lead.
-    pub merit: Merit,
-    /// Who it is.
+    /// The priority.
+    #[serde(alias = "merit")]
+    pub priority: Priority,
+    /// The identity.
     pub id: MemberId,
 }
 
 impl Candidate {
-    /// Better than all others, and nobody: no member has this identity and merit.
+    /// A candidate that is better than all members: no member has this identity and priority.
     pub(crate) const BEYOND_ALL: Self = Self::new(0, u64::MAX);
 
-    /// The candidate `id` of merit `merit`.
-    pub const fn new(id: u64, merit: u64) -> Self {
+    /// The candidate `id` with priority `priority`.
+    pub const fn new(id: u64, priority: u64) -> Self {
         Self {
-            merit: Merit(merit),
+            priority: Priority(priority),
             id: MemberId(id),
         }
     }
@@ -60,9 +61,10 @@ impl Candidate {
 impl Ord for Candidate {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        // One comparison of 128 bits. With the identities exchanged the lower one counts more.
-        let wide = |high: Merit, low: MemberId| u128::from(high.0) << 64 | u128::from(low.0);
-        wide(self.merit, other.id).cmp(&wide(other.merit, self.id))
+        // One comparison of 128 bits. The identities are exchanged, so that the lower one ranks
+        // higher.
+        let wide = |high: Priority, low: MemberId| u128::from(high.0) << 64 | u128::from(low.0);
+        wide(self.priority, other.id).cmp(&wide(other.priority, self.id))
     }
 }
 
@@ -84,7 +86,7 @@ mod tests {
     use super::Candidate;
 
     #[test]
-    fn greater_merit_wins_and_ties_go_to_the_lower_identity() {
+    fn greater_priority_wins_and_ties_go_to_the_lower_identity() {
         assert!(Candidate::new(9, 2) > Candidate::new(1, 1));
         assert!(Candidate::new(1, 2) > Candidate::new(9, 2));
         assert!(Candidate::new(3, 5) == Candidate::new(3, 5));

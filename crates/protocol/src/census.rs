@@ -1,19 +1,24 @@
-//! A census: how many members there are, where nobody knows them all.
+//! A census: estimates the number of members if no member knows them all.
 //!
-//! Source    Kempe, Dobra, Gehrke, Gossip-based computation of aggregate information (FOCS 2003): push-sum
-//! Assumes   views that are random enough: everybody's, or those of [`shuffle`](crate::shuffle); messages that mostly
-//!           arrive within [`Config::patience`]; crash faults
-//! Promises  after a count of [`Config::turns`] turns each member that took part has the size of the group, as it was
-//!           when the count began, less those who crashed before they heard of it, to within two parts in a hundred or so; how many turns that takes grows with the
-//!           logarithm of the group. What loss does to it: see [`Config::tries`]. Never a size of 0
-//! Messages  parcel (to one member, from each in each turn of a count), receipt (to its sender); none between counts
+//! Source    Kempe, Dobra, Gehrke, Gossip-based computation of aggregate information (FOCS 2003):
+//!           push-sum
+//! Assumes   views that are random enough: complete ones, or those of [`shuffle`](crate::shuffle);
+//!           messages that mostly arrive within [`Config::election_timeout`]; crash faults
+//! Promises  after a count of [`Config::turns`] turns each member that took part has the size of
+//!           the group to within about two parts in a hundred. The size is that at the beginning of
+//!           the count, less the members that crashed before they learnt of it. The number of turns
+//!           needed grows with the logarithm of the group. For the effect of loss see
+//!           [`Config::tries`]. The size is never 0
+//! Messages  parcel (to one member, from each in each turn of a count), receipt (to its sender);
+//!           none between counts
 //!
-//! Each member begins a count with the value 1, and only its caller with a weight, 1. In each turn a member keeps half of
-//! what it has and passes the other half on. Soon all have the same proportion of the two: the group's size.
+//! Each member begins a count with the value 1. Only its caller has a weight, which is 1. In each
+//! turn a member keeps half of its share and sends the other half on. Soon all members have the
+//! same quotient of the two: the group's size.
 
 mod message;
-mod parcels;
 mod results;
+mod shares;
 
 pub use message::{Count, Message, Share};
 pub use results::MOST_KEPT;
@@ -23,59 +28,67 @@ use rand_core::Rng;
 use crate::announce::Wake;
 use crate::config::{ConfigError, require_some_time};
 use crate::{Duration, Input, Instant, Io, MemberId, Protocol, View};
-use parcels::{MOST_OUT, Out, Received, Sent};
 use results::Results;
+use shares::{MOST_OUT, OutParcels, Received, Sent};
 
-/// How members count. The same for all.
+/// The parameters of a count. The same for all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// How long a turn is.
+    /// The length of a turn.
     pub period: Duration,
-    /// How many turns a count has. Until all have heard of it log2 N + ln N pass; whoever hears of it in the second half
-    /// is not counted. 30 are enough for a hundred members, and ten more for each time that they are ten times as many;
-    /// more where so much is lost that parcels are often tried for longer than a turn.
+    /// The number of turns of a count. It takes log2 N + ln N turns until all members have learnt
+    /// of the count; a member that learns of it in the second half is not counted. 30 turns are
+    /// enough for a hundred members, and ten more for each factor of ten. More are needed at a loss
+    /// so high that parcels are often tried for longer than a turn.
     pub turns: u16,
-    /// How long after a count, at least, there is another one. Up to twice as long, by chance, so that few call one at
-    /// once.
+    /// The least time between two counts. A random time of up to the same length is added, so that
+    /// few members call at once.
     pub pause: Duration,
-    /// How often a parcel is sent before it is taken back, unless there is a receipt; 1: never again, and no receipts.
+    /// The number of times that a parcel is sent before it is taken back, unless a receipt arrives.
+    /// With 1 it is sent once, without receipts.
     ///
-    /// A parcel that is lost takes its share of both parts with it. Once all have heard of the count that changes little,
-    /// but before, the weight is lost and the value of those who have not heard is not: with a fraction p lost, sizes
-    /// come out too large by a factor of about (1 - p/2)^(-log N), to the base 2 - p: 1.4 for 10,000 members at p = 0.05,
-    /// 5 at 0.2, and differ from count to count by a good part of it. So no mean of many counts helps, but tries do.
-    /// A parcel that has arrived, and is taken back as no receipt has, counts twice, and then sizes come out too small. So it is
-    /// tried for several turns, while those of later turns are out too. Of 24 tries all receipts are lost once in 50,000 times
-    /// at p = 0.4, once in 1,000 at 0.5, and once in 65 at 0.6. What is sent to the dead is not lost either.
+    /// A lost parcel takes its part of value and weight with it. Once all members have learnt of
+    /// the count this changes little. Before, weight is lost, but not the value of the members that
+    /// have not learnt of it. With a lost fraction p, sizes come out too large by a factor of about
+    /// (1 - p/2)^(-log N), to the base 2 - p: 1.4 for 10,000 members at p = 0.05, 5 at 0.2. They
+    /// also vary from count to count by a large part of this factor. So a mean of many counts does
+    /// not help, but tries do.
+    ///
+    /// A parcel that arrived, and is taken back for lack of a receipt, counts twice, and sizes come
+    /// out too small. So a parcel is tried for several turns, while those of later turns are out
+    /// too. All receipts of 24 tries are lost once in 50,000 times at p = 0.4, once in 1,000 at
+    /// 0.5, and once in 65 at 0.6. Parcels to dead members are not lost either.
     pub tries: u8,
-    /// How long whoever sent a parcel waits for the receipt. All tries together must take no longer than four turns.
-    pub patience: Duration,
-    /// The size is the mean of so many counts, at most [`MOST_KEPT`]: one may go wrong, as when its caller crashes.
+    /// Time to wait for a receipt. All tries together must take no longer than four turns.
+    pub election_timeout: Duration,
+    /// The number of counts of which the size is the mean, at most [`MOST_KEPT`]: a single count
+    /// may go wrong, for example if its caller crashes.
     pub kept: u8,
 }
 
 impl Config {
-    /// For 100,000 members, and nearly for a million, whose messages mostly take less than a sixth of `period` to be answered.
+    /// For 100,000 members, and nearly for a million, if most answers arrive within a sixth of
+    /// `period`.
     pub fn field(period: Duration) -> Self {
         Self {
             period,
             turns: 60,
             pause: period * 200,
             tries: 24,
-            patience: Duration(period.0 / 6),
+            election_timeout: Duration(period.0 / 6),
             kept: 3,
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names what cannot.
+    /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("period", Some(self.period))?;
         require_some_time("pause", Some(self.pause))?;
-        require_some_time("patience", Some(self.patience))?;
-        let tried = Duration((self.patience * u64::from(self.tries)).0 / MOST_OUT as u64);
+        require_some_time("patience", Some(self.election_timeout))?;
+        let tried = Duration((self.election_timeout * u64::from(self.tries)).0 / MOST_OUT as u64);
         if self.period < tried {
             return Err(ConfigError::Below {
                 field: "period",
@@ -94,26 +107,26 @@ impl Config {
         Err(ConfigError::OutOfRange { field, range })
     }
 
-    /// How long a count lasts.
+    /// The length of a count.
     fn length(&self) -> Duration {
         self.period * u64::from(self.turns)
     }
 
-    /// Whether who hears of a count so long after it was called is not counted. It is a newcomer, and would spoil what its
-    /// neighbours have by now.
+    /// True if a member that learns of a count at this age is not counted: it is probably new, and
+    /// would falsify the shares of its neighbours.
     fn is_late(&self, age: Duration) -> bool {
         age > Duration(self.length().0 / 2)
     }
 }
 
-/// What a member may wait for.
+/// The timers of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// Its next turn.
+    /// The next turn is due.
     Turn,
-    /// A receipt.
+    /// A receipt is overdue.
     Receipt,
-    /// Somebody else to call a count.
+    /// No other member has called a count.
     Call,
 }
 
@@ -126,32 +139,33 @@ impl crate::Timer for Timer {
     }
 }
 
-/// What whoever runs a member may ask of it.
+/// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// Calls a count, now.
+    /// Calls a count now.
     Count,
 }
 
 /// One member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Census {
-    /// The latest count that it has heard of.
+    /// The latest count that this member knows.
     count: Option<Count>,
-    /// When that was called, as far as it can tell.
+    /// The estimated time at which that count was called.
     called: Instant,
-    /// What it has of it.
+    /// This member's share of that count.
     share: Share,
     phase: Phase,
-    /// The parcels that it waits for receipts of.
-    out: Out,
+    /// The parcels without a receipt.
+    out: OutParcels,
     received: Received,
     results: Results,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No count has been heard of, or the last one is over: it calls another one, unless somebody else does before.
+    /// No count is known, or the last one is over. The member calls another one, unless another
+    /// member does so first.
     Resting,
     Counting,
 }
@@ -163,30 +177,30 @@ impl Default for Census {
 }
 
 impl Census {
-    /// A member that has heard of no count.
+    /// A member that knows no count.
     pub fn new() -> Self {
         Self {
             count: None,
             called: Instant::START,
             share: Share::default(),
             phase: Phase::Resting,
-            out: Out::default(),
+            out: OutParcels::default(),
             received: Received::default(),
             results: Results::NONE,
         }
     }
 
-    /// How many members there are, as of the last counts; none before the first is over.
+    /// The number of members by the last counts; `None` before the first count has ended.
     pub fn size(&self) -> Option<u64> {
         self.results.size()
     }
 
-    /// Whether a count is under way.
+    /// True while a count is running.
     pub fn counts(&self) -> bool {
         self.phase == Phase::Counting
     }
 
-    /// Whether a count is under way in which whoever hears of it at `now` is counted.
+    /// True while a count is running that still counts a member which learns of it at `now`.
     pub fn takes_in(&self, now: Instant, config: &Config) -> bool {
         self.counts() && !config.is_late(now - self.called)
     }
@@ -203,13 +217,13 @@ impl Protocol for Census {
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
         match input {
             Input::Start if self.phase == Phase::Resting => self.call_after(Duration::ZERO, io),
-            Input::Start => {} // a count is under way
+            Input::Start => {} // a count is running
             Input::Message { from, message } => self.on_message(from, message, io),
             Input::Timer(Timer::Turn) => self.on_turn(io),
             Input::Timer(Timer::Receipt) => self.on_patience(io),
             Input::Timer(Timer::Call) | Input::Request(Request::Count) => self.call(io),
-            Input::Leave => self.bequeath(io),
-            Input::ViewChanged(_) => {} // parcels go to whoever is in view by then
+            Input::Leave => self.send_whole_share(io),
+            Input::ViewChanged(_) => {} // a parcel's receiver is drawn when it is sent
         }
     }
 }
@@ -243,14 +257,14 @@ impl Census {
     fn on_parcel(&mut self, count: Count, age: Duration, share: Share, io: &mut impl Io<Self>) {
         let called = Instant(io.now().0.saturating_sub(age.0));
         if Some(count) > self.count {
-            // Who is late passes on what it gets.
+            // A late member forwards the shares that it gets.
             let value = if io.config().is_late(age) { 0.0 } else { 1.0 };
             self.begin(count, Share { value, weight: 0.0 }, io);
         }
         if Some(count) == self.count {
             self.share.add(share);
             self.called = self.called.min(called);
-        } // else of a count that is over
+        } // else the count is over
     }
 
     fn on_turn(&mut self, io: &mut impl Io<Self>) {
@@ -260,16 +274,16 @@ impl Census {
         if io.now() - self.called >= io.config().length() {
             self.conclude(io);
         } else {
-            self.pass_on(io);
+            self.send_half(io);
             io.arm(Timer::Turn, io.config().period);
         }
     }
 
-    /// There is no receipt yet of some.
+    /// Sends parcels without a receipt again, or takes them back.
     fn on_patience(&mut self, io: &mut impl Io<Self>) {
         while let Some(sent) = self.out.overdue(io.now()) {
             match sent.tries {
-                0 => self.share.add(sent.share), // its receiver is gone, or so it seems
+                0 => self.share.add(sent.share), // its receiver seems dead
                 _ => self.send(sent, io),
             }
         }
@@ -277,15 +291,15 @@ impl Census {
     }
 }
 
-// Transitions: the only code that writes `phase`. While counting, the turn timer runs, and the receipt timer while a
-// parcel is out; while resting, the call timer.
+// Transitions: the only code that writes `phase`. While counting, the turn timer runs, and the
+// receipt timer while a parcel is out; while resting, the call timer.
 impl Census {
     fn call_after(&mut self, pause: Duration, io: &mut impl Io<Self>) {
-        // A view may take as long to count as the group is large.
+        // The length of a view may take time proportional to the group's size.
         let size = self.size().unwrap_or_else(|| io.view().len() as u64);
         let rate = 1.0 + (size as f64).ln();
-        let (span, merit) = (io.config().pause, io.me().merit);
-        let wait = Wake::Exponential { rate }.draw(span, merit, io.rng());
+        let (span, priority) = (io.config().pause, io.me().priority);
+        let wait = Wake::Exponential { rate }.draw(span, priority, io.rng());
         io.arm(Timer::Call, pause + wait);
     }
 
@@ -302,7 +316,7 @@ impl Census {
             weight: 1.0,
         };
         self.begin(count, whole, io);
-        self.pass_on(io);
+        self.send_half(io);
     }
 
     fn begin(&mut self, count: Count, share: Share, io: &mut impl Io<Self>) {
@@ -310,19 +324,19 @@ impl Census {
         self.called = io.now();
         self.share = share;
         self.phase = Phase::Counting;
-        self.out = Out::default();
+        self.out = OutParcels::default();
         io.disarm(Timer::Receipt);
         io.disarm(Timer::Call);
         io.arm(Timer::Turn, io.config().period);
     }
 
-    /// Passes half of what it has on.
-    fn pass_on(&mut self, io: &mut impl Io<Self>) {
+    /// Sends half of its share to another member.
+    fn send_half(&mut self, io: &mut impl Io<Self>) {
         if self.out.has_room()
             && let Some(to) = Self::draw(io)
         {
             let share = self.share.split();
-            self.hand(share, to, io);
+            self.send_share(share, to, io);
         } // else it is alone
     }
 
@@ -332,7 +346,7 @@ impl Census {
         io.view().other(me, drawn).map(|it| it.id)
     }
 
-    fn hand(&mut self, share: Share, to: MemberId, io: &mut impl Io<Self>) {
+    fn send_share(&mut self, share: Share, to: MemberId, io: &mut impl Io<Self>) {
         let number = io.rng().next_u64() as u32;
         let sent = Sent {
             to,
@@ -352,7 +366,7 @@ impl Census {
         if io.config().tries > 1 {
             self.out.enter(Sent {
                 tries: sent.tries.saturating_sub(1),
-                again_at: io.now() + io.config().patience,
+                again_at: io.now() + io.config().election_timeout,
                 ..sent
             });
         }
@@ -382,12 +396,12 @@ impl Census {
         self.call_after(io.config().pause, io);
     }
 
-    /// Leaves all that it has to another: it was there when the count began.
-    fn bequeath(&mut self, io: &mut impl Io<Self>) {
+    /// Sends its whole share to another member: it was up when the count began.
+    fn send_whole_share(&mut self, io: &mut impl Io<Self>) {
         if self.phase == Phase::Counting
             && let Some(to) = Self::draw(io)
         {
-            self.hand(self.share, to, io);
+            self.send_share(self.share, to, io);
         }
     }
 }

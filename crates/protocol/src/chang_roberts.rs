@@ -1,91 +1,94 @@
-//! Ring election: the best identity goes once round the ring and comes home elected.
+//! Ring election: the best identity goes once round the ring and returns elected.
 //!
 //! Source    Leader election, lecture slides CSE 486/586 (University at Buffalo), algorithm 1;
 //!           Chang and Roberts 1979
-//! Assumes   every member can reach its successor, links keep order; as on the slides also that
-//!           nothing is lost and nobody dies during an election
-//! Promises  with [`Config::slides`], while that holds: all name the best member, whoever calls
-//!           and however many call at once. One caller costs 2N to 3N-1 messages and as many
-//!           delays, all N at once cost N H_N + N expected. Once it does not hold: an identity
-//!           whose owner died goes round for ever, or everyone names the dead
-//!           with [`Config::field`], after any faults: once nothing is lost any more and the views
-//!           are right, all started members name the best of them within `patience` and 3N delays,
-//!           and keep doing so. Until then they may name different members
-//! Messages  election (the best identity so far), elected (the winner's); both to the successor
+//! Assumes   every member can reach its successor, links keep order. The slides also assume that no
+//!           message is lost and no member dies during an election
+//! Promises  with [`Config::paper`], while that holds: all members name the best one, no matter
+//!           which members call and how many call at once. One caller costs 2N to 3N-1 messages and
+//!           as many delays, all N at once cost N H_N + N expected. Once it does not hold: an
+//!           identity whose owner died goes round for ever, or all members name a dead one
+//!           with [`Config::field`], after any faults: once no message is lost any more and the
+//!           views are right, all started members name the best of them within `election_timeout`
+//!           and 3N delays, and keep doing so. Until then they may name different members
+//! Messages  election (the best identity yet), elected (the winner's); both to the successor
 //!
-//! What the slides call an identity is a [`Candidate`] here. Two rules are not on them. Who calls
-//! an election participates in it; [`Initiator::Literal`] shows what happens otherwise. And a
-//! member names its old leader until an election ends or that leader is seen to leave, so that a
-//! newcomer's election does not unseat a healthy leader.
+//! An identity of the slides is a [`Candidate`] here. Two rules are not on the slides:
+//!
+//! - A member that calls an election participates in it. [`Initiator::Literal`] shows the effect of
+//!   the other reading.
+//! - A member names its old leader until an election ends or that leader leaves the view. A
+//!   newcomer's election therefore does not unseat a healthy leader.
 
 use std::hint::cold_path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, Hearsay, require_some_time};
+use crate::config::{ConfigError, Reports, require_some_time};
 use crate::{
     Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
 };
 
-/// How members deal with what the slides leave open.
+/// The policies for cases that the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Whether a caller takes part in its own election.
+    /// The part of a caller in its own election.
     pub initiator: Initiator,
-    /// Checked: also drops messages about those who are gone, contests the announcement of
-    /// somebody worse than this member, and takes no election for won that missed a better one.
-    pub hearsay: Hearsay,
-    /// How long a member waits for an `elected` message that is due before it calls an election
-    /// (again). A whole election takes up to 3N delays: less than that only adds messages.
-    pub patience: Option<Duration>,
+    /// With `CheckedAgainstView`, a member also drops messages about members outside its view and contests an
+    /// Elected for a member worse than itself. It accepts no election as won that missed a better
+    /// member.
+    pub reports: Reports,
+    /// Time to wait for a due Elected before calling an election (again). A whole election takes up
+    /// to 3N delays: a shorter time only adds messages.
+    pub election_timeout: Option<Duration>,
 }
 
-/// Whether a caller takes part in its own election.
+/// The part of a caller in its own election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initiator {
-    /// It does, as in the 1979 paper.
+    /// The caller participates, as in the 1979 paper.
     Participates,
-    /// It does not, which is the slides read to the letter: its identity may enter the ring
-    /// twice, and whoever's identity comes home, expected or not, is elected (again).
+    /// The caller does not participate: the slides read to the letter. Its identity may enter the
+    /// ring twice, and any identity that returns to its owner, expected or not, is elected (again).
     Literal,
 }
 
 impl Config {
-    /// The slides' algorithm with the one correction that its callers participate.
-    pub const fn slides() -> Self {
+    /// The slides' algorithm with one correction: callers participate.
+    pub const fn paper() -> Self {
         Self {
             initiator: Initiator::Participates,
-            hearsay: Hearsay::Believed,
-            patience: None,
+            reports: Reports::Trusted,
+            election_timeout: None,
         }
     }
 
-    /// For networks that lose messages and members that die, given views that follow them.
-    pub const fn field(patience: Duration) -> Self {
+    /// For networks that lose messages and members that die, given views that follow both.
+    pub const fn field(election_timeout: Duration) -> Self {
         Self {
             initiator: Initiator::Participates,
-            hearsay: Hearsay::Checked,
-            patience: Some(patience),
+            reports: Reports::CheckedAgainstView,
+            election_timeout: Some(election_timeout),
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        require_some_time("patience", self.patience)
+        require_some_time("patience", self.election_timeout)
     }
 }
 
-/// What goes round the ring.
+/// The messages that go round the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// The best candidate that this message has met.
+    /// An election, with the best candidate that it has passed.
     Election {
-        /// Who that is.
+        /// The best candidate.
         candidate: Candidate,
     },
-    /// The election is over.
+    /// The end of an election.
     Elected {
-        /// Who won it.
+        /// The winner.
         winner: Candidate,
     },
 }
@@ -104,7 +107,7 @@ impl crate::Message for Message {
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// An `elected` message is overdue.
+    /// An Elected is overdue.
     Patience,
 }
 
@@ -121,7 +124,7 @@ impl crate::Timer for Timer {
 /// One member of the ring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangRoberts {
-    /// The slides' variable of that name: whom this member names.
+    /// The slides' variable of that name: the member that this one names as leader.
     elected: Option<MemberId>,
     phase: Phase,
 }
@@ -129,18 +132,18 @@ pub struct ChangRoberts {
 /// `round` counts the elections that this member has called since it last came to rest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
-    /// Nothing is due.
+    /// No message is due.
     #[default]
     Resting,
-    /// An identity at least as good as this member's went on from here.
+    /// This member has forwarded an identity at least as good as its own.
     Participating { round: u32 },
-    /// Not participating, but an `elected` message is due: the own one coming home, or, after the
-    /// group grew, one that tells the newcomer or tells of it.
+    /// An Elected is due, without participation: our own one returning, or, after the group grew,
+    /// one that informs the newcomer or is about it.
     Awaiting { round: u32 },
 }
 
 impl ChangRoberts {
-    /// A member that has heard nothing yet.
+    /// A member that has received nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -172,14 +175,14 @@ impl Protocol for ChangRoberts {
             Input::Timer(Timer::Patience) => self.stand(io),
             Input::ViewChanged(ViewChange::Joined(newcomer)) => self.on_joined(newcomer, io),
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
-            Input::Leave => {} // the others see it leave
+            Input::Leave => {} // the views of the others show it
         }
     }
 }
 
 // Handlers: one per input. They decide; the transitions below act.
 impl ChangRoberts {
-    /// Calls an election, unless one is under way.
+    /// Calls an election, unless one is running.
     fn call(&mut self, io: &mut impl Io<Self>) {
         if !self.participates() {
             self.stand(io);
@@ -190,7 +193,7 @@ impl ChangRoberts {
     fn on_message(&mut self, message: Message, io: &mut impl Io<Self>) {
         match message {
             Message::Election { candidate: it } | Message::Elected { winner: it }
-                if is_gone(it, io) => {} // left alone, it would go round for ever
+                if is_gone(it, io) => {} // otherwise it would go round for ever
             Message::Election { candidate } => self.on_election(candidate, io),
             Message::Elected { winner } => self.on_elected(winner, io),
         }
@@ -205,27 +208,27 @@ impl ChangRoberts {
             self.participate(candidate, io);
         } else if !self.participates() {
             self.participate(me, io);
-        } // else discarded: a better one is on its way
+        } // else discarded: a better candidate is on its way
     }
 
-    #[cold] // of an election's messages, one
+    #[cold] // one message of an election
     fn on_own_election(&mut self, io: &mut impl Io<Self>) {
         let config = *io.config();
         let is_due = self.participates() || config.initiator == Initiator::Literal;
-        if is_due && config.hearsay.expects(io.me().id, io.view()) {
+        if is_due && config.reports.expects(io.me().id, io.view()) {
             self.win(io);
-        } // else discarded: doubled, given up, or it missed somebody better
+        } // else discarded: duplicate, given up, or it missed a better member
     }
 
     #[inline(always)]
     fn on_elected(&mut self, winner: Candidate, io: &mut impl Io<Self>) {
         let me = io.me();
-        let hearsay = io.config().hearsay;
+        let reports = io.config().reports;
         if winner.id == me.id {
             self.on_own_elected(winner.id, io);
-        } else if hearsay == Hearsay::Checked && winner < me {
-            self.call(io); // it had not heard of us
-        } else if hearsay.accepts(winner, self.elected, io.view()) {
+        } else if reports == Reports::CheckedAgainstView && winner < me {
+            self.call(io); // its election did not pass us
+        } else if reports.accepts(winner, self.elected, io.view()) {
             self.settle(winner, io);
         } // else discarded: we see a better leader
     }
@@ -244,7 +247,7 @@ impl ChangRoberts {
         match self.phase {
             Phase::Participating { .. } => {} // the election reaches the newcomer as well
             Phase::Resting | Phase::Awaiting { .. } if self.elected == Some(me) => self.stand(io),
-            // The leader or the newcomer should call an election. See that it does.
+            // The leader or the newcomer should call an election. Wait for it.
             Phase::Resting if concerns_me => self.wait(io),
             Phase::Resting | Phase::Awaiting { .. } => {}
         }
@@ -258,10 +261,10 @@ impl ChangRoberts {
     }
 }
 
-// Transitions: the only code that writes `phase` and `elected`. The timer runs, if at all, while
-// participating or awaiting.
+// Transitions: the only code that writes `phase` and `elected`. The timer, if configured, runs
+// while participating or awaiting.
 impl ChangRoberts {
-    /// Calls an election; alone in the view, it is won at once.
+    /// Calls an election. A member alone in its view wins at once.
     #[inline]
     fn stand(&mut self, io: &mut impl Io<Self>) {
         let me = io.me();
@@ -278,11 +281,11 @@ impl ChangRoberts {
         pass_on(Message::Election { candidate: me }, io);
     }
 
-    /// Takes part in somebody's election; `best` is the best candidate it has met, us included.
+    /// Participates in an election; `best` is the best candidate that it has passed, us included.
     #[inline(always)]
     fn participate(&mut self, best: Candidate, io: &mut impl Io<Self>) {
         if !self.participates() {
-            cold_path(); // once an election, while messages by the dozen pass
+            cold_path(); // once per election; dozens of messages take the other path
             self.phase = Phase::Participating { round: 0 };
             self.arm(io);
         }
@@ -330,14 +333,14 @@ impl ChangRoberts {
     }
 
     fn arm(&mut self, io: &mut impl Io<Self>) {
-        if let Some(patience) = io.config().patience {
-            io.arm(Timer::Patience, patience);
+        if let Some(election_timeout) = io.config().election_timeout {
+            io.arm(Timer::Patience, election_timeout);
         }
     }
 }
 
 fn is_gone(subject: Candidate, io: &impl Io<ChangRoberts>) -> bool {
-    io.config().hearsay == Hearsay::Checked && !io.view().contains(subject.id)
+    io.config().reports == Reports::CheckedAgainstView && !io.view().contains(subject.id)
 }
 
 fn is_alone(io: &impl Io<ChangRoberts>) -> bool {
@@ -345,7 +348,7 @@ fn is_alone(io: &impl Io<ChangRoberts>) -> bool {
     io.view().successor(me).id == me
 }
 
-/// Sends to the successor. On a ring of one there is nobody to send to.
+/// Sends to the successor. On a ring of one member there is no successor.
 #[inline(always)]
 fn pass_on(message: Message, io: &mut impl Io<ChangRoberts>) {
     let me = io.me().id;
@@ -361,14 +364,14 @@ mod tests {
     use crate::Duration;
 
     #[test]
-    fn a_million_members_fit() {
+    fn members_and_messages_are_at_most_24_bytes() {
         assert!(size_of::<ChangRoberts>() <= 24);
         assert!(size_of::<Message>() <= 24);
     }
 
     #[test]
-    fn patience_must_last() {
-        assert_eq!(Config::slides().check(), Ok(()));
+    fn an_election_timeout_of_zero_is_refused() {
+        assert_eq!(Config::paper().check(), Ok(()));
         assert_eq!(Config::field(Duration::from_secs(1)).check(), Ok(()));
         let error = Config::field(Duration::ZERO).check().unwrap_err();
         assert_eq!(error.to_string(), "patience is 0s: raise patience");

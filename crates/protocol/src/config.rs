@@ -1,22 +1,22 @@
-//! What the configurations of several protocols share.
+//! Configuration types that several protocols share.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::{Candidate, Duration, MemberId, View};
 
-/// What a member does with a message that contradicts its own view.
+/// The policy for messages that contradict the receiver's own view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hearsay {
-    /// Believes it, as the sources do.
-    Believed,
-    /// Goes by its own view. That needs views that lose the dead and regain the living.
-    Checked,
+pub enum Reports {
+    /// The receiver believes the message, as in the sources.
+    Trusted,
+    /// The receiver trusts its own view. The views must lose dead members and regain live ones.
+    CheckedAgainstView,
 }
 
-impl Hearsay {
-    /// Whether a member that names `incumbent` would name `claimant` instead. Checked: only whom
-    /// it sees, and nobody worse than an incumbent that it still sees.
+impl Reports {
+    /// True if a member that names `incumbent` would name `claimant` instead. With `CheckedAgainstView` the
+    /// claimant must be in the view, and better than an incumbent that is still in the view.
     #[inline]
     pub(crate) fn accepts(
         self,
@@ -25,8 +25,8 @@ impl Hearsay {
         view: impl View,
     ) -> bool {
         match self {
-            Self::Believed => true,
-            Self::Checked => {
+            Self::Trusted => true,
+            Self::CheckedAgainstView => {
                 let incumbent = incumbent.and_then(|id| view.get(id));
                 view.contains(claimant.id)
                     && incumbent.is_none_or(|it| it.id == claimant.id || it < claimant)
@@ -34,41 +34,42 @@ impl Hearsay {
         }
     }
 
-    /// Whether an election that went round the whole ring can have had this end. Checked: only if
-    /// there is nobody better in view, whom it then must have missed.
+    /// True if an election that went round the whole ring can have elected `winner`. With `CheckedAgainstView`
+    /// the winner must be the best of the view: an election that elected another member has missed
+    /// the best one.
     pub(crate) fn expects(self, winner: MemberId, view: impl View) -> bool {
         match self {
-            Self::Believed => true,
-            Self::Checked => view.best().id == winner,
+            Self::Trusted => true,
+            Self::CheckedAgainstView => view.best().id == winner,
         }
     }
 }
 
-/// Why a configuration cannot work.
+/// The reason why a configuration cannot work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A span that must be longer than nothing.
+    /// A duration that must be greater than zero.
     Zero {
-        /// Which field.
+        /// The field.
         field: &'static str,
     },
-    /// A span shorter than another one that it has to contain.
+    /// A duration shorter than another one that it has to contain.
     Below {
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What it says.
+        /// The value of `field`.
         value: Duration,
         /// The field that bounds it.
         bound: &'static str,
-        /// What that one says.
+        /// The value of `bound`.
         least: Duration,
     },
-    /// A number that makes no sense.
+    /// A number out of range.
     OutOfRange {
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What would.
+        /// The values that are allowed.
         range: &'static str,
     },
 }
@@ -92,7 +93,7 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// Refuses a span of nothing.
+/// Returns an error if `span` is zero.
 pub(crate) fn require_some_time(
     field: &'static str,
     span: Option<Duration>,

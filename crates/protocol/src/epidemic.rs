@@ -1,18 +1,24 @@
-//! Epidemic multicast: each passes what it hears on to a few others, and those who missed it are told later.
+//! Epidemic multicast: each member passes a message on to a few others, and members that missed it
+//! get it later by repair.
 //!
-//! Source    Birman, Hayden, Ozkasap, Xiao, Budiu, Minsky, Bimodal multicast (ACM TOCS 1999), with a fan-out of unicasts
-//!           as its first phase, for networks without IP multicast
-//! Assumes   views that are random enough: everybody's, or those of [`shuffle`](crate::shuffle); messages that take less
-//!           than [`Config::life`] in all; crash faults; a number of a life that a member never had before
-//! Promises  of what a member says, all hear or almost none: those whom the first phase misses are a fraction u of
-//!           about e^(-f(1-u)) for a fan-out of f that arrive, and fewer by a factor of about e in each period after
-//!           that, until `life` is over. None but where its first words are lost and it crashes. Everybody hears
-//!           everything at most once; nobody hears itself. Bounded memory: who has no room refuses what is new
-//! Messages  rumour (to f members, from each that hears it first), digest (to one member, in each period while there
-//!           is something to repair), solicitation and repair (between the two). None while nobody says anything
+//! Source    Birman, Hayden, Ozkasap, Xiao, Budiu, Minsky, Bimodal multicast (ACM TOCS 1999), with
+//!           a fan-out of unicasts as its first phase, for networks without IP multicast
+//! Assumes   views that are random enough: complete ones, or those of [`shuffle`](crate::shuffle);
+//!           messages that take less than [`Config::repair_time`] in total; crash faults; an incarnation
+//!           number that the member never had before
+//! Promises  either all members get a multicast or almost none. The first phase misses a fraction u
+//!           of about e^(-f(1-u)) for a fan-out of f that arrives. Each following period divides it
+//!           by about e, until `repair_time` is over. A multicast reaches no member at all only if its
+//!           first messages are lost and its sender crashes. Every member gets a multicast at most
+//!           once, and never its own. Memory is bounded: a member without room refuses new
+//!           multicasts
+//! Messages  rumour (to f members, from each that gets it first), digest (to one member, in each
+//!           period while there is something to repair), solicitation and repair (between the two).
+//!           None while there are no multicasts
 //!
-//! What was heard is not an [`Outcome`](crate::Outcome): it is what another protocol said, and means nothing here. It
-//! waits in [`Epidemic::take_delivered`] for whoever runs this member, and who has to take it after each step.
+//! A delivered multicast is not an [`Outcome`](crate::Outcome): it belongs to another protocol, and
+//! has no meaning here. It waits in [`Epidemic::take_delivered`] for the driver, which has to take
+//! it after each step.
 
 mod memory;
 mod message;
@@ -24,54 +30,55 @@ use std::collections::VecDeque;
 use rand_core::Rng;
 
 use crate::config::{ConfigError, require_some_time};
-use crate::few::Few;
-use crate::scatter::fit;
+use crate::inline_vec::InlineVec;
+use crate::mix64::fit;
 use crate::{Duration, Input, Io, MemberId, Protocol, View};
-use memory::Memory;
+use memory::RumourBuffer;
 
 /// The greatest fan-out.
 pub const MOST_TOLD: usize = 16;
 
-/// How words are spread. The same for all.
+/// The parameters of a multicast. The same for all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// To how many members each passes on what it hears first, at most [`MOST_TOLD`]. With 6, one member in 400 is left
-    /// to the repair.
+    /// The number of members to which each passes on a multicast that it gets first, at most
+    /// [`MOST_TOLD`]. With 6, one member in 400 is left to the repair.
     pub fan_out: u8,
-    /// How often a word is passed on at most: more than the logarithm of the group to the base of the fan-out that
-    /// arrives.
+    /// The greatest number of hops of a rumour: more than the logarithm of the group to the base of
+    /// the fan-out that arrives.
     pub hops: u8,
-    /// How often a member tells another what it has.
+    /// The interval between two digests of a member.
     pub period: Duration,
-    /// For how long. With a fraction q of messages that arrive, who was missed stays so with e^(-q^3) in each period;
-    /// of more than [`MOST_NAMED`] words at once, each is in only some of the digests.
-    pub life: Duration,
-    /// How many words a member remembers. Each takes room for twice `life`.
+    /// The time for which a multicast is repaired. With a fraction q of messages that arrive, a
+    /// member without it stays without it with probability e^(-q^3) in each period. If there are
+    /// more than [`MOST_NAMED`] multicasts at once, each is in only some of the digests.
+    pub repair_time: Duration,
+    /// The number of multicasts that a member remembers. Each takes room for twice `repair_time`.
     pub room: u16,
 }
 
 impl Config {
-    /// For up to some millions of members, of whose messages up to a fifth are lost.
+    /// For up to some millions of members, at a loss of up to a fifth.
     pub fn field(period: Duration) -> Self {
         Self {
             fan_out: 6,
             hops: 16,
             period,
-            life: period * 40,
+            repair_time: period * 40,
             room: 1_000,
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names what cannot.
+    /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("period", Some(self.period))?;
-        if self.life < self.period {
+        if self.repair_time < self.period {
             return Err(ConfigError::Below {
-                field: "life",
-                value: self.life,
+                field: "repair_time",
+                value: self.repair_time,
                 bound: "period",
                 least: self.period,
             });
@@ -91,7 +98,7 @@ impl Config {
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// It is time for another digest.
+    /// The next digest is due.
     Digest,
 }
 
@@ -104,50 +111,50 @@ impl crate::Timer for Timer {
     }
 }
 
-/// What whoever runs a member may ask of it.
+/// Requests that the driver may submit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request<M> {
-    /// Says this to every other member.
+    /// Sends this to every other member.
     Multicast(M),
 }
 
-/// What a member heard.
+/// A multicast that has arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery<M> {
-    /// Who said it.
+    /// The member that sent it.
     pub origin: MemberId,
-    /// What it said.
+    /// Its content.
     pub payload: M,
 }
 
-/// One member. What is said is an `M`, of which there are many copies: it should be cheap to clone.
+/// One member. The content is an `M`, of which there are many copies: it should be cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Epidemic<M> {
-    /// Which of its lives this is.
-    life: u64,
-    /// How much it has said in it.
+    /// The number of its incarnation.
+    incarnation: u64,
+    /// The number of multicasts that it has sent in this incarnation.
     said: u32,
-    memory: Memory<M>,
+    memory: RumourBuffer<M>,
     delivered: VecDeque<Delivery<M>>,
 }
 
 impl<M: Clone> Epidemic<M> {
-    /// A member in a life of this number, which it never had before.
-    pub fn new(life: u64) -> Self {
+    /// A member in an incarnation of this number, which it never had before.
+    pub fn new(incarnation: u64) -> Self {
         Self {
-            life,
+            incarnation,
             said: 0,
-            memory: Memory::new(),
+            memory: RumourBuffer::new(),
             delivered: VecDeque::new(),
         }
     }
 
-    /// What was heard and not taken yet, in the order of arrival.
+    /// The multicasts that arrived and were not taken yet, in the order of arrival.
     pub fn take_delivered(&mut self) -> impl Iterator<Item = Delivery<M>> {
         self.delivered.drain(..)
     }
 
-    /// How many words it remembers.
+    /// The number of multicasts that it remembers.
     pub fn remembered(&self) -> usize {
         self.memory.len()
     }
@@ -164,8 +171,8 @@ impl<M: Clone> Protocol for Epidemic<M> {
         match input {
             Input::Message { from, message } => self.on_message(from, message, io),
             Input::Timer(Timer::Digest) => self.on_period(io),
-            Input::Request(Request::Multicast(payload)) => self.say(payload, io),
-            // There is nothing to do until somebody says something, nor to take back.
+            Input::Request(Request::Multicast(payload)) => self.send_multicast(payload, io),
+            // Without multicasts there is nothing to do, and nothing to take back.
             Input::Start | Input::Leave | Input::ViewChanged(_) => {}
         }
     }
@@ -181,17 +188,17 @@ impl<M: Clone> Epidemic<M> {
                 hops,
                 payload,
             } => {
-                if self.misses(id, io) && age < io.config().life {
-                    self.hear(id, age, payload.clone(), io);
+                if self.would_take(id, io) && age < io.config().repair_time {
+                    self.deliver(id, age, payload.clone(), io);
                     self.pass_on(id, age, hops.min(io.config().hops), &payload, io);
                 }
             }
             Message::Repair { id, age, payload } => {
-                if self.misses(id, io) && age < io.config().life {
-                    self.hear(id, age, payload, io);
+                if self.would_take(id, io) && age < io.config().repair_time {
+                    self.deliver(id, age, payload, io);
                 }
             }
-            Message::Digest { .. } | Message::Solicitation { .. } if from == io.me().id => {} // a namesake
+            Message::Digest { .. } | Message::Solicitation { .. } if from == io.me().id => {} // a duplicate identity
             Message::Digest { ids } => self.on_digest(from, ids, io),
             Message::Solicitation { ids } => self.repair(from, &ids, io),
         }
@@ -199,52 +206,54 @@ impl<M: Clone> Epidemic<M> {
 
     fn on_digest(&mut self, from: MemberId, mut ids: Vec<Id>, io: &mut impl Io<Self>) {
         ids.truncate(MOST_NAMED);
-        ids.retain(|&id| self.misses(id, io));
+        ids.retain(|&id| self.would_take(id, io));
         if !ids.is_empty() {
             io.unicast(from, Message::Solicitation { ids });
         }
     }
 
-    /// Whether it would take this if it came. Without room it would not: to hear it once is better than twice.
-    fn misses(&mut self, id: Id, io: &impl Io<Self>) -> bool {
+    /// True if the member would take this multicast. Without room it would not: to miss it is
+    /// better than to deliver it twice.
+    fn would_take(&mut self, id: Id, io: &impl Io<Self>) -> bool {
         if id.origin == io.me().id || self.memory.knows(id) {
             return false;
         }
         let room = usize::from(io.config().room);
         if self.memory.len() >= room {
-            self.memory.expire(io.config().life, io.now());
+            self.memory.expire(io.config().repair_time, io.now());
         }
         self.memory.len() < room
     }
 
     fn on_period(&mut self, io: &mut impl Io<Self>) {
-        self.memory.expire(io.config().life, io.now());
+        self.memory.expire(io.config().repair_time, io.now());
         if self.memory.holds_any() {
-            self.tell_what_it_has(io);
+            self.send_digest(io);
             io.arm(Timer::Digest, io.config().period);
         }
     }
 }
 
-// Transitions: the only code that writes the memory. The timer runs while that holds anything.
+// Transitions: the only code that writes the memory. The timer runs while the memory holds a
+// payload.
 impl<M: Clone> Epidemic<M> {
-    fn say(&mut self, payload: M, io: &mut impl Io<Self>) {
+    fn send_multicast(&mut self, payload: M, io: &mut impl Io<Self>) {
         self.said = self.said.wrapping_add(1);
         let id = Id {
             origin: io.me().id,
-            life: self.life,
+            incarnation: self.incarnation,
             number: self.said,
         };
         let (hops, age) = (io.config().hops, Duration::ZERO);
         self.pass_on(id, age, hops, &payload, io);
         let room = usize::from(io.config().room);
-        self.memory.expire(io.config().life, io.now());
+        self.memory.expire(io.config().repair_time, io.now());
         if self.memory.len() < room {
             self.keep(id, age, payload, io);
-        } // else only those who have heard it can repair it
+        } // else only members that got it can repair it
     }
 
-    fn hear(&mut self, id: Id, age: Duration, payload: M, io: &mut impl Io<Self>) {
+    fn deliver(&mut self, id: Id, age: Duration, payload: M, io: &mut impl Io<Self>) {
         let delivery = Delivery {
             origin: id.origin,
             payload: payload.clone(),
@@ -256,20 +265,20 @@ impl<M: Clone> Epidemic<M> {
     fn keep(&mut self, id: Id, age: Duration, payload: M, io: &mut impl Io<Self>) {
         if !self.memory.holds_any() {
             let first = fit(io.rng().next_u64(), io.config().period.0);
-            io.arm(Timer::Digest, Duration(first)); // members do not all speak at once
+            io.arm(Timer::Digest, Duration(first)); // spreads the digests of different members
         }
         self.memory.enter(id, age, payload, io.now());
     }
 
-    /// Passes a word on to as many as the fan-out says, each another.
+    /// Passes a multicast on to as many different members as the fan-out says.
     fn pass_on(&self, id: Id, age: Duration, hops: u8, payload: &M, io: &mut impl Io<Self>) {
         let Some(hops) = hops.checked_sub(1) else {
-            return; // it has gone far enough
+            return; // no hops left
         };
         let me = io.me().id;
         let fan_out = usize::from(io.config().fan_out);
-        let mut told: Few<MemberId, MOST_TOLD> = Few::NONE;
-        // Those who are drawn again are not told again; of few others some may be left out.
+        let mut told: InlineVec<MemberId, MOST_TOLD> = InlineVec::NONE;
+        // A member drawn twice gets one copy; in a small group some members may be left out.
         for _ in 0..4 * fan_out {
             if told.len() == fan_out {
                 return;
@@ -290,7 +299,7 @@ impl<M: Clone> Epidemic<M> {
         }
     }
 
-    fn tell_what_it_has(&mut self, io: &mut impl Io<Self>) {
+    fn send_digest(&mut self, io: &mut impl Io<Self>) {
         let drawn = io.rng().next_u64();
         let me = io.me().id;
         let other = io.view().other(me, drawn);

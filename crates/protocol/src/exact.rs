@@ -1,8 +1,9 @@
-//! Numbers of 64 bits in JSON, such that every program reads them as they were written.
+//! Numbers of 64 bits in JSON that every program reads unchanged.
 //!
-//! Many programs keep every number of JSON as floating point, and round those above 2^53: `jq`, for one, and every browser. So a
-//! number that must not change, such as an identity, is written as a string where people read the format, and as the
-//! plain number where they do not (frames, whose bytes stay as they are). Both forms are read.
+//! Many programs, such as `jq` and every browser, keep JSON numbers as floating point and round
+//! those above 2^53. An identity must not change. It is therefore written as a string in formats
+//! for people, and as a plain number in binary formats (the bytes of frames stay as they are). Both
+//! forms are read.
 //!
 //! For a field: `#[serde(with = "hustings_protocol::exact")]`.
 
@@ -11,7 +12,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde::ser::Serializer;
 
-/// Writes a string where the format is for people, else the number.
+/// Writes a string in human-readable formats, else the number.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -23,10 +24,10 @@ pub fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// Reads a string of decimal digits or a number where the format is for people, else a number.
+/// Reads a string of decimal digits or a number in human-readable formats, else a number.
 ///
 /// # Errors
-/// Those of the deserializer, and if it is neither.
+/// Those of the deserializer, and a value that is neither.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     if deserializer.is_human_readable() {
         deserializer.deserialize_any(Digits)

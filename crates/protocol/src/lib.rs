@@ -1,42 +1,46 @@
 //! Leader election protocols as pure state machines.
 //!
 //! A protocol here has no clock, no socket, no thread and no randomness of its own. It implements
-//! [`Protocol`]: one function, [`Protocol::step`], takes one input to completion and acts only
-//! through [`Io`]. Whoever implements `Io` is a *world*: the simulator (`hustings-sim`) and the
-//! agent that runs on real hosts drive the very same code.
+//! [`Protocol`]: one function, [`Protocol::step`], handles one input to completion and acts only
+//! through [`Io`]. An implementation of `Io` is a *world*. The simulator (`hustings-sim`) and the
+//! agent that runs on real hosts are two worlds that drive the same code.
 //!
 //! # The nouns
-//! - [`MemberId`], [`Merit`], [`Candidate`]: who could lead, and by what order. There is one
-//!   ordering in the whole project: greater merit wins, ties go to the lower identity.
-//! - [`View`]: what one member knows of its group. Views of different members may differ.
-//! - [`Input`], [`Outcome`]: what a member is told, and what it tells.
+//!
+//! - [`MemberId`], [`Priority`], [`Candidate`]: the members that could lead, and their order. There is
+//!   one ordering in the whole project: greater priority wins, ties go to the lower identity.
+//! - [`View`]: the members of the group known to one member. Views of different members may differ.
+//! - [`Input`], [`Outcome`]: the events that a member handles, and the conclusions that it reports.
 //! - [`Instant`], [`Duration`]: nanoseconds on the world's clock, never the machine's.
 //!
 //! # The protocols
+//!
 //! | module | nominates by | needs |
 //! |---|---|---|
 //! | [`chang_roberts`] | the best identity going once round a ring | a successor |
-//! | [`modified_ring`] | a list of identities going twice round a ring | a successor, a view of who is gone |
-//! | [`bully`] | asking everyone better whether they live | every member known, bounded delays |
-//! | [`announce`] | announcing oneself until somebody better is heard of | a multicast |
-//! | [`probabilistic`] | a few, picked by a hash, who agree and tell all | a multicast, a partial view |
-//! | [`wagner`] | a draw by coins that go round a ring both ways, so that nobody can cheat | an agreed ring, ordered links |
+//! | [`modified_ring`] | a list of identities going twice round a ring | a successor, live views |
+//! | [`bully`] | asking every better member if it is alive | every member known, bounded delays |
+//! | [`announce`] | announcing oneself until a better member is known | a multicast |
+//! | [`probabilistic`] | agreement of a few that a hash picks | a multicast, a partial view |
+//! | [`wagner`] | a draw that no member can influence | an agreed ring, ordered links |
 //!
 //! # Representatives
+//!
 //! | module | elects | needs |
 //! |---|---|---|
-//! | [`council`] | from `L` to `U` hosts out of any number, and keeps as many seated | a centre that can multicast |
+//! | [`council`] | between `L` and `U` hosts out of any number | a centre that can multicast |
 //!
-//! # For groups that nobody knows whole
+//! # For groups that no member knows completely
+//!
 //! | module | gives a member | needs |
 //! |---|---|---|
-//! | [`census`] | how many there are | a view |
+//! | [`census`] | the number of members | a view |
 //! | [`epidemic`] | a multicast made of unicasts | a view |
-//! | [`shuffle`] | a few others at random, as its view | one that it knows |
+//! | [`shuffle`] | a few random other members, as its view | one known member |
 //!
-//! A nominee is a claim, not a licence to act: two members may name different nominees for a
-//! while. That is the nature of these protocols, and each header says when it happens. What makes a
-//! claim a licence is [`tenure`]: one holder at a time, with a fence.
+//! A nominee is a claim, not a licence to act: two members may name different nominees for a while.
+//! This lies in the nature of the protocols, and each header says when it happens. A claim becomes
+//! a licence through [`tenure`]: one holder at a time, with a fence.
 
 pub mod announce;
 pub mod announce_listen;
@@ -48,10 +52,12 @@ pub mod config;
 pub mod council;
 pub mod epidemic;
 pub mod exact;
-pub mod few;
+pub mod inline_vec;
+pub mod leadership;
+pub mod mix64;
 pub mod modified_ring;
+pub mod names;
 pub mod probabilistic;
-pub mod scatter;
 pub mod shuffle;
 pub mod suppression;
 pub mod tenure;
@@ -60,7 +66,7 @@ pub mod trace;
 pub mod view;
 pub mod wagner;
 
-pub use candidate::{Candidate, MemberId, Merit};
+pub use candidate::{Candidate, MemberId, Priority};
 pub use tenure::{Fence, Refused};
 pub use time::{Duration, DurationError, Instant};
 pub use view::{Roster, View, ViewChange};
@@ -70,117 +76,123 @@ use rand_core::Rng;
 /// One member's side of a protocol.
 ///
 /// A run is the list of inputs given to each member: the same inputs with the same [`Io`] answers
-/// lead to the same effects. `step` is total: it returns nothing and never fails. Input that makes
-/// no sense in the present phase is ignored by a named arm; a broken invariant of our own panics.
+/// lead to the same effects. `step` is total: it returns nothing and never fails. A named arm
+/// ignores input that makes no sense in the present phase; a broken invariant of our own panics.
 pub trait Protocol: Sized {
-    /// What all members of a world are told alike: time-outs, options. It belongs to the world, so
-    /// that a member is nothing but its state.
+    /// Time-outs and options, the same for all members of a world. The configuration belongs to the
+    /// world, so that a member consists of its state only.
     type Config;
-    /// What members say to each other.
+    /// The messages that members exchange.
     type Message: Message;
-    /// The timers this protocol can have running: a small enum.
+    /// The timers that this protocol can have running: a small enum.
     type Timer: Timer;
-    /// What must survive a restart, handed to [`Io::save`]. `()` where nothing must.
+    /// The state that must survive a restart, passed to [`Io::save`]; `()` if there is none.
     type Durable: Clone;
-    /// What whoever runs a member may ask of it while it runs; [`NoRequest`] where nothing.
+    /// Requests that the driver may submit at run time ([`NoRequest`] if there are none).
     type Request;
-    /// Whether members may be deaf to anything: see [`Protocol::deaf_up_to`].
+    /// True if members may ignore some messages: see [`Protocol::ignores_up_to`].
     const SELECTIVE: bool = false;
 
-    /// The greatest [`Message::weight`] that makes no difference to what this member does, now or
-    /// later; none if everything may. A simulator need not hand it a multicast of that weight or
-    /// less, so that a million members do not have to ignore each announcement one by one.
+    /// Returns the greatest [`Message::weight`] that makes no difference to this member's
+    /// behaviour, now or later. Returns `None` if every message may make a difference. A simulator
+    /// need not deliver a multicast of that weight or less, so that a million members do not ignore
+    /// each announcement one by one.
     ///
-    /// As long as nobody goes away or comes back it must never fall, but by [`Input::Start`], and
-    /// must not grow but by a message, unless there was none.
-    fn deaf_up_to(&self, me: Candidate, config: &Self::Config) -> Option<Candidate> {
+    /// While no member leaves or comes back, the result falls only at [`Input::Start`]. It grows
+    /// only when a message is handled, except when it was `None`.
+    fn ignores_up_to(&self, me: Candidate, config: &Self::Config) -> Option<Candidate> {
         let _ = (me, config);
         None
     }
 
-    /// Whether `message` makes no difference, now or later, to any member that was handed `earlier` before, whoever sent
-    /// either of them and whatever happened to it in between, while it is up. A simulator need not hand it over, so that
-    /// a million members do not have to hear dozens of times what they have heard.
-    fn echoes(message: &Self::Message, earlier: &Self::Message, config: &Self::Config) -> bool {
+    /// True if `message` makes no difference, now or later, to any running member that has handled
+    /// `earlier`. The result must not depend on the senders or on events between the two messages.
+    /// A simulator need not deliver such a message, so that a million members do not handle dozens
+    /// of copies.
+    fn is_duplicate_of(
+        message: &Self::Message,
+        earlier: &Self::Message,
+        config: &Self::Config,
+    ) -> bool {
         let _ = (message, earlier, config);
         false
     }
 
-    /// Takes one input to completion, acting only through `io`.
+    /// Handles one input to completion, acting only through `io`.
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>);
 }
 
-/// What a member is told.
+/// An event that a member handles.
 // With a tag of its own (instead of one folded into the message's) the compiler sees through an
 // input made on the spot: the simulator's step has no dispatch left.
 #[repr(u8)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input<P: Protocol> {
-    /// This member comes up, or has reason to call an election.
+    /// The member starts, or has reason to call an election.
     Start,
     /// A message arrived.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: MemberId,
-        /// What it says.
+        /// The content.
         message: P::Message,
     },
-    /// A timer armed earlier, and neither re-armed nor disarmed since, ran out.
+    /// A timer expired that was neither re-armed nor disarmed in the meantime.
     Timer(P::Timer),
-    /// The group, as this member knows it, changed. [`Io::view`] shows the change already.
+    /// The group as this member knows it changed. [`Io::view`] already shows the change.
     ViewChanged(ViewChange),
-    /// This member is about to be stopped in good order. It may say goodbye now; there is no
-    /// further input.
+    /// The driver is about to stop this member in good order. The member may say goodbye now; it
+    /// gets no further input.
     Leave,
-    /// Whoever runs this member asks something of it.
+    /// The driver submits a request.
     Request(P::Request),
 }
 
-/// What the world lets a member do.
+/// The effects that the world offers to a member.
 ///
 /// Effects take place in the order of the calls.
 pub trait Io<P: Protocol> {
-    /// This member, with its merit as it is now.
+    /// This member, with its current priority.
     fn me(&self) -> Candidate;
 
-    /// How this protocol is to be run.
+    /// The configuration of this protocol.
     fn config(&self) -> &P::Config;
 
     /// The time on this member's clock.
     fn now(&self) -> Instant;
 
-    /// This run's source of chance.
+    /// This run's source of randomness.
     fn rng(&mut self) -> &mut impl Rng;
 
-    /// What this member knows of its group, itself included.
+    /// The members of the group that this member knows, itself included.
     fn view(&self) -> impl View;
 
-    /// Sends `message` to one member. It may be lost, late, doubled or overtaken.
+    /// Sends `message` to one member. The message may be lost, late, duplicated or overtaken.
     fn unicast(&mut self, to: MemberId, message: P::Message);
 
     /// Sends `message` to every other member that the network reaches, known or not.
     fn multicast(&mut self, message: P::Message);
 
-    /// Starts `timer`, or starts it anew if it is running.
+    /// Starts `timer`, or restarts it if it is running.
     fn arm(&mut self, timer: P::Timer, after: Duration);
 
-    /// Stops `timer`: it does not arrive any more.
+    /// Stops `timer`: it does not expire any more.
     fn disarm(&mut self, timer: P::Timer);
 
     /// Makes `state` durable before any later effect leaves this member.
     fn save(&mut self, state: P::Durable);
 
-    /// Tells the world what this member concluded.
+    /// Reports a conclusion of this member to the world.
     fn report(&mut self, outcome: Outcome);
 
-    /// Whoever this is, this member has heard from it or of it: its view may hold it from now on. Nothing where views
-    /// are whole anyway.
+    /// Notes that this member has received a message from or about `candidate`: the view may hold
+    /// it from now on. Does nothing in worlds with complete views.
     fn meet(&mut self, candidate: Candidate) {
         let _ = candidate;
     }
 
-    /// Sends `message` to each other member of the view that `pick` chooses, in the cyclic order
-    /// of identities that begins after this member. Returns how many there were.
+    /// Sends `message` to each other member of the view that `pick` chooses, in the cyclic order of
+    /// identities that begins after this member. Returns the number of messages sent.
     fn unicast_each(&mut self, message: &P::Message, pick: impl Fn(Candidate) -> bool) -> usize {
         let me = self.me().id;
         let mut sent = 0;
@@ -196,25 +208,26 @@ pub trait Io<P: Protocol> {
     }
 }
 
-/// What a member concluded.
+/// A conclusion of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Outcome {
-    /// This member calls an election; `round` is 1 for a first attempt, and one more for each
-    /// attempt that had to be made again.
+    /// This member calls an election. `round` is 1 for the first attempt, and grows by 1 with each
+    /// repeated attempt.
     Standing {
-        /// Which attempt this is.
+        /// The number of this attempt.
         round: u32,
     },
     /// This member names a leader: a claim, not a licence to act.
     Nominee(Candidate),
-    /// This member names nobody any more.
+    /// This member no longer names any leader.
     Vacant,
-    /// Somebody cheats, or is broken: this draw has no result, and this member names nobody any more.
+    /// A member cheats or is broken: this draw has no result, and this member no longer names any
+    /// leader.
     Fault(wagner::fault::Fault),
-    /// Somebody else goes by this member's identity. It takes no further part: whoever runs it must
-    /// give one of the two another identity.
+    /// Another process uses this member's identity. This member takes no further part: the operator
+    /// must give one of the two another identity.
     DuplicateIdentity,
-    /// This member holds tenure from now on. For how long changes as it is renewed: ask
+    /// This member holds tenure from now on. The end changes with each renewal: call
     /// [`tenure::Tenure::holds`] each time that it matters.
     TenureGained {
         /// The number that a resource checks.
@@ -222,40 +235,41 @@ pub enum Outcome {
     },
     /// This member's tenure has ended, by its clock or by its release.
     TenureLost {
-        /// Which one.
+        /// The fence of the tenure that ended.
         fence: Fence,
     },
-    /// Too many voters refused this member for its attempt to succeed; what one of them said. If some
-    /// named a holder, that one.
+    /// Too many voters refused this member for its attempt to succeed. The refusal is one that
+    /// names a holder, if there is one.
     TenureRefused(Refused),
     /// A council has changed, or this host's part in it.
     Council(council::Change),
 }
 
-/// What members say to each other, sorted into kinds so that a world can count them.
+/// A protocol's messages, sorted into kinds so that a world can count them.
 pub trait Message: Clone {
-    /// The names of the kinds, as the protocol's source has them. At most [`MAX_KINDS`].
+    /// The names of the kinds, as in the protocol's source. At most [`MAX_KINDS`].
     const KINDS: &'static [&'static str];
 
     /// The index in [`Message::KINDS`] of this message's kind.
     fn kind(&self) -> usize;
 
-    /// What members may be deaf to, by the order of candidates; none if all must hear it.
+    /// The candidate that [`Protocol::ignores_up_to`] is compared with; `None` if all members must
+    /// handle the message.
     fn weight(&self) -> Option<Candidate> {
         None
     }
 
-    /// Of the word of a leader that is established, how many members it knows to be behind it, itself
-    /// included. Two such leaders meet only where a network that was cut has grown together again.
-    fn backing(&self) -> Option<u16> {
+    /// For a message of an established leader: the number of members that it knows to follow it,
+    /// itself included. Two such leaders meet only after a partition has healed.
+    fn follower_count(&self) -> Option<u16> {
         None
     }
 }
 
-/// The most kinds of message a protocol may have, so that a world can count in a fixed array.
+/// The greatest number of message kinds in a protocol, so that a world can count in a fixed array.
 pub const MAX_KINDS: usize = 16;
 
-/// The timers a protocol can have running: named, so that arming one replaces it.
+/// The timers that a protocol can have running. They are named, so that arming one replaces it.
 pub trait Timer: Copy + 'static {
     /// Every timer, each at its own [`Timer::index`].
     const ALL: &'static [Self];
@@ -264,11 +278,11 @@ pub trait Timer: Copy + 'static {
     fn index(self) -> usize;
 }
 
-/// For protocols without timers.
+/// The timer type of protocols without timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTimer {}
 
-/// For protocols of which nothing can be asked. There is none of these: a protocol's `match` over its
+/// The request type of protocols without requests. It has no values: a protocol's `match` over its
 /// input needs no arm for it, and none is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRequest {}

@@ -1,71 +1,75 @@
-//! Modified ring election: a list goes round to find the best member, and again to see it live.
+//! Modified ring election: a list goes round to find the best member, and a second time to check
+//! that it is alive.
 //!
 //! Source    Leader election, lecture slides CSE 486/586 (University at Buffalo), algorithm 2
-//! Assumes   every member can reach its successor, links keep order, and the views leave out the
-//!           dead, so that a message steps over them
+//! Assumes   every member can reach its successor, links keep order, and the views leave out dead
+//!           members, so that a message skips them
 //! Promises  2N messages for one initiator, N H_k + N expected for k at once; one leader. If the
-//!           best dies after it signed, the list comes back without it and a new election follows;
-//!           if the initiator dies, whoever finds its own signature calls the next one. A leader
-//!           that dies after its second signature is named all the same: the detector's task
-//!           with [`Config::slides`] a member that dies holding the message ends the election
-//!           silently; with [`Config::field`], after any faults: once nothing is lost any more and
-//!           the views are right, all started members name the best of them within `patience` and
-//!           4N delays, and keep doing so. Until then they may name different members
+//!           best member dies after it signed, the list returns without it and a new election
+//!           follows. If the initiator dies, a member that finds its own signature calls the next
+//!           one. A leader that dies after its second signature is still named: the failure
+//!           detector has to notice
+//!           with [`Config::paper`] a member that dies while it has the message ends the election
+//!           silently. With [`Config::field`], after any faults: once no message is lost any more
+//!           and the views are right, all started members name the best of them within
+//!           `election_timeout` and 4N delays, and keep doing so. Until then they may name
+//!           different members
 //! Messages  election (signed by each member), coordinator (the best of the list, signed again);
 //!           both to the successor
 //!
-//! A signature of the first lap is a [`Candidate`], since the best is chosen by merit. Between two
-//! initiators the worse gives way: a member with an election of its own under way discards the
-//! `election` of a worse initiator. It does let a worse one's `coordinator` pass, unsettled by it.
+//! A signature of the first lap is a [`Candidate`], because the best is chosen by priority. The
+//! worse of two initiators gives way: a member with an election of its own running discards the
+//! `election` of a worse initiator. It forwards the `coordinator` of a worse initiator, but does
+//! not follow it.
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, Hearsay, require_some_time};
+use crate::config::{ConfigError, Reports, require_some_time};
 use crate::{
     Candidate, Duration, Input, Io, MemberId, NoRequest, Outcome, Protocol, View, ViewChange,
 };
 
-/// How members deal with what the slides leave open.
+/// The policies for cases that the slides leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Checked: also contests a coordinator worse than this member, and an initiator announces
-    /// nobody but the best that it sees.
-    pub hearsay: Hearsay,
-    /// How long a member waits for a message that is due before it calls an election (again). It
-    /// must outlast a lap, up to N delays, or no list comes home before its initiator calls anew. An
-    /// election takes two laps: less than that only adds messages.
-    pub patience: Option<Duration>,
+    /// With `CheckedAgainstView`, a member also contests a coordinator worse than itself, and an initiator
+    /// announces only the best member of its view.
+    pub reports: Reports,
+    /// Time to wait for a due message before calling an election (again). It must be longer than a
+    /// lap of up to N delays; otherwise no list returns before its initiator calls again. An
+    /// election takes two laps: a shorter time only adds messages.
+    pub election_timeout: Option<Duration>,
 }
 
 impl Config {
     /// The slides' algorithm.
-    pub const fn slides() -> Self {
+    pub const fn paper() -> Self {
         Self {
-            hearsay: Hearsay::Believed,
-            patience: None,
+            reports: Reports::Trusted,
+            election_timeout: None,
         }
     }
 
-    /// For networks that lose messages, given views that follow who lives.
-    pub const fn field(patience: Duration) -> Self {
+    /// For networks that lose messages, given views that follow which members are alive.
+    pub const fn field(election_timeout: Duration) -> Self {
         Self {
-            hearsay: Hearsay::Checked,
-            patience: Some(patience),
+            reports: Reports::CheckedAgainstView,
+            election_timeout: Some(election_timeout),
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        require_some_time("patience", self.patience)
+        require_some_time("patience", self.election_timeout)
     }
 }
 
 /// One attempt at an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Whose attempt it is.
+    /// The member that makes the attempt.
     pub initiator: Candidate,
-    /// Which of its attempts.
+    /// The number of the attempt.
     pub round: u32,
 }
 
@@ -75,23 +79,23 @@ impl Call {
     }
 }
 
-/// What goes round the ring.
+/// The messages that go round the ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// The first lap: who is there?
+    /// The first lap collects the members that are alive.
     Election {
-        /// The attempt that this belongs to.
+        /// The attempt of this list.
         call: Call,
-        /// Who has signed, the initiator first.
+        /// The members that have signed, the initiator first.
         ids: Vec<Candidate>,
     },
-    /// The second lap: is the chosen one still there?
+    /// The second lap checks that the chosen member is still alive.
     Coordinator {
-        /// The attempt that this belongs to.
+        /// The attempt of this list.
         call: Call,
-        /// The new coordinator: the best who signed the first lap.
+        /// The new coordinator: the best signature of the first lap.
         best: Candidate,
-        /// Who has signed this lap, the initiator first.
+        /// The members that have signed this lap, the initiator first.
         ids: Vec<MemberId>,
     },
 }
@@ -127,28 +131,28 @@ impl crate::Timer for Timer {
 /// One member of the ring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModifiedRing {
-    /// The slides' variable of that name: whom this member names.
+    /// The slides' variable of that name: the member that this one names as leader.
     elected: Option<MemberId>,
     phase: Phase,
 }
 
-/// `round` counts attempts, others' included, since this member last came to rest.
+/// `round` counts attempts, including those of other members, since this member last came to rest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
-    /// Nothing is due.
+    /// No message is due.
     #[default]
     Resting,
-    /// Somebody's `coordinator` message is due: this member signed their election, or the group
+    /// The Coordinator of another member is due: this member signed its election, or the group
     /// grew.
     Awaiting { round: u32 },
-    /// The own `election` list is on its way.
+    /// Our Election list is going round.
     Collecting { round: u32 },
-    /// The own `coordinator` list is on its way.
+    /// Our Coordinator list is going round.
     Announcing { round: u32 },
 }
 
 impl ModifiedRing {
-    /// A member that has heard nothing yet.
+    /// A member that has received nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -169,7 +173,8 @@ impl ModifiedRing {
         }
     }
 
-    /// A list of our own that we do not wait for: doubled, given up, or from before a restart.
+    /// True for a list of our own that we do not wait for: a duplicate, one given up, or one from
+    /// before a restart.
     fn is_stale(&self, message: &Message, io: &impl Io<Self>) -> bool {
         let (call, due) = match message {
             Message::Election { call, .. } => (call, Phase::Collecting { round: call.round }),
@@ -199,14 +204,14 @@ impl Protocol for ModifiedRing {
             Input::Timer(Timer::Patience) => self.stand(self.next_round(), io),
             Input::ViewChanged(ViewChange::Joined(newcomer)) => self.on_joined(newcomer, io),
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
-            Input::Leave => {} // the others see it leave
+            Input::Leave => {} // the views of the others show it
         }
     }
 }
 
 // Handlers: one per input. They decide; the transitions below act.
 impl ModifiedRing {
-    /// Calls an election, unless one of our own is under way.
+    /// Calls an election, unless one of our own is running.
     fn call(&mut self, round: u32, io: &mut impl Io<Self>) {
         if !self.initiates() {
             self.stand(round, io);
@@ -219,25 +224,25 @@ impl ModifiedRing {
         if call.initiator.id == me.id {
             self.on_own_election(call, &ids, io);
         } else if went_round {
-            self.call(call.next_round(), io); // the initiator is gone
+            self.call(call.next_round(), io); // the initiator has left
         } else if self.initiates() && call.initiator < me {
-            // Discarded: two initiators, and ours goes on.
+            // Discarded: of two initiators ours has precedence.
         } else {
             self.sign(call, ids, io);
         }
     }
 
     fn on_own_election(&mut self, call: Call, ids: &[Candidate], io: &mut impl Io<Self>) {
-        let best = match io.config().hearsay {
-            Hearsay::Believed => ids.iter().max(),
-            Hearsay::Checked => {
+        let best = match io.config().reports {
+            Reports::Trusted => ids.iter().max(),
+            Reports::CheckedAgainstView => {
                 let best = io.view().best().id;
                 ids.iter().find(|it| it.id == best)
             }
         };
         if let Some(&best) = best {
             self.announce(call, best, io);
-        } // else discarded: it missed the best that we see
+        } // else discarded: the list missed the best member of our view
     }
 
     fn on_coordinator(
@@ -248,20 +253,21 @@ impl ModifiedRing {
         io: &mut impl Io<Self>,
     ) {
         let me = io.me();
-        let hearsay = io.config().hearsay;
+        let reports = io.config().reports;
         let went_round = ids.contains(&me.id) || is_alone(io);
-        let passed_me_over = hearsay == Hearsay::Checked && best.id != me.id && best < me;
+        let passed_me_over =
+            reports == Reports::CheckedAgainstView && best.id != me.id && best < me;
         if call.initiator.id == me.id {
             self.on_own_coordinator(best, &ids, io);
         } else if went_round || passed_me_over {
             self.call(call.next_round(), io);
-        } else if hearsay.accepts(best, self.elected, io.view()) {
+        } else if reports.accepts(best, self.elected, io.view()) {
             self.countersign(call, best, ids, io);
         } // else discarded: its initiator has to call again
     }
 
     fn on_own_coordinator(&mut self, best: Candidate, ids: &[MemberId], io: &mut impl Io<Self>) {
-        if ids.contains(&best.id) && io.config().hearsay.expects(best.id, io.view()) {
+        if ids.contains(&best.id) && io.config().reports.expects(best.id, io.view()) {
             self.settle(best, io);
         } else {
             self.stand(self.next_round(), io);
@@ -274,11 +280,11 @@ impl ModifiedRing {
         let incumbent = self.elected.and_then(|id| io.view().get(id));
         let concerns_me = incumbent.is_some_and(|it| follows_me || newcomer > it);
         match self.phase {
-            Phase::Awaiting { .. } | Phase::Collecting { .. } => {} // the second lap will tell it
+            Phase::Awaiting { .. } | Phase::Collecting { .. } => {} // the second lap will inform it
             Phase::Announcing { .. } if follows_me => self.stand(self.next_round(), io),
             Phase::Announcing { .. } => {}
             Phase::Resting if self.elected == Some(me) => self.stand(1, io),
-            // The leader or the newcomer should call an election. See that it does.
+            // The leader or the newcomer should call an election. Wait for it.
             Phase::Resting if concerns_me => self.wait(0, io),
             Phase::Resting => {}
         }
@@ -289,15 +295,15 @@ impl ModifiedRing {
             self.vacate(io);
             if self.phase == Phase::Resting {
                 self.stand(1, io);
-            } // else an election is under way
+            } // else an election is running
         }
     }
 }
 
-// Transitions: the only code that writes `phase` and `elected`. The timer runs, if at all, except
-// at rest.
+// Transitions: the only code that writes `phase` and `elected`. The timer, if configured, runs in
+// every phase except Resting.
 impl ModifiedRing {
-    /// Calls an election; alone in the view, it is won at once.
+    /// Calls an election. A member alone in its view wins at once.
     fn stand(&mut self, round: u32, io: &mut impl Io<Self>) {
         let me = io.me();
         io.report(Outcome::Standing { round });
@@ -315,7 +321,7 @@ impl ModifiedRing {
         pass_on(Message::Election { call, ids }, io);
     }
 
-    /// Puts this member on the list of another, whose `coordinator` message is then due.
+    /// Adds this member to another's list, whose Coordinator is then due.
     fn sign(&mut self, call: Call, mut ids: Vec<Candidate>, io: &mut impl Io<Self>) {
         if self.phase == Phase::Resting {
             self.wait(call.round, io);
@@ -324,7 +330,7 @@ impl ModifiedRing {
         pass_on(Message::Election { call, ids }, io);
     }
 
-    /// Begins the second lap.
+    /// Starts the second lap.
     fn announce(&mut self, call: Call, best: Candidate, io: &mut impl Io<Self>) {
         if is_alone(io) {
             self.stand(call.next_round(), io);
@@ -336,8 +342,8 @@ impl ModifiedRing {
         pass_on(Message::Coordinator { call, best, ids }, io);
     }
 
-    /// Puts this member on the second list of another, and settles, unless an election of its own
-    /// that takes precedence is under way.
+    /// Adds this member to another's second list, and follows it unless an election of its own with
+    /// precedence is running.
     fn countersign(
         &mut self,
         call: Call,
@@ -374,8 +380,8 @@ impl ModifiedRing {
     }
 
     fn arm(&mut self, io: &mut impl Io<Self>) {
-        if let Some(patience) = io.config().patience {
-            io.arm(Timer::Patience, patience);
+        if let Some(election_timeout) = io.config().election_timeout {
+            io.arm(Timer::Patience, election_timeout);
         }
     }
 }
@@ -385,7 +391,7 @@ fn is_alone(io: &impl Io<ModifiedRing>) -> bool {
     io.view().successor(me).id == me
 }
 
-/// Sends to the successor, which is somebody else.
+/// Sends to the successor, which is another member.
 fn pass_on(message: Message, io: &mut impl Io<ModifiedRing>) {
     let me = io.me().id;
     let next = io.view().successor(me).id;
@@ -398,8 +404,8 @@ mod tests {
     use crate::Duration;
 
     #[test]
-    fn patience_must_last() {
-        assert_eq!(Config::slides().check(), Ok(()));
+    fn an_election_timeout_of_zero_is_refused() {
+        assert_eq!(Config::paper().check(), Ok(()));
         assert_eq!(Config::field(Duration::from_secs(1)).check(), Ok(()));
         let error = Config::field(Duration::ZERO).check().unwrap_err();
         assert_eq!(error.to_string(), "patience is 0s: raise patience");

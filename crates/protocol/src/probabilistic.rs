@@ -1,28 +1,31 @@
-//! Probabilistic election: a few members, picked by a hash, agree among themselves and tell all.
+//! Probabilistic election: a few members, picked by a hash, agree among themselves and inform all
+//! others.
 //!
-//! Source    Gupta, van Renesse, Birman, A probabilistically correct leader election protocol for large groups
-//!           (Cornell, 2000); what it leaves open is decided in [`Config`]
-//! Assumes   a multicast and unicasts, both of which may be lost; views that may be partial; most messages take less
-//!           than [`Config::hop`] and [`Config::spread`]; crash faults
-//! Promises  with a probability that grows with K and does not depend on the size of the group (`hustings theory
-//!           probabilistic`): all that are up name one leader after a round. If a round fails, and somebody notices,
-//!           there is another with greater K; after the last one members name nobody
-//!           Two members may name different leaders for ever if nobody hears of both. So this nominates; who may act
-//!           is decided by [`tenure`](crate::tenure)
-//! Messages  initiation (to everyone: a round begins), preference (between those who relay), decision (to everyone,
-//!           from each that relays); about K^2 preferences and K decisions a round, however large the group. Whoever
-//!           comes up asks a few (question, answer)
+//! Source    Gupta, van Renesse, Birman, A probabilistically correct leader election protocol for
+//!           large groups (Cornell, 2000); [`Config`] decides the cases that it leaves open
+//! Assumes   a multicast and unicasts, both of which may be lost; views that may be partial; most
+//!           messages take less than [`Config::hop`] and [`Config::spread`]; crash faults
+//! Promises  with a probability that grows with K and does not depend on the size of the group
+//!           (`hustings theory probabilistic`): all members that are up name one leader after a
+//!           round. If a round fails, and a member notices, another round with greater K follows;
+//!           after the last one members name no leader
+//!           Two members may name different leaders for ever if no member learns of both. So this
+//!           protocol only nominates; [`tenure`](crate::tenure) decides which member may act
+//! Messages  initiation (to all: a round begins), preference (between relaying members), decision
+//!           (to all, from each relaying member); about K^2 preferences and K decisions a round, in
+//!           a group of any size. A member that starts asks a few others (question, answer)
 //!
-//! A round has the document's three phases: *filter*, *relay*, *detection*. A member waits for one thing at a time. In
-//! the field a leader asks one member now and then whether it is of the same mind (check), and its followers, all
-//! together as often, ask it: groups that were cut off from each other, and members that missed an election, are found so.
+//! A round has the paper's three phases: *filter*, *relay*, *detection*. A member waits for one
+//! thing at a time. In the field a leader asks one member now and then whether it names the same
+//! leader (check). Its followers, all together as often, ask it. This finds groups that a partition
+//! separated, and members that missed an election.
 
-mod accord;
 mod config;
 mod departed;
 mod filter;
 mod message;
 mod phase;
+mod reconcile;
 mod relay;
 mod strategy;
 
@@ -34,16 +37,16 @@ use rand_core::Rng;
 
 use crate::{Candidate, Duration, Input, Io, MemberId, Outcome, Protocol, View, ViewChange};
 use departed::Departed;
-use filter::{Draw, Filter};
-use phase::{Heard, Phase};
+use filter::{DrawPurpose, Filter};
+use phase::{Decisions, Phase};
 use relay::Relay;
 
 /// The timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// What this member waits for has had its time.
+    /// The time for the present phase is over.
     Phase,
-    /// It leads, and asks somebody whether it says so too.
+    /// A leader asks one member whether it names it too.
     Check,
 }
 
@@ -56,46 +59,47 @@ impl crate::Timer for Timer {
     }
 }
 
-/// What whoever runs a member tells it.
+/// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// The group has about so many members, itself included.
+    /// The approximate number of members of the group, this member included.
     GroupSize(u64),
-    /// So many are to relay in the first round of an election that this member calls.
+    /// The number of members that are to relay in the first round of an election that this member
+    /// calls.
     FirstK(u32),
 }
 
 /// One member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Probabilistic {
-    /// The latest round that it has heard of, and its K. Not as a [`Round`], which has a gap: that is six megabytes of a
-    /// million members.
+    /// The latest known round, and its K. Stored without [`Round`], whose padding would cost six
+    /// megabytes in a million members.
     sequence: u64,
     number: u16,
     k: u32,
     phase: Phase,
-    /// The decisions of that round that it has heard of.
-    heard: Heard,
+    /// The decisions of that round that this member has received.
+    heard: Decisions,
     leader: Option<Candidate>,
-    /// Who is known to be gone: others may not know, and still prefer it.
+    /// Members known to be gone: others may not know, and still prefer them.
     departed: Departed,
-    told: Told,
+    submitted: Submitted,
 }
 
-/// What a member was told by whoever runs it; 0: nothing.
+/// The values that the driver submitted; 0 for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Told {
+struct Submitted {
     size: u32,
     first_k: u32,
 }
 
 impl Probabilistic {
-    /// A member that has heard nothing yet.
+    /// A member that has received nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The latest round that it has heard of.
+    /// The latest round that this member knows.
     #[inline]
     pub fn round(&self) -> Round {
         Round {
@@ -104,17 +108,18 @@ impl Probabilistic {
         }
     }
 
-    /// K of that round.
+    /// K of the latest known round.
     pub fn k(&self) -> u32 {
         self.k
     }
 
-    /// Whether it relays now.
+    /// True if this member relays now.
     pub fn relays(&self) -> bool {
         matches!(self.phase, Phase::Relaying(_))
     }
 
-    /// Whether it has found that the last round failed, and calls another one, or would if there were one.
+    /// True if this member found that the last round failed, and calls another one, or would call
+    /// one if there were any left.
     pub fn recalls(&self) -> bool {
         matches!(
             self.phase,
@@ -122,7 +127,7 @@ impl Probabilistic {
         )
     }
 
-    /// Whom it names.
+    /// The leader that this member names.
     pub fn leader(&self) -> Option<Candidate> {
         self.leader
     }
@@ -134,46 +139,49 @@ impl Probabilistic {
     /// N_i.
     #[inline]
     fn size(&self, io: &impl Io<Self>) -> u64 {
-        self.told_size(io).unwrap_or_else(|| io.view().len() as u64)
+        self.submitted_size(io)
+            .unwrap_or_else(|| io.view().len() as u64)
     }
 
-    /// N_i, unless it is told by the view, or nobody has told it yet.
+    /// N_i from the configuration or the driver; `None` if it comes from the view, or if the driver
+    /// has submitted none yet.
     #[inline]
-    fn told_size(&self, io: &impl Io<Self>) -> Option<u64> {
+    fn submitted_size(&self, io: &impl Io<Self>) -> Option<u64> {
         match io.config().size {
             GroupSize::Known(size) => Some(size),
-            GroupSize::Estimate if self.told.size > 0 => Some(u64::from(self.told.size)),
+            GroupSize::Estimate if self.submitted.size > 0 => Some(u64::from(self.submitted.size)),
             GroupSize::Estimate | GroupSize::View => None,
         }
     }
 
-    /// K of a later round. Who calls it may have heard nobody, as it is deaf, and have many relay: who has heard some in
-    /// this election knows better.
+    /// K of a later round. Its caller may have received nothing, because its links are down, and
+    /// let many members relay. A member that received a decision in this election keeps the smaller
+    /// K.
     fn believed_k(&self, round: Round, k: u32, io: &impl Io<Self>) -> u32 {
         let strategy = io.config().strategy;
         let knows_better =
             round.sequence == self.sequence && strategy.is_steady(self.number, self.heard);
         match self.k {
-            0 => k, // it was told who leads, and not of the round
+            0 => k, // it knows the leader, but not the round
             own if knows_better => k.min(own),
             _ => k,
         }
     }
 
-    /// Whether it is among those that H picks.
+    /// True if H picks this member.
     #[inline]
-    fn is_drawn(&self, draw: Draw, io: &impl Io<Self>) -> bool {
+    fn is_drawn(&self, draw: DrawPurpose, io: &impl Io<Self>) -> bool {
         let (me, filter) = (io.me().id, self.filter(draw, io));
-        match self.told_size(io) {
+        match self.submitted_size(io) {
             Some(size) => filter.admits(me, size, self.k),
             None if io.config().size == GroupSize::Estimate => false,
-            // Most are not, and need not count the whole of their view to know.
+            // Most members are not picked, and need not count their whole view to find out.
             None => io.view().has_fewer_than(filter.least_without(me, self.k)),
         }
     }
 
     #[inline]
-    fn filter(&self, draw: Draw, io: &impl Io<Self>) -> Filter {
+    fn filter(&self, draw: DrawPurpose, io: &impl Io<Self>) -> Filter {
         Filter::new(io.config().key, self.sequence, self.number, draw)
     }
 }
@@ -185,10 +193,11 @@ impl Protocol for Probabilistic {
     type Durable = ();
     type Request = Request;
 
-    /// The same round once more, or the same decision. Where there are checks a leader answers each that is late; and who
-    /// rests though it has heard of two, as it missed the call, notices by the next word that the round has failed.
+    /// True for the same round or the same decision once more. With checks, a leader answers every
+    /// late message. A member that rests with two decisions, because it missed the call, notices
+    /// the failed round by the next message.
     #[inline]
-    fn echoes(message: &Message, earlier: &Message, config: &Config) -> bool {
+    fn is_duplicate_of(message: &Message, earlier: &Message, config: &Config) -> bool {
         use Message::{Decision, Initiation};
         config.check.is_none()
             && config.uninformed_detect
@@ -209,10 +218,10 @@ impl Protocol for Probabilistic {
             Input::ViewChanged(ViewChange::Left(id)) => self.on_left(id, io),
             Input::ViewChanged(ViewChange::Joined(it)) => self.on_joined(it.id, io),
             Input::Request(Request::GroupSize(size)) => {
-                self.told.size = u32::try_from(size).unwrap_or(u32::MAX);
+                self.submitted.size = u32::try_from(size).unwrap_or(u32::MAX);
             }
-            Input::Request(Request::FirstK(k)) => self.told.first_k = k,
-            Input::Leave => {} // the others see it leave
+            Input::Request(Request::FirstK(k)) => self.submitted.first_k = k,
+            Input::Leave => {} // the views of the others show it
         }
     }
 }
@@ -221,12 +230,12 @@ impl Protocol for Probabilistic {
 impl Probabilistic {
     fn on_start(&mut self, io: &mut impl Io<Self>) {
         match io.config().joining {
-            _ if self.phase != Phase::Resting => {} // an election is under way
+            _ if self.phase != Phase::Resting => {} // an election is running
             Joining::Call => self.call(io),
-            Joining::Ask if self.leader.is_some() => {} // it was told before it could ask
+            Joining::Ask if self.leader.is_some() => {} // it learnt the leader before it could ask
             Joining::Ask => {
                 self.ask(io);
-                self.call_soon(io.config().hop * 2, io); // those who were asked have their say
+                self.call_soon(io.config().hop * 2, io); // time for the answers
             }
         }
     }
@@ -247,24 +256,22 @@ impl Probabilistic {
             Message::Preference {
                 round,
                 choice,
-                merit,
+                priority,
             } => {
                 if round == self.round() && self.phase == Phase::Called {
                     self.enter(io); // the others have begun
                 }
-                match self.relays() {
-                    true if round == self.round() => {
-                        self.on_preference(Candidate { merit, id: from }, choice, io);
-                    }
-                    _ if round <= self.round() => self.on_past(from, io),
-                    _ => {} // it missed the initiation
-                }
+                if self.relays() && round == self.round() {
+                    self.on_preference(Candidate { priority, id: from }, choice, io);
+                } else if round <= self.round() {
+                    self.on_past(from, io);
+                } // else this member missed the initiation
             }
             Message::Decision { round, .. } if round < self.round() => self.on_past(from, io),
             Message::Decision { round, k, choice } => self.on_decision(round, k, choice, io),
             Message::Question => self.on_question(from, io),
-            Message::Check { round, merit } => {
-                self.on_check(Candidate { merit, id: from }, round, io);
+            Message::Check { round, priority } => {
+                self.on_check(Candidate { priority, id: from }, round, io);
             }
             Message::Answer { round, leader } => self.on_answer(from, round, leader, io),
         }
@@ -279,7 +286,7 @@ impl Probabilistic {
         }
         if choice > relay.choice && !self.departed.has(choice.id) {
             relay.choice = choice;
-            self.tell_set(io);
+            self.send_preference(io);
         } else if relay.answers(sender.id, choice, io.config().reply)
             && let Some(preference) = self.preference(io)
         {
@@ -287,7 +294,7 @@ impl Probabilistic {
         }
     }
 
-    /// Of a round that is not past.
+    /// Handles a decision of the present round or a later one.
     #[inline]
     fn on_decision(&mut self, round: Round, k: u32, choice: Candidate, io: &mut impl Io<Self>) {
         if round > self.round() {
@@ -298,10 +305,11 @@ impl Probabilistic {
         }
         self.heard.hear(choice);
         match (&self.phase, self.heard) {
-            // Late, and not what the others said.
-            (Phase::Resting, Heard::Several) => self.fail(io),
-            // Late, but nobody has called: the round did not fail, this member did not run or the network was slow.
-            (Phase::Recalling { .. }, Heard::One(leader)) if !self.departed.has(leader.id) => {
+            // Late, and different from the other decisions.
+            (Phase::Resting, Decisions::Several) => self.fail(io),
+            // Late, but no member has called: the round did not fail; this member did not run, or
+            // the network was slow.
+            (Phase::Recalling { .. }, Decisions::One(leader)) if !self.departed.has(leader.id) => {
                 self.rest(io);
                 self.name(Some(leader), io);
             }
@@ -309,7 +317,7 @@ impl Probabilistic {
         }
     }
 
-    /// What this member waited for has had its time.
+    /// Handles the end of the present phase's time.
     fn on_time(&mut self, io: &mut impl Io<Self>) {
         match self.phase {
             Phase::Called => self.enter(io),
@@ -324,7 +332,7 @@ impl Probabilistic {
 
     fn on_left(&mut self, id: MemberId, io: &mut impl Io<Self>) {
         if id == io.me().id {
-            return; // whoever says so will hear from it
+            return; // a false report about this member itself
         }
         self.departed.enter(id);
         if self.leader.is_some_and(|leader| leader.id == id) {
@@ -338,9 +346,9 @@ impl Probabilistic {
 
 // Transitions.
 impl Probabilistic {
-    /// Filter phase: does this member relay?
+    /// Filter phase: decides if this member relays.
     fn enter(&mut self, io: &mut impl Io<Self>) {
-        if self.is_drawn(Draw::Relay, io) {
+        if self.is_drawn(DrawPurpose::Relay, io) {
             self.start_relay(io);
         } else {
             self.phase = Phase::Listening;
@@ -348,7 +356,7 @@ impl Probabilistic {
         }
     }
 
-    /// Forgets the round before, but not whom it elected.
+    /// Forgets the previous round, but not its leader.
     #[inline]
     fn begin(&mut self, round: Round, k: u32, io: &mut impl Io<Self>) {
         if let Some(leader) = self.leader {
@@ -357,14 +365,14 @@ impl Probabilistic {
         self.sequence = round.sequence;
         self.number = round.number;
         self.k = k;
-        self.heard = Heard::Nothing;
+        self.heard = Decisions::Nothing;
     }
 
-    /// Relay phase: tells the others that it knows to relay whom it prefers.
+    /// Relay phase: sends its preference to the other relaying members that it knows.
     fn start_relay(&mut self, io: &mut impl Io<Self>) {
         self.phase = Phase::Relaying(Box::new(self.relay(io)));
         match io.config().introduction {
-            Introduction::View => self.tell_set(io),
+            Introduction::View => self.send_preference(io),
             Introduction::Multicast => {
                 if let Some(preference) = self.preference(io) {
                     io.multicast(preference);
@@ -374,15 +382,17 @@ impl Probabilistic {
         io.arm(Timer::Phase, io.config().relay_time(self.k));
     }
 
-    /// What it knows by itself of those who relay, and of whom to choose.
+    /// The relaying members and the best candidate, as far as this member knows them by itself.
     fn relay(&self, io: &impl Io<Self>) -> Relay {
         let (me, view) = (io.me(), io.view());
-        let relays = self.filter(Draw::Relay, io).among(self.size(io), self.k);
+        let relays = self
+            .filter(DrawPurpose::Relay, io)
+            .among(self.size(io), self.k);
         let others = view.picked(|id| id != me.id && relays(id));
         Relay::new(view.best().max(me), others.map(|it| it.id).collect())
     }
 
-    fn tell_set(&mut self, io: &mut impl Io<Self>) {
+    fn send_preference(&mut self, io: &mut impl Io<Self>) {
         let Some(preference) = self.preference(io) else {
             return;
         };
@@ -393,7 +403,7 @@ impl Probabilistic {
         }
     }
 
-    /// What it says while it relays.
+    /// Its preference message while it relays.
     fn preference(&self, io: &impl Io<Self>) -> Option<Message> {
         let Phase::Relaying(relay) = &self.phase else {
             return None;
@@ -401,11 +411,11 @@ impl Probabilistic {
         Some(Message::Preference {
             round: self.round(),
             choice: relay.choice,
-            merit: io.me().merit,
+            priority: io.me().priority,
         })
     }
 
-    /// The relay phase is over: tells everyone.
+    /// Ends the relay phase: sends the decision to all.
     fn decide(&mut self, io: &mut impl Io<Self>) {
         if let Phase::Relaying(relay) = std::mem::replace(&mut self.phase, Phase::Listening) {
             let (round, k, choice) = (self.round(), self.k, relay.choice);
@@ -415,27 +425,27 @@ impl Probabilistic {
         io.arm(Timer::Phase, io.config().wait);
     }
 
-    /// Detection phase: the round is over.
+    /// Detection phase: ends the round.
     fn conclude(&mut self, io: &mut impl Io<Self>) {
         let was_informed = self.phase == Phase::Listening;
         match self.heard {
-            Heard::One(leader) if !self.departed.has(leader.id) => {
+            Decisions::One(leader) if !self.departed.has(leader.id) => {
                 self.phase = Phase::Resting;
                 self.name(Some(leader), io);
             }
-            Heard::Several if !was_informed && !io.config().uninformed_detect => {
+            Decisions::Several if !was_informed && !io.config().uninformed_detect => {
                 self.phase = Phase::Resting;
             }
-            Heard::Nothing | Heard::One(_) | Heard::Several => self.fail(io),
+            Decisions::Nothing | Decisions::One(_) | Decisions::Several => self.fail(io),
         }
     }
 
-    /// The round has failed, and this member knows.
+    /// Handles a round that this member knows to have failed.
     fn fail(&mut self, io: &mut impl Io<Self>) {
         self.name(None, io);
         let calls = match io.config().recall {
             Recall::Delay | Recall::All => true,
-            Recall::Hash => self.is_drawn(Draw::Recall, io),
+            Recall::Hash => self.is_drawn(DrawPurpose::Recall, io),
         };
         let is_last = io.config().strategy.is_last(self.number);
         match io.config().recall {
@@ -458,11 +468,11 @@ impl Probabilistic {
         }
     }
 
-    /// Calls the next round, which begins `after`.
+    /// Calls the next round, which begins after `after`.
     fn recall(&mut self, after: Duration, io: &mut impl Io<Self>) {
         let size = self.size(io);
         let k = match self.k {
-            0 => self.first_k(io), // it was told of the round by who did not say
+            0 => self.first_k(io), // it learnt of the round without its K
             k => k,
         };
         let strategy = io.config().strategy;
@@ -486,9 +496,9 @@ impl Probabilistic {
         self.initiate(round, self.first_k(io), Duration::ZERO, io);
     }
 
-    /// How many are to relay in the first round of an election that it calls.
+    /// The number of members that are to relay in the first round of an election that it calls.
     fn first_k(&self, io: &impl Io<Self>) -> u32 {
-        match self.told.first_k {
+        match self.submitted.first_k {
             0 => io.config().strategy.first,
             k => k,
         }
@@ -508,14 +518,15 @@ impl Probabilistic {
         io.arm(Timer::Phase, span);
     }
 
-    /// Hears others out before it calls an election, `after` and a while more.
+    /// Waits for `after` and a random time, during which another member may call, before it calls
+    /// an election.
     fn call_soon(&mut self, after: Duration, io: &mut impl Io<Self>) {
         self.phase = Phase::Calling;
         self.hesitate(after, io);
     }
 
-    /// Waits for a time that is long for most and short for few, so that few speak before they have heard the first:
-    /// truncated exponential, as in [`Wake`](crate::announce::Wake).
+    /// Waits for a time that is long for most members and short for few, so that few act before the
+    /// first message arrives: truncated exponential, as in [`Wake`](crate::announce::Wake).
     fn hesitate(&mut self, after: Duration, io: &mut impl Io<Self>) {
         let lambda = 1.0 + (self.size(io) as f64).ln();
         let part = (uniform(io) * lambda.exp_m1()).ln_1p() / lambda;
@@ -523,10 +534,11 @@ impl Probabilistic {
         io.arm(Timer::Phase, after + pause);
     }
 
-    /// A later round begins before this one was concluded: what was heard of it is all there is.
+    /// Ends the present round early, because a later one begins: only the decisions received up to
+    /// now count.
     fn supersede(&mut self, io: &mut impl Io<Self>) {
         match (&self.phase, self.heard) {
-            (Phase::Listening | Phase::Overhearing, Heard::One(leader))
+            (Phase::Listening | Phase::Overhearing, Decisions::One(leader))
                 if !self.departed.has(leader.id) =>
             {
                 self.name(Some(leader), io);
@@ -555,7 +567,7 @@ impl Probabilistic {
     }
 }
 
-/// A number from [0, 1).
+/// A random number in [0, 1).
 fn uniform(io: &mut impl Io<Probabilistic>) -> f64 {
     (io.rng().next_u64() >> 11) as f64 * 2f64.powi(-53)
 }

@@ -1,20 +1,24 @@
-//! Shuffling: each member knows a few others, and keeps exchanging some of them, so that whom it knows stays a random
-//! choice of those who are up, however large the group. The name is the source's for that exchange.
+//! Shuffling: each member knows a few others, and keeps exchanging some of them. Its partial view
+//! stays a random sample of the live members, in a group of any size.
 //!
-//! Source    Voulgaris, Gavidia, van Steen, CYCLON: inexpensive membership management for unstructured P2P overlays
-//!           (2005), the enhanced shuffle
-//! Assumes   whoever joins knows one member that is up, or is known to one; an answer comes within [`Config::period`],
-//!           or else is taken for none; crash faults. Groups that are cut apart for twice `room` periods forget each
-//!           other, and must be brought together again by somebody else
-//! Promises  a member never knows more than [`Config::room`] others. As many know it as know any other, about: the
-//!           spread is narrower than in a random graph, and twice as wide where a fifth of all messages is lost. Who is
-//!           gone is forgotten within twice `room` periods, not counting what its entries spend under way (within three
-//!           times, where messages take up to a tenth of a period). Who is new is as known as anyone after twice `room`
-//!           periods. In a group of fewer than `room` all know all. Merits are as old as entries may be, at most
-//! Messages  offer (to the one that it has not heard of for longest), answer (to who offered): two a period and member
+//! Source    Voulgaris, Gavidia, van Steen, CYCLON: inexpensive membership management for
+//!           unstructured P2P overlays (2005), the enhanced shuffle
+//! Assumes   a joining member knows one live member, or is known to one; an answer comes within
+//!           [`Config::period`], or counts as missing; crash faults. Groups that are partitioned
+//!           for twice `room` periods forget each other, and need outside help to merge again
+//! Promises  a member never knows more than [`Config::room`] others. About as many members know it
+//!           as know any other: the spread is narrower than in a random graph, and twice as wide at
+//!           a loss of a fifth. Dead members are forgotten within twice `room` periods, plus the
+//!           time that their entries are in flight (within three times, if messages take up to a
+//!           tenth of a period). New members are as well known as others after twice `room`
+//!           periods. In a group of fewer than `room` members all know all. Priorities are at most
+//!           as old as entries
+//! Messages  offer (to the member with the oldest entry), answer (to the member that offered): two
+//!           per period and member
 //!
-//! The exchange keeps the number of those who know a member: who offers sends itself and takes the other off its list,
-//! so that one that knew the other is known to it instead. It draws no list of all members, and needs none.
+//! The exchange preserves the number of members that know a member. The offering member sends
+//! itself and drops the receiver from its list, so that a link from it to the receiver becomes a
+//! link back. It needs no list of all members.
 
 mod known;
 mod message;
@@ -25,22 +29,24 @@ pub use message::{Entry, MOST_EXCHANGED, Message};
 use rand_core::Rng;
 
 use crate::config::{ConfigError, require_some_time};
-use crate::few::Few;
-use crate::scatter::fit;
+use crate::inline_vec::InlineVec;
+use crate::mix64::fit;
 use crate::{Candidate, Duration, Input, Instant, Io, MemberId, Protocol, ViewChange};
 use known::Known;
 
-/// How members shuffle. The same for all.
+/// The parameters of the shuffle. The same for all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Every member offers an exchange so often.
+    /// The interval between two offers of a member.
     pub period: Duration,
-    /// How many others a member knows at most.
+    /// The greatest number of others that a member knows.
     ///
-    /// A graph in which everybody has d random acquaintances falls apart with a probability of about N e^-d. 100 of them
-    /// leave 33 when two thirds have just died: one in 10^8 for a group of a million. More would be forgotten later.
+    /// A graph in which every member has d random neighbours falls apart with a probability of
+    /// about N e^-d. 100 neighbours leave 33 when two thirds have just died: a probability of 10^-8
+    /// for a group of a million. More neighbours would be forgotten later.
     pub room: u16,
-    /// How many entries an offer or an answer has, at most [`MOST_EXCHANGED`], besides who offers.
+    /// The greatest number of entries in an offer or an answer, at most [`MOST_EXCHANGED`], besides
+    /// the offering member.
     pub exchanged: u8,
 }
 
@@ -54,10 +60,10 @@ impl Config {
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names what cannot.
+    /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("period", Some(self.period))?;
         let (field, range) = match self {
@@ -70,8 +76,9 @@ impl Config {
         Err(ConfigError::OutOfRange { field, range })
     }
 
-    /// The age at which an entry is about somebody who is gone. Of those who are there each makes a new entry in every
-    /// period, and one of `room` goes: hardly any lives for one and a half times as many, even at a fifth lost.
+    /// The age at which an entry counts as that of a dead member. Every live member makes a new
+    /// entry in every period, and one of `room` entries is dropped. Hardly any entry reaches one
+    /// and a half times `room` periods, even at a loss of a fifth.
     fn limit(&self) -> Duration {
         self.period * u64::from(self.room) * 2
     }
@@ -80,7 +87,7 @@ impl Config {
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// It is time for another offer, and the last one has had its time.
+    /// The next offer is due, and the time for an answer to the last one is over.
     Period,
 }
 
@@ -93,10 +100,11 @@ impl crate::Timer for Timer {
     }
 }
 
-/// What whoever runs a member tells it.
+/// Requests that the driver may submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// This one is there, as something else has found out: [`Io::meet`] of another protocol, or a word of it.
+    /// Reports a live member that another source has found: [`Io::meet`] of another protocol, or a
+    /// message of that member.
     Meet(Candidate),
 }
 
@@ -106,7 +114,7 @@ pub struct Shuffle {
     known: Known,
     /// The last offer, until it is answered.
     offered: Option<Offered>,
-    /// How many offers it has made.
+    /// The number of offers made.
     offers: u32,
 }
 
@@ -114,11 +122,12 @@ pub struct Shuffle {
 struct Offered {
     to: MemberId,
     number: u32,
-    sent: Few<MemberId, MOST_EXCHANGED>,
+    sent: InlineVec<MemberId, MOST_EXCHANGED>,
 }
 
 impl Shuffle {
-    /// A member that knows these at time `now`, or some of them if they are too many. One is enough.
+    /// A member that knows these contacts at `now`, or some of them if they are too many. One is
+    /// enough.
     pub fn knowing(contacts: impl IntoIterator<Item = Candidate>, now: Instant) -> Self {
         let mut known = Known::default();
         for contact in contacts {
@@ -130,12 +139,12 @@ impl Shuffle {
         }
     }
 
-    /// What it knows of its group, itself included: for other protocols to go by.
+    /// Its partial view of the group, itself included, for other protocols.
     pub fn view(&self, me: Candidate) -> Acquaintances<'_> {
         self.known.view(me)
     }
 
-    /// Whom it knows, by identity.
+    /// The known members, by identity.
     pub fn acquaintances(&self) -> &[Acquaintance] {
         self.known.list()
     }
@@ -152,14 +161,14 @@ impl Protocol for Shuffle {
         match input {
             Input::Start => {
                 let first = fit(io.rng().next_u64(), io.config().period.0);
-                io.arm(Timer::Period, Duration(first)); // members do not all speak at once
+                io.arm(Timer::Period, Duration(first)); // spreads the offers of different members
             }
             Input::Message { from, message } => self.on_message(from, message, io),
             Input::Timer(Timer::Period) => self.on_period(io),
             Input::ViewChanged(ViewChange::Joined(candidate))
             | Input::Request(Request::Meet(candidate)) => self.meet(candidate, io),
             Input::ViewChanged(ViewChange::Left(id)) => self.forget(id),
-            Input::Leave => {} // who knows it is not known; they find out
+            Input::Leave => {} // its entries expire at the others
         }
     }
 }
@@ -168,13 +177,13 @@ impl Protocol for Shuffle {
 impl Shuffle {
     fn on_message(&mut self, from: MemberId, message: Message, io: &mut impl Io<Self>) {
         match message {
-            Message::Offer { .. } | Message::Answer { .. } if from == io.me().id => {} // a namesake
+            Message::Offer { .. } | Message::Answer { .. } if from == io.me().id => {} // a duplicate identity
             Message::Offer {
                 number,
-                merit,
+                priority,
                 entries,
             } => {
-                let sender = Entry::fresh(Candidate { merit, id: from });
+                let sender = Entry::fresh(Candidate { priority, id: from });
                 let answer = self.pick(from, io);
                 io.unicast(
                     from,
@@ -194,7 +203,7 @@ impl Shuffle {
                     self.known.freshen(from, io.now());
                     let spare = [from].into_iter().chain(offered.sent.iter());
                     self.take_in(entries.iter(), spare, io);
-                } // else too late, or a second time
+                } // else late, or a duplicate
             }
         }
     }
@@ -211,36 +220,36 @@ impl Shuffle {
 
 // Transitions: the only code that writes `known`.
 impl Shuffle {
-    /// Offers an exchange to the one that it has not heard of for longest.
+    /// Offers an exchange to the member with the oldest entry.
     fn offer(&mut self, io: &mut impl Io<Self>) {
         let Some(oldest) = self.known.oldest(io.rng().next_u64()) else {
-            return; // it knows nobody
+            return; // it knows no other member
         };
         let to = oldest.candidate.id;
         let entries = self.pick(to, io);
         self.offers = self.offers.wrapping_add(1);
         let number = self.offers;
-        let merit = io.me().merit;
+        let priority = io.me().priority;
         let sent = entries.iter().map(|entry| entry.candidate.id).collect();
         self.offered = Some(Offered { to, number, sent });
         io.unicast(
             to,
             Message::Offer {
                 number,
-                merit,
+                priority,
                 entries,
             },
         );
     }
 
-    /// Some of whom it knows, by chance, for `receiver`.
-    fn pick(&self, receiver: MemberId, io: &mut impl Io<Self>) -> Few<Entry, MOST_EXCHANGED> {
+    /// A random sample of the known members for `receiver`.
+    fn pick(&self, receiver: MemberId, io: &mut impl Io<Self>) -> InlineVec<Entry, MOST_EXCHANGED> {
         let most = usize::from(io.config().exchanged);
         let now = io.now();
         self.known.sample(receiver, most, now, io.rng())
     }
 
-    /// Takes in what the other has sent; where there is no room, instead of what it sent the other.
+    /// Enters received entries; without room they replace the entries that were sent.
     fn take_in(
         &mut self,
         entries: impl Iterator<Item = Entry>,
@@ -260,14 +269,14 @@ impl Shuffle {
         }
     }
 
-    /// Knows `candidate` from now on: instead of the oldest, if there is no room.
+    /// Enters `candidate`; without room it replaces the oldest entry.
     fn meet(&mut self, candidate: Candidate, io: &mut impl Io<Self>) {
         let oldest = self.known.oldest(io.rng().next_u64());
         let spare = oldest.map(|entry| entry.candidate.id);
         self.take_in([Entry::fresh(candidate)].into_iter(), spare.into_iter(), io);
     }
 
-    /// Forgets whoever has not been heard of for too long, and the oldest of more than fit.
+    /// Drops entries that are too old, and the oldest of more than fit.
     fn drop_outdated(&mut self, io: &impl Io<Self>) {
         let (room, limit) = (usize::from(io.config().room), io.config().limit());
         while let Some(oldest) = self.known.oldest(0)
@@ -277,7 +286,7 @@ impl Shuffle {
         }
     }
 
-    /// Forgets `id`, unless it knows nobody else: then it asks there again.
+    /// Forgets `id`, unless it is the last known member, which is then asked again.
     fn forget(&mut self, id: MemberId) {
         if self.known.len() > 1 {
             self.known.remove(id);

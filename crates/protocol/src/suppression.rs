@@ -1,30 +1,32 @@
-//! Suppression (SUP): everyone waits for a time of its own; whoever has heard nobody by then speaks.
+//! Suppression (SUP): each member waits for a time of its own, and announces itself if it has
+//! received no announcement by then.
 //!
 //! Source    Schooler, thesis (Caltech 2000), chapters 2 and 3; in chapter 5 the lower bound for
 //!           delay and messages of [`announce`](crate::announce)
 //! Assumes   a multicast reaches every member, or is lost
-//! Promises  somebody speaks within T_S, and at most one round is spoken. Not that all name the
-//!           same: whoever heard nothing in time speaks too
-//! Messages  announcement, to everyone
+//! Promises  at least one member announces itself within T_S, and each member at most once. The
+//!           members may name different leaders: a member that received nothing in time announces
+//!           itself too
+//! Messages  announcement, to every member
 
 use crate::announce::{Claim, Message, Wake};
 use crate::config::ConfigError;
 use crate::{Candidate, Duration, Input, Io, NoRequest, Outcome, Protocol};
 
-/// When members speak.
+/// The time within which members announce themselves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
-    /// T_S: everyone who speaks does so within this time.
+    /// T_S: the time within which every announcement is made.
     pub suppress: Duration,
-    /// When within it.
+    /// The distribution of the wake-up within T_S.
     pub wake: Wake,
 }
 
 impl Config {
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names the option that cannot.
+    /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.wake.check()
     }
@@ -33,7 +35,7 @@ impl Config {
 /// The one timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// It is time to speak, unless somebody did.
+    /// The member announces itself, unless it has received an announcement.
     Suppress,
 }
 
@@ -56,12 +58,12 @@ enum Phase {
     #[default]
     Idle,
     Waiting,
-    /// Has heard somebody, or has spoken.
+    /// Has received an announcement, or has made one.
     Done,
 }
 
 impl Suppression {
-    /// A member that has heard nothing yet.
+    /// A member that has received nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -75,9 +77,9 @@ impl Protocol for Suppression {
     type Request = NoRequest;
     const SELECTIVE: bool = true;
 
-    /// Whoever has heard somebody, or has spoken, hears no more.
+    /// A member that has received an announcement, or made one, ignores all later ones.
     #[inline]
-    fn deaf_up_to(&self, _: Candidate, _: &Config) -> Option<Candidate> {
+    fn ignores_up_to(&self, _: Candidate, _: &Config) -> Option<Candidate> {
         match self.phase {
             Phase::Idle | Phase::Done => Some(Candidate::BEYOND_ALL),
             Phase::Waiting => None,
@@ -89,8 +91,8 @@ impl Protocol for Suppression {
         match (input, self.phase) {
             (Input::Start, Phase::Idle) => {
                 let config = *io.config();
-                let merit = io.me().merit;
-                let wait = config.wake.draw(config.suppress, merit, io.rng());
+                let priority = io.me().priority;
+                let wait = config.wake.draw(config.suppress, priority, io.rng());
                 io.report(Outcome::Standing { round: 1 });
                 io.arm(Timer::Suppress, wait);
                 self.phase = Phase::Waiting;
@@ -101,7 +103,7 @@ impl Protocol for Suppression {
                     candidate: io.me(),
                     incarnation: 1,
                     established: false,
-                    backing: 0,
+                    follower_count: 0,
                 };
                 io.multicast(Message::Announcement {
                     claim,
@@ -121,7 +123,8 @@ impl Protocol for Suppression {
                 io.disarm(Timer::Suppress);
                 self.phase = Phase::Done;
             }
-            // Once heard or spoken, nothing matters; nor does a message that is not SUP's.
+            // Nothing matters after an announcement; neither do messages of other protocols of the
+            // family.
             (Input::Start | Input::Timer(_) | Input::Message { .. }, _) => {}
             (Input::ViewChanged(_) | Input::Leave, _) => {}
         }

@@ -1,4 +1,4 @@
-//! Time as protocols know it: nanoseconds since the world began, whatever the world is.
+//! Time for protocols: nanoseconds since the start of the world, simulated or real.
 
 use std::fmt;
 use std::ops::{Add, Mul, Sub};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Instant(pub u64);
 
-/// A span of time.
+/// A length of time.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -21,10 +21,10 @@ pub struct Instant(pub u64);
 pub struct Duration(pub u64);
 
 impl Instant {
-    /// When the world began.
+    /// The start of the world.
     pub const START: Self = Self(0);
 
-    /// This moment in seconds since the world began.
+    /// This moment in seconds since the start of the world.
     pub fn as_secs_f64(self) -> f64 {
         Duration(self.0).as_secs_f64()
     }
@@ -54,18 +54,18 @@ impl Duration {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// `secs` seconds, to the nearest nanosecond; what is negative or not a number is zero.
+    /// `secs` seconds, to the nearest nanosecond. Negative numbers and NaN give zero.
     pub fn from_secs_f64(secs: f64) -> Self {
         // A float-to-integer cast saturates: negative and NaN give 0, too large gives the maximum.
         Self((secs * 1e9).round() as u64)
     }
 
-    /// This span in seconds.
+    /// This duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// This span times `factor`, to the nearest nanosecond.
+    /// This duration times `factor`, to the nearest nanosecond.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
@@ -105,7 +105,7 @@ impl Mul<u64> for Duration {
 }
 
 impl From<std::time::Duration> for Duration {
-    /// The longest there is, if it is longer than that: 584 years.
+    /// Durations above the maximum of 584 years give the maximum.
     fn from(span: std::time::Duration) -> Self {
         Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
     }
@@ -118,7 +118,7 @@ impl From<Duration> for std::time::Duration {
 }
 
 impl fmt::Display for Duration {
-    /// In the largest unit that shows the span exactly: `250ms`, `1s`, `1500us`.
+    /// Writes the duration in the largest unit that shows it exactly: `250ms`, `1s`, `1500us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
         if self.0 == 0 {
@@ -133,13 +133,13 @@ impl fmt::Display for Duration {
     }
 }
 
-/// The longest span that can be written: a hundred years. Sums of several still fit.
+/// The longest duration that can be parsed: a hundred years. Sums of several still fit.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl FromStr for Duration {
     type Err = DurationError;
 
-    /// A number and a unit: `250ms`, `1.5s`, `2m`. Zero needs no unit.
+    /// Parses a number and a unit: `250ms`, `1.5s`, `2m`. Zero needs no unit.
     fn from_str(text: &str) -> Result<Self, DurationError> {
         let refused = || DurationError {
             text: text.to_owned(),
@@ -171,7 +171,7 @@ impl FromStr for Duration {
     }
 }
 
-/// A text that is no duration.
+/// The error for a text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationError {
     text: String,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_shown_in_the_largest_exact_unit() {
+    fn durations_are_shown_in_the_largest_exact_unit() {
         for (span, shown) in [
             (Duration::ZERO, "0s"),
             (Duration::from_secs(2), "2s"),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_librarys_spans_are_the_same_as_far_as_they_fit() {
+    fn standard_library_durations_convert_both_ways_and_saturate() {
         let (ours, theirs) = (Duration(1_500_000_001), StdDuration::new(1, 500_000_001));
         assert_eq!(Duration::from(theirs), ours);
         assert_eq!(StdDuration::from(ours), theirs);

@@ -1,7 +1,8 @@
-//! The record of a run, line by line: what both worlds write, so that a run in the field reads like one in
-//! the simulator.
+//! The trace of a run, one line per event. The simulator and the agent write the same lines, so
+//! that a run in the field reads like one in the simulator.
 //!
-//! This is the format alone. Whoever drives the protocols writes the lines, as JSON, one object a line.
+//! This module defines the format only. The drivers of the protocols write the lines as JSON, one
+//! object a line.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -10,77 +11,78 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, MemberId, Message, Outcome, ViewChange};
 
-/// What happened.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A member was told to start.
+    /// A member received [`Input::Start`](crate::Input::Start).
     Start,
-    /// A member sent a message to one other.
+    /// A member sent a message to one other member.
     Send,
-    /// A member sent a message to all others.
+    /// A member sent a message to all other members.
     Multicast,
-    /// A message, or a receiver's copy of one, did not get through.
+    /// A message, or one receiver's copy of it, was lost.
     Lost,
     /// A message arrived and was handled.
     Deliver,
-    /// A timer ran out.
+    /// A timer expired.
     Timer,
     /// A member's view changed.
     View,
-    /// A member concluded something.
+    /// A member reported an outcome.
     Outcome,
-    /// Something befell the world, or a member of it: a verb of the scenario language.
+    /// A verb of the scenario language was applied to the world or to a member.
     Scenario,
 }
 
-/// The fields inside messages in which identities stand, alone or in lists. Merits, rounds and the like may be
-/// as great as an identity and are none.
+/// The fields inside messages that contain identities, alone or in lists. Priorities, rounds and
+/// other numbers may equal an identity, but are not identities.
 pub const IDENTITY_FIELDS: &[&str] = &["id", "ids", "about"];
 
-/// One line, in the order in which a person reads it. Fields that say nothing are left out. `M` is a message: a
-/// reference to one of a protocol's where lines are written, anything that can be read where they are read.
+/// One line of a trace, with the fields in reading order. Absent fields are left out. `M` is a
+/// message: a reference to a protocol's message when lines are written, any deserializable type
+/// when they are read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line<M> {
-    /// When, in seconds on the world's clock.
+    /// The time in seconds on the world's clock.
     pub time: f64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: Kind,
-    /// To whom.
+    /// The member concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberId>,
-    /// Who sent the message.
+    /// The sender of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<MemberId>,
-    /// Whom it goes to.
+    /// The receiver of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<MemberId>,
-    /// The message's kind, as the protocol names it.
+    /// The message's kind, by its name in the protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'static, str>>,
-    /// What it says.
+    /// The content of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<M>,
-    /// Which timer.
+    /// The name of the timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<String>,
-    /// Who came into the view.
+    /// The member that came into the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined: Option<MemberId>,
-    /// Who went out of it.
+    /// The member that left the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<MemberId>,
-    /// What the member concluded.
+    /// The outcome that the member reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// What befell the world.
+    /// The verb of the scenario language, with its arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verb: Option<String>,
 }
 
 impl<'a, M: Message> Line<&'a M> {
-    /// `member` was told to start.
+    /// `member` received [`Input::Start`](crate::Input::Start).
     pub fn start(at: Instant, member: MemberId) -> Self {
         Self::about(at, Kind::Start, member)
     }
@@ -93,12 +95,12 @@ impl<'a, M: Message> Line<&'a M> {
         }
     }
 
-    /// `from` sent a message to all others.
+    /// `from` sent a message to all other members.
     pub fn multicast(at: Instant, from: MemberId, message: &'a M) -> Self {
         Self::saying(at, Kind::Multicast, from, message)
     }
 
-    /// A message of `from` did not get through to `to`; none if a multicast was lost to all.
+    /// A message of `from` to `to` was lost; `to` is `None` if a multicast was lost to all.
     pub fn lost(at: Instant, from: MemberId, to: Option<MemberId>) -> Self {
         Self {
             from: Some(from),
@@ -115,7 +117,7 @@ impl<'a, M: Message> Line<&'a M> {
         }
     }
 
-    /// A timer of `member` ran out.
+    /// A timer of `member` expired.
     pub fn timer(at: Instant, member: MemberId, timer: impl Debug) -> Self {
         Self {
             timer: Some(format!("{timer:?}")),
@@ -136,7 +138,7 @@ impl<'a, M: Message> Line<&'a M> {
         }
     }
 
-    /// `member` concluded something.
+    /// `member` reported an outcome.
     pub fn outcome(at: Instant, member: MemberId, outcome: Outcome) -> Self {
         Self {
             outcome: Some(outcome),
@@ -144,7 +146,7 @@ impl<'a, M: Message> Line<&'a M> {
         }
     }
 
-    /// Something befell the world.
+    /// A verb of the scenario language was applied.
     pub fn scenario(at: Instant, verb: String) -> Self {
         Self {
             verb: Some(verb),
@@ -187,7 +189,7 @@ impl<'a, M: Message> Line<&'a M> {
 }
 
 impl<M> Line<M> {
-    /// The first field that a line of its kind must have and this one has not.
+    /// Returns the first field that a line of this kind needs and this line lacks.
     pub fn lacks(&self) -> Option<&'static str> {
         let member = ("member", self.member.is_some());
         let from = ("from", self.from.is_some());
@@ -209,7 +211,8 @@ impl<M> Line<M> {
         missing.map(|(field, _)| field)
     }
 
-    /// Who noticed it, and so recorded it in the field; none if it is nobody's in particular.
+    /// The member that observed the event, and so records it in the field; `None` for events that
+    /// no member observes.
     pub fn witness(&self) -> Option<MemberId> {
         match self.kind {
             Kind::Start | Kind::Timer | Kind::View | Kind::Outcome => self.member,
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_what_it_needs_and_no_other_kind_has_it_all() {
+    fn every_kind_of_line_has_the_fields_that_it_needs() {
         let sender = Candidate::new(1, 1);
         let message = Message::Election { sender };
         let lines = lines(&message);
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_witness_of_a_message_is_its_sender_where_it_leaves_and_its_receiver_where_it_arrives() {
+    fn the_sender_witnesses_a_send_and_the_receiver_a_delivery() {
         let sender = Candidate::new(1, 1);
         let message = Message::Election { sender };
         let witness = |kind| {

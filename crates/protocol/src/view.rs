@@ -1,30 +1,31 @@
-//! What one member knows of its group.
+//! The members of the group known to one member.
 
-use crate::scatter::fit;
+use crate::mix64::fit;
 use crate::{Candidate, MemberId};
 
-/// What one member knows of its group, itself included. It answers questions; it need not be a
-/// stored set: the simulator computes the views of a million members instead of keeping them.
+/// The members of the group known to one member, itself included. A view answers questions and
+/// need not be a stored set: the simulator computes the views of a million members instead of
+/// keeping them.
 pub trait View {
-    /// How many members it holds, at least one: the member itself.
+    /// The number of members in the view; at least 1, the member itself.
     fn len(&self) -> usize;
 
-    /// The candidate `id`, if the view holds it.
+    /// The candidate `id`, if the view contains it.
     fn get(&self, id: MemberId) -> Option<Candidate>;
 
     /// The member that follows `id` in the cyclic order of identities, whether or not the view
-    /// holds `id`. In a view of one, that one.
+    /// contains `id`. In a view of one member, this member.
     fn successor(&self, id: MemberId) -> Candidate;
 
     /// Every member, in some fixed order.
     fn candidates(&self) -> impl Iterator<Item = Candidate>;
 
-    /// Whether the view holds `id`.
+    /// True if the view contains `id`.
     fn contains(&self, id: MemberId) -> bool {
         self.get(id).is_some()
     }
 
-    /// Never: a member knows itself.
+    /// Always false: a member knows itself.
     fn is_empty(&self) -> bool {
         false
     }
@@ -36,19 +37,20 @@ pub trait View {
             .expect("a view holds at least the member itself")
     }
 
-    /// The members that `pick` chooses by their identities, in the order of [`View::candidates`]. Where a view is computed
-    /// `pick` is asked first: that is the quicker answer.
+    /// The members that `pick` chooses by their identities, in the order of [`View::candidates`]. A
+    /// computed view calls `pick` first, because that is the cheaper test.
     fn picked(&self, pick: impl Fn(MemberId) -> bool) -> impl Iterator<Item = Candidate> {
         self.candidates().filter(move |it| pick(it.id))
     }
 
-    /// Whether it holds fewer members than `count`. Where a view is computed that is soon known of a small number, and how
-    /// many it holds is not.
+    /// True if the view has fewer than `count` members. For a small `count`, a computed view
+    /// answers this sooner than [`View::len`].
     fn has_fewer_than(&self, count: u64) -> bool {
         (self.len() as u64) < count
     }
 
-    /// The member other than `me` that a number drawn from all 64 bits means, each as likely; none if there is none.
+    /// Maps a uniform 64-bit `number` to a member other than `me`, each with the same probability.
+    /// Returns `None` if there is no other member.
     fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
         let others = self.len().saturating_sub(1);
         let place = fit(number, others as u64) as usize;
@@ -56,12 +58,12 @@ pub trait View {
     }
 }
 
-/// How a view changed.
+/// A change of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewChange {
-    /// A member is there that was not, or that had been thought gone.
+    /// A member has appeared that was absent or considered dead.
     Joined(Candidate),
-    /// A member is gone, or out of reach.
+    /// A member is dead, has left, or cannot be reached.
     Left(MemberId),
 }
 
@@ -78,7 +80,7 @@ impl Roster {
         Self { members: vec![me] }
     }
 
-    /// Adds `candidate`, or updates its merit. Returns whether it was unknown.
+    /// Adds `candidate`, or updates its priority. Returns true if the candidate was unknown.
     pub fn insert(&mut self, candidate: Candidate) -> bool {
         match self.place(candidate.id) {
             Ok(at) => {
@@ -92,7 +94,7 @@ impl Roster {
         }
     }
 
-    /// Removes `id`, unless it is the last member. Returns whether it was removed.
+    /// Removes `id`, unless it is the last member. Returns true if `id` was removed.
     pub fn remove(&mut self, id: MemberId) -> bool {
         match self.place(id) {
             Ok(at) if self.members.len() > 1 => {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_is_the_cyclic_order_of_identities() {
+    fn successors_follow_the_cyclic_order_of_identities() {
         let roster = roster(&[30, 10, 20]);
         for (of, next) in [(10, 20), (20, 30), (30, 10), (15, 20), (31, 10)] {
             assert_eq!(
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roster_never_becomes_empty() {
+    fn the_last_member_of_a_roster_cannot_be_removed() {
         let mut roster = roster(&[1, 2]);
         assert!(roster.remove(MemberId(1)));
         assert!(!roster.remove(MemberId(1)));
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_member_is_drawn_as_often() {
+    fn every_other_member_is_drawn_equally_often() {
         let roster = roster(&[30, 10, 20, 40]);
         let mut drawn = [0; 5];
         const STEP: u64 = u64::MAX / 3_000;

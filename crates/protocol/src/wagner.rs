@@ -1,23 +1,26 @@
-//! Wagner's ring: a fair draw among members who do not trust each other.
+//! Wagner's ring: a fair draw among members that do not trust each other.
 //!
 //! Source    N. R. Wagner, "Randomized Fault-Detecting Leader Election in a Bi-Directional Ring"
-//! Assumes   all members see the same ring, the cyclic order of identities; links lose nothing and keep order; and those
-//!           who cheat, whatever they do and whatever they tell each other, are neighbours, at most `n/2 - 1` of them, or
-//!           one more on an odd ring with an agreed direction
-//! Promises  every honest member is elected with probability `1/n`, whatever the others do, or all honest members learn
-//!           that there is a fault: wrong flips, silence where [`Config::respond_within`] is set, and, beyond the paper, as
-//!           two cheaters can hold up its ring for ever, [`Config::stall_limit`] equal stages in a row. That last is a false
-//!           alarm in an honest ring with a probability of about `0.7 x 2^-limit`. Each member sends `2n` flips a Basic
-//!           round and at most two fault messages. Among cheaters on both sides nothing is promised
-//! Messages  a flip, one that withholds it, or a fault, to both neighbours
+//! Assumes   all members see the same ring, the cyclic order of identities; links lose nothing and
+//!           keep order; cheaters, whatever they do and tell each other, are neighbours, at most
+//!           `n/2 - 1` of them, or one more on an odd ring with an agreed direction
+//! Promises  every honest member is elected with probability `1/n`, whatever the others do, or all
+//!           honest members learn that there is a fault. Faults are wrong flips, silence if
+//!           [`Config::respond_within`] is set, and [`Config::stall_limit`] equal stages in a row.
+//!           The last one is not in the paper, in whose ring two cheaters can stall a draw for
+//!           ever. It is a false alarm in an honest ring with a probability of about `0.7 x
+//!           2^-limit`. Each member sends `2n` flips a Basic round and at most two fault messages.
+//!           Between cheaters on both sides nothing is promised
+//! Messages  a flip, a placeholder that withholds it, or a fault, to both neighbours
 //!
-//! It reads as the paper does: [`basic`] (B) makes members agree on everybody's flip, [`coin`] (F) makes one flip of these,
-//! [`subset`] (S) chooses a part of the active members, [`leader`] (L) repeats that until one is left. This file is what goes
-//! on around: neighbours, fault messages, time.
+//! The modules follow the paper: [`basic`] (B) makes members agree on all flips, [`coin`] (F)
+//! combines them into one flip, [`subset`] (S) chooses a part of the active members, [`leader`] (L)
+//! repeats that until one member is left. This file has the rest: neighbours, fault messages, time.
 //!
-//! A fault is a veto: whoever does not like how a draw goes can end it. To draw again would let a cheater choose, so a member
-//! takes part in one draw and no other. And it may be told of a fault after it has named whom it saw elected: of the last
-//! round's messages, too, somebody else may have seen others.
+//! A fault is a veto: a member that dislikes the course of a draw can end it. A repeated draw would
+//! let a cheater choose, so a member takes part in a single draw. A member may learn of a fault
+//! after it has named the elected member: another member may have seen a fault in the messages of
+//! the last round.
 
 pub mod basic;
 pub mod coin;
@@ -39,35 +42,39 @@ use flips::Flip;
 use leader::{Leader, Next};
 use subset::{Compare, Selection};
 
-/// How a draw is held.
+/// The options of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// How members are made to commit to their flips.
+    /// The way in which members commit to their flips.
     pub ring: Ring,
-    /// Which of two parts of the active members stays. Anything but [`Selection::Proportional`] is no fair draw.
+    /// The choice between two parts of the active members. Only [`Selection::Proportional`] is a
+    /// fair draw.
     pub selection: Selection,
-    /// When a comparison of random bits with a fraction is decided.
+    /// The point at which a comparison of random bits with a fraction is decided.
     pub compare: Compare,
-    /// So many stages in a row in which all active members flip alike are a fault. None, as in the paper: then two cheaters
-    /// can hold up a draw for ever.
+    /// The number of stages in a row, in which all active members flip alike, that is a fault.
+    /// `None` as in the paper: two cheaters can then stall a draw for ever.
     pub stall_limit: Option<NonZeroU32>,
-    /// No answer for so long is a fault. It must outlast what a message and its answer take, or honest members are taken for
-    /// broken. None: whoever is silent holds up the draw for ever.
+    /// The time without an answer that is a fault. It must be longer than a message and its answer
+    /// take; otherwise honest members count as faulty. `None`: a silent member stalls the draw for
+    /// ever.
     pub respond_within: Option<Duration>,
 }
 
-/// How a member is made to commit to its flip before it knows those of others.
+/// The way in which a member commits to its flip before it knows those of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ring {
-    /// Solution (a): it sends it both ways at once, and passes flips on when it has one from either side.
+    /// Solution (a): a member sends its flip both ways at once, and forwards flips when it has one
+    /// from either side.
     BothWays,
-    /// Solution (b): all agree which way is clockwise. It sends its flip that way, and the other way when its neighbour's has
-    /// come. The two directions take turns, so a round takes twice as long.
+    /// Solution (b): all members agree on the clockwise direction. A member sends its flip that
+    /// way, and the other way once its neighbour's flip has arrived. The two directions take turns,
+    /// so a round takes twice as long.
     Clockwise,
 }
 
 impl Ring {
-    /// The fewest members that can be held to their flips.
+    /// The least number of members that can be held to their flips.
     pub fn fewest(self) -> u32 {
         match self {
             Self::BothWays => 4,
@@ -77,7 +84,7 @@ impl Ring {
 }
 
 impl Config {
-    /// The limit on equal stages of [`Config::field`]: one honest draw in 10^12 ends by it.
+    /// The limit on equal stages of [`Config::field`]: it ends one honest draw in 10^12.
     pub const USUAL_STALL_LIMIT: NonZeroU32 = NonZeroU32::new(40).expect("40 is not 0");
 
     /// The paper's algorithm, to the letter.
@@ -102,21 +109,21 @@ impl Config {
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("respond_within", self.respond_within)
     }
 }
 
-/// What goes from a member to its neighbours: two bits.
+/// The messages from a member to its neighbours: two bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Message {
-    /// A flip, the sender's or one that it passes on.
+    /// A flip, the sender's or a forwarded one.
     Flip(Flip),
-    /// In place of a flip that goes the other way only.
+    /// A placeholder for a flip that goes only the other way.
     Withheld,
-    /// There is a fault.
+    /// The sender knows of a fault.
     Fault,
 }
 
@@ -159,9 +166,9 @@ enum Phase {
     /// The draw has not begun.
     #[default]
     Idle,
-    /// It is under way.
+    /// The draw is running.
     Drawing(Box<Draw>),
-    /// This member has seen who is elected.
+    /// This member has seen the result.
     Elected(Box<Draw>, MemberId),
     /// There is a fault.
     Failed(Box<Draw>, Fault),
@@ -174,10 +181,10 @@ struct Draw {
     left: Link,
     right: Link,
     leader: Leader,
-    /// Which Basic round it is, from 1 on.
+    /// The number of the Basic round, from 1.
     round: u32,
     basic: Basic,
-    /// The round before, as a fault in it may yet be reported.
+    /// The previous round: a fault in it may still be reported.
     before: Basic,
 }
 
@@ -185,9 +192,10 @@ struct Draw {
 #[derive(Debug, Clone)]
 struct Link {
     neighbour: MemberId,
-    /// A message for the next round. A neighbour that waits for both of its own cannot send two.
+    /// A message for the next round. A neighbour that waits for both of its own neighbours cannot
+    /// send two.
     early: Option<Message>,
-    /// Whether a fault message went or came this way: then none goes any more.
+    /// True if a fault message was sent or received on this link: no further one is sent.
     fault_is_known: bool,
 }
 
@@ -208,7 +216,8 @@ impl Protocol for Wagner {
             } => self.on_fault_message(from, io),
             Input::Message { from, message } => self.on_message(from, message, io),
             Input::Timer(Timer::ResponseDue) => self.on_silence(io),
-            // The ring is agreed on. Whoever is gone is silent, and whoever comes waits for the next draw.
+            // The ring is fixed. A member that left is silent, and a new one waits for the next
+            // draw.
             Input::ViewChanged(_) => {}
             Input::Leave => self.on_leave(io),
             Input::Request(none) => match none {},
@@ -221,7 +230,7 @@ impl Wagner {
     fn on_start(&mut self, io: &mut impl Io<Self>) {
         match &self.phase {
             Phase::Idle => self.begin(io),
-            // One draw each, whatever came of it.
+            // One draw each, whatever its result.
             Phase::Drawing(_) | Phase::Elected(..) | Phase::Failed(..) => {}
         }
     }
@@ -232,20 +241,20 @@ impl Wagner {
             self.begin(io); // a neighbour has begun
         }
         let Phase::Drawing(draw) = &mut self.phase else {
-            return; // no part of a draw that is over
+            return; // the draw is over
         };
         let Some(side) = draw.side_of(from) else {
             return; // no neighbour
         };
         match draw.hear(side, message) {
-            Ok(()) => self.go_on(io),
+            Ok(()) => self.proceed(io),
             Err(cause) => self.fail(cause, io),
         }
     }
 
     fn on_fault_message(&mut self, from: MemberId, io: &mut impl Io<Self>) {
         if matches!(self.phase, Phase::Idle) {
-            self.begin(io); // a neighbour's neighbours have begun
+            self.begin(io); // the draw has begun elsewhere on the ring
         }
         let draw = match &mut self.phase {
             Phase::Idle => return, // the ring is too small
@@ -255,7 +264,7 @@ impl Wagner {
             return; // no neighbour
         };
         draw.link_mut(side).fault_is_known = true;
-        draw.warn(side.opposite(), io);
+        draw.send_fault(side.opposite(), io);
         if self.fault().is_none() {
             self.concede(Cause::Told { side }, io);
         }
@@ -264,7 +273,7 @@ impl Wagner {
     fn on_silence(&mut self, io: &mut impl Io<Self>) {
         if let Phase::Drawing(draw) = &self.phase {
             let cause = Cause::Silence {
-                side: draw.silent_side(),
+                side: draw.quieter_side(),
             };
             self.fail(cause, io);
         }
@@ -278,9 +287,10 @@ impl Wagner {
     }
 }
 
-// Transitions: the only code that writes `phase`. A timer runs while messages are due, if there is a limit.
+// Transitions: the only code that writes `phase`. The timer, if configured, runs while messages are
+// due.
 impl Wagner {
-    /// Joins the draw. On a ring where nobody can be held to a flip there is none.
+    /// Joins the draw. On a ring that is too small to hold members to their flips there is no draw.
     fn begin(&mut self, io: &mut impl Io<Self>) {
         let &Config {
             ring, selection, ..
@@ -298,13 +308,14 @@ impl Wagner {
         }
     }
 
-    /// Something was heard: says what is to be said now, and draws conclusions from a round that is over.
+    /// Continues after a message: sends all messages that are due, and evaluates a round that is
+    /// over.
     #[inline]
-    fn go_on(&mut self, io: &mut impl Io<Self>) {
+    fn proceed(&mut self, io: &mut impl Io<Self>) {
         let Phase::Drawing(draw) = &mut self.phase else {
             return;
         };
-        draw.speak(io);
+        draw.send_due(io);
         if !draw.basic.is_over() {
             self.await_answer(io);
             return;
@@ -328,7 +339,7 @@ impl Wagner {
         }
     }
 
-    /// Names who is elected.
+    /// Names the elected member.
     fn settle(&mut self, place: u32, io: &mut impl Io<Self>) {
         let Phase::Drawing(draw) = std::mem::take(&mut self.phase) else {
             return;
@@ -343,11 +354,11 @@ impl Wagner {
         io.report(Outcome::Nominee(elected));
     }
 
-    /// Notices a fault: tells both neighbours.
+    /// Handles a fault that this member noticed: informs both neighbours.
     fn fail(&mut self, cause: Cause, io: &mut impl Io<Self>) {
         if let Phase::Drawing(draw) = &mut self.phase {
-            draw.warn(Side::Left, io);
-            draw.warn(Side::Right, io);
+            draw.send_fault(Side::Left, io);
+            draw.send_fault(Side::Right, io);
         }
         self.concede(cause, io);
     }
@@ -376,19 +387,19 @@ impl Wagner {
     }
 }
 
-/// What whoever runs a member may want to know of it.
+/// Queries for the driver of a member.
 impl Wagner {
     /// A member that has not begun.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How far the draw has got, once it has begun.
+    /// The progress of the draw, once it has begun.
     pub fn progress(&self) -> Option<&Leader> {
         self.draw().map(|draw| &draw.leader)
     }
 
-    /// Whom this member has seen elected, unless it knows of a fault.
+    /// The member that this one has seen elected, unless it knows of a fault.
     pub fn elected(&self) -> Option<MemberId> {
         match &self.phase {
             Phase::Elected(_, leader) => Some(*leader),
@@ -396,7 +407,7 @@ impl Wagner {
         }
     }
 
-    /// The fault that this member knows of.
+    /// The fault that this member knows.
     pub fn fault(&self) -> Option<Fault> {
         match &self.phase {
             Phase::Failed(_, fault) => Some(*fault),
@@ -404,7 +415,7 @@ impl Wagner {
         }
     }
 
-    /// What this member can say of its last two Basic rounds, the last first.
+    /// This member's testimony about its last two Basic rounds, the last first.
     pub fn testimonies(&self) -> impl Iterator<Item = Testimony> {
         let of = |draw: &Draw| {
             let testify = |round, basic: &Basic| {
@@ -426,7 +437,7 @@ impl Wagner {
 }
 
 impl Draw {
-    /// The part of `me` on the ring that `view` shows; none on a ring that is too small.
+    /// The part of `me` on the ring that `view` shows; `None` on a ring that is too small.
     fn of(me: Candidate, view: impl View, ring: Ring, selection: Selection) -> Option<Self> {
         let members = u32::try_from(view.len()).unwrap_or(u32::MAX);
         if members < ring.fewest() {
@@ -452,17 +463,17 @@ impl Draw {
         })
     }
 
-    /// Flips, sends that, and takes in what has come for this round already.
+    /// Flips, sends the flip, and handles messages that have already arrived for this round.
     fn begin_round(&mut self, io: &mut impl Io<Wagner>) -> Result<(), Cause> {
         std::mem::swap(&mut self.basic, &mut self.before);
         self.round += 1;
         let flip = Flip::heads_if(io.rng().next_u64() >> 63 == 1);
         self.basic.begin(flip, self.leader.neighbours());
-        self.speak(io);
+        self.send_due(io);
         for side in Side::BOTH {
             if let Some(message) = self.link_mut(side).early.take() {
                 self.basic.hear(side, message)?;
-                self.speak(io);
+                self.send_due(io);
             }
         }
         Ok(())
@@ -479,9 +490,9 @@ impl Draw {
         }
     }
 
-    /// Sends what may be sent now.
+    /// Sends all messages that are due.
     #[inline]
-    fn speak(&mut self, io: &mut impl Io<Wagner>) {
+    fn send_due(&mut self, io: &mut impl Io<Wagner>) {
         loop {
             let (left, right) = (self.basic.say(Side::Left), self.basic.say(Side::Right));
             if let Some(message) = left {
@@ -496,22 +507,22 @@ impl Draw {
         }
     }
 
-    /// What follows from a round that is over.
+    /// Evaluates a round that is over.
     fn conclude(&mut self, compare: Compare, limit: Option<NonZeroU32>) -> Result<Next, Cause> {
         let heads = self.basic.agree()?;
         Ok(self.leader.take(heads, compare, limit))
     }
 
-    /// Sends a fault message to one side, unless one went there or came from there.
-    fn warn(&mut self, side: Side, io: &mut impl Io<Wagner>) {
+    /// Sends a fault message to one side, unless one was sent to it or came from it.
+    fn send_fault(&mut self, side: Side, io: &mut impl Io<Wagner>) {
         let link = self.link_mut(side);
         if !std::mem::replace(&mut link.fault_is_known, true) {
             io.unicast(link.neighbour, Message::Fault);
         }
     }
 
-    /// The side from which fewer messages came; none if neither did better.
-    fn silent_side(&self) -> Option<Side> {
+    /// The side from which fewer messages came; `None` if both sent the same number.
+    fn quieter_side(&self) -> Option<Side> {
         let (left, right) = (
             self.basic.heard_from(Side::Left),
             self.basic.heard_from(Side::Right),

@@ -1,23 +1,28 @@
-//! Probabilistic elections with tenure, many of them, in groups of several sizes: what they cost, and that no two members
-//! ever hold at once. `cargo xtask reign` runs it.
+//! A soak test of many probabilistic elections with tenure, in groups of several sizes. It prints
+//! their cost and checks that no two members ever hold tenure at once. `cargo xtask lease_soak` runs it.
 //!
-//! `reign ELECTIONS MEMBERS...` prints a line for each size, and panics where tenure breaks its promise.
+//! `lease_soak ELECTIONS MEMBERS...` prints a line for each size, and panics if tenure breaks its
+//! promise.
 
 use std::error::Error;
 use std::io::{Write, stdout};
 use std::ops::ControlFlow;
 
-use hustings_sim::fenced::{Crashes, FIRST_K, Voters, reign};
+use hustings_sim::fenced::{Crashes, FIRST_K, Voters, lease_soak};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, monte_carlo};
 
-/// How many elections follow each other in one world. Intervals are of the means of worlds, which depend on nothing else.
+/// The number of consecutive elections in one world. Intervals are over the means of worlds, which
+/// are independent.
 const IN_A_ROW: u64 = 100;
 const LOSS: f64 = 0.2;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let elections: u64 = arguments.next().ok_or("how many elections?")?.parse()?;
+    let elections: u64 = arguments
+        .next()
+        .ok_or("usage: reign ELECTIONS MEMBERS...")?
+        .parse()?;
     println!("{LOSS} of all messages lost; 95 % intervals of the means\n");
     println!(
         "members   K  elections  tenures  of voters  messages an election  messages about tenure"
@@ -27,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let worlds = elections.div_ceil(IN_A_ROW);
         let one = |run| {
             let seeds = Seeds::new(u64::from(members), run);
-            reign(members, Voters::Spread, IN_A_ROW, LOSS, seeds)
+            lease_soak(members, Voters::Spread, IN_A_ROW, LOSS, seeds)
         };
         let (mut tenures, mut of_voters, mut crashes) = (0, 0, Crashes::default());
         let [mut election, mut tenure] = [Sample::new(Kind::Number); 2];
@@ -69,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The mean, and how far its interval reaches.
+/// The mean and the half-width of its interval.
 fn show(sample: &Sample) -> String {
     match sample.estimate() {
         Some(it) => {

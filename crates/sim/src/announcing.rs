@@ -1,20 +1,20 @@
-//! Elections by announcement as the chapter runs them: all start at once, nobody leaves, and a run
-//! ends when all have heard the leader.
+//! Elections by announcement as the chapter runs them: all members start at once, none leaves, and
+//! a run ends when all have heard the leader.
 
 use hustings_protocol::announce::{Announce, Config, Criterion, Message};
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
-use hustings_protocol::{Duration, Instant, MemberId, Merit, Protocol};
+use hustings_protocol::{Duration, Instant, MemberId, Priority, Protocol};
 
-use crate::watch::{Expected, Watch};
+use crate::convergence::{Expected, Watch};
 use crate::{Boot, Detection, Halt, Network, Seeds, Setup, Verb, Who, World};
 
-/// Members 0 to `members` - 1, the last of them the best.
-pub fn merits(members: u32) -> Vec<Merit> {
-    (0..u64::from(members)).map(Merit).collect()
+/// Priorities of members 0 to `members` - 1, the last of them the best.
+pub fn priorities(members: u32) -> Vec<Priority> {
+    (0..u64::from(members)).map(Priority).collect()
 }
 
-/// Runs LE-A, LE-S or LE-M until all have heard the leader, or `limit`.
+/// Runs LE-A, LE-S or LE-M until all members have heard the leader, or `limit`.
 pub fn elect(
     members: u32,
     config: Config,
@@ -23,14 +23,14 @@ pub fn elect(
     limit: Instant,
 ) -> Watch {
     let expected = match config.criterion {
-        Criterion::Merit => Expected::Member(members - 1),
+        Criterion::Priority => Expected::Member(members - 1),
         Criterion::EarliestWake => Expected::FirstAnnouncer,
     };
     let world = all_start(members, None, config, expected, network, seeds, announcer);
     until_heard(world, config.announce, limit)
 }
 
-/// Runs announce-listen until all have heard the best, or `limit`.
+/// Runs announce-listen until all members have heard the best, or `limit`.
 pub fn announce_listen(
     members: u32,
     config: announce_listen::Config,
@@ -58,18 +58,18 @@ pub fn suppression(
     world.into_trace()
 }
 
-/// A member of LE-A, LE-S or LE-M, as it comes up.
+/// Creates a member of LE-A, LE-S or LE-M.
 fn announcer(Boot { saved, .. }: Boot<Announce>) -> Announce {
     Announce::new(saved)
 }
 
-/// Runs `world` by the stretch until all have heard the leader, or `limit`.
+/// Runs `world` in steps of `stretch` until all have heard the leader, or `limit`.
 fn until_heard<P: Protocol<Message = Message>>(
     mut world: World<P, Watch>,
     stretch: Duration,
     limit: Instant,
 ) -> Watch {
-    // What comes after the end is not counted: how far a stretch overshoots it does not matter.
+    // Events after convergence are not counted, so the overshoot of a step has no effect.
     while world.trace().hearing().convergence().is_none() && world.now() < limit {
         let end = limit.min(world.now() + stretch);
         if world.run_until(end) == Halt::Quiet {
@@ -79,7 +79,7 @@ fn until_heard<P: Protocol<Message = Message>>(
     world.into_trace()
 }
 
-/// A world in which all start at once, but for one that is not there yet.
+/// A world in which all members start at once, except `late`, which is down.
 fn all_start<P: Protocol<Message = Message>>(
     members: u32,
     late: Option<u32>,
@@ -90,13 +90,13 @@ fn all_start<P: Protocol<Message = Message>>(
     make: impl FnMut(Boot<P>) -> P + 'static,
 ) -> World<P, Watch> {
     let setup = Setup {
-        merits: merits(members),
+        priorities: priorities(members),
         network,
         detection: Detection::Never,
         view: 1.0,
     };
-    let watch = Watch::new(members, expected);
-    let mut world = World::traced(setup, config, seeds, watch, make);
+    let convergence = Watch::new(members, expected);
+    let mut world = World::traced(setup, config, seeds, convergence, make);
     if let Some(joiner) = late {
         world.schedule(Instant::START, Verb::Kill(Who::one(joiner)));
         world.trace_mut().left(joiner, Instant::START);
@@ -105,29 +105,29 @@ fn all_start<P: Protocol<Message = Message>>(
     world
 }
 
-/// What a group that has settled does about one change.
+/// A change in a group that has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Perturbation {
     /// The leader crashes.
     LeaderDies,
     /// The leader leaves in good order.
     LeaderLeaves,
-    /// A member comes that is better than the leader.
+    /// A member joins that is better than the leader.
     GreaterJoins,
-    /// A member comes that is worse than the leader.
+    /// A member joins that is worse than the leader.
     LesserJoins,
 }
 
-/// Who comes or goes.
+/// The kind of a change.
 enum Change {
-    /// The leader goes, in this way.
+    /// The leader departs by this verb.
     Departure(fn(Who) -> Verb),
-    /// A member comes that was not there at the start.
+    /// A member joins that was not up at the start.
     Arrival(u32),
 }
 
-/// How long it takes a settled group of `members` (after the change) to agree when `perturbation`
-/// strikes at `at`; none if it has not settled by then, or does not agree by `limit`.
+/// The time that a settled group of `members` (after the change) takes to agree when `perturbation`
+/// happens at `at`. `None` if it has not settled by then, or does not agree by `limit`.
 pub fn reestablishment(
     members: u32,
     config: Config,
@@ -167,8 +167,9 @@ pub fn reestablishment(
     Some(upset.1 - at)
 }
 
-/// How long a member of a settled group of two misses a leader that is there: from the first time
-/// after `at` until it hears of it again; none if it does not by `limit`.
+/// The duration for which a member of a settled group of two falsely considers its leader gone:
+/// from the first time after `at` until it hears the leader again. `None` if that does not happen
+/// by `limit`.
 pub fn false_departure(
     config: Config,
     network: Network,

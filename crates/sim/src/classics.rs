@@ -1,21 +1,22 @@
-//! How the classic elections are laid out: who has which merit, and who starts.
+//! Layouts of the classic elections: priorities and initiators.
 
-use hustings_protocol::{Instant, Merit};
+use hustings_protocol::{Instant, Priority};
+pub use hustings_theory::bully::{Best, Initiator as BullyInitiator};
 use rand_core::Rng;
 
 use crate::{Scenario, Seeds, Stream, Verb, Who};
 
-/// How many members call an election at once.
+/// The number of members that call an election at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initiators {
-    /// So many, at least one.
+    /// This number, at least one.
     Count(u32),
     /// Every member.
     All,
 }
 
 impl Initiators {
-    /// How many of `members` that is.
+    /// The number of initiators among `members`.
     pub fn among(self, members: u32) -> u32 {
         match self {
             Self::Count(count) => count.min(members),
@@ -24,44 +25,44 @@ impl Initiators {
     }
 }
 
-/// Where the merits lie on the ring, relative to the initiators.
+/// The order of the priorities on the ring, relative to the initiators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Anywhere, and so the initiators.
+    /// Random, for priorities and initiators.
     Random,
-    /// Where an election costs least.
+    /// The order in which an election costs least.
     Best,
-    /// Where an election costs most.
+    /// The order in which an election costs most.
     Worst,
-    /// Each member better than the one before, so that merit and identity are one, as in the
-    /// slides' examples. The first members start.
+    /// Each member better than the one before, so that priority equals identity, as in the slides'
+    /// examples. The first members start.
     Ascending,
 }
 
-/// A ring election, which decides what "best" and "worst" mean.
+/// A ring election; it decides what "best" and "worst" mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ring {
-    /// Chang and Roberts': every member's merit matters.
+    /// Chang and Roberts: every member's priority matters.
     ChangRoberts,
-    /// The modified ring: the initiators' merits decide which election survives.
+    /// The modified ring: the initiators' priorities decide which election survives.
     Modified,
 }
 
-/// Who the members are, and who starts.
+/// The members and the initiators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
-    /// The members' merits, in ring order.
-    pub merits: Vec<Merit>,
-    /// Who calls an election at time zero.
+    /// The members' priorities, in ring order.
+    pub priorities: Vec<Priority>,
+    /// The members that call an election at time zero.
     pub starters: Who,
 }
 
 impl Layout {
-    /// The scenario in which the starters start.
-    pub fn scenario(self) -> (Vec<Merit>, Scenario) {
+    /// The priorities, and the scenario in which the starters start.
+    pub fn scenario(self) -> (Vec<Priority>, Scenario) {
         let mut scenario = Scenario::default();
         scenario.push(Instant::START, Verb::Start(self.starters));
-        (self.merits, scenario)
+        (self.priorities, scenario)
     }
 }
 
@@ -87,8 +88,8 @@ pub fn ring(
 
 fn random_ring(members: u32, initiators: u32, seeds: Seeds) -> Layout {
     let mut rng = seeds.rng(Stream::Layout);
-    let mut merits: Vec<Merit> = (0..u64::from(members)).map(Merit).collect();
-    shuffle(&mut merits, members as usize, &mut rng);
+    let mut priorities: Vec<Priority> = (0..u64::from(members)).map(Priority).collect();
+    shuffle(&mut priorities, members as usize, &mut rng);
     let starters = if initiators == members {
         Who::All
     } else {
@@ -98,13 +99,16 @@ fn random_ring(members: u32, initiators: u32, seeds: Seeds) -> Layout {
         indices.sort_unstable();
         Who::Members(indices)
     };
-    Layout { merits, starters }
+    Layout {
+        priorities,
+        starters,
+    }
 }
 
-/// Neighbours start, each better than the one before, the last the best of all: every election but
-/// the last ends after one hop, and the last needs no one to better it.
+/// Neighbours start, each better than the one before, the last the best of all. Every election but
+/// the last ends after one hop, and no member stops the last.
 fn best_ring(members: u32, initiators: u32) -> Layout {
-    let merit = |at: u32| {
+    let priority = |at: u32| {
         if at < initiators {
             members - initiators + at
         } else {
@@ -112,17 +116,19 @@ fn best_ring(members: u32, initiators: u32) -> Layout {
         }
     };
     Layout {
-        merits: (0..members).map(|at| Merit(u64::from(merit(at)))).collect(),
+        priorities: (0..members)
+            .map(|at| Priority(u64::from(priority(at))))
+            .collect(),
         starters: Who::Members((0..initiators).collect()),
     }
 }
 
-/// One starts a whole arc before the best; behind the best the others start, each worse than the
-/// one before but better than all who did not start: so each election passes all of the ring that
-/// lies between it and the best.
+/// One member starts a whole arc before the best. Behind the best the others start, each worse than
+/// the one before but better than all that did not start. So each election passes the whole part of
+/// the ring between its initiator and the best.
 fn worst_chang_roberts(members: u32, initiators: u32) -> Layout {
     let best = members - initiators;
-    let merit = |at: u32| {
+    let priority = |at: u32| {
         if at < best {
             at
         } else {
@@ -132,57 +138,39 @@ fn worst_chang_roberts(members: u32, initiators: u32) -> Layout {
     let mut starters = vec![0];
     starters.extend(best + 1..members);
     Layout {
-        merits: (0..members).map(|at| Merit(u64::from(merit(at)))).collect(),
+        priorities: (0..members)
+            .map(|at| Priority(u64::from(priority(at))))
+            .collect(),
         starters: Who::Members(starters),
     }
 }
 
-/// Neighbours start, each worse than the one before: every election passes the long arc from the
+/// Neighbours start, each worse than the one before. Every election passes the long arc from the
 /// last of them to the first.
 fn worst_modified(members: u32, initiators: u32) -> Layout {
-    let merit = |at: u32| members - 1 - at;
+    let priority = |at: u32| members - 1 - at;
     Layout {
-        merits: (0..members).map(|at| Merit(u64::from(merit(at)))).collect(),
+        priorities: (0..members)
+            .map(|at| Priority(u64::from(priority(at))))
+            .collect(),
         starters: Who::Members((0..initiators).collect()),
     }
 }
 
 fn ascending_ring(members: u32, initiators: u32) -> Layout {
     Layout {
-        merits: (0..u64::from(members)).map(Merit).collect(),
+        priorities: (0..u64::from(members)).map(Priority).collect(),
         starters: Who::Members((0..initiators).collect()),
     }
 }
 
-/// Who calls a bully election.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BullyInitiator {
-    /// The worst member.
-    Lowest,
-    /// The best but one.
-    SecondHighest,
-    /// Any member that is up.
-    Random,
-    /// Every member.
-    All,
-}
-
-/// Whether the best member is up when a bully election begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Best {
-    /// It is.
-    Up,
-    /// It is not: the usual reason to elect.
-    Down,
-}
-
-/// A bully election among `members`, of which member `i` has merit `i`.
+/// A bully election among `members`, of which member `i` has priority `i`.
 pub fn bully(
     members: u32,
     initiator: BullyInitiator,
     best: Best,
     seeds: Seeds,
-) -> (Vec<Merit>, Scenario) {
+) -> (Vec<Priority>, Scenario) {
     let live = match best {
         Best::Up => members,
         Best::Down => members - 1,
@@ -200,10 +188,10 @@ pub fn bully(
         BullyInitiator::All => Who::All,
     };
     scenario.push(Instant::START, Verb::Start(starters));
-    ((0..u64::from(members)).map(Merit).collect(), scenario)
+    ((0..u64::from(members)).map(Priority).collect(), scenario)
 }
 
-/// Puts `count` elements, chosen at random and in random order, in front.
+/// Moves `count` random elements, in random order, to the front.
 fn shuffle<T>(items: &mut [T], count: usize, rng: &mut impl Rng) {
     for at in 0..count.min(items.len()) {
         let other = at + below((items.len() - at) as u64, rng) as usize;

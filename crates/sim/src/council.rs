@@ -1,13 +1,13 @@
-//! Council elections, host by host: one centre, any number of hosts, and what it took until the council stood, or to
-//! keep it for a while where hosts come and go.
+//! Council elections, host by host: one centre, and any number of hosts. Measures the cost until
+//! the council is complete, or the cost of keeping it while hosts come and go.
 
-mod minutes;
+mod council_log;
 
 use std::collections::BTreeSet;
 
 use hustings_protocol::config::ConfigError;
 use hustings_protocol::council::{Algorithm, Centre, Config, Council, Knowledge, Refill};
-use hustings_protocol::{Duration, Instant, Merit};
+use hustings_protocol::{Duration, Instant, Priority};
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,30 +15,30 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::{
     Boot, Delay, Detection, Network, Scratch, Seeds, Setup, Silent, Stream, Trace, Verb, Who, World,
 };
-use minutes::Minutes;
+use council_log::CouncilLog;
 
-/// The centre; hosts have the numbers that follow.
+/// The centre; hosts have the following numbers.
 pub const CENTRE: u32 = 0;
-/// In so many rounds nearly every election ends that ever does.
+/// Nearly every election that ends at all ends within this number of rounds.
 pub const MOST_ROUNDS: u64 = 100_000;
 
-/// What one run is to be.
+/// The parameters of one run.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// How many hosts there are. Where there are classes they take turns: the first is of the first class, and so on.
+    /// The number of hosts. Classes take turns: the first host is of the first class, and so on.
     pub hosts: u32,
-    /// How the election is held. Every message takes a quarter of a round.
+    /// The election's configuration. Every message takes a quarter of a round.
     pub config: Config,
     /// The probability that a reply, or any other unicast, is lost.
     pub reply_loss: f64,
-    /// The probability that one host misses a multicast.
+    /// The probability that a given host misses a multicast.
     pub multicast_loss: f64,
-    /// An election is given up after so many rounds; a council that is kept is not.
+    /// Maximum number of rounds of an election. Does not apply to a council that is kept.
     pub most_rounds: u64,
 }
 
 impl Trial {
-    /// Nothing gets lost, and nearly every election comes to its end.
+    /// Parameters without loss, where nearly every election ends.
     pub fn new(hosts: u32, config: Config) -> Self {
         Self {
             hosts,
@@ -49,44 +49,45 @@ impl Trial {
         }
     }
 
-    /// Whether the configuration can work where so much gets lost.
+    /// Checks that the configuration works at this loss.
     ///
     /// # Errors
-    /// Names the first option that cannot.
+    /// Names the first option that does not.
     pub fn check(&self) -> Result<(), ConfigError> {
         let heard = (1.0 - self.multicast_loss) * (1.0 - self.reply_loss);
         self.config.check_where_heard(heard)
     }
 }
 
-/// What it took to have a council, of all classes together.
+/// The cost of electing a council, of all classes together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// Rounds, without the poll that tells the centre how many hosts there are. (The naive algorithm's is counted.)
+    /// Rounds, without the poll in which the centre counts the hosts. (The naive algorithm's poll
+    /// counts.)
     pub rounds: u64,
-    /// Replies sent in them, lost ones included.
+    /// Replies sent in these rounds, lost ones included.
     pub messages: u64,
     /// Feedback messages, the poll's included.
     pub feedbacks: u64,
-    /// How many are seated. None if there was no end to it.
+    /// The number of seated hosts; 0 if the election did not end.
     pub seats: u32,
-    /// Whether one of these rounds was enough.
+    /// True if one round per class was enough.
     pub success_first_round: bool,
-    /// The most replies to one feedback message, the poll's included.
+    /// The maximum number of replies to one feedback message, the poll's included.
     pub peak_replies: u64,
 }
 
-/// Does one run.
+/// Executes one run.
 ///
 /// # Panics
-/// If it does not pass [`Trial::check`], there are no hosts, or a probability is none.
+/// If it does not pass [`Trial::check`], there are no hosts, or a probability is out of range.
 pub fn elect(trial: &Trial, seeds: Seeds, scratch: Scratch<Council>) -> (Run, Scratch<Council>) {
     let (run, Silent, scratch) = elect_traced(trial, seeds, scratch, Silent, || true);
     (run, scratch)
 }
 
-/// Does one run and records it, for as long as `goes_on` says so, which is asked each round: if it does not, the run is cut
-/// off.
+/// Executes one run and records it. `goes_on` is called each round; if it returns false, the run
+/// stops.
 ///
 /// # Panics
 /// As [`elect`].
@@ -109,27 +110,28 @@ pub fn elect_traced<T: Trace<Council>>(
     }
     let classes = trial.config.chambers.len();
     let polls = usize::from(is_polled) * classes;
-    let seats = match centre(&world).is_settled() {
-        true => centre(&world).seats().count() as u32,
-        false => 0,
+    let seats = if centre(&world).is_settled() {
+        centre(&world).seats().count() as u32
+    } else {
+        0
     };
-    let (mut minutes, scratch) = world.retire();
-    // Whoever is given up has just begun another.
-    minutes.replies.truncate(most_rounds as usize * classes);
-    let counted = minutes.replies.get(polls..).unwrap_or_default();
+    let (mut council_log, scratch) = world.retire();
+    // An election that is stopped has just begun another round.
+    council_log.replies.truncate(most_rounds as usize * classes);
+    let counted = council_log.replies.get(polls..).unwrap_or_default();
     let run = Run {
         rounds: counted.len() as u64,
         messages: counted.iter().sum(),
-        feedbacks: minutes.replies.len() as u64,
+        feedbacks: council_log.replies.len() as u64,
         seats,
         success_first_round: seats > 0 && counted.len() <= classes,
         peak_replies: counted.iter().copied().max().unwrap_or(0),
     };
-    (run, minutes.inner, scratch)
+    (run, council_log.inner, scratch)
 }
 
-/// What hosts remember in the course of an election, as bits of the paper's: whatever any of them had in memory when feedback and
-/// replies had come.
+/// The contents of hosts' memories during an election, as the paper's bits: the memory of every
+/// host after the feedback and replies of each round.
 ///
 /// # Panics
 /// As [`elect`].
@@ -147,33 +149,33 @@ pub fn remembered(trial: &Trial, seeds: Seeds) -> BTreeSet<u8> {
     memories
 }
 
-/// How hosts come and go.
+/// Crashes and returns of hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Churn {
-    /// How often a host crashes, on average.
+    /// Mean time between a host's crashes.
     pub crash_every: Duration,
-    /// How long it is gone then, on average. It comes back knowing nothing.
+    /// Mean time until a crashed host returns. It returns without state.
     pub gone_for: Duration,
 }
 
-/// A council that is kept for a while.
+/// A council that is kept for some time.
 #[derive(Debug, Clone)]
 pub struct Stay {
-    /// With a [`Config::lease`].
+    /// The election, with a [`Config::lease`].
     pub trial: Trial,
-    /// For how long.
+    /// The duration.
     pub lasts: Duration,
-    /// How hosts come and go.
+    /// Crashes and returns of hosts.
     pub churn: Option<Churn>,
-    /// Whether and when the centre crashes, to be up again at once.
+    /// The time at which the centre crashes and comes up again at once, if it does.
     pub centre_restarts: Option<Instant>,
-    /// Whether, when and for how long the centre and the hosts do not hear each other.
+    /// The start and duration of a partition between the centre and the hosts, if there is one.
     pub centre_cut_off: Option<(Instant, Duration)>,
 }
 
 impl Stay {
-    /// 200 hosts that come and go, each gone a minute in eleven, where a tenth of all messages is lost: of eight seats one falls
-    /// empty every 100 seconds or so.
+    /// 200 hosts that come and go, each gone one minute in eleven, at a message loss of one tenth.
+    /// One of eight seats falls empty about every 100 seconds.
     ///
     /// # Panics
     /// If `config` has no lease.
@@ -197,7 +199,7 @@ impl Stay {
     }
 }
 
-/// What it took to keep it.
+/// The cost of keeping the council.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Upkeep {
     /// Replies sent.
@@ -206,27 +208,27 @@ pub struct Upkeep {
     pub feedbacks: u64,
     /// Heartbeats and their answers, seats and farewells.
     pub others: u64,
-    /// The most replies to one feedback message.
+    /// The maximum number of replies to one feedback message.
     pub peak_replies: u64,
-    /// The most seats that the centre told of.
+    /// The maximum number of seats that the centre reported.
     pub most_seats: u32,
-    /// The most hosts that held themselves to be seated at one time.
+    /// The maximum number of hosts that considered themselves seated at one time.
     pub most_seated: u32,
-    /// How often the council changed.
+    /// The number of changes of the council.
     pub changes: u64,
-    /// The part of the time, after the first election, in which it was too small.
+    /// The fraction of the time, after the first election, in which the council was too small.
     pub short: f64,
 }
 
-/// Does one run.
+/// Executes one run.
 ///
 /// # Panics
-/// As [`elect`]; or if a mean time is nothing.
+/// As [`elect`]; or if a mean time is zero.
 pub fn keep(stay: &Stay, seeds: Seeds, scratch: Scratch<Council>) -> (Upkeep, Scratch<Council>) {
     let mut world = world(&stay.trial, seeds, scratch, Silent);
     let end = Instant::START + stay.lasts;
     if let Some(churn) = stay.churn {
-        come_and_go(&mut world, churn, end, seeds);
+        schedule_churn(&mut world, churn, end, seeds);
     }
     if let Some(at) = stay.centre_restarts {
         let (who, keep_state) = (Who::one(CENTRE), true);
@@ -241,19 +243,19 @@ pub fn keep(stay: &Stay, seeds: Seeds, scratch: Scratch<Council>) -> (Upkeep, Sc
     world.start(CENTRE);
     world.run_until(end);
     let tally = *world.tally();
-    let (minutes, scratch) = world.retire();
+    let (council_log, scratch) = world.retire();
     let sent: u64 = tally.unicasts.iter().chain(&tally.multicasts).sum();
-    let messages: u64 = minutes.replies.iter().sum();
-    let feedbacks = minutes.replies.len() as u64;
+    let messages: u64 = council_log.replies.iter().sum();
+    let feedbacks = council_log.replies.len() as u64;
     let upkeep = Upkeep {
         messages,
         feedbacks,
         others: sent - messages - feedbacks,
-        peak_replies: minutes.replies.iter().copied().max().unwrap_or(0),
-        most_seats: minutes.most_seats,
-        most_seated: minutes.most_seated,
-        changes: minutes.changes,
-        short: minutes.short_until(end),
+        peak_replies: council_log.replies.iter().copied().max().unwrap_or(0),
+        most_seats: council_log.most_seats,
+        most_seated: council_log.most_seated,
+        changes: council_log.changes,
+        short: council_log.short_until(end),
     };
     (upkeep, scratch)
 }
@@ -263,13 +265,13 @@ fn world<T: Trace<Council>>(
     seeds: Seeds,
     scratch: Scratch<Council>,
     trace: T,
-) -> World<Council, Minutes<T>> {
+) -> World<Council, CouncilLog<T>> {
     let config = trial.config.clone();
     assert_eq!(trial.check(), Ok(()), "the configuration must be possible");
     assert!(trial.hosts > 0, "a council of no hosts");
     let classes = config.chambers.len() as u64;
     let setup = Setup {
-        merits: merits(trial, seeds),
+        priorities: priorities(trial, seeds),
         network: Network {
             unicast_loss: trial.reply_loss,
             multicast_loss: trial.multicast_loss,
@@ -278,8 +280,8 @@ fn world<T: Trace<Council>>(
         detection: Detection::Never,
         view: 1.0,
     };
-    let minutes = Minutes::new(trial.hosts + 1, trace);
-    World::within(scratch, setup, config, seeds, minutes, move |boot| {
+    let council_log = CouncilLog::new(trial.hosts + 1, trace);
+    World::within(scratch, setup, config, seeds, council_log, move |boot| {
         make(boot, classes)
     })
 }
@@ -291,18 +293,18 @@ fn make(Boot { me, saved }: Boot<Council>, classes: u64) -> Council {
     Council::host(((me.id.0 - 1) % classes) as u16)
 }
 
-/// By chance, where they matter.
-fn merits(trial: &Trial, seeds: Seeds) -> Vec<Merit> {
+/// Random priorities, if the algorithm uses them.
+fn priorities(trial: &Trial, seeds: Seeds) -> Vec<Priority> {
     let members = trial.hosts as usize + 1;
     let mut rng = seeds.rng(Stream::Layout);
     match trial.config.algorithm {
-        Algorithm::Merit => (0..members).map(|_| Merit(rng.next_u64())).collect(),
+        Algorithm::Priority => (0..members).map(|_| Priority(rng.next_u64())).collect(),
         Algorithm::Naive
         | Algorithm::Basic
         | Algorithm::SkipReset
         | Algorithm::Choice(_, _)
         | Algorithm::History { .. }
-        | Algorithm::Bolot => vec![Merit(0); members],
+        | Algorithm::Bolot => vec![Priority(0); members],
     }
 }
 
@@ -311,8 +313,8 @@ fn centre<T: Trace<Council>>(world: &World<Council, T>) -> &Centre {
     centre.expect("the first member is made a centre")
 }
 
-/// Enters when each host crashes and comes back.
-fn come_and_go<T: Trace<Council>>(
+/// Schedules every crash and return of each host.
+fn schedule_churn<T: Trace<Council>>(
     world: &mut World<Council, T>,
     churn: Churn,
     end: Instant,
@@ -334,7 +336,7 @@ fn come_and_go<T: Trace<Council>>(
     }
 }
 
-/// Memoryless, with this mean.
+/// An exponential time with this mean.
 fn span(mean: Duration, rng: &mut Xoshiro256PlusPlus) -> Duration {
     let law = Exp::new(1.0 / mean.as_secs_f64()).expect("a mean is above 0");
     Duration::from_secs_f64(law.sample(rng))

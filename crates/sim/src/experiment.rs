@@ -4,19 +4,19 @@ use hustings_protocol::{Instant, Protocol};
 
 use crate::{Boot, Scenario, Seeds, Setup, Silent, Summary, Trace, World};
 
-/// What one run is to be: a world, what befalls it, and how long it may last.
+/// The definition of one run: a world, a scenario and a time limit.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// What the world is like.
+    /// The properties of the world.
     pub setup: Setup,
-    /// What befalls it; who starts is part of that.
+    /// The scenario, which also starts members.
     pub scenario: Scenario,
-    /// When to stop if it does not come to rest by itself.
+    /// The time at which the run stops if events are still pending.
     pub limit: Instant,
 }
 
 impl Experiment {
-    /// Does the run.
+    /// Executes the run.
     pub fn run<P: Protocol>(
         self,
         config: P::Config,
@@ -26,7 +26,7 @@ impl Experiment {
         self.run_traced(config, seeds, Silent, make).0
     }
 
-    /// Does the run and records it.
+    /// Executes the run and records it.
     pub fn run_traced<P: Protocol, T: Trace<P>>(
         self,
         config: P::Config,

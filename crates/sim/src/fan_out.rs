@@ -1,33 +1,36 @@
-//! What is said to all, on arrival: handed to each whom it reaches, without a copy in flight for each.
+//! Arrival of multicasts: delivers a multicast to every receiver, without a copy in flight for
+//! each.
 
 use hustings_protocol::{Candidate, Message, Protocol};
 
-use crate::attention::Attention;
+use crate::in_flight::Flight;
+use crate::interest::Interest;
 use crate::network::Wire;
-use crate::post::Flight;
 use crate::{LossModel, Trace, World};
 
-/// Who loses a message to all, by their places, ascending.
+/// The receivers that lose a multicast, ascending.
 struct Losers {
-    /// The next that does; `end`, if none.
+    /// The next receiver that loses it; `end` if there is none.
     next: u32,
     end: u32,
-    /// How many did before.
+    /// The number of receivers before `next` that lost it.
     count: u32,
 }
 
 impl Losers {
-    /// Of so many; nobody, if it is not `lossy`.
+    /// Creates the losers among `end` receivers; there are none unless `lossy`.
     fn among(end: u32, lossy: bool, wire: &mut Wire) -> Self {
-        let next = match lossy {
-            true => wire.receivers_before_loss(end),
-            false => end,
+        let next = if lossy {
+            wire.receivers_before_loss(end)
+        } else {
+            end
         };
         let count = 0;
         Self { next, end, count }
     }
 
-    /// Whether `receiver`, which is beyond all that were asked about before, is one of them.
+    /// True if `receiver` loses the multicast. Each call must ask for a greater receiver than the
+    /// last.
     #[inline(always)]
     fn has(&mut self, receiver: u32, wire: &mut Wire) -> bool {
         while self.next < receiver {
@@ -40,41 +43,42 @@ impl Losers {
 }
 
 impl<P: Protocol, T: Trace<P>> World<P, T> {
-    /// Hands a multicast to every member it reaches.
+    /// Delivers a multicast to every member that it reaches.
     pub(crate) fn fan_out(&mut self, flight: Flight<P::Message>) {
-        self.scene.post.multicasts -= 1;
-        let lossy = self.scene.network.multicast_loss > 0.0
-            && self.scene.network.loss_model == LossModel::Uncorrelated;
+        self.state.in_flight.multicasts -= 1;
+        let lossy = self.state.network.multicast_loss > 0.0
+            && self.state.network.loss_model == LossModel::Uncorrelated;
         match flight.message.weight() {
-            Some(weight) if P::SELECTIVE && self.scene.spares_the_deaf => {
-                self.fan_out_to_attentive(flight, weight, lossy);
+            Some(weight) if P::SELECTIVE && self.state.skips_ignored_messages => {
+                self.fan_out_to_interested(flight, weight, lossy);
             }
-            // A record is of all that arrives.
-            Some(_) | None if T::ON || !self.may_echo(&flight.message) => {
+            // A trace records every delivery.
+            Some(_) | None if T::ON || !self.may_repeat(&flight.message) => {
                 self.fan_out_to_all(flight, lossy);
             }
-            Some(_) | None => self.fan_out_to_unaware(flight, lossy),
+            Some(_) | None => self.fan_out_to_new_receivers(flight, lossy),
         }
     }
 
-    /// Whether it makes no difference if it is said once more.
-    fn may_echo(&self, message: &P::Message) -> bool {
-        P::echoes(message, message, &self.scene.config)
+    /// True if a repetition of `message` changes nothing.
+    fn may_repeat(&self, message: &P::Message) -> bool {
+        P::is_duplicate_of(message, message, &self.state.config)
     }
 
-    /// To those who have not heard the same before. Nearly all have when dozens say it to a million: so only the others, and the
-    /// sender, are looked at one by one.
-    fn fan_out_to_unaware(&mut self, flight: Flight<P::Message>, lossy: bool) {
+    /// Delivers to the members that have not seen the same content before. If dozens of members
+    /// send the same to a million, nearly all have seen it. So only the others, and the sender, are
+    /// examined one by one.
+    fn fan_out_to_new_receivers(&mut self, flight: Flight<P::Message>, lossy: bool) {
         let Flight { from, message, .. } = flight;
         let count = self.members.len() as u32;
-        let config = &self.scene.config;
-        let is_echo = |earlier: &P::Message| P::echoes(&message, earlier, config);
-        let mut heard = self.scene.echoes.take(count as usize, is_echo);
-        let mut losers = Losers::among(count, lossy, &mut self.scene.wire);
+        let config = &self.state.config;
+        let is_echo = |earlier: &P::Message| P::is_duplicate_of(&message, earlier, config);
+        let mut heard = self.state.seen.take(count as usize, is_echo);
+        let mut losers = Losers::among(count, lossy, &mut self.state.wire);
         let mut looked_at = 0;
         let mut lost = 0;
         for first in (0..count).step_by(u64::BITS as usize) {
-            let mut places = heard.unaware(first, count);
+            let mut places = heard.not_seen(first, count);
             if first <= from && from - first < u64::BITS {
                 places |= 1 << (from - first);
             }
@@ -82,10 +86,10 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
                 let to = first + places.trailing_zeros();
                 places &= places - 1;
                 looked_at += 1;
-                if losers.has(to, &mut self.scene.wire) {
+                if losers.has(to, &mut self.state.wire) {
                     lost += 1;
                 } else if to != from {
-                    if self.scene.people.hears(to, from) {
+                    if self.state.people.hears(to, from) {
                         heard.enter(to);
                     }
                     let message = message.clone();
@@ -93,48 +97,54 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
                 }
             }
         }
-        losers.has(count, &mut self.scene.wire);
+        losers.has(count, &mut self.state.wire);
         let lost_by_others = losers.count - lost;
-        self.scene.tally.delivered += u64::from(count - looked_at - lost_by_others);
-        self.scene.echoes.keep(message, heard);
+        self.state.tally.delivered += u64::from(count - looked_at - lost_by_others);
+        self.state.seen.keep(message, heard);
     }
 
-    /// To those to whom it makes a difference. What becomes of the other copies nobody can tell.
-    fn fan_out_to_attentive(&mut self, flight: Flight<P::Message>, weight: Candidate, lossy: bool) {
+    /// Delivers to the members whose state the message can change. The loss of the other copies has
+    /// no observable effect.
+    fn fan_out_to_interested(
+        &mut self,
+        flight: Flight<P::Message>,
+        weight: Candidate,
+        lossy: bool,
+    ) {
         let Flight { from, message, .. } = flight;
-        let filed = self.scene.attention.take();
-        let mut attention = filed.unwrap_or_else(|| {
-            Attention::of(self.members.len() as u32, |member| self.ignored_by(member))
+        let filed = self.state.interest.take();
+        let mut interest = filed.unwrap_or_else(|| {
+            Interest::of(self.members.len() as u32, |member| self.ignored_by(member))
         });
-        let mut picked = attention.pick(weight, |member| self.ignored_by(member));
+        let mut picked = interest.pick(weight, |member| self.ignored_by(member));
         picked.retain(|&to| {
             if to != from && self.ignored_by(to) < Some(weight) {
-                if lossy && self.scene.wire.loses_multicast() {
-                    self.scene.record_lost(from, Some(to));
+                if lossy && self.state.wire.loses_multicast() {
+                    self.state.record_lost(from, Some(to));
                 } else {
                     let message = message.clone();
                     self.deliver(Flight { to, from, message });
                 }
             }
-            attention.follows(to, self.ignored_by(to), weight)
+            interest.follows(to, self.ignored_by(to), weight)
         });
-        attention.file_followers(weight, picked);
-        self.scene.attention = Some(attention);
+        interest.file_followers(weight, picked);
+        self.state.interest = Some(interest);
     }
 
     fn ignored_by(&self, member: u32) -> Option<Candidate> {
-        let me = self.scene.people.candidate(member);
-        self.members[member as usize].deaf_up_to(me, &self.scene.config)
+        let me = self.state.people.candidate(member);
+        self.members[member as usize].ignores_up_to(me, &self.state.config)
     }
 
-    /// To each whose copy is not lost on its way.
+    /// Delivers to every member whose copy is not lost.
     fn fan_out_to_all(&mut self, flight: Flight<P::Message>, lossy: bool) {
         let Flight { from, message, .. } = flight;
         let end = self.members.len() as u32;
         let mut next = 0;
         while next < end {
             let lucky = if lossy {
-                next + self.scene.wire.receivers_before_loss(end - next)
+                next + self.state.wire.receivers_before_loss(end - next)
             } else {
                 end
             };
@@ -143,7 +153,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
                 self.deliver(Flight { to, from, message });
             }
             if lucky < end && lucky != from {
-                self.scene.record_lost(from, Some(lucky));
+                self.state.record_lost(from, Some(lucky));
             }
             next = lucky + 1;
         }
@@ -153,13 +163,14 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 #[cfg(test)]
 mod tests {
     use hustings_protocol::probabilistic::{Config, Probabilistic, Recall};
-    use hustings_protocol::{Duration, Instant, Merit};
+    use hustings_protocol::{Duration, Instant, Priority};
 
     use crate::{
         Delay, Detection, JsonLines, Network, Seeds, Setup, Silent, Tally, Trace, Verb, Who, World,
     };
 
-    /// Members that are no whole number of 64, some of whom crash meanwhile; several say the same.
+    /// An election in which the number of members is no multiple of 64, some members crash, and
+    /// several send the same content.
     fn election<T: Trace<Probabilistic>>(
         seed: u64,
         loss: f64,
@@ -168,7 +179,7 @@ mod tests {
         let members: u32 = 150;
         let hop = Duration::from_millis(100);
         let setup = Setup {
-            merits: vec![Merit(0); members as usize],
+            priorities: vec![Priority(0); members as usize],
             network: Network {
                 unicast_loss: loss,
                 multicast_loss: loss,
@@ -180,7 +191,7 @@ mod tests {
         let config = Config {
             key: seed,
             recall: Recall::All,
-            ..Config::document(members.into(), hop)
+            ..Config::paper(members.into(), hop)
         };
         let make = |_| Probabilistic::new();
         let mut world = World::traced(setup, config, Seeds::new(seed, 0), trace, make);
@@ -193,9 +204,10 @@ mod tests {
         (*world.tally(), world.members().to_vec())
     }
 
-    /// Who is recorded is handed all that arrives, who is not only what it has not heard.
+    /// A traced run delivers every message, an untraced one only messages that the receiver has not
+    /// seen.
     #[test]
-    fn what_was_heard_before_makes_no_difference_but_is_counted() {
+    fn skipped_duplicates_change_nothing_but_are_counted() {
         for seed in 0..200 {
             for loss in [0.0, 0.1, 0.4] {
                 let recorded = election(seed, loss, JsonLines::new(Vec::new()));

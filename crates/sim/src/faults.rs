@@ -1,12 +1,12 @@
-//! Faults drawn by chance, as scenario lines.
+//! Random faults, as scenario lines.
 
 use hustings_protocol::{Duration, Instant};
 use rand_core::Rng;
 
 use crate::{Scenario, Seeds, Stream, Verb, Who};
 
-/// Crashes at a rate: in each round, each member that is still up crashes with `probability`, at a
-/// time uniform in the round. Rounds of length `round` follow each other until `until`.
+/// Crashes at a rate: in each round, each live member crashes with `probability`, at a time uniform
+/// in the round. Rounds of length `round` follow each other until `until`.
 pub fn crashes(
     members: u32,
     probability: f64,

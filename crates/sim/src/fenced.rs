@@ -1,11 +1,12 @@
-//! Elections whose nominee seeks tenure, as in the field: the probabilistic election names, a few voters grant.
+//! Elections whose nominee seeks tenure, as in the field: the probabilistic election nominates, a
+//! few voters grant.
 //!
-//! Whatever the election does, the [`Registry`] holds tenure to its promise at every step: one holder at a time, and
-//! fences that only rise.
+//! At every step the [`Registry`] checks the promise of tenure: one holder at a time, and fences
+//! that only rise.
 
-mod reign;
+mod lease_soak;
 
-pub use reign::{Crashes, FIRST_K, Reign, Voters, reign};
+pub use lease_soak::{Crashes, FIRST_K, LeaseSoak, Voters, lease_soak};
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use rand_core::Rng;
 
 use crate::{Boot, Event, Trace, Verb, Who};
 
-/// How elections and tenure are to be run.
+/// The configuration of elections and tenure.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The election.
@@ -28,17 +29,17 @@ pub struct Config {
     pub tenure: tenure::Config,
 }
 
-/// What members say to each other.
+/// A message between members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub enum Message {
-    /// In the election.
+    /// A message of the election.
     Election(probabilistic::Message),
-    /// About tenure.
+    /// A message of tenure.
     Tenure(tenure::Message),
 }
 
 impl Message {
-    /// The kind of all that is said about tenure.
+    /// The kind of all tenure messages.
     pub const TENURE: usize = 6;
 }
 
@@ -61,12 +62,12 @@ impl hustings_protocol::Message for Message {
     }
 }
 
-/// The timers of both.
+/// The timers of both protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// The election's.
+    /// A timer of the election.
     Election(probabilistic::Timer),
-    /// That of tenure.
+    /// A timer of tenure.
     Tenure(tenure::Timer),
 }
 
@@ -88,26 +89,26 @@ impl hustings_protocol::Timer for Timer {
     }
 }
 
-/// What may be asked of a member.
+/// A request to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// To call an election.
+    /// Call an election.
     Call,
 }
 
-/// One member: it seeks tenure while the election names it.
+/// One member. It seeks tenure while it is the election's nominee.
 #[derive(Debug, Clone)]
 pub struct Fenced {
     election: Probabilistic,
-    /// Apart: most members never hold any, and a hundred thousand take part in elections.
+    /// Boxed: most members never hold tenure, and a hundred thousand take part in elections.
     tenure: Box<Tenure>,
 }
 
 impl Fenced {
-    /// A member that comes up; whether it votes, `config` says.
+    /// Creates a member that comes up. `config` determines if it votes.
     pub fn new(boot: &Boot<Self>, config: &tenure::Config) -> Self {
         let votes = config.place(boot.me.id).map(|_| {
-            // The group is new: its voters were initialised, and keep what they save.
+            // The group is new: its voters were initialised, and keep their saved state.
             Saved::Initialised(boot.saved.unwrap_or(Durable::FOUNDING))
         });
         Self {
@@ -119,19 +120,20 @@ impl Fenced {
         }
     }
 
-    /// Whether it holds tenure when its clock says `now`.
+    /// True if it holds tenure when its clock shows `now`.
     pub fn holds(&self, now: Instant) -> bool {
         self.tenure.holds(now).is_some()
     }
 
-    /// Its part in the election takes an input; whom it then names decides whether it seeks tenure.
+    /// Passes an input to the election. The resulting nominee decides if the member seeks tenure.
     fn elect(&mut self, input: Input<Probabilistic>, io: &mut impl Io<Self>) {
         let named = Cell::new(None);
         self.election.step(input, &mut Half { io, named: &named });
         if let Some(nominee) = named.take() {
-            let request = match nominee == Some(io.me().id) {
-                true => tenure::Request::Acquire,
-                false => tenure::Request::Withdraw,
+            let request = if nominee == Some(io.me().id) {
+                tenure::Request::Acquire
+            } else {
+                tenure::Request::Withdraw
             };
             self.seek(Input::Request(request), io);
         }
@@ -169,14 +171,14 @@ impl Protocol for Fenced {
     }
 }
 
-/// One of the two protocols' access to the world.
+/// The access of one of the two protocols to the world.
 struct Half<'a, I> {
     io: &'a mut I,
-    /// Whom the election names since this step.
+    /// The nominee that the election has reported in this step.
     named: &'a Cell<Option<Option<MemberId>>>,
 }
 
-/// What both halves do alike, and what they do each in its own way.
+/// Implements `Io` for one half; the parameters are the differences between the two.
 macro_rules! half {
     ($protocol:ty, $part:ident, $config:ident, $save:expr) => {
         impl<I: Io<Fenced>> Io<$protocol> for Half<'_, I> {
@@ -244,27 +246,28 @@ macro_rules! half {
 half!(Probabilistic, Election, election, |_, ()| {});
 half!(Tenure, Tenure, tenure, |io, state| io.save(state));
 
-/// Who holds, and has held. Panics where the promise of tenure is broken. Members are to be killed by their numbers.
+/// The present holder and the past tenures. Panics if the promise of tenure is broken. Kill members
+/// by number, so that the registry notices.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     holder: Option<(u32, Fence)>,
     last: Option<Fence>,
-    /// How many tenures each member has had that has had any.
+    /// The number of tenures of each member that has had any.
     tenures: BTreeMap<u32, u64>,
 }
 
 impl Registry {
-    /// Who holds, and by which fence.
+    /// The present holder and its fence.
     pub fn holder(&self) -> Option<(u32, Fence)> {
         self.holder
     }
 
-    /// How many tenures there have been.
+    /// The number of tenures.
     pub fn tenures(&self) -> u64 {
         self.tenures.values().sum()
     }
 
-    /// How many of them were a member's.
+    /// The number of tenures of `member`.
     pub fn tenures_of(&self, member: u32) -> u64 {
         self.tenures.get(&member).copied().unwrap_or_default()
     }
@@ -302,7 +305,7 @@ impl Trace<Fenced> for Registry {
                 member,
                 outcome: Outcome::TenureLost { .. },
             } => self.ended(member),
-            // Whoever is dead does nothing any more.
+            // A dead member no longer acts.
             Event::Struck {
                 verb: Verb::Kill(Who::Members(members)),
             } => members.iter().for_each(|member| self.ended(*member)),

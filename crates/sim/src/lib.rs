@@ -1,10 +1,9 @@
-//! A discrete-event world that drives election protocols, from one seed.
+//! A discrete-event world that drives election protocols from one seed.
 //!
-//! The protocols are those of [`hustings_protocol`], unchanged: here a [`World`] feeds them
-//! messages, timers and view changes in virtual time, through a [`Network`] that delays, loses,
-//! doubles and reorders, while a [`Scenario`] kills, pauses and cuts off members. The same seed
-//! gives the same run, bit for bit; [`monte_carlo`] spreads runs over all cores without changing
-//! any result.
+//! The protocols are those of [`hustings_protocol`], unchanged. A [`World`] feeds them messages,
+//! timers and view changes in virtual time. Its [`Network`] delays, loses, duplicates and reorders
+//! messages, and a [`Scenario`] kills, pauses and partitions members. The same seed gives the same
+//! run, bit for bit. [`monte_carlo`] spreads runs over all cores without changing any result.
 //!
 //! # The nouns
 //! - [`World`]: members, messages in flight, timers, the clock. One world is one run.
@@ -12,38 +11,76 @@
 //! - [`Scenario`]: what befalls it, and when.
 //! - [`Trace`]: the record of all that happened; costs nothing when off.
 //! - [`Seeds`]: where all chance comes from.
+//! - [`trial::Trial`]: an election of [`elections`] under its [`Conditions`]; [`measure`]: many runs of it.
 //! - [`Summary`]: what is known at the end of a run; [`statistics`]: what many runs say.
+//!
+//! # Example
+//! Five members, of which the best has crashed; the worst notices, and calls a bully election:
+//! ```
+//! use hustings_protocol::bully::{Bully, Config};
+//! use hustings_protocol::{Duration, Instant, MemberId};
+//! use hustings_sim::classics::{self, Best, BullyInitiator};
+//! use hustings_sim::{Delay, Detection, Ending, Experiment, Network, Seeds, Setup};
+//! use hustings_theory as theory;
+//!
+//! let delay = Duration::from_millis(100);
+//! let seeds = Seeds::new(1, 0);
+//! let (priorities, scenario) = classics::bully(5, BullyInitiator::Lowest, Best::Down, seeds);
+//! let experiment = Experiment {
+//!     setup: Setup {
+//!         priorities,
+//!         network: Network::perfect(Delay::Constant(delay)),
+//!         detection: Detection::Never,
+//!         view: 1.0,
+//!     },
+//!     scenario,
+//!     limit: Instant::START + Duration::from_secs(60),
+//! };
+//! let summary = experiment.run(Config::paper(delay), seeds, |_| Bully::new());
+//!
+//! assert_eq!(summary.ending, Ending::Elected(MemberId(3)));
+//! let sent: u64 = summary.tally.unicasts.iter().sum();
+//! let on_paper = theory::bully::bully(5, theory::bully::Initiator::Lowest, theory::bully::Best::Down);
+//! assert_eq!(sent as f64, on_paper.messages);
+//! ```
 
-mod agenda;
 pub mod announcing;
-mod attention;
 pub mod classics;
+mod conditions;
+mod contacts;
+pub mod convergence;
 pub mod council;
-pub mod council_tally;
-mod echoes;
+pub mod council_aggregate;
+pub mod elections;
 mod experiment;
 mod fan_out;
 pub mod faults;
 pub mod fenced;
-mod met;
+mod in_flight;
+mod interest;
+pub mod measure;
+mod memory;
 pub mod monte_carlo;
 mod network;
 mod population;
-mod post;
 pub mod probabilistic;
 mod scenario;
-mod scene;
+mod script;
 mod seeds;
+mod seen;
+mod state;
 pub mod statistics;
 mod summary;
 mod timers;
 mod trace;
+pub mod trial;
 pub mod wagner;
-pub mod watch;
 pub mod wheel;
 mod world;
 
+pub use conditions::Conditions;
 pub use experiment::Experiment;
+pub use memory::Memory;
 pub use network::{Delay, LossModel, Network, NetworkError, Reordering};
 pub use population::Detection;
 pub use scenario::{Scenario, ScenarioError, Verb, Who};

@@ -1,18 +1,18 @@
-//! Many runs over all cores, with the same result on any number of them.
+//! Many runs over all cores, with the same result on any number of cores.
 //!
-//! Runs are done in blocks. Within a block they spread over the cores; between blocks their
-//! results are taken in by run number. So neither scheduling nor the number of threads can change
-//! a bit of the outcome, and memory stays bounded.
+//! Runs execute in blocks. Within a block they spread over the cores. After each block their
+//! results are collected by run number. Therefore neither scheduling nor the number of threads
+//! changes a bit of the outcome, and memory stays bounded.
 
 use std::ops::ControlFlow;
 
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-/// How many runs are in flight between two times of taking in results.
+/// Number of runs per block.
 const BLOCK: u64 = 256;
 
-/// Threads that cannot be had.
+/// The threads could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start {threads} threads: {reason}")]
 pub struct ThreadsError {
@@ -20,10 +20,9 @@ pub struct ThreadsError {
     reason: String,
 }
 
-/// Does runs `0..runs` on `threads` threads (0: one a core) and takes in their results by run
-/// number. `take` may stop the experiment early; what was taken in until then is what there is.
-/// `done` hears of each finished run as it finishes, in no particular order. Returns how many
-/// results were taken in.
+/// Executes runs `0..runs` on `threads` threads (0: one per core) and passes their results to
+/// `take` by run number. `take` may stop the experiment early; later results are dropped. `done` is
+/// called as each run finishes, in no particular order. Returns the number of results taken.
 ///
 /// # Errors
 /// If the threads cannot be started.
@@ -72,7 +71,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
-    fn results_are_taken_in_by_run_number_on_any_number_of_threads() {
+    fn results_come_by_run_number_on_any_number_of_threads() {
         for threads in [1, 2, 5] {
             let mut order = Vec::new();
             let finished = AtomicU64::new(0);

@@ -1,30 +1,30 @@
-//! What the network does to messages: how long they take, which are lost, doubled or held back.
+//! The network's effect on messages: delay, loss, duplication and reordering.
 
 use hustings_protocol::Duration;
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp, LogNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// How long a message takes.
+/// The distribution of a message's delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
-    /// Always the same.
+    /// The same delay for every message.
     Constant(Duration),
-    /// Anything between the two, equally likely.
+    /// Uniform between two bounds.
     Uniform {
-        /// The shortest.
+        /// The lower bound.
         from: Duration,
-        /// The longest.
+        /// The upper bound.
         to: Duration,
     },
-    /// Memoryless, with this mean.
+    /// Exponential, that is memoryless.
     Exponential {
         /// The mean.
         mean: Duration,
     },
-    /// Its logarithm is normal: most messages near the median, a few very late.
+    /// Log-normal: most messages near the median, a few very late.
     LogNormal {
-        /// Half of the messages take less.
+        /// The median: half of the messages take less.
         median: Duration,
         /// The standard deviation of the logarithm.
         sigma: f64,
@@ -43,50 +43,50 @@ impl Delay {
     }
 }
 
-/// Who loses a multicast together.
+/// The correlation of multicast losses between receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossModel {
-    /// Each receiver loses it by its own chance.
+    /// Each receiver loses the multicast independently.
     Uncorrelated,
-    /// All receivers lose it, or none.
+    /// All receivers lose the multicast, or none.
     Correlated,
 }
 
-/// Holding back: with `probability`, a message takes up to `by` longer than it would.
+/// Extra delay: with `probability`, a message takes up to `by` longer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reordering {
-    /// How likely a message is held back.
+    /// The probability that a message is held back.
     pub probability: f64,
-    /// The longest it is held back.
+    /// The maximum extra delay.
     pub by: Duration,
 }
 
-/// What the network does to messages.
+/// The network's effect on messages.
 ///
-/// Messages between two members may overtake each other wherever delays vary.
+/// Messages between two members may overtake each other if delays vary.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Network {
-    /// How long a message takes.
+    /// The distribution of delays.
     pub delay: Delay,
     /// The probability that a unicast is lost.
     pub unicast_loss: f64,
     /// The probability that a multicast is lost.
     pub multicast_loss: f64,
-    /// Who loses a multicast together.
+    /// The correlation of multicast losses.
     pub loss_model: LossModel,
     /// The probability that a message arrives twice.
     pub duplicate: f64,
-    /// Which messages are held back.
+    /// The extra delay of some messages.
     pub reordering: Reordering,
 }
 
-/// A network that cannot be.
+/// A network with an impossible parameter.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NetworkError {
     /// A probability outside its range.
     #[error("{field} {value} is not a probability: choose from 0 to 1")]
     Probability {
-        /// Which.
+        /// The parameter.
         field: &'static str,
         /// Its value.
         value: f64,
@@ -99,10 +99,10 @@ pub enum NetworkError {
         /// The longest delay.
         to: Duration,
     },
-    /// A spread that no distribution has.
+    /// A standard deviation out of range.
     #[error("log-normal sigma {0} is out of range: choose from 0 to 10")]
     Sigma(f64),
-    /// A mean of no time.
+    /// An exponential delay with mean zero.
     #[error("an exponential delay needs a mean above 0")]
     ZeroMean,
 }
@@ -123,7 +123,7 @@ impl Network {
         }
     }
 
-    /// Names the first field that is out of range.
+    /// Returns an error that names the first field out of range.
     ///
     /// # Errors
     /// If a probability is outside \[0, 1\] or the delay is not a distribution.
@@ -151,7 +151,7 @@ impl Network {
         }
     }
 
-    /// Whether every unicast arrives, once, and after a delay of the stated law.
+    /// True if every unicast arrives exactly once, after a delay of the stated distribution.
     pub(crate) fn only_delays(&self) -> bool {
         self.unicast_loss == 0.0 && self.duplicate == 0.0 && self.reordering.probability == 0.0
     }
@@ -172,7 +172,7 @@ impl Network {
     }
 }
 
-/// The network at work: its chance, drawn from one generator.
+/// The running network: samplers that share one generator.
 #[derive(Debug)]
 pub(crate) struct Wire {
     rng: Xoshiro256PlusPlus,
@@ -193,7 +193,7 @@ enum Sampler {
 }
 
 impl Wire {
-    /// `network` must have passed [`Network::check`].
+    /// Creates the samplers of `network`, which must have passed [`Network::check`].
     pub(crate) fn new(network: &Network, mut rng: Xoshiro256PlusPlus) -> Self {
         let delay = match network.delay {
             Delay::Constant(delay) => Sampler::Constant(delay),
@@ -220,7 +220,7 @@ impl Wire {
         }
     }
 
-    /// How long the next message takes if it is not held back.
+    /// The delay of the next message if it is not held back.
     #[inline]
     pub(crate) fn plain_delay(&mut self) -> Duration {
         match &self.delay {
@@ -231,7 +231,7 @@ impl Wire {
         }
     }
 
-    /// How long the next message takes.
+    /// The delay of the next message.
     #[inline]
     pub(crate) fn delay(&mut self) -> Duration {
         let delay = self.plain_delay();
@@ -242,27 +242,27 @@ impl Wire {
         }
     }
 
-    /// Whether the next unicast is lost.
+    /// True if the next unicast is lost.
     #[inline]
     pub(crate) fn loses_unicast(&mut self) -> bool {
         self.unicast_loss.strikes(&mut self.rng)
     }
 
-    /// Whether the next multicast (correlated), or the next receiver's copy of it (uncorrelated),
+    /// True if the next multicast (correlated), or the next receiver's copy of it (uncorrelated),
     /// is lost.
     #[inline]
     pub(crate) fn loses_multicast(&mut self) -> bool {
         self.multicast_loss.strikes(&mut self.rng)
     }
 
-    /// How many of the next `receivers` get a multicast before one of them loses it; the one after
-    /// those, if there is one, does.
+    /// The number of receivers, among the next `receivers`, that get a multicast before one loses
+    /// it. If the result is below `receivers`, the next receiver loses the multicast.
     #[inline]
     pub(crate) fn receivers_before_loss(&mut self, receivers: u32) -> u32 {
         self.multicast_loss.passes(receivers, &mut self.rng)
     }
 
-    /// Whether the next message arrives twice.
+    /// True if the next message arrives twice.
     #[inline]
     pub(crate) fn doubles(&mut self) -> bool {
         self.duplicate.strikes(&mut self.rng)
@@ -275,27 +275,28 @@ fn below(rng: &mut Xoshiro256PlusPlus, width: u64) -> u64 {
     ((u128::from(rng.next_u64()) * (u128::from(width) + 1)) >> 64) as u64
 }
 
-/// An event that strikes with a fixed probability, sampled by skipping: one draw tells how many
-/// tries pass before the next strike, so that rare events cost next to nothing.
+/// An event with a fixed probability, sampled by skipping. One draw gives the number of tries
+/// before the next occurrence, so rare events cost next to nothing.
 #[derive(Debug)]
 struct Chance {
-    /// `1 / ln(1 - probability)`: what turns a uniform number's logarithm into a count of tries.
+    /// `1 / ln(1 - probability)`, which turns a uniform number's logarithm into a number of tries.
     scale: f64,
     passes: u64,
-    /// The count by the first bits of the random number, where these decide it; else [`BY_FORMULA`]. Empty until it is worth
-    /// while, or for ever, if strikes are rare.
+    /// The count by the first bits of the random number, if these determine it; else
+    /// [`BY_FORMULA`]. Empty until enough draws have paid for the table, and always empty for rare
+    /// events.
     table: Vec<u8>,
-    /// How many draws are left until it is.
+    /// Draws left until the table is made.
     untabled: u32,
 }
 
 const TABLE_BITS: u32 = 8;
 const BY_FORMULA: u8 = u8::MAX;
-/// A table is made after so many draws: it takes four times as many logarithms.
+/// Draws before the table is made: making it takes four times as many logarithms.
 const TABLED_AFTER: u32 = 64;
-/// Below this probability counts are large, and the first bits seldom decide them.
+/// Below this probability counts are large, and the first bits seldom determine them.
 const TABLED_FROM: f64 = 0.05;
-/// The bits of a random number that count.
+/// The significant bits of a random number.
 const BITS: u32 = 53;
 
 impl Chance {
@@ -304,9 +305,10 @@ impl Chance {
             scale: 1.0 / (-probability).ln_1p(),
             passes: u64::MAX,
             table: Vec::new(),
-            untabled: match probability >= TABLED_FROM {
-                true => TABLED_AFTER,
-                false => u32::MAX,
+            untabled: if probability >= TABLED_FROM {
+                TABLED_AFTER
+            } else {
+                u32::MAX
             },
         };
         if probability > 0.0 {
@@ -325,7 +327,8 @@ impl Chance {
         true
     }
 
-    /// How many of the next `tries` pass before a strike; if that is fewer, the strike is taken too.
+    /// The number of the next `tries` that pass before the event occurs. If it is below `tries`,
+    /// the occurrence is consumed too.
     #[inline]
     fn passes(&mut self, tries: u32, rng: &mut Xoshiro256PlusPlus) -> u32 {
         if self.passes >= u64::from(tries) {
@@ -337,7 +340,7 @@ impl Chance {
         passed
     }
 
-    /// Geometric: `floor(ln(u) / ln(1 - p))` for `u` uniform in (0, 1].
+    /// Draws from the geometric distribution: `floor(ln(u) / ln(1 - p))` for `u` uniform in (0, 1].
     #[inline]
     fn draw(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         let number = rng.next_u64() >> (u64::BITS - BITS);
@@ -363,7 +366,8 @@ impl Chance {
         self.count(number) as u64
     }
 
-    /// The count of all numbers that begin with these bits, if it is the same, whatever is lost by rounding.
+    /// The count of all numbers that begin with `bits`, if it is the same for all of them in spite
+    /// of rounding; else [`BY_FORMULA`].
     fn tabled(&self, bits: u64) -> u8 {
         const ROUNDING: f64 = 1e-9;
         let rest = BITS - TABLE_BITS;
@@ -386,7 +390,7 @@ mod tests {
     use rand_core::Rng;
 
     #[test]
-    fn skipping_strikes_as_often_as_the_probability_says() {
+    fn skipping_has_the_stated_probability() {
         let mut rng = Seeds::new(1, 0).rng(Stream::Network);
         for probability in [0.0, 0.001, 0.1, 0.5, 0.9, 1.0] {
             let mut chance = Chance::new(probability, &mut rng);
@@ -402,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_tells_what_the_formula_does() {
+    fn table_agrees_with_the_formula() {
         for probability in [0.01, 0.05, 0.1, 0.4, 0.5, 0.9, 0.999] {
             let mut rng = Seeds::new(5, 0).rng(Stream::Network);
             let mut chance = Chance::new(probability, &mut rng);
@@ -420,7 +424,7 @@ mod tests {
                 "{probability}: {decided}"
             );
         }
-        // At the edges of what it decides.
+        // The smallest and greatest numbers of each table entry.
         let chance = Chance::new(0.4, &mut Seeds::new(5, 0).rng(Stream::Network));
         for bits in 0..1u64 << TABLE_BITS {
             let told = chance.tabled(bits);
@@ -431,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn many_tries_at_once_strike_where_single_tries_do() {
+    fn grouped_tries_agree_with_single_tries() {
         let rng = || Seeds::new(4, 0).rng(Stream::Network);
         let (mut one_by_one, mut at_once) = (rng(), rng());
         let mut single = Chance::new(0.2, &mut one_by_one);
@@ -453,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_have_the_mean_that_they_claim() {
+    fn delays_have_the_stated_mean() {
         let ms = Duration::from_millis;
         for delay in [
             Delay::Constant(ms(7)),
@@ -483,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_networks_are_refused_by_name() {
+    fn impossible_networks_are_refused_with_the_field() {
         let mut network = Network::perfect(Delay::Exponential {
             mean: Duration::ZERO,
         });

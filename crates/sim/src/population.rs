@@ -1,24 +1,24 @@
-//! Who is up, who is cut off from whom, and what each member's view makes of it.
+//! The members' conditions, the partitions between them, and the resulting views.
 //!
-//! A view is computed, not stored: member `a` knows `b` if the detector holds `b` to be up and on
-//! `a`'s side of any cut, and (for partial views) if a seeded hash of the two says that they are
-//! acquainted. So a million views cost a few bytes a member.
+//! A view is computed, not stored. The view of member `a` contains `b` if the detector considers
+//! `b` up and on `a`'s side of any partition. For partial views, a seeded hash of the pair decides
+//! in addition. Thus a million views cost a few bytes per member.
 
 use std::hint::cold_path;
 
-use hustings_protocol::scatter::{fit, scatter};
-use hustings_protocol::{Candidate, Duration, MemberId, Merit, View};
+use hustings_protocol::mix64::{fit, mix64};
+use hustings_protocol::{Candidate, Duration, MemberId, Priority, View};
 
-use crate::met::Met;
+use crate::contacts::Contacts;
 
-/// How members learn that others come and go.
+/// The failure detector: the way in which views follow failures and partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detection {
-    /// Views show at once who is up, and nobody is told: the papers' assumption for rings.
+    /// Views show failures at once, without an input to members: the papers' assumption for rings.
     Oracle,
-    /// Views never change: time-outs are all that members have.
+    /// Views never change: members have only time-outs.
     Never,
-    /// So long after a change, views show it and members are told.
+    /// Views show a change after this delay, and members get an input.
     After(Duration),
 }
 
@@ -32,30 +32,30 @@ pub(crate) enum Condition {
 
 #[derive(Debug)]
 pub(crate) struct Population {
-    merits: Vec<Merit>,
-    /// Whether all have the same merit: then the first is the best.
+    priorities: Vec<Priority>,
+    /// True if all members have the same priority: the first one is then the best.
     is_level: bool,
     conditions: Vec<Condition>,
-    /// How many members are down or paused.
+    /// The number of members that are down or paused.
     not_up: usize,
-    /// Whom the detector holds to be up.
+    /// For each member, true if the detector considers it up.
     seen_up: Vec<bool>,
-    /// Whether every view holds every member.
+    /// True if every view contains every member.
     all_know_all: bool,
-    /// Which side of the cut each member is on; empty while nothing is cut.
+    /// The side of the partition that each member is on; empty without a partition.
     sides: Vec<u16>,
-    /// The same as the detector has it.
+    /// The sides as the detector has last seen them.
     seen_sides: Vec<u16>,
-    /// Links cut in one direction: from, to.
+    /// Links that are cut in one direction: from, to.
     one_way: Vec<(u32, u32)>,
     acquaintance: Option<Acquaintance>,
-    /// Who got to know whom later.
-    met: Met,
-    /// Nobody is down or paused, nothing is cut: every message gets to its receiver.
-    untroubled: bool,
+    /// The pairs that got to know each other later.
+    contacts: Contacts,
+    /// True if no member is down or paused and no link is cut: every message reaches its receiver.
+    fault_free: bool,
 }
 
-/// Who knows whom in partial views: a hash of the pair below a threshold.
+/// The initial partial views: a pair is acquainted if its hash is below a threshold.
 #[derive(Debug, Clone, Copy)]
 struct Acquaintance {
     seed: u64,
@@ -63,16 +63,17 @@ struct Acquaintance {
 }
 
 impl Population {
-    /// Members with these merits, all up, each knowing each other one with probability `view`.
-    pub(crate) fn new(merits: Vec<Merit>, view: f64, seed: u64) -> Self {
-        let count = merits.len();
+    /// Members with these priorities, all up. Each view contains each other member with probability
+    /// `view`.
+    pub(crate) fn new(priorities: Vec<Priority>, view: f64, seed: u64) -> Self {
+        let count = priorities.len();
         let acquaintance = (view < 1.0).then(|| Acquaintance {
             seed,
             threshold: (view * 2f64.powi(64)) as u64,
         });
         Self {
-            is_level: merits.windows(2).all(|pair| pair[0] == pair[1]),
-            merits,
+            is_level: priorities.windows(2).all(|pair| pair[0] == pair[1]),
+            priorities,
             conditions: vec![Condition::Up; count],
             not_up: 0,
             seen_up: vec![true; count],
@@ -81,23 +82,24 @@ impl Population {
             seen_sides: Vec::new(),
             one_way: Vec::new(),
             acquaintance,
-            met: Met::new(count),
-            untroubled: true,
+            contacts: Contacts::new(count),
+            fault_free: true,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.merits.len()
+        self.priorities.len()
     }
 
     #[inline]
     pub(crate) fn candidate(&self, member: u32) -> Candidate {
-        // `get`, not an index: where only the identity is wanted, the look-up and its check vanish.
-        let merit = self.merits.get(member as usize).copied();
+        // `get`, not an index: if only the identity is needed, the compiler removes the look-up and
+        // its check.
+        let priority = self.priorities.get(member as usize).copied();
         Candidate {
-            merit: merit.unwrap_or_else(|| {
+            priority: priority.unwrap_or_else(|| {
                 cold_path();
-                Merit(0)
+                Priority(0)
             }),
             id: MemberId(u64::from(member)),
         }
@@ -112,40 +114,41 @@ impl Population {
         let before = std::mem::replace(&mut self.conditions[member as usize], condition);
         self.not_up -= usize::from(before != Condition::Up);
         self.not_up += usize::from(condition != Condition::Up);
-        self.look_for_trouble();
+        self.update_fault_free();
     }
 
-    fn look_for_trouble(&mut self) {
-        self.untroubled = self.is_whole() && self.not_up == 0;
+    fn update_fault_free(&mut self) {
+        self.fault_free = self.is_whole() && self.not_up == 0;
     }
 
-    /// Whether every message gets to its receiver: nobody is down or paused, nothing is cut.
+    /// True if every message reaches its receiver: no member is down or paused, and no link is cut.
     #[inline]
-    pub(crate) fn is_untroubled(&self) -> bool {
-        self.untroubled
+    pub(crate) fn is_fault_free(&self) -> bool {
+        self.fault_free
     }
 
     pub(crate) fn up(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.merits.len() as u32).filter(|&member| self.condition(member) != Condition::Down)
+        (0..self.priorities.len() as u32)
+            .filter(|&member| self.condition(member) != Condition::Down)
     }
 
-    /// Divides the members; `sides` gives each member's side.
+    /// Partitions the members; `sides` gives each member's side.
     pub(crate) fn cut(&mut self, sides: Vec<u16>) {
         self.sides = sides;
-        self.look_for_trouble();
+        self.update_fault_free();
     }
 
     pub(crate) fn cut_one_way(&mut self, from: u32, to: u32) {
         if !self.one_way.contains(&(from, to)) {
             self.one_way.push((from, to));
         }
-        self.look_for_trouble();
+        self.update_fault_free();
     }
 
     pub(crate) fn heal(&mut self) {
         self.sides.clear();
         self.one_way.clear();
-        self.look_for_trouble();
+        self.update_fault_free();
     }
 
     #[inline]
@@ -153,7 +156,7 @@ impl Population {
         self.sides.is_empty() && self.one_way.is_empty()
     }
 
-    /// Whether a message from one to the other gets through the cuts.
+    /// True if no partition or cut link stops a message from `from` to `to`.
     #[inline]
     pub(crate) fn connected(&self, from: u32, to: u32) -> bool {
         self.is_whole() || {
@@ -163,16 +166,16 @@ impl Population {
         }
     }
 
-    /// Whether a message that was sent to a member is handed to it now.
+    /// True if a message from `from` is delivered to `member` now.
     #[inline]
     pub(crate) fn hears(&self, member: u32, from: u32) -> bool {
-        self.untroubled || self.condition(member) == Condition::Up && self.connected(from, member)
+        self.fault_free || self.condition(member) == Condition::Up && self.connected(from, member)
     }
 
-    /// Lets the detector see things as they are. Returns who was newly seen to leave or come, as
-    /// pairs of observer and observed, sorted, so that each observer can be told.
+    /// Updates the detector to the present conditions. Returns the changes as sorted pairs of
+    /// observer and subject, so that the caller can inform each observer.
     pub(crate) fn notice(&mut self) -> Vec<(u32, u32)> {
-        let count = self.merits.len() as u32;
+        let count = self.priorities.len() as u32;
         let sides_moved = self.sides != self.seen_sides;
         let moved: Vec<u32> = (0..count)
             .filter(|&m| self.seen_up[m as usize] == (self.condition(m) == Condition::Down))
@@ -203,7 +206,7 @@ impl Population {
             .collect()
     }
 
-    /// Lets the detector see things as they are, telling nobody.
+    /// Updates the detector to the present conditions without reporting changes.
     pub(crate) fn see(&mut self) {
         for (seen, condition) in self.seen_up.iter_mut().zip(&self.conditions) {
             *seen = *condition != Condition::Down;
@@ -214,23 +217,23 @@ impl Population {
             && self.seen_up.iter().all(|&seen| seen);
     }
 
-    /// Whether `observer`'s view holds `subject`. A member always knows itself.
+    /// True if `observer`'s view contains `subject`. A member's view always contains itself.
     #[inline]
     pub(crate) fn knows(&self, observer: u32, subject: u32) -> bool {
         observer == subject
             || self.seen_up[subject as usize]
                 && (self.seen_sides.is_empty()
                     || self.seen_sides[observer as usize] == self.seen_sides[subject as usize])
-                && self
-                    .acquaintance
-                    .is_none_or(|a| a.holds(observer, subject) || self.met.has(observer, subject))
+                && self.acquaintance.is_none_or(|a| {
+                    a.holds(observer, subject) || self.contacts.has(observer, subject)
+                })
     }
 
-    /// `observer` knows `subject` from now on, while the detector holds it to be up.
+    /// Adds `subject` to `observer`'s view, for as long as the detector considers it up.
     pub(crate) fn meet(&mut self, observer: u32, subject: u32) {
         let knows_already = |a: Acquaintance| a.holds(observer, subject);
         if observer != subject && !self.acquaintance.is_none_or(knows_already) {
-            self.met.enter(observer, subject);
+            self.contacts.enter(observer, subject);
         }
     }
 
@@ -245,7 +248,7 @@ impl Population {
 impl Acquaintance {
     #[inline]
     fn holds(self, observer: u32, subject: u32) -> bool {
-        scatter(self.seed ^ pair(observer, subject)) < self.threshold
+        mix64(self.seed ^ pair(observer, subject)) < self.threshold
     }
 }
 
@@ -254,10 +257,10 @@ fn pair(observer: u32, subject: u32) -> u64 {
     u64::from(observer) << 32 | u64::from(subject)
 }
 
-/// How often a member is drawn, at least, for a view that may not hold it.
+/// Minimum number of random trials for a member that the view contains.
 const TRIALS: usize = 64;
 
-/// One member's view, computed when asked.
+/// One member's view, computed on demand.
 #[derive(Clone, Copy)]
 pub(crate) struct ComputedView<'a> {
     population: &'a Population,
@@ -271,8 +274,8 @@ impl ComputedView<'_> {
             .filter(|&member| (member as usize) < self.population.len())
     }
 
-    /// The first member from `member` on that the view holds. Ends at the observer at the latest:
-    /// a member knows itself.
+    /// The first member from `member` on that the view contains. The search ends at the observer at
+    /// the latest, because a view contains its owner.
     #[inline(never)]
     fn known_from(self, mut member: u32) -> Candidate {
         while !self.population.knows(self.observer, member) {
@@ -284,9 +287,10 @@ impl ComputedView<'_> {
         self.population.candidate(member)
     }
 
-    /// Another member, by trial: of a view that holds one in a hundred that takes a hundred on average, however large
-    /// the group is. There are no more trials than members, as going through all of them takes no longer then. If none
-    /// succeeds, a number that has not been tried.
+    /// Draws another member by trial. A view that contains one member in a hundred takes a hundred
+    /// trials on average, regardless of the group's size. The number of trials is bounded by the
+    /// number of members, because a scan takes no longer than that. If every trial fails, returns
+    /// an unused random number.
     fn tried(self, me: MemberId, mut number: u64) -> Result<u32, u64> {
         let people = self.population;
         for _ in 0..people.len().max(TRIALS) {
@@ -294,7 +298,7 @@ impl ComputedView<'_> {
             if u64::from(member) != me.0 && people.knows(self.observer, member) {
                 return Ok(member);
             }
-            number = scatter(number);
+            number = mix64(number);
         }
         Err(number)
     }
@@ -306,14 +310,14 @@ impl View for ComputedView<'_> {
         match people.acquaintance {
             _ if people.all_know_all => people.len(),
             Some(acquaintance) if people.seen_sides.is_empty() => {
-                // Counted without a branch: where all members want to know, that is all pairs.
+                // Counted without a branch: if all members ask, this loop runs over all pairs.
                 let known = |member: u32, up: bool| acquaintance.holds(self.observer, member) & up;
                 let seen = (0..).zip(&people.seen_up);
                 let others: usize = seen.map(|(m, &up)| usize::from(known(m, up))).sum();
                 let knows_itself = known(self.observer, people.seen_up[self.observer as usize]);
-                let met = people.met.by(self.observer);
-                let met = met.filter(|&member| people.seen_up[member as usize]);
-                others + usize::from(!knows_itself) + met.count()
+                let contacts = people.contacts.by(self.observer);
+                let contacts = contacts.filter(|&member| people.seen_up[member as usize]);
+                others + usize::from(!knows_itself) + contacts.count()
             }
             Some(_) | None => self.candidates().count(),
         }
@@ -348,7 +352,7 @@ impl View for ComputedView<'_> {
             .map(|member| self.population.candidate(member))
     }
 
-    /// Only of those who would be better than the best so far it is asked whether the view holds them.
+    /// Checks only candidates that are better than the best one found.
     fn best(&self) -> Candidate {
         let people = self.population;
         if people.is_level {
@@ -380,7 +384,7 @@ impl View for ComputedView<'_> {
         }
     }
 
-    /// By trial: to count a partial view first would take as long as the group is large.
+    /// By trial, because counting a partial view first would take time proportional to the group.
     fn other(&self, me: MemberId, number: u64) -> Option<Candidate> {
         let others = || self.candidates().filter(|it| it.id != me);
         match self.tried(me, number) {
@@ -393,15 +397,15 @@ impl View for ComputedView<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Condition, Population};
-    use hustings_protocol::scatter::scatter;
-    use hustings_protocol::{MemberId, Merit, View};
+    use hustings_protocol::mix64::mix64;
+    use hustings_protocol::{MemberId, Priority, View};
 
     fn population(count: u64, view: f64) -> Population {
-        Population::new((0..count).map(Merit).collect(), view, 42)
+        Population::new((0..count).map(Priority).collect(), view, 42)
     }
 
     #[test]
-    fn rings_close_over_members_that_are_seen_to_be_gone() {
+    fn ring_skips_members_that_the_detector_considers_down() {
         let mut population = population(5, 1.0);
         population.set_condition(3, Condition::Down);
         assert_eq!(population.view(2).successor(MemberId(2)).id, MemberId(3));
@@ -412,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_is_noticed_by_both_sides_and_its_heal_too() {
+    fn both_sides_notice_a_partition_and_its_end() {
         let mut population = population(3, 1.0);
         population.cut(vec![0, 0, 1]);
         assert!(!population.connected(0, 2) && population.connected(0, 1));
@@ -426,14 +430,14 @@ mod tests {
     }
 
     #[test]
-    fn counting_a_view_and_going_through_it_come_to_the_same() {
+    fn view_counts_agree_with_iteration() {
         let mut population = population(300, 0.4);
         for gone in [7, 8, 250] {
             population.set_condition(gone, Condition::Down);
         }
         population.see();
-        for met in [None, Some(9)] {
-            met.into_iter().for_each(|it| population.meet(3, it));
+        for contacts in [None, Some(9)] {
+            contacts.into_iter().for_each(|it| population.meet(3, it));
             for observer in 0..300 {
                 let view = population.view(observer);
                 let known: Vec<MemberId> = view.candidates().map(|it| it.id).collect();
@@ -463,14 +467,14 @@ mod tests {
     }
 
     #[test]
-    fn others_are_drawn_alike_from_any_view() {
+    fn draws_from_a_view_are_uniform() {
         for (count, view) in [(40, 1.0), (40, 0.5), (40, 0.05), (2_000, 0.002)] {
             let population = population(count, view);
             let view = population.view(7);
             let known = view.len() - 1;
             let draws = 4_000 * known;
             let mut drawn = vec![0_u32; count as usize];
-            for number in (0..draws as u64).map(scatter) {
+            for number in (0..draws as u64).map(mix64) {
                 drawn[view.other(MemberId(7), number).unwrap().id.0 as usize] += 1;
             }
             assert_eq!(drawn.iter().filter(|&&times| times > 0).count(), known);
@@ -481,18 +485,19 @@ mod tests {
         assert_eq!(population(1, 1.0).view(0).other(MemberId(0), 3), None);
     }
 
-    /// A census of ten thousand that know a hundred each draws 800,000 times: none of them may go through the group.
+    /// A census of 10,000 members that know 100 each draws 800,000 times. No draw may scan the
+    /// group.
     #[test]
-    fn small_views_in_large_groups_are_drawn_from_by_trial_alone() {
+    fn small_views_in_large_groups_are_drawn_without_a_scan() {
         let population = population(10_000, 0.01);
-        for number in (0..2_000).map(scatter) {
+        for number in (0..2_000).map(mix64) {
             let tried = population.view(7).tried(MemberId(7), number);
             assert!(tried.is_ok_and(|member| population.knows(7, member)));
         }
     }
 
     #[test]
-    fn whoever_is_met_is_known_while_it_is_seen_to_be_up() {
+    fn contact_is_in_the_view_while_considered_up() {
         let mut population = population(200, 0.1);
         let stranger = (1..200).find(|&m| !population.knows(0, m)).unwrap();
         population.meet(0, stranger);
@@ -503,8 +508,8 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_a_view_is_found_whether_merits_differ_or_not() {
-        let level = Population::new(vec![Merit(3); 300], 0.05, 42);
+    fn best_of_a_view_is_found_for_equal_and_unequal_priorities() {
+        let level = Population::new(vec![Priority(3); 300], 0.05, 42);
         for mut people in [level, population(300, 0.05)] {
             people.set_condition(0, Condition::Down);
             people.set_condition(299, Condition::Down);
@@ -517,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_views_hold_the_stated_share_and_the_member_itself() {
+    fn partial_views_hold_the_stated_share_and_their_owner() {
         let population = population(2_000, 0.3);
         let known: usize = (0..50)
             .map(|member| population.view(member).len() - 1)

@@ -1,5 +1,5 @@
-//! Probabilistic elections as the document runs them: a client calls one, members crash by chance in each round, and
-//! the run is over when nobody calls another round.
+//! Probabilistic elections as the document runs them. A client calls one, members crash at random
+//! in each round, and the run is over when no member calls another round.
 
 mod count;
 
@@ -8,7 +8,7 @@ pub use count::Sizes;
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Message, Probabilistic, Recall, Request,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Merit, Protocol};
+use hustings_protocol::{Duration, Instant, MemberId, Priority, Protocol};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -17,9 +17,9 @@ use crate::{
     World,
 };
 
-/// A member that takes part in such elections: the protocol itself, or another reading of it around it.
+/// A member of a probabilistic election: the protocol itself, or a variant that wraps it.
 pub trait Elector: Protocol<Config = Config, Message = Message, Request = Request> {
-    /// Its part in the election.
+    /// The wrapped election.
     fn election(&self) -> &Probabilistic;
 }
 
@@ -29,63 +29,67 @@ impl Elector for Probabilistic {
     }
 }
 
-/// What one run is to be.
+/// The parameters of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Trial {
-    /// How many members there are; the one with the lowest identity is the best.
+    /// The number of members; the one with the lowest identity is the best.
     pub members: u32,
-    /// The probability with which a member knows another.
+    /// The probability that a member's view contains another given member.
     pub view: f64,
-    /// The probability with which a member crashes in a round, at a time uniform in it.
+    /// The probability that a member crashes in a round, at a time uniform in it.
     pub crash: f64,
-    /// The probability with which a unicast is lost.
+    /// The probability that a unicast is lost.
     pub unicast_loss: f64,
-    /// The probability with which a multicast is lost on its way to one member.
+    /// The probability that a multicast is lost on its way to one member.
     pub multicast_loss: f64,
-    /// How members go about it. Every message takes [`Config::hop`]. With [`GroupSize::Estimate`] they count themselves
-    /// before the election; whoever crashed meanwhile is back by then. Who came to no size hears who leads, and is not drawn.
+    /// The members' configuration. Every message takes [`Config::hop`]. With
+    /// [`GroupSize::Estimate`] the members count themselves before the election; members that
+    /// crashed meanwhile are back by then. A member without an estimate hears the result, but is
+    /// not drawn.
     pub config: Config,
-    /// Whether views lose, at the beginning of a round, whoever crashed before.
+    /// True if views drop crashed members at the beginning of the next round.
     pub purge: bool,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// Whether all that are up name the same leader, and it is up.
+    /// True if all live members have the same nominee, and it is up.
     pub strong_success: bool,
-    /// The largest fraction of those that are up that name the same.
+    /// The largest fraction of live members that have the same nominee.
     pub weak_success: f64,
-    /// How many rounds there were.
+    /// The number of rounds.
     pub rounds: u32,
-    /// How many unicasts.
+    /// The number of unicasts.
     pub unicasts: u64,
-    /// How many multicasts.
+    /// The number of multicasts.
     pub multicasts: u64,
-    /// How many of both in rounds before the fifth.
+    /// The number of messages of both kinds in rounds 1 to 4.
     pub messages_rounds_1_to_4: u64,
-    /// How many members relayed in the first round.
+    /// The number of members that relayed in the first round.
     pub relay_members: u32,
-    /// If the first round failed: whether another was called, or would have been if there were one.
+    /// If the first round failed: true if a member called another round, or would have if one were
+    /// allowed.
     pub detected: Option<bool>,
-    /// How long it took, from the call to the end of the last round.
+    /// The time from the call to the end of the last round.
     pub delay: Duration,
-    /// The same without how long members hesitated between rounds, of which the document says nothing.
+    /// As `delay`, without the members' hesitation between rounds, which the document does not
+    /// mention.
     pub delay_in_rounds: Duration,
-    /// What members held the size of the group to be, if they counted themselves.
+    /// The members' estimates of the group's size, if they counted themselves.
     pub sizes: Option<Sizes>,
 }
 
-/// The document counts messages apart from those of the round in which all take part.
+/// The document counts messages without the round in which all members take part.
 const ROUNDS_COUNTED: u32 = 4;
 
-/// How many hops pass between two questions whether to go on.
+/// Number of hops between two calls of `goes_on`.
 const HOPS_BETWEEN_LOOKS: u64 = 4;
 
-/// Does one run.
+/// Executes one run.
 ///
 /// # Panics
-/// If there are no members, or a probability is none.
+/// If there are no members, or a probability is out of range.
 pub fn elect(
     trial: &Trial,
     seeds: Seeds,
@@ -95,11 +99,11 @@ pub fn elect(
     (run, scratch)
 }
 
-/// Does one run and records it, for as long as `goes_on` says so, which is asked often: if it does not, the run is cut off.
+/// Executes one run and records it. `goes_on` is called often; if it returns false, the run stops.
 /// The client is one more member, the last, which goes down at once.
 ///
 /// # Panics
-/// If there are no members, or a probability is none.
+/// If there are no members, or a probability is out of range.
 pub fn elect_traced<T: Trace<Probabilistic>>(
     trial: &Trial,
     seeds: Seeds,
@@ -111,10 +115,10 @@ pub fn elect_traced<T: Trace<Probabilistic>>(
     elect_by(trial, seeds, scratch, trace, make, goes_on)
 }
 
-/// The same, by members that `make` makes.
+/// As [`elect_traced`], with members that `make` creates.
 ///
 /// # Panics
-/// If there are no members, or a probability is none.
+/// If there are no members, or a probability is out of range.
 pub fn elect_by<P: Elector, T: Trace<P>>(
     trial: &Trial,
     seeds: Seeds,
@@ -123,66 +127,66 @@ pub fn elect_by<P: Elector, T: Trace<P>>(
     make: impl FnMut(Boot<P>) -> P + 'static,
     goes_on: impl Fn() -> bool,
 ) -> (Run, T, Scratch<P>) {
-    let mut course = Course::new(trial, seeds, scratch, trace, make);
+    let mut running = RunningElection::new(trial, seeds, scratch, trace, make);
     let sizes = match trial.config.size {
         GroupSize::Known(_) | GroupSize::View => Vec::new(),
         GroupSize::Estimate => count::count(trial, seeds.apart(Stream::Count), &goes_on),
     };
-    course.tell(&sizes);
-    course.call();
-    let relay_members = course.relaying();
+    running.tell(&sizes);
+    running.call();
+    let relay_members = running.relaying();
     let mut detected = None;
     loop {
-        course.finish_round(&goes_on);
+        running.finish_round(&goes_on);
         if !goes_on() {
             break;
         }
-        let is_recalled = course.is_recalled();
-        if course.round == 1 && !course.agreement().0 {
-            detected = Some(is_recalled || course.would_recall());
+        let is_recalled = running.is_recalled();
+        if running.round == 1 && !running.agreement().0 {
+            detected = Some(is_recalled || running.would_recall());
         }
         if !is_recalled {
             break;
         }
-        course.next_round();
+        running.next_round();
     }
-    let (strong_success, weak_success) = course.agreement();
-    let tally = course.world.tally();
+    let (strong_success, weak_success) = running.agreement();
+    let tally = running.world.tally();
     let run = Run {
         strong_success,
         weak_success,
-        rounds: course.round,
+        rounds: running.round,
         unicasts: tally.unicasts.iter().sum(),
         multicasts: tally.multicasts.iter().sum(),
-        messages_rounds_1_to_4: course.counted.unwrap_or_else(|| course.sent()),
+        messages_rounds_1_to_4: running.counted.unwrap_or_else(|| running.sent()),
         relay_members,
         detected,
-        delay: course.end - Instant::START,
-        delay_in_rounds: course.elapsed,
+        delay: running.end - Instant::START,
+        delay_in_rounds: running.elapsed,
         sizes: Sizes::of(&sizes),
     };
-    let (trace, scratch) = course.world.retire();
+    let (trace, scratch) = running.world.retire();
     (run, trace, scratch)
 }
 
-/// An election under way.
-struct Course<'a, P: Elector, T: Trace<P>> {
+/// An election in progress.
+struct RunningElection<'a, P: Elector, T: Trace<P>> {
     trial: &'a Trial,
     world: World<P, T>,
     chance: Xoshiro256PlusPlus,
-    /// Which round it is.
+    /// The present round.
     round: u32,
-    /// When it is over.
+    /// The end of the present round.
     end: Instant,
-    /// How long all rounds took.
+    /// The total duration of all rounds.
     elapsed: Duration,
-    /// How many initiations had been sent when it began.
+    /// Initiations sent before the present round began.
     initiations: u64,
-    /// What had been sent when the last round that counts was over.
+    /// Messages sent by the end of the last round that counts.
     counted: Option<u64>,
 }
 
-impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
+impl<'a, P: Elector, T: Trace<P>> RunningElection<'a, P, T> {
     fn new(
         trial: &'a Trial,
         seeds: Seeds,
@@ -191,8 +195,8 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         make: impl FnMut(Boot<P>) -> P + 'static,
     ) -> Self {
         let setup = Setup {
-            // The last one is the client, which is gone once it has called the election.
-            merits: vec![Merit(0); trial.members as usize + 1],
+            // The last one is the client, which goes down after it has called the election.
+            priorities: vec![Priority(0); trial.members as usize + 1],
             network: Network {
                 unicast_loss: trial.unicast_loss,
                 multicast_loss: trial.multicast_loss,
@@ -217,7 +221,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         }
     }
 
-    /// Tells members how large the group is, those who know.
+    /// Passes the estimated sizes to the members that have one.
     fn tell(&mut self, sizes: &[Option<u64>]) {
         for (member, size) in (0..).zip(sizes) {
             if let Some(size) = *size {
@@ -226,7 +230,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         }
     }
 
-    /// The client calls the election. Returns when all that hear of it have begun.
+    /// The client calls the election. Returns when all members that hear the call have begun.
     fn call(&mut self) {
         let client = self.trial.members;
         self.world.start(client);
@@ -239,7 +243,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         self.world.run_until(begins);
     }
 
-    /// Somebody has called the round, of which the others hear at `at`.
+    /// Begins a round that a member has called, and that the others hear of at `at`.
     fn begin(&mut self, at: Instant) {
         self.round += 1;
         self.initiations = self.world.tally().multicasts[Message::INITIATION];
@@ -285,7 +289,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         tally.unicasts.iter().chain(&tally.multicasts).sum()
     }
 
-    /// By when those who call another round have done so.
+    /// The time by which all calls of another round have been sent.
     fn calls_end(&self) -> Instant {
         match self.trial.config.recall {
             Recall::Delay => self.end + self.trial.config.hesitation,
@@ -293,7 +297,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         }
     }
 
-    /// Whether somebody has called another round.
+    /// True if a member has called another round.
     fn is_recalled(&mut self) -> bool {
         self.world.run_until(self.calls_end());
         self.world.tally().multicasts[Message::INITIATION] > self.initiations
@@ -312,7 +316,8 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
         self.begin(self.calls_end() + self.trial.config.spread);
     }
 
-    /// Whether all that are up name the same leader, and it is up; and the largest fraction that names the same.
+    /// Returns true if all live members have the same live nominee, and the largest fraction that
+    /// has the same nominee.
     fn agreement(&self) -> (bool, f64) {
         let mut votes = vec![0u32; self.trial.members as usize + 1];
         let mut up = 0;
@@ -329,7 +334,7 @@ impl<'a, P: Elector, T: Trace<P>> Course<'a, P, T> {
     }
 }
 
-/// A number from [0, 1).
+/// A number in [0, 1).
 fn uniform(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * 2f64.powi(-53)
 }
@@ -352,7 +357,7 @@ mod tests {
             crash: 0.01,
             unicast_loss: 0.4,
             multicast_loss: 0.4,
-            config: Config::document(members.into(), Duration::from_millis(100)),
+            config: Config::paper(members.into(), Duration::from_millis(100)),
             purge: true,
         }
     }
@@ -373,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_cut_off_within_a_round() {
+    fn run_can_be_stopped_within_a_round() {
         let seeds = Seeds::new(1, 0);
         let (whole, _) = elect(&trial(), seeds, Scratch::default());
         let asked = Cell::new(0);

@@ -1,16 +1,16 @@
-//! Scenario scripts: what befalls a world, and when.
+//! Scenario scripts: the faults and starts of a run, with their times.
 //!
-//! One line each, `#` begins a comment:
+//! One verb per line; `#` begins a comment:
 //! ```text
 //! at 0s     start 2            # member 2 calls an election
 //! at 250ms  kill 4             # crashes; 4,7 and 0-3 and best and all work too
-//! at 1s     restart 4          # comes up with what it had saved; `restart 4 fresh`: with nothing
-//! at 2s     cut 0-2 | 3,4      # nothing passes between the two; members not named are a third side
-//! at 2s     cut 1 -> 3         # nothing passes from 1 to 3
+//! at 1s     restart 4          # comes up with its saved state; `restart 4 fresh`: without
+//! at 2s     cut 0-2 | 3,4      # partition; members not named are a third side
+//! at 2s     cut 1 -> 3         # no message passes from 1 to 3
 //! at 3s     heal               # all cuts end
-//! at 4s     pause 1            # stands still, as after SIGSTOP
+//! at 4s     pause 1            # stops, as after SIGSTOP
 //! at 5s     resume 1
-//! at 6s     drift 1 1.01       # its clock runs one hundredth fast
+//! at 6s     drift 1 1.01       # its clock runs 1 % fast
 //! ```
 
 use std::collections::BTreeSet;
@@ -21,60 +21,60 @@ use hustings_protocol::{Duration, Instant};
 
 use crate::population::{Condition, Population};
 
-/// Something that befalls a world.
+/// An action of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verb {
     /// These members call an election.
     Start(Who),
     /// These members crash.
     Kill(Who),
-    /// These members are stopped in good order: they may say goodbye, and are gone.
+    /// These members are stopped in good order: they may say goodbye before they go down.
     Leave(Who),
     /// These members come up again.
     Restart {
-        /// Which.
+        /// The members.
         who: Who,
-        /// Whether they find what they had saved.
+        /// True if they find their saved state.
         keep_state: bool,
     },
-    /// Nothing passes between these groups; whoever is in none of them is in one of its own.
-    /// Replaces an earlier cut.
+    /// Partitions the members into these groups; the members in none of them form one more group.
+    /// Replaces an earlier partition.
     Cut(Vec<Who>),
-    /// Nothing passes from the one to the other.
+    /// No message passes from the first members to the second.
     CutOneWay {
-        /// Who is not heard.
+        /// The senders that are cut off.
         from: Who,
-        /// Who does not hear.
+        /// The receivers that are cut off.
         to: Who,
     },
     /// All cuts end.
     Heal,
-    /// These members stand still: they neither hear nor act until they resume.
+    /// These members stop: they neither receive nor act until they resume.
     Pause(Who),
-    /// These members go on; what arrived meanwhile is handled first.
+    /// These members continue; they first handle the messages that arrived meanwhile.
     Resume(Who),
     /// These members' clocks run at `rate` times the true rate.
     Drift {
-        /// Whose.
+        /// The members.
         who: Who,
-        /// How fast.
+        /// The rate: 1 is exact.
         rate: f64,
     },
 }
 
-/// Which members a verb means.
+/// The members that a verb applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
-    /// These, by index.
+    /// These members, by index.
     Members(Vec<u32>),
-    /// The best member that is up when the verb strikes.
+    /// The best member that is up when the verb takes effect.
     Best,
-    /// All.
+    /// All members.
     All,
 }
 
 impl Who {
-    /// The one member `member`.
+    /// The single member `member`.
     pub fn one(member: u32) -> Self {
         Self::Members(vec![member])
     }
@@ -99,22 +99,22 @@ impl Who {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scenario {
     lines: Vec<(Instant, Verb)>,
-    /// The line of the file that each verb stands on.
+    /// The file's line number of each verb.
     numbers: Vec<usize>,
 }
 
-/// A line that is no scenario line.
+/// An invalid scenario line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ScenarioError {
-    /// Which line, counted from 1.
+    /// The line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub what: String,
 }
 
 impl Scenario {
-    /// The verbs with their times, in the order in which they were written.
+    /// The verbs with their times, in the order of the script.
     pub fn lines(&self) -> &[(Instant, Verb)] {
         &self.lines
     }
@@ -125,10 +125,10 @@ impl Scenario {
         self.numbers.push(self.lines.len());
     }
 
-    /// Makes sure that every member named is one of the `members`.
+    /// Checks that every named member is one of the `members`.
     ///
     /// # Errors
-    /// The first line that names a member that there is not.
+    /// The first line that names a member that does not exist.
     pub fn check(&self, members: usize) -> Result<(), ScenarioError> {
         for ((_, verb), &line) in self.lines.iter().zip(&self.numbers) {
             let strangers = verb.whom().into_iter().filter_map(|who| match who {
@@ -241,12 +241,14 @@ fn parse_verb(verb: &str, rest: &str) -> Result<Verb, String> {
 /// Refuses a cut that has a member on two of its sides.
 fn require_apart(sides: &[&Who]) -> Result<(), String> {
     if sides.len() > 1 && sides.contains(&&Who::All) {
-        return Err("with all on one side of the cut, nobody is left for another".to_owned());
+        return Err(
+            "a cut with `all` on one side leaves no member for the other: name members".to_owned(),
+        );
     }
     let mut seen = BTreeSet::new();
     for side in sides {
         let Who::Members(members) = side else {
-            continue; // the best: the last side that names it has it
+            continue; // `best` goes to the last side that names it
         };
         let here: BTreeSet<u32> = members.iter().copied().collect();
         if let Some(member) = here.intersection(&seen).next() {
@@ -269,7 +271,7 @@ fn parse_who(text: &str) -> Result<Who, String> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let first: u32 = first.trim().parse().map_err(|_| usage())?;
         let last: u32 = last.trim().parse().map_err(|_| usage())?;
-        // The bound keeps a slip of the finger from filling the memory.
+        // The bound keeps a typing error from filling the memory.
         if first > last || last - first > 10_000_000 {
             return Err(usage());
         }
@@ -318,7 +320,7 @@ impl fmt::Display for Verb {
 }
 
 impl fmt::Display for Scenario {
-    /// As [`Scenario::from_str`] reads it.
+    /// Writes the format that [`Scenario::from_str`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, verb) in &self.lines {
             writeln!(f, "at {} {verb}", Duration(at.0))?;
@@ -332,7 +334,7 @@ mod tests {
     use super::Scenario;
 
     #[test]
-    fn every_verb_is_read_and_written_alike() {
+    fn every_verb_is_written_as_it_is_read() {
         let script = "at 0s start 2\nat 250ms kill 4,5,6\nat 1s restart 4\nat 1s restart best fresh\n\
                       at 2s cut 0,1,2 | 3,4\nat 2s cut 1 -> 3\nat 3s heal\nat 4s pause all\n\
                       at 5s resume all\nat 6s drift 1 1.01\n";
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named() {
+    fn invalid_line_is_reported_with_its_number() {
         for (script, complaint) in [
             ("\nkill 4", "line 2: `kill 4` does not begin with `at TIME`"),
             (
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_on_two_sides_of_a_cut() {
+    fn member_on_two_sides_of_a_cut_is_refused() {
         for script in ["at 1s cut 0,1 | 1-4", "at 1s cut 1 | 1", "at 1s cut 1 -> 1"] {
             let error = script.parse::<Scenario>().unwrap_err().to_string();
             assert_eq!(
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_there_are_not_are_named_with_their_line() {
+    fn unknown_member_is_reported_with_its_line() {
         let scenario: Scenario = "at 1s kill 4\n# five members: 0 to 4\nat 2s cut 1 | 5"
             .parse()
             .unwrap();

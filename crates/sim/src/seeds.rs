@@ -1,7 +1,7 @@
-//! Where all chance comes from: one seed, a child for each run, and of each run a child for each
-//! part, so that one more draw in one part moves nothing in the others.
+//! The source of all randomness: one seed. Each run has a child seed, and each part of a run has a
+//! child of that. One more draw in one part therefore changes nothing in the others.
 
-use hustings_protocol::scatter::scatter;
+use hustings_protocol::mix64::mix64;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -12,20 +12,20 @@ pub struct Seeds {
     run: u64,
 }
 
-/// A part of a run that has its own chance.
+/// A part of a run that has its own random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// What members draw through `Io::rng`.
+    /// Draws of members through `Io::rng`.
     Members = 1,
     /// Delays, losses, duplicates.
     Network = 2,
-    /// Who fails, and when.
+    /// Failures: members and times.
     Faults = 3,
-    /// Who has which merit, who begins.
+    /// Priorities and initiators.
     Layout = 4,
-    /// Who knows whom.
+    /// Contents of partial views.
     Views = 5,
-    /// A count of the group, in a world of its own.
+    /// An estimate of the group's size, in a separate world.
     Count = 6,
 }
 
@@ -35,7 +35,7 @@ impl Seeds {
         Self { seed, run }
     }
 
-    /// The seeds of a world of its own that is a part of the run.
+    /// The seeds of a separate world that is a part of the run.
     pub fn apart(self, stream: Stream) -> Self {
         Self {
             seed: self.number(stream),
@@ -50,7 +50,7 @@ impl Seeds {
 
     /// A number for one part of the run.
     pub fn number(self, stream: Stream) -> u64 {
-        scatter(scatter(scatter(self.seed) ^ self.run) ^ stream as u64)
+        mix64(mix64(mix64(self.seed) ^ self.run) ^ stream as u64)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What many runs say: means with confidence intervals.
+//! Statistics of many runs: means with confidence intervals.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -7,13 +7,13 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 pub enum Kind {
     /// A number: Student's interval.
     Number,
-    /// A number from 0 to 1: Student's interval, as far as it lies there.
+    /// A number from 0 to 1: Student's interval, clamped to that range.
     Fraction,
-    /// Yes or no, as 1 and 0: Wilson's interval, which stays honest when all runs agree.
+    /// Yes or no, as 1 and 0: Wilson's interval, which stays valid if all runs agree.
     Proportion,
 }
 
-/// A sample, taken in run by run.
+/// A sample that grows run by run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     kind: Kind,
@@ -38,7 +38,7 @@ impl Sample {
         }
     }
 
-    /// Takes in one value (Welford's method: no cancellation, however many there are).
+    /// Adds one value (Welford's method: no cancellation for any number of values).
     pub fn add(&mut self, value: f64) {
         self.count += 1;
         let off = value - self.mean;
@@ -48,12 +48,12 @@ impl Sample {
         self.max = self.max.max(value);
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Mean, interval and range; none of an empty sample.
+    /// Mean, interval and range; `None` for an empty sample.
     pub fn estimate(&self) -> Option<Estimate> {
         if self.count == 0 {
             return None;
@@ -79,7 +79,7 @@ impl Sample {
         (self.squares / (self.count - 1) as f64).sqrt()
     }
 
-    /// Of two values or more.
+    /// Student's interval of two or more values.
     fn student(&self) -> [f64; 2] {
         let law = StudentsT::new(0.0, 1.0, (self.count - 1) as f64)
             .expect("one degree of freedom or more");
@@ -94,7 +94,7 @@ impl Sample {
         let centre = (self.mean + z * z / (2.0 * n)) / shrink;
         let spread = self.mean * (1.0 - self.mean) / n + z * z / (4.0 * n * n);
         let reach = z * spread.sqrt() / shrink;
-        // At the ends the bound is exact, but for rounding.
+        // At the ends the bound is exact, except for rounding.
         let low = if self.mean == 0.0 {
             0.0
         } else {
@@ -109,12 +109,13 @@ impl Sample {
     }
 }
 
-/// What a sample says.
+/// The estimate from a sample.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// The 95 % confidence interval of the mean. None: one value says nothing of how far others would differ.
+    /// The 95 % confidence interval of the mean. `None` for one value, which gives no estimate of
+    /// the variance.
     pub ci95: Option<[f64; 2]>,
     /// The least value.
     pub min: f64,
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_estimated_from_nothing() {
+    fn empty_sample_has_no_estimate() {
         assert_eq!(Sample::new(Kind::Number).estimate(), None);
     }
 

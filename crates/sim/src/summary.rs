@@ -1,4 +1,4 @@
-//! What is known at the end of a run.
+//! The result of one run.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,39 @@ use hustings_protocol::{Candidate, Instant, MemberId, Protocol};
 
 use crate::{Halt, Tally, Trace, World};
 
-/// What is known at the end of a run.
+/// The result of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// What was sent.
+    /// The message counts.
     pub tally: Tally,
-    /// How it ended.
+    /// The ending of the run.
     pub ending: Ending,
-    /// When the last member that is up came to its present nominee, if all of them have one.
+    /// The time at which the last live member reached its present nominee, if all live members have
+    /// a nominee.
     pub known_at: Option<Instant>,
-    /// Whether all members that are up name the same leader, and that leader is up.
+    /// True if all live members have the same nominee, and that nominee is up.
     pub strong_success: bool,
-    /// The largest fraction of the members that are up that name the same live leader.
+    /// The largest fraction of the live members that have the same live nominee.
     pub weak_success: f64,
-    /// Whether strong success chose the best member that is up.
+    /// True if strong success chose the best live member.
     pub elected_best: bool,
 }
 
-/// How a run ended, in the words of the papers' examples.
+/// The ending of a run, in the terms of the papers' examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// All that are up name this leader, and it is up.
+    /// All live members have this nominee, and it is up.
     Elected(MemberId),
-    /// All that are up and name anyone name this leader, and it is down.
+    /// All live members that have a nominee have this one, and it is down.
     ElectedDead(MemberId),
-    /// Messages or timers go on, and there is no agreement.
+    /// Messages or timers are pending, and there is no agreement.
     Livelock,
-    /// Nothing goes on, and there is no agreement.
+    /// No event is pending, and there is no agreement.
     SilentDeadlock,
 }
 
 impl Summary {
-    /// Looks at `world` after it stopped for the reason `halt`.
+    /// Summarises `world` after it stopped for the reason `halt`.
     pub fn of<P: Protocol, T: Trace<P>>(world: &World<P, T>, halt: Halt) -> Self {
         let up = || (0..world.len()).filter(|&member| world.is_up(member));
         let mut votes = Votes::default();
@@ -65,7 +66,7 @@ impl Summary {
     }
 }
 
-/// The nominees of the members that are up.
+/// The nominees of the live members.
 #[derive(Default)]
 struct Votes {
     members: usize,
@@ -102,7 +103,7 @@ mod tests {
     use hustings_protocol::{Instant, MemberId};
 
     #[test]
-    fn votes_for_the_dead_make_nobody_strong() {
+    fn votes_for_a_dead_member_do_not_count_as_success() {
         let mut votes = Votes::default();
         for nominee in [4, 4, 4, 2, 2] {
             votes.count(Some((MemberId(nominee), Instant(7))));

@@ -1,11 +1,12 @@
 //! Running timers, with lazy deadlines: re-arming is a store, not a queue operation.
 //!
 //! Each timer has a deadline and at most one valid entry in the queue, at or before the deadline.
-//! When the entry comes up early, because the timer was re-armed meanwhile, it is queued again; so
-//! a listener that re-arms at every message costs one queue operation per interval, not per message.
+//! If the entry comes up early, because the timer was re-armed, it is queued again. A listener that
+//! re-arms at every message therefore costs one queue operation per interval, not per message.
 //!
-//! Timers that are queued one after another for the same time are a *batch*, one entry of the queue:
-//! what a multicast makes a million members wait for takes four bytes of each, and is not sorted.
+//! Timers that are queued one after another for the same time form a *batch*, one entry of the
+//! queue. If a multicast makes a million members wait, each timer takes four bytes and the batch is
+//! not sorted.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -16,9 +17,9 @@ use crate::wheel::{Due, Wheel};
 
 const NEVER: u64 = u64::MAX;
 
-/// So many timers of one time, or more, run out in the order of their members, fewer in the order in which they were queued. A
-/// million members that were queued by chance are not next to each other in memory, and to look for each takes longer than
-/// its step.
+/// Batches of at least this size expire in the order of their members, smaller ones in the order of
+/// queueing. A million members that were queued in random order are scattered in memory, and
+/// finding each would take longer than its step.
 const SORTED_FROM: usize = 1 << 14;
 
 /// The timers of all members.
@@ -26,32 +27,32 @@ const SORTED_FROM: usize = 1 << 14;
 pub(crate) struct Timers {
     kinds: Vec<Slots>,
     members: usize,
-    queue: Wheel<Entry>,
+    queue: Wheel<TimerEntry>,
     batches: Batches,
-    /// The batch that has come up, the next timer at the end, and when that was.
-    in_hand: Vec<Entry>,
+    /// The timers of the batch that has come up, the next one at the end.
+    in_hand: Vec<TimerEntry>,
     in_hand_at: Instant,
-    /// What time it was when something was queued last.
+    /// The time of the last queue operation.
     queued_at: Instant,
-    /// How many timers run. The queue may hold entries of timers that were stopped: without a
+    /// The number of running timers. The queue may hold entries of stopped timers: without a
     /// running timer nothing is due.
     running: usize,
 }
 
-/// Which timer of whom.
+/// A timer of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Which {
     pub(crate) member: u32,
-    /// The timer's place among all that the protocol has.
+    /// The index of the timer among all timers of the protocol.
     pub(crate) kind: usize,
 }
 
-/// A timer in the queue, or, with a number beyond all timers, a batch: one number, of which the
-/// queue needs no byte more to tell a place it has emptied.
+/// A timer in the queue, or a batch if the number is beyond all timers. The type is non-zero, so
+/// that the queue needs no extra byte for an emptied place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(NonZeroU32);
+struct TimerEntry(NonZeroU32);
 
-impl Entry {
+impl TimerEntry {
     #[inline]
     fn new(number: usize) -> Self {
         Self(NonZeroU32::MIN.saturating_add(number as u32))
@@ -76,27 +77,27 @@ impl Entry {
     }
 }
 
-/// Timers that were queued one after another for the same time. Those after the first: a timer alone
-/// is no batch.
+/// Batches: timers that were queued one after another for the same time. A batch holds all but the
+/// first of them; a single timer is no batch.
 #[derive(Debug)]
 struct Batches {
-    /// By number. Empty ones are not in the queue.
-    lists: Vec<Vec<Entry>>,
-    /// The numbers of the empty ones.
+    /// The batches by number. Empty batches are not in the queue.
+    lists: Vec<Vec<TimerEntry>>,
+    /// The numbers of the empty batches.
     free: Vec<usize>,
-    /// For what time something was queued last.
+    /// The time for which the last timer was queued.
     last_at: Instant,
-    /// The batch of that time, if more than one was queued in a row.
+    /// The batch of that time, if more than one timer was queued in a row.
     open: Option<usize>,
 }
 
-/// What becomes of a timer that is to be queued.
+/// The place of a timer that is to be queued.
 enum Place {
-    /// It goes into the queue.
+    /// The timer goes into the queue.
     Alone,
-    /// It begins this batch, which goes into the queue.
+    /// The timer begins this batch, which goes into the queue.
     Begins(usize),
-    /// It is in a batch that is in the queue.
+    /// The timer has joined a batch that is already in the queue.
     Joined,
 }
 
@@ -110,7 +111,7 @@ impl Batches {
         }
     }
 
-    fn place(&mut self, at: Instant, entry: Entry) -> Place {
+    fn place(&mut self, at: Instant, entry: TimerEntry) -> Place {
         if self.last_at != at {
             self.last_at = at;
             self.open = None;
@@ -129,28 +130,28 @@ impl Batches {
         Place::Begins(batch)
     }
 
-    /// Exchanges a batch, which has come up, for the memory of an earlier one.
-    fn take(&mut self, batch: usize, emptied: &mut Vec<Entry>) {
+    /// Exchanges a batch that has come up for the memory of an earlier one.
+    fn take(&mut self, batch: usize, emptied: &mut Vec<TimerEntry>) {
         std::mem::swap(&mut self.lists[batch], emptied);
         self.free.push(batch);
         if self.open == Some(batch) {
-            // What is queued for the same time from now on comes after it.
+            // Timers that are queued for the same time from now on come after it.
             self.open = None;
             self.last_at = Instant(NEVER);
         }
     }
 }
 
-/// The timers of one kind. Where few members ever arm it, as only leaders announce, a million slots
+/// The timers of one kind. If few members ever arm it, as only leaders announce, a million slots
 /// would be a waste.
 #[derive(Debug, Clone, Default)]
 struct Slots {
-    /// By member; empty while few have armed it.
+    /// Slots by member; empty while few members have armed the timer.
     all: Vec<Slot>,
     few: BTreeMap<u32, Slot>,
 }
 
-/// So many members are few, whatever share of all they are, and so is one in so many.
+/// A timer stays in the sparse map while at most `FEW` members, or 1 in `ONE_IN`, have armed it.
 const FEW: usize = 64;
 const ONE_IN: usize = 8;
 
@@ -172,13 +173,13 @@ impl Slots {
         }
     }
 
-    // Apart, so that a step that stops a timer stays small.
+    // A separate function, so that a step that stops a timer stays small.
     #[inline(never)]
     fn get_one_of_few(&mut self, member: u32) -> Option<&mut Slot> {
         self.few.get_mut(&member)
     }
 
-    /// The slot of `member`, which may be new.
+    /// The slot of `member`, created if it does not exist.
     fn obtain(&mut self, member: u32, members: usize) -> &mut Slot {
         if self.all.is_empty() && self.few.len() >= FEW.max(members / ONE_IN) {
             self.all = vec![IDLE; members];
@@ -200,14 +201,14 @@ const IDLE: Slot = Slot {
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// When it runs out; [`NEVER`] if it is not running.
+    /// The time of expiry; [`NEVER`] if the timer is not running.
     deadline: u64,
-    /// When its valid entry in the queue comes up; [`NEVER`] if it has none.
+    /// The time of the timer's valid entry in the queue; [`NEVER`] if it has none.
     queued: u64,
 }
 
 impl Timers {
-    /// For `members` with `kinds` timers each.
+    /// Creates the timers of `members` members, each with `kinds` timers.
     pub(crate) fn new(members: usize, kinds: usize) -> Self {
         Self {
             kinds: vec![Slots::default(); kinds],
@@ -221,7 +222,7 @@ impl Timers {
         }
     }
 
-    /// Starts a timer, or starts it anew.
+    /// Starts or restarts a timer.
     #[inline(always)]
     pub(crate) fn arm(&mut self, which: Which, now: Instant, at: Instant) {
         let kind = self.kinds.get_mut(which.kind);
@@ -240,19 +241,19 @@ impl Timers {
         self.running += usize::from(slot.deadline == NEVER);
         slot.deadline = at.0;
         if slot.queued <= at.0 {
-            return; // looked at in time as it is
+            return; // its entry comes up early enough
         }
         slot.queued = at.0;
-        self.queue_up(now, at, Entry::of(which, self.members));
+        self.queue_up(now, at, TimerEntry::of(which, self.members));
     }
 
-    fn queue_up(&mut self, now: Instant, at: Instant, entry: Entry) {
+    fn queue_up(&mut self, now: Instant, at: Instant, entry: TimerEntry) {
         self.queued_at = now;
         match self.batches.place(at, entry) {
             Place::Alone => self.queue.push(now, at, entry),
             Place::Begins(batch) => {
                 let beyond_timers = self.kinds.len() * self.members;
-                let entry = Entry::new(beyond_timers + batch);
+                let entry = TimerEntry::new(beyond_timers + batch);
                 self.queue.push(now, at, entry);
             }
             Place::Joined => {}
@@ -272,7 +273,7 @@ impl Timers {
         }
     }
 
-    /// When a timer runs out, if it is running.
+    /// The time at which a running timer expires.
     pub(crate) fn deadline(&self, which: Which) -> Option<Instant> {
         let deadline = self.kinds[which.kind].get(which.member)?.deadline;
         (deadline != NEVER).then_some(Instant(deadline))
@@ -293,8 +294,8 @@ impl Timers {
         self.queue.open();
     }
 
-    /// Takes entries that are due up to `horizon` until one is of a timer that has run out; returns
-    /// when, and which.
+    /// Takes entries that are due up to `horizon` until one belongs to an expired timer. Returns
+    /// its time and the timer.
     pub(crate) fn expire(&mut self, horizon: Instant) -> Option<(Instant, Which)> {
         while let Some((at, entry)) = self.next(horizon) {
             let which = entry.which(self.members);
@@ -320,7 +321,7 @@ impl Timers {
 
     /// Takes the next timer of the queue, if it is due up to `horizon`.
     #[inline]
-    fn next(&mut self, horizon: Instant) -> Option<(Instant, Entry)> {
+    fn next(&mut self, horizon: Instant) -> Option<(Instant, TimerEntry)> {
         loop {
             if let Some(entry) = self.in_hand.pop() {
                 return Some((self.in_hand_at, entry));
@@ -334,9 +335,10 @@ impl Timers {
                 None => return Some((at, entry)),
                 Some(batch) => {
                     self.batches.take(batch, &mut self.in_hand);
-                    match self.in_hand.len() < SORTED_FROM {
-                        true => self.in_hand.reverse(),
-                        false => self.in_hand.sort_unstable_by(|a, b| b.cmp(a)),
+                    if self.in_hand.len() < SORTED_FROM {
+                        self.in_hand.reverse();
+                    } else {
+                        self.in_hand.sort_unstable_by(|a, b| b.cmp(a));
                     }
                     self.in_hand_at = at;
                 }
@@ -355,12 +357,12 @@ mod tests {
         Which { member, kind: 1 }
     }
 
-    /// Runs the queue dry and returns what ran out, and when.
+    /// Drains the queue and returns the expired timers with their times.
     fn drain(timers: &mut Timers) -> Vec<(u64, u32)> {
         drain_some(timers, usize::MAX)
     }
 
-    /// The same, but no more than so many.
+    /// As `drain`, but stops after `most` timers.
     fn drain_some(timers: &mut Timers, most: usize) -> Vec<(u64, u32)> {
         let mut fired = Vec::new();
         loop {
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_runs_out_once_at_its_last_deadline() {
+    fn timer_expires_once_at_its_last_deadline() {
         let now = Instant(0);
         let mut timers = Timers::new(4, 2);
         timers.arm(of(0), now, Instant(50)); // left alone
@@ -390,9 +392,10 @@ mod tests {
         assert_eq!(drain(&mut timers), [(20, 2), (50, 0), (70, 1)]);
     }
 
-    /// Whoever was queued first for a time comes first, in a batch or not, and also while the batch comes up.
+    /// Timers of one time expire in the order of queueing, in a batch or not, and also while the
+    /// batch is being expired.
     #[test]
-    fn timers_of_one_time_run_out_in_the_order_in_which_they_were_armed() {
+    fn timers_of_one_time_expire_in_the_order_of_arming() {
         let now = Instant(0);
         let mut timers = Timers::new(12, 2);
         for member in [0, 1, 2, 3] {
@@ -420,9 +423,9 @@ mod tests {
         assert_eq!(drain(&mut timers), rest);
     }
 
-    /// But for the first, which was no batch yet.
+    /// Except for the first timer, which was not yet in a batch.
     #[test]
-    fn very_many_of_one_time_run_out_in_the_order_of_their_members() {
+    fn large_batches_expire_in_the_order_of_members() {
         let members = SORTED_FROM as u32 + 1;
         let mut timers = Timers::new(members as usize, 2);
         for member in (0..members).rev() {
@@ -433,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_armed_for_the_time_of_the_batch_in_hand_comes_after_it() {
+    fn timers_armed_for_the_current_batch_time_come_after_it() {
         let mut timers = Timers::new(6, 2);
         for member in 0..4 {
             timers.arm(of(member), Instant(0), Instant(50));
@@ -446,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_batch_when_all_stop_does_no_harm_later() {
+    fn rest_of_a_stopped_batch_has_no_later_effect() {
         let mut timers = Timers::new(4, 2);
         for member in 0..4 {
             timers.arm(of(member), Instant(0), Instant(50));
@@ -461,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_when_every_timer_was_stopped() {
+    fn nothing_is_due_after_all_timers_are_stopped() {
         let mut timers = Timers::new(2, 2);
         timers.arm(of(0), Instant(0), Instant(10));
         timers.arm(of(1), Instant(0), Instant(20));
@@ -475,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_timer_can_be_armed_again_before_its_old_entry_comes_up() {
+    fn stopped_timer_can_be_rearmed_before_its_old_entry_comes_up() {
         let mut timers = Timers::new(1, 2);
         timers.arm(of(0), Instant(0), Instant(10));
         timers.disarm(of(0));

@@ -8,79 +8,79 @@ use serde::Serialize;
 
 use crate::Verb;
 
-/// Something that happened.
+/// An event of a run.
 pub enum Event<'a, P: Protocol> {
-    /// A member sent a message to one other.
+    /// A member sent a message to one other member.
     Sent {
         /// The sender.
         from: u32,
         /// The receiver.
         to: u64,
-        /// What it says.
+        /// The message.
         message: &'a P::Message,
     },
     /// A member sent a message to all others.
     Multicast {
         /// The sender.
         from: u32,
-        /// What it says.
+        /// The message.
         message: &'a P::Message,
     },
-    /// A message, or a receiver's copy of one, did not get through.
+    /// A message, or one receiver's copy of a multicast, was lost.
     Lost {
         /// The sender.
         from: u32,
-        /// The receiver; none if a multicast was lost to all.
+        /// The receiver; `None` if a multicast was lost to all receivers.
         to: Option<u64>,
     },
-    /// A message arrived and was handled.
+    /// A message arrived and its receiver handled it.
     Delivered {
         /// The sender.
         from: u32,
         /// The receiver.
         to: u32,
-        /// What it says.
+        /// The message.
         message: &'a P::Message,
     },
-    /// A member was told to start.
+    /// A member got the input to start.
     Started {
-        /// Which.
+        /// The member.
         member: u32,
     },
-    /// A timer ran out.
+    /// A timer expired.
     Expired {
-        /// Whose.
+        /// The timer's owner.
         member: u32,
-        /// Which.
+        /// The timer.
         timer: P::Timer,
     },
     /// A member's view changed.
     ViewChanged {
-        /// Whose.
+        /// The view's owner.
         member: u32,
-        /// How.
+        /// The change.
         change: ViewChange,
     },
-    /// A member concluded something.
+    /// A member reported an outcome.
     Reported {
-        /// Which.
+        /// The member.
         member: u32,
-        /// What.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// The scenario struck.
+    /// A verb of the scenario took effect.
     Struck {
-        /// How.
+        /// The verb.
         verb: &'a Verb,
     },
 }
 
-/// Who wants to know what happens in a world.
+/// A receiver of the events of a world.
 pub trait Trace<P: Protocol> {
-    /// Whether anything is recorded. Where this is `false` the compiler drops every trace of tracing.
+    /// True if events are recorded. If it is `false` the compiler removes all tracing code.
     const ON: bool;
 
-    /// Takes note of `event`, which happens at `at`.
+    /// Records `event`, which happens at `at`.
     fn record(&mut self, at: Instant, event: Event<'_, P>);
 }
 
@@ -95,7 +95,7 @@ impl<P: Protocol> Trace<P> for Silent {
     fn record(&mut self, _: Instant, _: Event<'_, P>) {}
 }
 
-/// Writes one JSON object a line: `time` in seconds, `kind`, then who and what.
+/// Writes one JSON object per line: `time` in seconds, `kind`, then members and content.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
     out: W,
@@ -108,10 +108,10 @@ impl<W: Write> JsonLines<W> {
         Self { out, failed: None }
     }
 
-    /// Flushes what was written and returns the writer.
+    /// Flushes the output and returns the writer.
     ///
     /// # Errors
-    /// The first error that writing met, if any: a full disk, a closed pipe.
+    /// The first error of any write, for example a full disk or a closed pipe.
     pub fn finish(mut self) -> io::Result<W> {
         match self.failed {
             Some(error) => Err(error),

@@ -1,68 +1,68 @@
 //! Draws on Wagner's ring, among honest members and segments of neighbours that cheat together.
 
 mod cheat;
-mod rehearsal;
+mod fast_draws;
 mod seat;
 
 pub use cheat::{Aim, Cheat, NoScheme, Scheme, Segment};
-pub use rehearsal::Rehearsal;
+pub use fast_draws::FastDraws;
 pub use seat::{Note, Seat, Setting};
 
 use hustings_protocol::wagner::leader::Leader;
 use hustings_protocol::wagner::{Config, Ring, Wagner};
-use hustings_protocol::{Duration, Instant, MemberId, Merit};
+use hustings_protocol::{Duration, Instant, MemberId, Priority};
 
 use crate::{Delay, Detection, Halt, Network, Scratch, Seeds, Setup, Silent, Trace, World};
 
-/// What one draw is to be.
+/// The parameters of one draw.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// How many members there are.
+    /// The number of members.
     pub members: u32,
-    /// How the honest ones go about it.
+    /// The configuration of the honest members.
     pub config: Config,
-    /// Who cheats, and how. Those of different segments know nothing of each other.
+    /// The cheating segments. Different segments know nothing of each other.
     pub cheaters: Vec<Segment>,
-    /// What every message takes.
+    /// The delay of every message.
     pub hop: Duration,
-    /// The probability with which a message is lost, which is a fault.
+    /// The probability that a message is lost, which counts as a fault.
     pub loss: f64,
-    /// When to stop a draw that does not end, in Basic rounds.
+    /// The limit of a draw that does not end, in Basic rounds.
     pub most_rounds: u32,
 }
 
-/// What a draw came to.
+/// The result of a draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// Whom all honest members have seen elected, if none knows of a fault.
+    /// The member that all honest members have seen elected, if none knows of a fault.
     pub leader: Option<MemberId>,
-    /// Calls of Subset, by the honest member that got furthest.
+    /// Calls of Subset, by the honest member that progressed furthest.
     pub stages: u32,
     /// Calls of Coin Flip.
     pub flips: u32,
-    /// Flips that went from neighbour to neighbour, and those withheld.
+    /// Flips sent from neighbour to neighbour, and withheld ones.
     pub flip_messages: u64,
     /// Fault messages.
     pub fault_messages: u64,
-    /// How many members are honest.
+    /// The number of honest members.
     pub honest: u32,
-    /// How many of them know of a fault.
+    /// The number of honest members that know of a fault.
     pub informed: u32,
-    /// In which Basic round somebody honest first noticed it.
+    /// The Basic round in which an honest member first noticed a fault.
     pub fault_round: Option<u32>,
-    /// Whether a cheater is elected.
+    /// True if a cheater is elected.
     pub leader_is_cheater: bool,
-    /// When the last honest member came to its conclusion.
+    /// The time at which the last honest member came to its conclusion.
     pub delay: Duration,
 }
 
 impl Run {
-    /// Whether an honest member knows of a fault.
+    /// True if an honest member knows of a fault.
     pub fn fault_detected(&self) -> bool {
         self.informed > 0
     }
 
-    /// Whether it went on without an end, or nobody moved any more: neither a leader nor a fault.
+    /// True if the draw went on without end or stopped: neither a leader nor a fault.
     pub fn stalled(&self) -> bool {
         self.leader.is_none() && !self.fault_detected()
     }
@@ -72,13 +72,13 @@ impl Run {
         self.flip_messages + self.fault_messages
     }
 
-    /// One a flip; to say that there is a fault takes a second.
+    /// One bit per flip; a fault message takes two.
     pub fn bits(&self) -> u64 {
         self.flip_messages + 2 * self.fault_messages
     }
 }
 
-/// Does one run.
+/// Executes one run.
 ///
 /// # Panics
 /// If the cheaters are not on the ring, or leave fewer than two others.
@@ -87,7 +87,7 @@ pub fn draw(trial: &Trial, seeds: Seeds, scratch: Scratch<Seat>) -> (Run, Scratc
     (run, scratch)
 }
 
-/// Does one run and records it, for as long as `goes_on` says so, which is asked often: if it does not, the run is cut off.
+/// Executes one run and records it. `goes_on` is called often; if it returns false, the run stops.
 ///
 /// # Panics
 /// As [`draw`].
@@ -103,7 +103,8 @@ pub fn draw_traced<T: Trace<Seat>>(
         world.start(member);
     }
     let round = round_time(trial);
-    // A fault goes round once more, and somebody may have waited for an answer first.
+    // A fault takes one more round trip of the ring, and a member may have waited for an answer
+    // first.
     let slack = round + trial.config.respond_within.unwrap_or(Duration::ZERO);
     let limit = Instant::START + round * u64::from(trial.most_rounds) + slack;
     while goes_on() && world.now() < limit {
@@ -111,7 +112,7 @@ pub fn draw_traced<T: Trace<Seat>>(
             break;
         }
     }
-    let run = take_stock(trial, &world);
+    let run = summarise(trial, &world);
     let (trace, scratch) = world.retire();
     (run, trace, scratch)
 }
@@ -123,7 +124,7 @@ fn world<T: Trace<Seat>>(
     trace: T,
 ) -> World<Seat, T> {
     let setup = Setup {
-        merits: vec![Merit(0); trial.members as usize],
+        priorities: vec![Priority(0); trial.members as usize],
         network: Network {
             unicast_loss: trial.loss,
             ..Network::perfect(Delay::Constant(trial.hop))
@@ -141,7 +142,7 @@ fn world<T: Trace<Seat>>(
     World::within(scratch, setup, setting, seeds, trace, make)
 }
 
-/// How long a Basic round takes among honest members.
+/// The duration of a Basic round among honest members.
 fn round_time(trial: &Trial) -> Duration {
     let hops = match trial.config.ring {
         Ring::BothWays => trial.members,
@@ -150,7 +151,7 @@ fn round_time(trial: &Trial) -> Duration {
     trial.hop * u64::from(hops)
 }
 
-fn take_stock<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
+fn summarise<T: Trace<Seat>>(trial: &Trial, world: &World<Seat, T>) -> Run {
     let seats = (0..).zip(world.members());
     let honest = || {
         seats

@@ -1,17 +1,17 @@
 //! The queue for spread-out times: append-only coarse buckets, sorted when opened.
 //!
 //! A hierarchical timing wheel. An entry lies at the level of the highest digit (of `DIGIT_BITS`
-//! bits) in which its time differs from `base`, in the slot of that digit: so pushing is an append.
-//! When the earliest slot is due it is opened: a large one is spread over the levels below, a small
-//! one is sorted into the *run*, from which entries are popped. At a million pending entries memory
-//! misses decide, and appends and small sorts have few.
+//! bits) in which its time differs from `base`, in the slot of that digit. So pushing is an append.
+//! When the earliest slot is due it is opened. A large slot is spread over the levels below. A
+//! small slot is sorted into the *run*, from which entries are popped. At a million pending entries
+//! cache misses dominate, and appends and small sorts have few.
 //!
-//! Entries of equal times come out in the order in which they went in: they always share a slot,
-//! slots keep their order when they are spread, and the run breaks ties by arrival. That is the
+//! Entries of equal times come out in the order in which they went in. They always share a slot,
+//! slots keep their order when they are spread, and the run breaks ties by arrival. This is the
 //! simulator's deterministic tie-break.
 //!
 //! `base` never passes the time of the event being handled, as long as callers open a slot (see
-//! [`Wheel::open`]) only when nothing else is due before it. Then nothing can be pushed below `base`.
+//! [`Wheel::open`]) only if nothing else is due before it. Then nothing can be pushed below `base`.
 
 use hustings_protocol::Instant;
 
@@ -21,13 +21,13 @@ const SLOTS: usize = 1 << DIGIT_BITS;
 
 /// Bits of a run key that number the entries of the run in order of arrival.
 const ARRIVAL_BITS: u32 = 13;
-/// The same for a run of entries that all have the same time, as a million timers may.
+/// As `ARRIVAL_BITS`, for a run of entries of one time, such as the timers of a million members.
 const ARRIVAL_BITS_OF_ONE_TIME: u32 = 32;
 /// A slot with more entries than this is spread over the levels below instead of sorted.
 const SORT_AT_MOST: usize = 2048;
-/// How many entries may at least be inserted into a run before it is given up.
+/// Minimum number of entries that may be inserted into a run before it is spilled.
 const LEAST_ROOM: usize = 32;
-/// Times in the run are offsets from its origin: so many bits leave room for the arrival number.
+/// Times in the run are offsets from its origin. This width leaves room for the arrival number.
 const MAX_RUN_WIDTH: usize = (u64::BITS - ARRIVAL_BITS) as usize;
 
 /// A queue of entries by time, first in first out among equal times.
@@ -37,9 +37,9 @@ pub struct Wheel<T> {
     levels: Vec<Level<T>>,
     /// Bit `i`: level `i` has a non-empty slot.
     occupied: u32,
-    /// How many entries lie in the levels.
+    /// The number of entries in the levels.
     waiting: usize,
-    run: Run<T>,
+    run: OpenRun<T>,
     /// Emptied slots, kept for their memory.
     spare: Vec<Slot<T>>,
 }
@@ -47,10 +47,11 @@ pub struct Wheel<T> {
 /// Entries in order of arrival.
 type Slot<T> = Vec<Entry<T>>;
 
-/// An entry is `Some` until it is taken: so an opened slot serves as the store of the run as it is.
+/// An entry of a slot. The item is `Some` until it is taken, so that an opened slot serves as the
+/// store of the run as it is.
 ///
-/// The time is in halves, so that it asks for no more alignment than the item does: an entry of a
-/// million timers has 12 bytes then, not 16.
+/// The time is split in halves, so that it needs no more alignment than the item. An entry of a
+/// million timers then has 12 bytes, not 16.
 #[derive(Debug)]
 struct Entry<T> {
     at: [u32; 2],
@@ -77,12 +78,12 @@ struct Level<T> {
     slots: Box<[Slot<T>; SLOTS]>,
 }
 
-/// What is due next: the time of an entry, or a bound that only opening a slot makes exact.
+/// The time of the next entry, or a lower bound that only opening a slot makes exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// The earliest entry has exactly this time.
     At(Instant),
-    /// No entry is earlier than this: open the slot to know more.
+    /// No entry is earlier than this. Opening the slot gives a better bound.
     NotBefore(Instant),
     /// The queue is empty.
     Never,
@@ -96,7 +97,7 @@ impl<T> Wheel<T> {
             levels: Vec::new(),
             occupied: 0,
             waiting: 0,
-            run: Run::new(),
+            run: OpenRun::new(),
             spare: Vec::new(),
         }
     }
@@ -113,17 +114,17 @@ impl<T> Wheel<T> {
         self.run.start(0, ARRIVAL_BITS);
     }
 
-    /// How many entries are queued.
+    /// The number of queued entries.
     pub fn len(&self) -> usize {
         self.waiting + self.run.keys.len()
     }
 
-    /// Whether nothing is queued.
+    /// True if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Queues `item` at `at`, which must not lie before `now`, the time of the event in hand.
+    /// Queues `item` at `at`, which must not lie before `now`, the time of the current event.
     #[inline]
     pub fn push(&mut self, now: Instant, at: Instant, item: T) {
         debug_assert!(at >= now && now.0 >= self.base, "time runs forward");
@@ -133,7 +134,7 @@ impl<T> Wheel<T> {
             }
         } else if self.waiting == 0 && self.run.keys.is_empty() && at.0 - now.0 < 1 << MAX_RUN_WIDTH
         {
-            // The path of a lone entry: no slot at all.
+            // The path of a lone entry uses no slot.
             self.base = now.0;
             self.run.start(now.0, ARRIVAL_BITS);
             self.run.insert(at.0, item);
@@ -142,7 +143,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// When the earliest entry is due, without opening a slot.
+    /// The time of the earliest entry, without opening a slot.
     #[inline]
     pub fn due(&self) -> Due {
         if let Some(at) = self.run.first() {
@@ -154,9 +155,9 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes one step towards making [`Wheel::due`] exact: opens the earliest slot, and sorts it
-    /// into the run or spreads it over the levels below. To be called only when nothing elsewhere
-    /// is due before the bound that `due` gave.
+    /// Opens the earliest slot, and sorts it into the run or spreads it over the levels below. This
+    /// is one step towards an exact [`Wheel::due`]. Call it only if nothing else is due before the
+    /// bound that `due` returned.
     #[inline(never)]
     pub fn open(&mut self) {
         debug_assert!(self.run.keys.is_empty() && self.waiting > 0);
@@ -220,7 +221,7 @@ impl<T> Wheel<T> {
         Due::NotBefore(Instant(self.slot_start(level, digit)))
     }
 
-    /// The earliest time that the slot can hold: the base with this digit, and zeros below.
+    /// The earliest time that the slot can hold: the base with this digit, and zeros below it.
     fn slot_start(&self, level: usize, digit: usize) -> u64 {
         let shift = DIGIT_BITS * level as u32;
         let above = shift + DIGIT_BITS;
@@ -239,7 +240,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves the whole run back into the levels: too much was inserted into it.
+    /// Moves the whole run back into the levels, because too many entries were inserted into it.
     #[cold]
     fn spill(&mut self) {
         while let Some((at, item)) = self.run.pop() {
@@ -248,8 +249,8 @@ impl<T> Wheel<T> {
     }
 }
 
-/// Makes room in a full slot. Large ones grow by a quarter, not to twice their size: at a million
-/// entries that is the memory of half a million.
+/// Makes room in a full slot. A large slot grows by a quarter instead of doubling: at a million
+/// entries this saves the memory of half a million.
 #[cold]
 fn make_room<T>(slot: &mut Slot<T>, spare: &mut Vec<Slot<T>>) {
     if slot.capacity() == 0 {
@@ -265,17 +266,18 @@ impl<T> Default for Wheel<T> {
     }
 }
 
-/// The opened entries: sorted small keys beside an unsorted store, so that sorting and inserting
-/// move eight bytes an entry whatever the entry's size.
+/// The opened entries: sorted small keys beside an unsorted store. Sorting and inserting move eight
+/// bytes per entry, regardless of the entry's size.
 #[derive(Debug)]
-struct Run<T> {
+struct OpenRun<T> {
     origin: u64,
     arrival_bits: u32,
     /// `(time - origin) << arrival_bits | arrival number`, descending: the next is at the end.
     keys: Vec<u64>,
-    /// By arrival number.
+    /// Entries by arrival number.
     store: Slot<T>,
-    /// How many more entries may be inserted: few, as each moves the keys behind it.
+    /// Number of entries that may still be inserted. It is small, because each insertion moves the
+    /// keys behind it.
     room: usize,
 }
 
@@ -285,7 +287,7 @@ enum Room {
     Full,
 }
 
-impl<T> Run<T> {
+impl<T> OpenRun<T> {
     fn new() -> Self {
         Self {
             origin: 0,
@@ -304,18 +306,18 @@ impl<T> Run<T> {
         self.room = LEAST_ROOM;
     }
 
-    /// Starts with the entries of `slot`; returns the store of before, empty.
+    /// Starts with the entries of `slot`; returns the previous store, emptied.
     fn fill(&mut self, origin: u64, arrival_bits: u32, slot: Slot<T>) -> Slot<T> {
         self.start(origin, arrival_bits);
         let emptied = std::mem::replace(&mut self.store, slot);
         let key = |(arrival, entry): (usize, &Entry<T>)| {
             (entry.at() - origin) << arrival_bits | arrival as u64
         };
-        // Latest arrival first: where times are equal that is sorted already.
+        // Latest arrival first: if all times are equal the keys are already sorted.
         self.keys
             .extend(self.store.iter().enumerate().rev().map(key));
         self.keys.sort_unstable_by(|a, b| b.cmp(a));
-        // In proportion to its length: then what spilling costs is shared by as many insertions.
+        // In proportion to the length: the cost of spilling is then spread over as many insertions.
         self.room += self.keys.len() / 4;
         emptied
     }
@@ -328,7 +330,7 @@ impl<T> Run<T> {
         self.keys.last().map(|&key| self.time(key))
     }
 
-    /// Whether an entry at `at` belongs into the run: not after its last entry.
+    /// True if an entry at `at` belongs into the run, that is not after its last entry.
     fn covers(&self, at: u64) -> bool {
         self.keys.first().is_some_and(|&last| at <= self.time(last))
     }

@@ -1,66 +1,66 @@
 //! One run: members, messages in flight, timers, and the clock that drives them.
 //!
 //! At equal times the scenario comes first, then messages in the order of sending, then timers.
-//! That order, and [`Seeds`], are all that decides a run.
+//! This order and [`Seeds`] determine a run completely.
 
 use hustings_protocol::{
-    Candidate, Input, Instant, MAX_KINDS, MemberId, Merit, Message, Protocol, Timer,
+    Candidate, Input, Instant, MAX_KINDS, MemberId, Message, Priority, Protocol, Timer,
 };
 
+use crate::in_flight::{EVERYONE, Flight};
 use crate::population::{Condition, Population};
-use crate::post::{EVERYONE, Flight};
-use crate::scene::{Agendum, Buffers, NEVER, Port, Scene};
+use crate::state::{Buffers, NEVER, Port, ScriptEntry, State};
 use crate::timers::Which;
 use crate::wheel::Due;
 use crate::{Detection, Event, Network, Scenario, Seeds, Silent, Stream, Trace, Verb};
 
-/// What a world is like before anything happens.
+/// The properties of a world before the first event.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The members' merits; member `i` is `MemberId(i)`.
-    pub merits: Vec<Merit>,
-    /// What happens to messages.
+    /// The members' priorities; member `i` is `MemberId(i)`.
+    pub priorities: Vec<Priority>,
+    /// The network's effect on messages.
     pub network: Network,
-    /// How members learn that others come and go.
+    /// The failure detector.
     pub detection: Detection,
-    /// The probability with which a member knows another.
+    /// The probability that a member's view contains another given member.
     pub view: f64,
 }
 
-/// What a member is made of when it comes up: who it is, and what it saved before it went down.
+/// The input for creating a member when it comes up.
 #[derive(Debug)]
 pub struct Boot<P: Protocol> {
-    /// Who it is.
+    /// The member's identity and priority.
     pub me: Candidate,
-    /// The last state it saved, unless it lost that too, or never saved any.
+    /// The last state that the member saved; `None` if it lost that state or never saved any.
     pub saved: Option<P::Durable>,
 }
 
-/// Why a run stopped.
+/// The reason why a run stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halt {
-    /// Nothing is left to happen: no message, no timer, no scenario line.
+    /// No message, timer or scenario line is left.
     Quiet,
-    /// The time was up.
+    /// The time limit was reached.
     Limit,
 }
 
-/// How many messages were sent, by kind. Lost ones count; a multicast counts once.
+/// The number of messages sent, by kind. Lost messages count; a multicast counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Unicasts by kind.
     pub unicasts: [u64; MAX_KINDS],
     /// Multicasts by kind.
     pub multicasts: [u64; MAX_KINDS],
-    /// Messages handled by a receiver. Multicasts that members ignore may be spared them, and are
-    /// not counted then.
+    /// Messages that a receiver handled. The world may skip multicasts that a member ignores; those
+    /// do not count.
     pub delivered: u64,
     /// The greatest round that any member reported.
     pub rounds: u32,
 }
 
-/// The memory of a world that has ended. Asking the system for the memory of a million members and
-/// messages anew in every run would take longer than the run.
+/// The memory of a world that has ended. Allocating the memory of a million members and messages
+/// anew in every run would take longer than the run.
 pub struct Scratch<P: Protocol> {
     members: Vec<P>,
     buffers: Buffers<P::Message>,
@@ -78,12 +78,12 @@ impl<P: Protocol> Default for Scratch<P> {
 /// One run.
 pub struct World<P: Protocol, T: Trace<P> = Silent> {
     pub(crate) members: Vec<P>,
-    pub(crate) scene: Scene<P, T>,
+    pub(crate) state: State<P, T>,
     pub(crate) make: Box<dyn FnMut(Boot<P>) -> P>,
 }
 
 impl<P: Protocol> World<P> {
-    /// A world in which nothing has happened, unrecorded.
+    /// Creates a world before its first event, without a trace.
     ///
     /// # Panics
     /// If `setup` has no members, too many, or a network that does not pass [`Network::check`].
@@ -98,7 +98,7 @@ impl<P: Protocol> World<P> {
 }
 
 impl<P: Protocol, T: Trace<P>> World<P, T> {
-    /// A world in which nothing has happened, recorded by `trace`.
+    /// Creates a world before its first event, recorded by `trace`.
     ///
     /// # Panics
     /// If `setup` has no members, too many, or a network that does not pass [`Network::check`].
@@ -112,7 +112,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         Self::within(Scratch::default(), setup, config, seeds, trace, make)
     }
 
-    /// The same, in the memory that another world left.
+    /// As [`World::traced`], in the memory that another world left.
     ///
     /// # Panics
     /// As [`World::traced`].
@@ -124,7 +124,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         trace: T,
         mut make: impl FnMut(Boot<P>) -> P + 'static,
     ) -> Self {
-        let count = setup.merits.len();
+        let count = setup.priorities.len();
         assert!(
             (1..EVERYONE as usize).contains(&count),
             "a group has 1 to 2^32 - 2 members"
@@ -138,7 +138,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
             P::Message::KINDS.len() <= MAX_KINDS,
             "too many kinds of message to count"
         );
-        let people = Population::new(setup.merits, setup.view, seeds.number(Stream::Views));
+        let people = Population::new(setup.priorities, setup.view, seeds.number(Stream::Views));
         let boot = |member| Boot {
             me: people.candidate(member),
             saved: None,
@@ -151,78 +151,79 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         let Setup {
             network, detection, ..
         } = setup;
-        let scene = Scene::new(people, config, network, detection, seeds, buffers, trace);
+        let state = State::new(people, config, network, detection, seeds, buffers, trace);
         Self {
             members,
-            scene,
+            state,
             make: Box::new(make),
         }
     }
 
-    /// Tells `member` to start, now.
+    /// Starts `member` now, if it is up.
     pub fn start(&mut self, member: u32) {
         if P::SELECTIVE {
-            self.scene.attention = None;
+            self.state.interest = None;
         }
-        if self.scene.people.condition(member) == Condition::Up {
-            self.scene.record(|| Event::Started { member });
+        if self.state.people.condition(member) == Condition::Up {
+            self.state.record(|| Event::Started { member });
             self.step(member, Input::Start);
         }
     }
 
-    /// Asks something of `member`, now, if it is up.
+    /// Submits `request` to `member` now, if it is up.
     pub fn request(&mut self, member: u32, request: P::Request) {
-        if self.scene.people.condition(member) == Condition::Up {
+        if self.state.people.condition(member) == Condition::Up {
             self.step(member, Input::Request(request));
         }
     }
 
-    /// Hands `member` a message, now, if it is up: one that is old, or forged, as if it came from `from`.
+    /// Delivers a message to `member` now, if it is up, as if it came from `from`. For old or
+    /// forged messages.
     pub fn hand(&mut self, from: u32, member: u32, message: P::Message) {
-        if self.scene.people.condition(member) == Condition::Up {
+        if self.state.people.condition(member) == Condition::Up {
             let to = member;
             self.hand_over(Flight { to, from, message });
         }
     }
 
-    /// Enters a scenario's lines into the agenda.
+    /// Adds a scenario's lines to the script.
     ///
     /// # Panics
-    /// If a line names a member that there is not; see [`Scenario::check`].
+    /// If a line names a member that does not exist; see [`Scenario::check`].
     pub fn follow(&mut self, scenario: &Scenario) {
         for (at, verb) in scenario.lines() {
             self.schedule(*at, verb.clone());
         }
     }
 
-    /// Enters one verb into the agenda. A time that has passed means now.
+    /// Adds one verb to the script. A time in the past means now.
     pub fn schedule(&mut self, at: Instant, verb: Verb) {
-        self.scene.enter(at, Agendum::Strike(verb));
+        self.state.enter(at, ScriptEntry::Strike(verb));
     }
 
-    /// Runs until nothing is left to happen or `limit` has passed.
+    /// Runs until no event is left or `limit` has passed.
     pub fn run_until(&mut self, limit: Instant) -> Halt {
         loop {
-            let lane = self.scene.post.lane_due().unwrap_or(NEVER);
-            let spread = bound(self.scene.post.spread_due());
-            let timers = bound(self.scene.timers.due());
-            let agenda = self.scene.agenda_due;
-            let next = lane.min(spread).min(timers).min(agenda);
+            let lane = self.state.in_flight.lane_due().unwrap_or(NEVER);
+            let spread = bound(self.state.in_flight.spread_due());
+            let timers = bound(self.state.timers.due());
+            let script = self.state.agenda_due;
+            let next = lane.min(spread).min(timers).min(script);
             if next == NEVER {
                 return Halt::Quiet;
             }
             if next > limit {
-                self.scene.advance(limit);
+                self.state.advance(limit);
                 return Halt::Limit;
             }
             // Scenario lines precede the messages of their time, messages precede timers.
-            if agenda == next {
-                self.scene.advance(next);
+            if script == next {
+                self.state.advance(next);
                 self.attend();
                 continue;
             }
-            let before_agenda = just_before(agenda).min(limit);
-            self.scene.horizon = timers.min(before_agenda);
+            let before_agenda = just_before(script).min(limit);
+            self.state.horizon = timers.min(before_agenda);
             if lane == next {
                 self.serve_lane();
             } else if spread == next {
@@ -234,16 +235,18 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         }
     }
 
-    /// Delivers the messages of the lane that arrive up to the horizon, where something else waits.
+    /// Delivers the messages of the lane that arrive up to the horizon, the time of the next other
+    /// event.
     #[inline]
     fn serve_lane(&mut self) {
-        while let Some(at) = self.scene.post.lane_due() {
-            if at > self.scene.horizon {
+        while let Some(at) = self.state.in_flight.lane_due() {
+            if at > self.state.horizon {
                 return;
             }
-            self.scene.advance(at);
-            // What these messages set off comes after them: neither condition changes meanwhile.
-            if self.scene.people.is_untroubled() && self.scene.post.multicasts == 0 {
+            self.state.advance(at);
+            // Messages that these ones cause come after them, so neither condition changes
+            // meanwhile.
+            if self.state.people.is_fault_free() && self.state.in_flight.multicasts == 0 {
                 self.serve_common_case();
             } else {
                 self.serve_any_case();
@@ -251,45 +254,47 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         }
     }
 
-    /// Delivers the messages of the lane that arrive now, all of them unicasts to members that are
-    /// up and in reach. Apart from the other case, so that they stay in registers.
+    /// Delivers the messages of the lane that arrive now. All of them are unicasts to members that
+    /// are up and reachable. Separate from the other case, so that the loop state stays in
+    /// registers.
     #[inline(always)]
     fn serve_common_case(&mut self) {
-        if let Some(flight) = self.scene.post.pop_lone() {
-            self.scene.tally.delivered += 1;
+        if let Some(flight) = self.state.in_flight.pop_lone() {
+            self.state.tally.delivered += 1;
             self.hand_over(flight);
             return;
         }
         self.serve_batch();
     }
 
-    /// Apart from the lone message's path, so that each loop has the registers to itself.
+    /// Separate from the lone message's path, so that each loop has the registers to itself.
     #[inline(never)]
     fn serve_batch(&mut self) {
-        let mut flights = self.scene.post.pop_lane();
-        self.scene.tally.delivered += flights.len() as u64;
+        let mut flights = self.state.in_flight.pop_lane();
+        self.state.tally.delivered += flights.len() as u64;
         for flight in flights.drain(..) {
             self.hand_over(flight);
         }
-        self.scene.post.reuse(flights);
+        self.state.in_flight.reuse(flights);
     }
 
     #[inline(never)]
     fn serve_any_case(&mut self) {
-        if let Some(flight) = self.scene.post.pop_lone() {
+        if let Some(flight) = self.state.in_flight.pop_lone() {
             self.arrive(flight);
             return;
         }
-        let mut flights = self.scene.post.pop_lane();
+        let mut flights = self.state.in_flight.pop_lane();
         for flight in flights.drain(..) {
             self.arrive(flight);
         }
-        self.scene.post.reuse(flights);
+        self.state.in_flight.reuse(flights);
     }
 
-    /// Views show from now on who is up and who is cut off, and nobody is told.
+    /// Updates the views to show which members are up and connected, without emitting
+    /// `Input::ViewChanged`.
     pub fn see(&mut self) {
-        self.scene.people.see();
+        self.state.people.see();
     }
 
     /// The members' states, by index.
@@ -297,122 +302,122 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
         &self.members
     }
 
-    /// The same, to take from them what they hold ready for whoever runs them.
+    /// The members' states, mutable, for example to take their pending output.
     pub fn members_mut(&mut self) -> &mut [P] {
         &mut self.members
     }
 
-    /// Whom `member` names, and since when.
+    /// The nominee of `member`, and the time since which it has been the nominee.
     pub fn nominee(&self, member: u32) -> Option<(MemberId, Instant)> {
-        let nominee = self.scene.nominees[member as usize].checked_sub(1)?;
+        let nominee = self.state.nominees[member as usize].checked_sub(1)?;
         Some((
             MemberId(u64::from(nominee)),
-            self.scene.named_at[member as usize],
+            self.state.named_at[member as usize],
         ))
     }
 
-    /// Whether `member` is not down. A paused member is up: it does not know that it pauses.
+    /// True if `member` is not down. A paused member is up: it does not know that it is paused.
     pub fn is_up(&self, member: u32) -> bool {
-        self.scene.people.condition(member) != Condition::Down
+        self.state.people.condition(member) != Condition::Down
     }
 
     /// The candidate at index `member`.
     pub fn candidate(&self, member: u32) -> Candidate {
-        self.scene.people.candidate(member)
+        self.state.people.candidate(member)
     }
 
-    /// How many members there are, up or down.
+    /// The number of members, up or down.
     pub fn len(&self) -> u32 {
         self.members.len() as u32
     }
 
-    /// Never: a world has members.
+    /// Always false: a world has members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The time of the event in hand, or of the last.
+    /// The time of the current event, or of the last one.
     pub fn now(&self) -> Instant {
-        self.scene.now
+        self.state.now
     }
 
-    /// What was sent so far.
+    /// The message counts up to now.
     pub fn tally(&self) -> &Tally {
-        &self.scene.tally
+        &self.state.tally
     }
 
-    /// The record so far.
+    /// The trace up to now.
     pub fn trace(&self) -> &T {
-        &self.scene.trace
+        &self.state.trace
     }
 
-    /// The record so far, to add to.
+    /// The trace up to now, mutable.
     pub fn trace_mut(&mut self) -> &mut T {
-        &mut self.scene.trace
+        &mut self.state.trace
     }
 
-    /// Ends the world and returns its record.
+    /// Ends the world and returns its trace.
     pub fn into_trace(self) -> T {
         self.retire().0
     }
 
-    /// Ends the world; returns its record, and its memory for another world to live in.
+    /// Ends the world; returns its trace, and its memory for the next world.
     pub fn retire(self) -> (T, Scratch<P>) {
         let mut members = self.members;
         members.clear();
-        let (trace, buffers) = self.scene.retire();
+        let (trace, buffers) = self.state.retire();
         (trace, Scratch { members, buffers })
     }
 
     #[inline(always)]
     pub(crate) fn step(&mut self, member: u32, input: Input<P>) {
         let mut port = Port {
-            scene: &mut self.scene,
+            state: &mut self.state,
             member,
         };
         self.members[member as usize].step(input, &mut port);
     }
 
-    /// The same for messages that take each its own time. Then the lane is empty.
+    /// As `serve_lane`, for messages that have individual delays. The lane is empty in that case.
     #[inline]
     fn serve_spread(&mut self) {
         loop {
-            match self.scene.post.spread_due() {
-                Due::At(at) if at <= self.scene.horizon => {
-                    self.scene.advance(at);
-                    if let Some(flight) = self.scene.post.pop_spread() {
+            match self.state.in_flight.spread_due() {
+                Due::At(at) if at <= self.state.horizon => {
+                    self.state.advance(at);
+                    if let Some(flight) = self.state.in_flight.pop_spread() {
                         self.deliver(flight);
                     }
                 }
-                Due::NotBefore(at) if at <= self.scene.horizon => self.scene.post.open(),
+                Due::NotBefore(at) if at <= self.state.horizon => self.state.in_flight.open(),
                 Due::At(_) | Due::NotBefore(_) | Due::Never => return,
             }
         }
     }
 
-    /// Takes a step towards the next timer that runs out, if one does before `horizon` has passed.
+    /// Advances towards the next timer, and expires it if its deadline is not after `horizon`.
     #[inline]
     fn serve_timers(&mut self, horizon: Instant) {
-        match self.scene.timers.due() {
+        match self.state.timers.due() {
             Due::At(_) => {
-                if let Some((at, which)) = self.scene.timers.expire(horizon) {
-                    self.scene.advance(at);
+                if let Some((at, which)) = self.state.timers.expire(horizon) {
+                    self.state.advance(at);
                     self.expire(which);
                 }
             }
-            Due::NotBefore(_) | Due::Never => self.scene.timers.open(),
+            Due::NotBefore(_) | Due::Never => self.state.timers.open(),
         }
     }
 
     fn expire(&mut self, which: Which) {
         let Which { member, kind } = which;
         let timer = P::Timer::ALL[kind];
-        match self.scene.people.condition(member) {
+        match self.state.people.condition(member) {
             Condition::Up => {
-                self.scene.record(|| Event::Expired { member, timer });
+                self.state.record(|| Event::Expired { member, timer });
                 self.step(member, Input::Timer(timer));
             }
-            Condition::Paused => self.scene.overdue.push(which),
+            Condition::Paused => self.state.overdue.push(which),
             Condition::Down => {}
         }
     }
@@ -428,36 +433,36 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
 
     #[inline(always)]
     pub(crate) fn deliver(&mut self, flight: Flight<P::Message>) {
-        if self.scene.people.is_untroubled() {
-            self.scene.tally.delivered += 1;
+        if self.state.people.is_fault_free() {
+            self.state.tally.delivered += 1;
             self.hand_over(flight);
         } else {
-            self.deliver_in_trouble(flight);
+            self.deliver_despite_faults(flight);
         }
     }
 
     #[inline(never)]
-    fn deliver_in_trouble(&mut self, flight: Flight<P::Message>) {
-        let people = &self.scene.people;
+    fn deliver_despite_faults(&mut self, flight: Flight<P::Message>) {
+        let people = &self.state.people;
         if !people.connected(flight.from, flight.to) {
-            self.scene.record_lost(flight.from, Some(flight.to));
+            self.state.record_lost(flight.from, Some(flight.to));
             return;
         }
         match people.condition(flight.to) {
             Condition::Up => {
-                self.scene.tally.delivered += 1;
+                self.state.tally.delivered += 1;
                 self.hand_over(flight);
             }
-            Condition::Paused => self.scene.held.push(flight),
-            Condition::Down => self.scene.record_lost(flight.from, Some(flight.to)),
+            Condition::Paused => self.state.held.push(flight),
+            Condition::Down => self.state.record_lost(flight.from, Some(flight.to)),
         }
     }
 
-    /// Lets the receiver handle a message, which the caller has counted.
+    /// Passes a message to its receiver. The caller has counted it.
     #[inline(always)]
     fn hand_over(&mut self, flight: Flight<P::Message>) {
         let Flight { to, from, message } = flight;
-        self.scene.record(|| Event::Delivered {
+        self.state.record(|| Event::Delivered {
             from,
             to,
             message: &message,
@@ -467,7 +472,7 @@ impl<P: Protocol, T: Trace<P>> World<P, T> {
     }
 }
 
-/// The last instant before `at`, which is not the first of all.
+/// The last instant before `at`, which must not be the first instant.
 #[inline]
 fn just_before(at: Instant) -> Instant {
     Instant(at.0 - 1)

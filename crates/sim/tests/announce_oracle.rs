@@ -2,8 +2,8 @@
 //!
 //! Every entry of theory's `le.json` that is a mean of simulations must find its runs here. The
 //! model: all start at once, the delay is fixed, a message is lost for all receivers together
-//! (`corr`) or for each by itself (`uc`), and listen timers never run out; but for the entries on
-//! re-establishment, which run Program 5.2 in full.
+//! (`corr`) or for each by itself (`uc`), and listen timers never expire. The exceptions are the
+//! entries on re-establishment, which run Program 5.2 in full.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 use hustings_protocol::announce::{Config, Criterion, Listen, Wake};
 use hustings_protocol::{Duration, Instant, announce_listen, suppression};
 use hustings_sim::announcing::{self, Perturbation};
+use hustings_sim::convergence::Watch;
 use hustings_sim::statistics::{Kind, Sample};
-use hustings_sim::watch::Watch;
 use hustings_sim::{Delay, LossModel, Network, Seeds, Stream, monte_carlo};
 use rand_core::Rng;
 use serde_json::Value;
@@ -20,13 +20,13 @@ use serde_json::Value;
 const TABLE: &str = include_str!("../../theory/tests/data/le.json");
 /// Means of simulations in the table.
 const ENTRIES: usize = 1_332;
-/// What the entries' tolerances allow for.
+/// The number of runs that the entries' tolerances assume.
 const RUNS: u64 = 1_000;
-/// Of re-establishment so many: not every group has settled in time.
+/// The number of runs for re-establishment: not every group has settled in time.
 const RUNS_OF_CHANGES: u64 = 6_000;
 
 #[test]
-fn every_simulated_mean_of_the_table_is_met() {
+fn every_simulated_mean_of_the_table_is_reproduced() {
     let table: Value = serde_json::from_str(TABLE).unwrap();
     // Entries with the same parameters share their runs.
     let mut by_parameters: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
@@ -84,12 +84,12 @@ fn convergence(algorithm: &str, params: &Value) -> BTreeMap<&'static str, Sample
     let config = |suppress, criterion| Config {
         wake,
         criterion,
-        ..Config::chapter(suppress, announce)
+        ..Config::paper(suppress, announce)
     };
     let elect = |config, seeds| announcing::elect(members, config, network, seeds, limit);
     let one = |seeds| match algorithm {
-        "LE-A" => elect(config(Duration::ZERO, Criterion::Merit), seeds),
-        "LE-S" => elect(config(suppress, Criterion::Merit), seeds),
+        "LE-A" => elect(config(Duration::ZERO, Criterion::Priority), seeds),
+        "LE-S" => elect(config(suppress, Criterion::Priority), seeds),
         "LE-M" => elect(config(suppress, Criterion::EarliestWake), seeds),
         "SUP" => {
             let config = suppression::Config { suppress, wake };
@@ -136,7 +136,7 @@ fn heard(watch: &Watch) -> Vec<(&'static str, f64)> {
 
 /// The metrics of a run of suppression.
 fn suppressed(watch: &Watch) -> Vec<(&'static str, f64)> {
-    let last = watch.hearing().last_sent().expect("somebody speaks");
+    let last = watch.hearing().last_sent().expect("a member sends");
     vec![
         ("t_max", last.as_secs_f64()),
         ("num_msgs", watch.hearing().messages() as f64),
@@ -164,7 +164,7 @@ fn reestablishment(point: &Value) -> BTreeMap<&'static str, Sample> {
         listen: params["T_L"].as_f64().map_or(Listen::Never, |span| {
             Listen::For(Duration::from_secs_f64(span))
         }),
-        ..Config::chapter(second, second)
+        ..Config::paper(second, second)
     };
     let members = params["N"].as_f64().unwrap_or(2.0) as u32;
     let network = network(params);
@@ -187,7 +187,7 @@ fn false_departures(params: &Value) -> Sample {
     let second = Duration::from_secs(1);
     let config = Config {
         listen: Listen::For(seconds(params, "T_L")),
-        ..Config::chapter(second, second)
+        ..Config::paper(second, second)
     };
     let network = Network {
         multicast_loss: number(params, "l"),

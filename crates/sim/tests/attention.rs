@@ -1,19 +1,19 @@
-//! Sparing members what they ignore changes nothing but the time it takes.
+//! Skipping messages that members ignore changes nothing but the running time.
 
 use hustings_protocol::announce::{Announce, Config, Criterion, Message, Wake};
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
 use hustings_protocol::{Duration, Instant, Protocol};
-use hustings_sim::announcing::merits;
-use hustings_sim::watch::{Convergence, Expected, Watch};
+use hustings_sim::announcing::priorities;
+use hustings_sim::convergence::{Convergence, Expected, Watch};
 use hustings_sim::{Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Verb, Who, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What is known of a run, and how many messages were handled.
+/// The metrics of a run, and the number of messages handled.
 type Outcome = (Option<Convergence>, u64, u64, u64);
 
-/// Runs for 30 seconds; whether members are spared what they ignore.
+/// Runs for 30 seconds, with or without skipping.
 fn run<P: Protocol<Message = Message> + 'static>(
     members: u32,
     spare: bool,
@@ -22,7 +22,7 @@ fn run<P: Protocol<Message = Message> + 'static>(
     make: fn(Boot<P>) -> P,
 ) -> Outcome {
     let setup = Setup {
-        merits: merits(members),
+        priorities: priorities(members),
         network: Network {
             multicast_loss: loss,
             loss_model: LossModel::Correlated,
@@ -34,7 +34,7 @@ fn run<P: Protocol<Message = Message> + 'static>(
     let watch = Watch::new(members, expected);
     let mut world = World::traced(setup, config, Seeds::new(seed, 0), watch, make);
     if !spare {
-        // Any verb but `start` could have changed who listens to what.
+        // Any verb but `start` disables skipping.
         world.schedule(Instant::START, Verb::Heal);
     }
     world.schedule(Instant::START, Verb::Start(Who::All));
@@ -50,8 +50,8 @@ fn run<P: Protocol<Message = Message> + 'static>(
     )
 }
 
-/// Asserts that sparing changes nothing, and spares something. Whoever takes no part any more, as in
-/// suppression, is not said to hear: then there is nobody whom all are expected to hear.
+/// Asserts that skipping changes no result, and skips something. A member that no longer takes
+/// part, as in suppression, does not count as hearing: then there is no leader that all must hear.
 fn assert_alike<P: Protocol<Message = Message> + 'static>(
     config: P::Config,
     expected: Option<Expected>,
@@ -77,20 +77,17 @@ const ANNOUNCE: fn(Boot<Announce>) -> Announce = |boot| Announce::new(boot.saved
 
 #[test]
 fn elections_are_the_same() {
-    let chapter = Config::chapter(SECOND, SECOND);
+    let paper = Config::paper(SECOND, SECOND);
     let best = Some(Expected::Member(29));
-    assert_alike(chapter, best, ANNOUNCE);
-    assert_alike(Config::chapter(Duration::ZERO, SECOND), best, ANNOUNCE);
+    assert_alike(paper, best, ANNOUNCE);
+    assert_alike(Config::paper(Duration::ZERO, SECOND), best, ANNOUNCE);
     let criterion = Criterion::EarliestWake;
-    let earliest = Config {
-        criterion,
-        ..chapter
-    };
+    let earliest = Config { criterion, ..paper };
     assert_alike(earliest, Some(Expected::FirstAnnouncer), ANNOUNCE);
 }
 
 #[test]
-fn the_baselines_are_the_same() {
+fn baselines_are_the_same() {
     let sup = suppression::Config {
         suppress: SECOND,
         wake: Wake::Uniform,
@@ -107,7 +104,7 @@ fn the_baselines_are_the_same() {
 
 #[test]
 fn work_grows_with_the_members_not_with_their_square() {
-    let config = Config::chapter(SECOND, SECOND);
+    let config = Config::paper(SECOND, SECOND);
     let handled = |members| {
         let (convergence, messages, _, delivered) = run(
             members,
@@ -121,13 +118,13 @@ fn work_grows_with_the_members_not_with_their_square() {
     };
     let (few_messages, few) = handled(1_000);
     let (many_messages, many) = handled(100_000);
-    // The announcements are a tenth of the members, and each member heeds the logarithm of them.
+    // The announcements are a tenth of the members, and each member handles the logarithm of them.
     assert!(many_messages > 50 * few_messages);
     assert!(many < 2.5 * few, "{few} and {many} messages a member");
 }
 
 #[test]
-fn a_member_is_small() {
-    // A million of them: see what a million members take in all in the guide.
+fn member_state_is_small() {
+    // The guide states the memory of a million members.
     assert!(size_of::<Announce>() <= 136, "{}", size_of::<Announce>());
 }

@@ -1,7 +1,7 @@
-//! Council elections by tallies: against theory in every case that has one, and against means of simulations that were
-//! computed independently.
+//! Council elections as aggregate counts: against theory in every case that has one, and against
+//! means of simulations that were computed independently.
 
-use hustings_sim::council_tally::{Run, elect, poll};
+use hustings_sim::council_aggregate::{Run, elect, poll};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{Seeds, monte_carlo};
 use hustings_theory::bolot::{self, Keys};
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 const RUNS: u64 = 20_000;
 const MOST_ROUNDS: u64 = 1_000_000;
-/// How many standard errors a mean may be off: one in 150,000 is, by chance.
+/// The permitted deviation of a mean in standard errors: one in 150,000 exceeds it by chance.
 const STANDARD_ERRORS: f64 = 4.5;
 
 const ALGORITHMS: [Algorithm; 7] = [
@@ -39,7 +39,7 @@ const LOSSES: [Loss; 3] = [
     },
 ];
 
-/// What many runs say.
+/// The statistics of many runs.
 struct Measured {
     rounds: Sample,
     messages: Sample,
@@ -65,12 +65,12 @@ fn measure(one: impl Fn(Seeds) -> Run + Sync) -> Measured {
     measured
 }
 
-/// `variance`: of what is expected, if that is no more than an estimate.
+/// `variance`: of the expected value, if that is only an estimate.
 #[track_caller]
 fn assert_near(what: &str, sample: &Sample, expected: f64, variance: f64) {
     let estimate = sample.estimate().expect("there are runs");
     let error = (sample.deviation().powi(2) / RUNS as f64 + variance).sqrt();
-    // Where all runs agree, one more in a thousand that does not would have been seen.
+    // If all runs agree, a deviation of one in a thousand would have been seen.
     let allowed = STANDARD_ERRORS * error + 1e-3 * f64::from(u8::from(error == 0.0));
     assert!(
         (estimate.mean - expected).abs() <= allowed,
@@ -109,7 +109,7 @@ fn elections() -> impl Iterator<Item = Election> {
 }
 
 #[test]
-fn where_the_centre_knows_n_it_costs_what_theory_says() {
+fn known_n_costs_what_theory_says() {
     for election in elections() {
         assert_as_in_theory(&election);
     }
@@ -120,9 +120,10 @@ fn where_the_centre_knows_n_it_costs_what_theory_says() {
 }
 
 #[test]
-fn where_the_centre_is_sure_of_a_wrong_number_it_costs_what_theory_says() {
+fn wrong_n_costs_what_theory_says() {
     for election in elections().filter(|it| it.members == 500) {
-        // Too low for one loss, too high for another: theory takes a second where hosts draw twice and replies are lost.
+        // Too low for one loss, too high for another: theory takes a second if hosts draw twice and
+        // replies are lost.
         let taken = if election.loss.multicast > 0.0 {
             200.0
         } else {
@@ -136,7 +137,7 @@ fn where_the_centre_is_sure_of_a_wrong_number_it_costs_what_theory_says() {
 }
 
 #[test]
-fn where_the_centre_estimates_n_it_costs_what_theory_says() {
+fn estimated_n_costs_what_theory_says() {
     for election in elections().filter(|it| it.members == 500) {
         let is_slow = matches!(
             election.algorithm,
@@ -163,9 +164,10 @@ fn where_the_centre_estimates_n_it_costs_what_theory_says() {
     }
 }
 
-/// Every number can come up that a count over `c` is of an estimate: with few hosts, many, losses, and where all reply at first.
+/// Every number can come up that is a count over `c` of an estimate: with few hosts, many, losses,
+/// and with a first round in which all reply.
 #[test]
-fn where_the_naive_centre_guesses_n_it_costs_what_theory_says() {
+fn guessed_n_of_the_naive_centre_costs_what_theory_says() {
     for (seats, members, c, estimate, (reply, multicast)) in [
         ((4, 8), 7, 6.0, Estimate::aggressive(2_000.0), (0.0, 0.0)),
         ((4, 8), 10, 6.0, Estimate::conservative(999.0), (0.0, 0.0)),
@@ -193,7 +195,7 @@ fn where_the_naive_centre_guesses_n_it_costs_what_theory_says() {
 }
 
 #[test]
-fn fewer_hosts_than_seats_are_a_council_once_they_are_counted() {
+fn fewer_hosts_than_seats_are_a_council_once_counted() {
     let seats = Seats { least: 2, most: 8 };
     let few = Election::new(seats, 5, Algorithm::SkipReset, 5.0);
     let run = elect(&few, MOST_ROUNDS, Seeds::new(1, 0));
@@ -202,7 +204,7 @@ fn fewer_hosts_than_seats_are_a_council_once_they_are_counted() {
 }
 
 #[test]
-fn what_does_not_end_is_given_up() {
+fn endless_election_is_stopped() {
     let seats = Seats { least: 4, most: 4 };
     let lost = Loss {
         reply: 1.0,
@@ -220,7 +222,7 @@ fn what_does_not_end_is_given_up() {
 }
 
 #[test]
-fn the_baseline_costs_what_theory_says() {
+fn baseline_costs_what_theory_says() {
     for members in [1, 10, 1_000, 100_000, BILLION] {
         let cost = bolot::cost(members, Keys::Nested);
         let measured = measure(|seeds| poll(members, Loss::NONE, MOST_ROUNDS, seeds));
@@ -230,9 +232,10 @@ fn the_baseline_costs_what_theory_says() {
     }
 }
 
-/// One host, whose key is equal in so many bits: one round for each of the others, and then as many as it takes to hear it.
+/// One host: one round for each bit that must no longer be equal, and then as many as it takes to
+/// hear it.
 #[test]
-fn the_baseline_asks_again_where_nothing_is_heard() {
+fn baseline_repeats_until_a_reply_is_heard() {
     let loss = Loss {
         reply: 0.5,
         multicast: 0.2,
@@ -244,11 +247,11 @@ fn the_baseline_asks_again_where_nothing_is_heard() {
 }
 
 const TABLE: &str = include_str!("../../theory/tests/data/council.json");
-/// Means of simulations in the table, but for one of an algorithm that is wrong as printed.
+/// Means of simulations in the table, except for one of an algorithm that is wrong as printed.
 const SIMULATED: usize = 43;
 
 #[test]
-fn every_simulated_mean_of_the_table_is_met() {
+fn every_simulated_mean_of_the_table_is_reproduced() {
     let table: Value = serde_json::from_str(TABLE).unwrap();
     let points = table["points"].as_array().unwrap().iter();
     let mut met = 0;
@@ -310,7 +313,7 @@ fn election(params: &Value) -> Election {
 
 /// Speed as a ratio: a billion hosts cost no more draws than ten thousand.
 #[test]
-fn the_number_of_hosts_does_not_change_the_number_of_draws() {
+fn number_of_hosts_does_not_change_the_number_of_draws() {
     let seats = Seats { least: 4, most: 8 };
     for algorithm in ALGORITHMS {
         let rounds = |members| {

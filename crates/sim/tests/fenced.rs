@@ -1,11 +1,11 @@
-//! Probabilistic elections with tenure: however an election ends, at most one member holds, and what all of it costs does
-//! not grow with the group.
+//! Probabilistic elections with tenure: at most one member holds tenure, however elections end, and
+//! the cost does not grow with the group.
 
 use hustings_sim::Seeds;
-use hustings_sim::fenced::{Crashes, Voters, reign};
+use hustings_sim::fenced::{Crashes, Voters, lease_soak};
 
 #[test]
-fn at_most_one_holds_however_elections_end() {
+fn at_most_one_member_holds_tenure() {
     for voters in [Voters::Best, Voters::Spread] {
         at_most_one_holds(voters);
     }
@@ -15,19 +15,19 @@ fn at_most_one_holds(voters: Voters) {
     let (elections, mut tenures, mut of_voters) = (150, 0, 0);
     let mut crashes = Crashes::default();
     for seed in 0..4 {
-        let run = reign(300, voters, elections, 0.2, Seeds::new(seed, 0));
+        let run = lease_soak(300, voters, elections, 0.2, Seeds::new(seed, 0));
         tenures += run.tenures;
         of_voters += run.tenures_of_voters;
         crashes = crashes.and(run.crashes);
     }
-    // Those who hold vote, or they do not.
+    // The holders vote, or they do not.
     match voters {
         Voters::Best => assert!(of_voters * 10 > tenures * 9, "{of_voters} of {tenures}"),
         Voters::Spread => assert!(of_voters * 10 < tenures, "{of_voters} of {tenures}"),
     }
-    // Most elections end in a tenure, or the laws were held against nothing.
+    // Most elections end in a tenure; otherwise the test would check nothing.
     assert!(tenures > elections, "{tenures}");
-    // And whoever matters crashed often.
+    // Holders, nominees, voters and relays crashed often.
     let Crashes {
         holders,
         nominees,
@@ -43,9 +43,9 @@ fn at_most_one_holds(voters: Voters) {
 }
 
 #[test]
-fn neither_the_election_nor_tenure_costs_more_in_a_larger_group() {
-    let small = reign(500, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
-    let large = reign(20_000, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
+fn costs_do_not_grow_with_the_group() {
+    let small = lease_soak(500, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
+    let large = lease_soak(20_000, Voters::Spread, 40, 0.2, Seeds::new(1, 0));
     assert!(
         large.election_messages < 1.5 * small.election_messages,
         "{small:?} {large:?}"

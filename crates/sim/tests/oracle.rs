@@ -1,8 +1,8 @@
 //! The protocols, simulated, against a table of values computed independently.
 //!
-//! Every entry of theory's `rings.json` must find its run here; an entry of an unknown family fails the
-//! test. The model: one hop is one message and takes one unit, a hop over a dead member is free; N
-//! counts the live members of a ring, and a bully group with its dead coordinator.
+//! Every entry of theory's `rings.json` must find its run here; an entry of an unknown family fails
+//! the test. The model: one hop is one message and takes one unit, a hop over a dead member is
+//! free; N counts the live members of a ring, and a bully group with its dead coordinator.
 
 mod support;
 
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use hustings_protocol::bully::{self, Bully};
 use hustings_protocol::chang_roberts::{self, ChangRoberts, Initiator};
 use hustings_protocol::modified_ring::{self, ModifiedRing};
-use hustings_protocol::{Instant, MAX_KINDS, Merit, Protocol};
+use hustings_protocol::{Instant, MAX_KINDS, Priority, Protocol};
 use hustings_sim::classics::{self, Best, BullyInitiator, Initiators, Layout, Order, Ring};
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{
@@ -24,24 +24,24 @@ use support::{group, layouts, ranked, run, run_traced, script, total};
 const TABLE: &str = include_str!("../../theory/tests/data/rings.json");
 const ENTRIES: usize = 226;
 
-/// The largest ring of which every order of merits and every set of initiators is run.
+/// The largest ring for which every order of priorities and every set of initiators is run.
 const ENUMERATE_UP_TO: u32 = 7;
-/// Units after which an election that still runs never ends.
+/// Units after which a running election is taken to be endless.
 const FOR_EVER: u64 = 20_000;
 
-/// What the runs of an entry gave.
+/// The result of the runs of an entry.
 #[derive(Debug, PartialEq)]
 enum Finding {
     Exact(f64),
     Words(String),
-    /// The mean of runs drawn by chance.
+    /// The mean of random runs.
     Estimated(Sample),
-    /// A mean that lies within so much of the true one.
+    /// A mean, and a bound of its error.
     Within(f64, f64),
 }
 
 #[test]
-fn every_entry_of_the_table_is_met_by_simulation() {
+fn every_entry_of_the_table_is_reproduced_by_simulation() {
     let table: Value = serde_json::from_str(TABLE).unwrap();
     let points = table["points"].as_array().unwrap();
     let missed: Vec<String> = points.iter().filter_map(miss).collect();
@@ -50,7 +50,7 @@ fn every_entry_of_the_table_is_met_by_simulation() {
 }
 
 #[test]
-fn an_entry_of_an_unknown_family_has_no_run() {
+fn entry_of_an_unknown_family_has_no_run() {
     for id in [
         "cr_some_N4",
         "bully_N4",
@@ -62,7 +62,7 @@ fn an_entry_of_an_unknown_family_has_no_run() {
     }
 }
 
-/// What is wrong between an entry and its runs, if anything.
+/// The difference between an entry and its runs, if there is one.
 fn miss(point: &Value) -> Option<String> {
     let id = point["id"].as_str().expect("an entry has an id");
     let finding = simulate(point).unwrap_or_else(|| panic!("{id}: nothing simulates its family"));
@@ -88,7 +88,7 @@ fn number(point: &Value, name: &str) -> f64 {
     point[name].as_f64().expect("an entry has numbers")
 }
 
-/// Does the runs of an entry; none if its family is unknown.
+/// Executes the runs of an entry; `None` if its family is unknown.
 fn simulate(point: &Value) -> Option<Finding> {
     let id = point["id"].as_str()?;
     if let Some(name) = id.strip_prefix("scn_") {
@@ -183,15 +183,15 @@ fn ring(kind: Ring, n: u32, k: u32, order: Order) -> Finding {
 }
 
 fn run_ring(kind: Ring, layout: Layout) -> Summary {
-    let (merits, scenario) = layout.scenario();
-    let setup = group(merits, Detection::Oracle);
+    let (priorities, scenario) = layout.scenario();
+    let setup = group(priorities, Detection::Oracle);
     let summary = match kind {
         Ring::ChangRoberts => {
-            let config = chang_roberts::Config::slides();
+            let config = chang_roberts::Config::paper();
             run::<ChangRoberts>(setup, scenario, config, FOR_EVER)
         }
         Ring::Modified => {
-            let config = modified_ring::Config::slides();
+            let config = modified_ring::Config::paper();
             run::<ModifiedRing>(setup, scenario, config, FOR_EVER)
         }
     };
@@ -199,15 +199,15 @@ fn run_ring(kind: Ring, layout: Layout) -> Summary {
     summary
 }
 
-/// The slides read to the letter: every order, all start, and each leader is declared twice.
+/// The slides read literally: every order, all start, and each leader is declared twice.
 fn literal_ring(n: u32) -> Finding {
     let config = chang_roberts::Config {
         initiator: Initiator::Literal,
-        ..chang_roberts::Config::slides()
+        ..chang_roberts::Config::paper()
     };
     Finding::Exact(mean_over_layouts(n, n, |layout| {
-        let (merits, scenario) = layout.scenario();
-        let setup = group(merits, Detection::Oracle);
+        let (priorities, scenario) = layout.scenario();
+        let setup = group(priorities, Detection::Oracle);
         let summary = run::<ChangRoberts>(setup, scenario, config, FOR_EVER);
         let announcements = summary.tally.unicasts[1];
         assert_eq!(announcements, 2 * u64::from(n), "declared twice");
@@ -242,11 +242,11 @@ fn estimate(runs: u64, one: impl Fn(u64) -> Summary + Sync) -> Sample {
 
 /// Member 0 initiates, 1 is the best, and one of them dies.
 fn modified_ring_with_death(n: u32, death: &str) -> Finding {
-    let mut merits = ranked(n);
-    merits[1] = Merit(u64::from(n));
-    let setup = group(merits, Detection::Oracle);
+    let mut priorities = ranked(n);
+    priorities[1] = Priority(u64::from(n));
+    let setup = group(priorities, Detection::Oracle);
     let scenario = script(&format!("at 0s start 0\n{death}"));
-    let config = modified_ring::Config::slides();
+    let config = modified_ring::Config::paper();
     let summary = run::<ModifiedRing>(setup, scenario, config, FOR_EVER);
     assert!(summary.elected_best, "{death}: {summary:?}");
     count(&summary)
@@ -255,19 +255,19 @@ fn modified_ring_with_death(n: u32, death: &str) -> Finding {
 // Bully.
 
 fn bully(n: u32, initiator: BullyInitiator, detection: Detection) -> Summary {
-    let (merits, scenario) = classics::bully(n, initiator, Best::Down, Seeds::new(0, 0));
-    run_bully(group(merits, detection), scenario, Silent).0
+    let (priorities, scenario) = classics::bully(n, initiator, Best::Down, Seeds::new(0, 0));
+    run_bully(group(priorities, detection), scenario, Silent).0
 }
 
 fn run_bully<T: Trace<Bully>>(setup: Setup, scenario: Scenario, trace: T) -> (Summary, T) {
-    let config = bully::Config::slides(support::UNIT);
+    let config = bully::Config::paper(support::UNIT);
     let (summary, trace) = run_traced(setup, scenario, config, FOR_EVER, trace);
     assert!(summary.elected_best, "{summary:?}");
     (summary, trace)
 }
 
 fn bully_messages_to_the_living(n: u32) -> u64 {
-    /// Counts what is sent to anyone but member `dead`.
+    /// Counts messages to members other than `dead`.
     struct ToTheLiving {
         dead: u64,
         sent: u64,
@@ -281,18 +281,18 @@ fn bully_messages_to_the_living(n: u32) -> u64 {
             }
         }
     }
-    let (merits, scenario) =
+    let (priorities, scenario) =
         classics::bully(n, BullyInitiator::Lowest, Best::Down, Seeds::new(0, 0));
     let dead = u64::from(n - 1);
     let trace = ToTheLiving { dead, sent: 0 };
-    run_bully(group(merits, Detection::Never), scenario, trace)
+    run_bully(group(priorities, Detection::Never), scenario, trace)
         .1
         .sent
 }
 
-/// The mean over all live initiators, or, in a large group, over the middle ones of equal strata:
-/// the cost falls from the lowest initiator to the highest, so that this mean is off by at most
-/// half of what it falls by, over the number of strata.
+/// The mean over all live initiators, or, in a large group, over the middle ones of equal strata.
+/// The cost falls from the lowest initiator to the highest, so this mean is off by at most half of
+/// the total fall, over the number of strata.
 fn bully_from_anyone(n: u32) -> Finding {
     const STRATA: u32 = 20;
     let messages = |initiator: u32| {
@@ -322,22 +322,22 @@ fn bully_from_anyone(n: u32) -> Finding {
 
 // Scenarios.
 
-/// Runs a scenario; also says by which number the examples call member 0.
+/// Runs a scenario; also returns the number by which the examples call member 0.
 fn scenario(name: &str) -> Option<(Summary, u64)> {
     let (protocol, rest) = name.split_once('_')?;
     Some(match protocol {
         "plain" => {
-            let config = chang_roberts::Config::slides();
+            let config = chang_roberts::Config::paper();
             (five_on_a_ring::<ChangRoberts>(plain(rest)?, config), 0)
         }
         "mod" => {
-            let config = modified_ring::Config::slides();
+            let config = modified_ring::Config::paper();
             (five_on_a_ring::<ModifiedRing>(modified(rest)?, config), 0)
         }
         "bully" => {
             let (members, text) = bullies(rest)?;
             let setup = group(ranked(members), Detection::Never);
-            let config = bully::Config::slides(support::UNIT);
+            let config = bully::Config::paper(support::UNIT);
             (run::<Bully>(setup, script(text), config, FOR_EVER), 1)
         }
         _ => return None,
@@ -378,7 +378,7 @@ fn modified(name: &str) -> Option<&'static str> {
     })
 }
 
-/// How many members, and what befalls them; the examples count from 1.
+/// The number of members, and the scenario; the examples count from 1.
 fn bullies(name: &str) -> Option<(u32, &'static str)> {
     Some(match name {
         "p2" => (6, "at 0s kill 5\nat 0s start 2"),

@@ -1,48 +1,48 @@
-//! Every sentence under `Promises` in the headers of the three protocols, and the test that holds
-//! the protocol to it. Those of the laws are run from many seeds; see `laws/main.rs`.
+//! Every sentence under `Promises` in the headers of the three protocols, and the test that checks
+//! it. The laws run from many seeds; see `laws/main.rs`.
 //!
 //! Chang and Roberts' ring
-//! - all name the best member, whoever calls and however many call at once:
-//!   `ring_names_the_best_whoever_calls_and_however_many`
+//! - all name the best member, for any callers:
+//!   `ring_names_the_best_for_any_callers`
 //! - one caller costs 2N to 3N-1 messages and as many delays:
-//!   `r1_ring_one_caller_costs_2n_to_3n_minus_1_messages_and_as_many_delays`
+//!   `r1_ring_one_caller_costs_2n_to_3n_minus_1_messages`
 //! - all N at once cost N H_N + N expected: `r2_ring_all_callers_cost_n_h_n_plus_n_expected`
-//! - an identity whose owner died goes round for ever, or everyone names the dead:
-//!   `r4_ring_an_identity_whose_owner_died_goes_round_for_ever`,
-//!   `r4_ring_everyone_names_a_winner_that_died`
-//! - with `field`, after any faults, within `patience` and 3N delays, and keep doing so:
+//! - an identity whose owner died goes round for ever, or all name the dead member:
+//!   `r4_ring_identity_of_a_dead_owner_goes_round_for_ever`,
+//!   `r4_ring_all_name_a_winner_that_died`
+//! - with `field`, after any faults, within `election_timeout` and 3N delays, and keep doing so:
 //!   laws, `agreement_comes_in_time_and_lasts::chang_roberts`
 //! - until then they may name different members: `parted_groups_name_different_members`
 //!
 //! Modified ring
 //! - 2N messages for one initiator, N H_k + N expected for k at once, one leader:
-//!   `r5_r8_modified_ring_costs_2n_messages_and_n_h_k_plus_n_expected_and_has_one_leader`
+//!   `r5_r8_modified_ring_costs_2n_or_n_h_k_plus_n_messages`
 //! - if the best dies after it signed, the list comes back without it and a new election follows:
-//!   `r6_modified_ring_the_best_dies_after_it_signed_and_a_new_election_follows`
-//! - if the initiator dies, whoever finds its own signature calls the next one:
-//!   `r7_modified_ring_who_finds_its_own_signature_calls_the_next_election`
+//!   `r6_modified_ring_repeats_if_the_best_dies_after_signing`
+//! - if the initiator dies, the member that finds its own signature calls the next one:
+//!   `r7_modified_ring_member_that_finds_its_signature_calls_again`
 //! - a leader that dies after its second signature is named all the same:
-//!   `r9_modified_ring_a_leader_that_dies_after_its_second_signature_is_named`
+//!   `r9_modified_ring_names_a_leader_dead_after_two_signatures`
 //! - a member that dies holding the message ends the election silently:
-//!   `modified_ring_a_member_that_dies_holding_the_message_ends_the_election`
-//! - with `field`, after any faults, within `patience` and 4N delays, and keep doing so:
-//!   laws, `agreement_comes_in_time_and_lasts::modified_ring`; `patience` must outlast a lap:
-//!   `modified_ring_elects_nobody_if_patience_is_shorter_than_a_lap`
+//!   `modified_ring_death_with_the_message_ends_the_election`
+//! - with `field`, after any faults, within `election_timeout` and 4N delays, and keep doing so:
+//!   laws, `agreement_comes_in_time_and_lasts::modified_ring`; `election_timeout` must outlast a lap:
+//!   `modified_ring_elects_none_if_patience_is_below_a_lap`
 //!
 //! Bully
 //! - all name the best live member, also if the best die meanwhile:
-//!   `r12_bully_names_the_best_live_member_also_if_the_best_die_meanwhile`, and laws,
-//!   `a_death_is_survived::bully`
+//!   `r12_bully_names_the_best_live_member_despite_deaths`, and laws,
+//!   `death_is_survived::bully`
 //! - N-1 messages if the second best calls, N-2 if it knows, N^2-N-1 if the worst does:
-//!   `r10_r11_bully_costs_n_minus_1_or_n_minus_2_or_n2_minus_n_minus_1_messages`
-//! - once a round trip takes longer, a member names itself, whoever is worse follows, and with
-//!   `slides` that may last: `r12_bully_answers_that_come_late_leave_a_lasting_disagreement`
-//! - with `field`, after any faults, within `patience` + `answer_within` + 2 x `victory_within`:
+//!   `r10_r11_bully_costs_the_stated_messages`
+//! - once a round trip takes longer, a member names itself, worse members follow, and with
+//!   `paper` that may last: `r12_bully_late_answers_leave_a_lasting_disagreement`
+//! - with `field`, after any faults, within `election_timeout` + `answer_within` + 2 x `victory_within`:
 //!   laws, `agreement_comes_in_time_and_lasts::bully`
 //!
 //! Chang and Roberts' ring, bully
 //! - a newcomer's election does not unseat a healthy leader:
-//!   `a_newcomers_election_does_not_unseat_a_healthy_leader`
+//!   `newcomers_election_does_not_unseat_a_healthy_leader`
 
 mod support;
 
@@ -57,23 +57,23 @@ use support::text::Text;
 use support::watch::Watch;
 use support::{UNIT, group, layouts, ranked, run, run_traced, script, total, units};
 
-/// Units after which an election that still runs never ends.
+/// Units after which a running election is taken to be endless.
 const FOR_EVER: u64 = 1_000;
 
-/// Runs a scenario as the source of the protocol supposes.
+/// Runs a scenario as the source of the protocol assumes.
 fn as_on_slides<P: Family>(members: u32, scenario: &str) -> Summary {
     let setup = group(ranked(members), P::DETECTION);
-    run::<P>(setup, script(scenario), P::slides(), FOR_EVER)
+    run::<P>(setup, script(scenario), P::paper(), FOR_EVER)
 }
 
-/// Runs all elections of `members` that `callers` call, sees that they elect the best, and returns
-/// the mean number of messages.
+/// Runs all elections of `members` that `callers` call, checks that they elect the best, and
+/// returns the mean number of messages.
 fn elect<P: Family>(members: u32, callers: u32) -> f64 {
     let (mut messages, mut elections) = (0, 0);
     for layout in layouts(members, callers) {
-        let (merits, scenario) = layout.scenario();
-        let setup = group(merits, P::DETECTION);
-        let summary = run::<P>(setup, scenario, P::slides(), FOR_EVER);
+        let (priorities, scenario) = layout.scenario();
+        let setup = group(priorities, P::DETECTION);
+        let summary = run::<P>(setup, scenario, P::paper(), FOR_EVER);
         assert_eq!(summary.ending, Ending::Elected(MemberId(0)));
         messages += total(&summary.tally);
         elections += 1;
@@ -86,7 +86,7 @@ fn harmonic(n: u32) -> f64 {
 }
 
 #[test]
-fn ring_names_the_best_whoever_calls_and_however_many() {
+fn ring_names_the_best_for_any_callers() {
     for members in 1..=5 {
         for callers in 1..=members {
             elect::<ChangRoberts>(members, callers);
@@ -95,13 +95,13 @@ fn ring_names_the_best_whoever_calls_and_however_many() {
 }
 
 #[test]
-fn r1_ring_one_caller_costs_2n_to_3n_minus_1_messages_and_as_many_delays() {
+fn r1_ring_one_caller_costs_2n_to_3n_minus_1_messages() {
     for members in 2..=12 {
         let mut costs = Vec::new();
         for caller in 0..members {
             let setup = group(ranked(members), ChangRoberts::DETECTION);
             let make = |_: Boot<ChangRoberts>| ChangRoberts::new();
-            let mut world = World::new(setup, ChangRoberts::slides(), Seeds::new(0, 0), make);
+            let mut world = World::new(setup, ChangRoberts::paper(), Seeds::new(0, 0), make);
             world.start(caller);
             world.run_until(units(FOR_EVER));
             let messages = total(world.tally());
@@ -124,20 +124,20 @@ fn r2_ring_all_callers_cost_n_h_n_plus_n_expected() {
 }
 
 #[test]
-fn r4_ring_an_identity_whose_owner_died_goes_round_for_ever() {
+fn r4_ring_identity_of_a_dead_owner_goes_round_for_ever() {
     let summary = as_on_slides::<ChangRoberts>(5, "at 0s start 2\nat 2500ms kill 4");
     assert_eq!(summary.ending, Ending::Livelock);
-    assert_eq!(summary.known_at, None, "nobody is elected");
+    assert_eq!(summary.known_at, None, "no member is elected");
 }
 
 #[test]
-fn r4_ring_everyone_names_a_winner_that_died() {
+fn r4_ring_all_name_a_winner_that_died() {
     let summary = as_on_slides::<ChangRoberts>(5, "at 0s start 2\nat 7500ms kill 4");
     assert_eq!(summary.ending, Ending::ElectedDead(MemberId(4)));
 }
 
 #[test]
-fn r5_r8_modified_ring_costs_2n_messages_and_n_h_k_plus_n_expected_and_has_one_leader() {
+fn r5_r8_modified_ring_costs_2n_or_n_h_k_plus_n_messages() {
     for members in 2..=5 {
         for callers in 1..=members {
             let mean = elect::<ModifiedRing>(members, callers);
@@ -153,7 +153,7 @@ fn r5_r8_modified_ring_costs_2n_messages_and_n_h_k_plus_n_expected_and_has_one_l
 }
 
 #[test]
-fn r6_modified_ring_the_best_dies_after_it_signed_and_a_new_election_follows() {
+fn r6_modified_ring_repeats_if_the_best_dies_after_signing() {
     let summary = as_on_slides::<ModifiedRing>(5, "at 0s start 2\nat 2500ms kill 4");
     assert_eq!(summary.ending, Ending::Elected(MemberId(3)));
     assert_eq!(summary.tally.rounds, 2, "a new election");
@@ -161,11 +161,11 @@ fn r6_modified_ring_the_best_dies_after_it_signed_and_a_new_election_follows() {
 }
 
 #[test]
-fn r7_modified_ring_who_finds_its_own_signature_calls_the_next_election() {
+fn r7_modified_ring_member_that_finds_its_signature_calls_again() {
     for (death, at) in [("500ms", "5.000s"), ("5500ms", "10.000s")] {
         let setup = group(ranked(5), ModifiedRing::DETECTION);
         let scenario = script(&format!("at 0s start 2\nat {death} kill 2"));
-        let config = ModifiedRing::slides();
+        let config = ModifiedRing::paper();
         let text = Text::default();
         let (summary, text) =
             run_traced::<ModifiedRing, _>(setup, scenario, config, FOR_EVER, text);
@@ -181,22 +181,22 @@ fn r7_modified_ring_who_finds_its_own_signature_calls_the_next_election() {
 }
 
 #[test]
-fn r9_modified_ring_a_leader_that_dies_after_its_second_signature_is_named() {
+fn r9_modified_ring_names_a_leader_dead_after_two_signatures() {
     let summary = as_on_slides::<ModifiedRing>(5, "at 0s start 2\nat 7500ms kill 4");
     assert_eq!(summary.ending, Ending::ElectedDead(MemberId(4)));
 }
 
 #[test]
-fn modified_ring_a_member_that_dies_holding_the_message_ends_the_election() {
+fn modified_ring_death_with_the_message_ends_the_election() {
     let summary = as_on_slides::<ModifiedRing>(5, "at 0s start 2\nat 2500ms kill 0");
     assert_eq!(summary.ending, Ending::SilentDeadlock);
 }
 
 #[test]
-fn modified_ring_elects_nobody_if_patience_is_shorter_than_a_lap() {
-    let ending = |patience: f64| {
+fn modified_ring_elects_none_if_patience_is_below_a_lap() {
+    let ending = |election_timeout: f64| {
         let setup = group(ranked(5), Detection::After(UNIT));
-        let config = ModifiedRing::field(UNIT.mul_f64(patience));
+        let config = ModifiedRing::field(UNIT.mul_f64(election_timeout));
         run::<ModifiedRing>(setup, script("at 0s start 2"), config, FOR_EVER).ending
     };
     assert_eq!(ending(4.5), Ending::Livelock);
@@ -204,25 +204,29 @@ fn modified_ring_elects_nobody_if_patience_is_shorter_than_a_lap() {
 }
 
 #[test]
-fn r10_r11_bully_costs_n_minus_1_or_n_minus_2_or_n2_minus_n_minus_1_messages() {
+fn r10_r11_bully_costs_the_stated_messages() {
     for members in 3..=20 {
         let n = u64::from(members);
         let (best, second) = (members - 1, members - 2);
         let messages = |caller: u32, detection| {
             let setup = group(ranked(members), detection);
             let scenario = script(&format!("at 0s kill {best}\nat 0s start {caller}"));
-            let summary = run::<Bully>(setup, scenario, Bully::slides(), FOR_EVER);
+            let summary = run::<Bully>(setup, scenario, Bully::paper(), FOR_EVER);
             assert!(summary.elected_best, "{summary:?}");
             total(&summary.tally)
         };
         assert_eq!(messages(second, Detection::Never), n - 1);
-        assert_eq!(messages(second, Detection::Oracle), n - 2, "it knows");
+        assert_eq!(
+            messages(second, Detection::Oracle),
+            n - 2,
+            "the caller knows"
+        );
         assert_eq!(messages(0, Detection::Never), n * n - n - 1);
     }
 }
 
 #[test]
-fn r12_bully_names_the_best_live_member_also_if_the_best_die_meanwhile() {
+fn r12_bully_names_the_best_live_member_despite_deaths() {
     // Of seven, the best is dead; the next three die one after the other, each before it has won.
     let deaths = "at 0s kill 6\nat 0s start 0\nat 2500ms kill 5\nat 8s kill 4\nat 9500ms kill 3";
     let summary = as_on_slides::<Bully>(7, deaths);
@@ -230,10 +234,10 @@ fn r12_bully_names_the_best_live_member_also_if_the_best_die_meanwhile() {
 }
 
 #[test]
-fn r12_bully_answers_that_come_late_leave_a_lasting_disagreement() {
+fn r12_bully_late_answers_leave_a_lasting_disagreement() {
     let config = bully::Config {
         answer_within: UNIT.mul_f64(1.5),
-        ..Bully::slides()
+        ..Bully::paper()
     };
     let setup = group(ranked(3), Detection::Never);
     let scenario = script("at 0s start 1");
@@ -252,7 +256,7 @@ fn r12_bully_answers_that_come_late_leave_a_lasting_disagreement() {
             .any(|(_, who, named)| *who == 1 && *named == Some(MemberId(1))),
         "1 should have waited for 2"
     );
-    assert_eq!(last(0), Some(MemberId(1)), "whoever is worse follows");
+    assert_eq!(last(0), Some(MemberId(1)), "worse members follow");
     assert_eq!([last(1), last(2)], [Some(MemberId(2)); 2]);
 }
 
@@ -273,7 +277,7 @@ fn parted_groups_name_different_members() {
 }
 
 #[test]
-fn a_newcomers_election_does_not_unseat_a_healthy_leader() {
+fn newcomers_election_does_not_unseat_a_healthy_leader() {
     fn names_after_the_newcomer<P: Family>() -> Vec<Option<MemberId>> {
         let came = units(50);
         let setup = group(ranked(4), Detection::After(Duration::from_millis(500)));
@@ -290,7 +294,7 @@ fn a_newcomers_election_does_not_unseat_a_healthy_leader() {
         names_after_the_newcomer::<ModifiedRing>(),
         names_after_the_newcomer::<Bully>(),
     ] {
-        assert!(!names.is_empty(), "the newcomer names somebody");
+        assert!(!names.is_empty(), "the newcomer has a nominee");
         assert!(names.iter().all(|named| *named == Some(MemberId(3))));
     }
 }

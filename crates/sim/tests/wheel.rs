@@ -1,4 +1,4 @@
-//! The queue against a sorted list, under random use within its rule: a slot is opened only when
+//! The queue against a sorted list, under random use within its rule: a slot is opened only if
 //! nothing else is due before it, and nothing is pushed into the past.
 
 mod support;
@@ -10,7 +10,7 @@ use rand_core::Rng;
 
 use support::{Replay, below, happens, seeds};
 
-/// Times at which nothing has to be queued any more.
+/// Times beyond any that need to be queued.
 const FAR: u64 = u64::MAX / 2;
 
 /// The wheel, and a list that is always right.
@@ -39,7 +39,7 @@ impl Pair {
             match self.wheel.due() {
                 Due::NotBefore(bound) => {
                     let (at, _) = expected.expect("the wheel holds something");
-                    assert!(bound.0 <= at, "{bound:?} is promised, {at} is due");
+                    assert!(bound.0 <= at, "bound {bound:?} is above {at}, which is due");
                     self.wheel.open();
                 }
                 Due::At(at) => {
@@ -54,7 +54,7 @@ impl Pair {
         }
     }
 
-    /// Something elsewhere is due before anything here, and time goes on to it.
+    /// An event elsewhere is due before any entry here, and time advances to it.
     fn wait(&mut self, until: u64) {
         let before = match self.wheel.due() {
             Due::At(at) | Due::NotBefore(at) => at.0,
@@ -79,7 +79,7 @@ fn replay(test: &'static str, seed: u64) -> Replay {
     Replay { file, test, seed }
 }
 
-/// A span of any order of magnitude, often none at all.
+/// A duration of any order of magnitude, often zero.
 fn span(rng: &mut impl Rng) -> u64 {
     match below(4, rng) {
         0 => 0,
@@ -90,8 +90,8 @@ fn span(rng: &mut impl Rng) -> u64 {
 }
 
 #[test]
-fn random_use_gives_what_a_sorted_list_gives() {
-    let test = "random_use_gives_what_a_sorted_list_gives";
+fn random_use_agrees_with_a_sorted_list() {
+    let test = "random_use_agrees_with_a_sorted_list";
     for seed in seeds(400) {
         let _replay = replay(test, seed);
         let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
@@ -112,8 +112,8 @@ fn random_use_gives_what_a_sorted_list_gives() {
 }
 
 #[test]
-fn equal_times_come_out_in_order_also_when_more_arrive_while_they_do() {
-    let test = "equal_times_come_out_in_order_also_when_more_arrive_while_they_do";
+fn equal_times_keep_their_order_while_more_arrive() {
+    let test = "equal_times_keep_their_order_while_more_arrive";
     for seed in seeds(100) {
         let _replay = replay(test, seed);
         let rng = &mut Seeds::new(seed, 1).rng(Stream::Faults);
@@ -145,7 +145,7 @@ fn ten_thousand_entries_of_one_time_keep_their_order() {
 }
 
 #[test]
-fn a_run_into_which_too_much_is_inserted_is_spilt_without_loss() {
+fn overfull_run_is_spilled_without_loss() {
     let rng = &mut Seeds::new(0, 2).rng(Stream::Faults);
     let mut pair = Pair::default();
     for _ in 0..3_000 {
@@ -162,7 +162,7 @@ fn a_run_into_which_too_much_is_inserted_is_spilt_without_loss() {
 }
 
 #[test]
-fn the_far_future_waits_behind_the_near() {
+fn far_entries_come_after_near_ones() {
     let mut pair = Pair::default();
     for shift in (0..63).rev() {
         pair.push(1 << shift);
@@ -174,7 +174,7 @@ fn the_far_future_waits_behind_the_near() {
 }
 
 #[test]
-fn a_cleared_queue_begins_anew_at_time_zero() {
+fn cleared_queue_restarts_at_time_zero() {
     let mut pair = Pair::default();
     for at in [5, 70_000, 1 << 50] {
         pair.push(at);

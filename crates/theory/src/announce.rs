@@ -1,33 +1,36 @@
 //! The announce family: leader election by announcing, listening and suppressing over multicast.
 //!
 //! Source    a thesis chapter, "Leader Election" (seed 004), sections 5.1 to 5.4; claims L1 to L20
-//! Assumes   `N` processes that start at time 0, one of them the best; multicast with a fixed delay `D` and
-//!           a loss `l` for each message, for all receivers together or for each by itself; a sender never
-//!           loses its own; nobody times out unless a function says so (`T_L` infinite, as in the figures)
+//! Assumes   `N` processes that start at time 0, one of them the best; multicast with a fixed delay
+//!           `D` and a loss `l` for each message, for all receivers together or for each by itself;
+//!           a sender never loses its own messages; no process times out unless a function says
+//!           otherwise (`T_L` infinite, as in the figures)
 //! Counts    a multicast as one message, lost or not
 //!
-//! The processes, in order of merit `q_0, q_1, ...`, wake at times `t_0, t_1, ...`, independent with the
-//! same law on `[0, T_S]` ([`Wake`]). From its wake-up on, a process announces every `T_A`, until it hears
-//! a better one. [`Algorithm`] says who is better and when they wake.
+//! The processes, in order of priority `q_0, q_1, ...`, wake at times `t_0, t_1, ...`, independent
+//! with the same distribution on `[0, T_S]` ([`Wake`]). From its wake-up on, a process announces
+//! every `T_A`, until it hears a better one. [`Algorithm`] defines the order and the wake-up.
 //!
-//! | Module | Section | What it answers |
+//! | Module | Section | Content |
 //! |---|---|---|
-//! | [`wake`] | 5.1.2 | the law of the wake-up times |
-//! | [`rounds`] | 5.3.1 | how many announcements until all have heard; how often to repeat what must be heard |
-//! | [`delay`] | 5.3.1, 5.4 | when the election is over |
-//! | [`reestablishment`] | 5.3.2, 5.3.4 | the delay after a departure, true or false, and after a late joiner |
-//! | [`messages`] | 5.3.3 | what an election costs in messages |
-//! | [`recurrence`] | 5.3.3.3 | the law of the messages of the first round, uncorrelated loss |
-//! | [`printed`] | 5.3 | the formulas as they stand in the chapter, where they are wrong |
+//! | [`wake`] | 5.1.2 | the distribution of the wake-up times |
+//! | [`rounds`] | 5.3.1 | announcements until all have heard; repetitions of a message |
+//! | [`delay`] | 5.3.1, 5.4 | the end of the election |
+//! | [`reestablishment`] | 5.3.2, 5.3.4 | the delay after a departure or a late joiner |
+//! | [`messages`] | 5.3.3 | the cost of an election in messages |
+//! | [`recurrence`] | 5.3.3.3 | the distribution of first-round messages, uncorrelated loss |
+//! | [`printed`] | 5.3 | the formulas as printed, where the chapter is wrong |
 //!
-//! Where a quantity has no formula that we know, the function returns `None`: it is the simulator's.
+//! If no formula for a quantity is known to us, the function returns `None`: only the simulator has
+//! it.
 //!
-//! **Merit that drives the wake-up** (L20). Let a candidate whose merit exceeds a fraction `F` of all merits
-//! wake at the quantile `1 - F` of the wake-up law: `T_S (1 - F)` for the uniform one. Merits drawn from the
-//! same law make `F` uniform, so the wake-up times have the law they always had, but the best now wakes
-//! first. In a first election that is exactly LE-M: use [`Algorithm::LeM`]. It differs from LE-M
-//! afterwards, since merit does not change from one election to the next as a drawn time would:
-//! see [`reestablishment::successor_by_merit`] and [`reestablishment::greater_joiner_by_merit`].
+//! **Priority that drives the wake-up** (L20). Let a candidate whose priority exceeds a fraction
+//! `F` of all priorities wake at the quantile `1 - F` of the wake-up distribution: `T_S (1 - F)`
+//! for the uniform one. Priorities drawn from the same distribution make `F` uniform. So the
+//! wake-up times have their usual distribution, but the best now wakes first. In a first election
+//! this is exactly LE-M: use [`Algorithm::LeM`]. It differs from LE-M afterwards, because priority
+//! does not change from one election to the next as a drawn time would: see
+//! [`reestablishment::successor_by_priority`] and [`reestablishment::greater_joiner_by_priority`].
 
 pub mod delay;
 mod in_step;
@@ -41,35 +44,36 @@ pub mod wake;
 
 pub use wake::Wake;
 
-/// Who announces when, and who yields to whom.
+/// The algorithm: the time of announcements, and the order between processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// Announce-listen election: all announce at time 0, `T_S = 0`; the greatest address wins.
     LeA,
-    /// Election with suppression: the greatest address wins, whenever it wakes.
+    /// Election with suppression: the greatest address wins, regardless of its wake-up.
     LeS,
-    /// Election with suppression in which the earliest wake-up wins; also LE-S with merit that drives the
-    /// wake-up.
+    /// Election with suppression in which the earliest wake-up wins; also LE-S with priority that
+    /// drives the wake-up.
     LeM,
-    /// Suppression alone: a process sends once, at its wake-up, unless it has heard anybody.
+    /// Suppression alone: a process sends once, at its wake-up, unless it has heard another
+    /// process.
     Sup,
-    /// Announce-listen alone: all announce every `T_A` from time 0 on, and nobody ever yields.
+    /// Announce-listen alone: all announce every `T_A` from time 0 on, and no process ever yields.
     Al,
 }
 
-/// What the network does to a multicast.
+/// The loss of multicasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
     /// Every receiver gets it.
     None,
-    /// With this probability nobody gets it.
+    /// With this probability no receiver gets it.
     Correlated(f64),
-    /// Each receiver misses it with this probability, by itself.
+    /// Each receiver misses it with this probability, independently.
     Uncorrelated(f64),
 }
 
 impl Loss {
-    /// `l`: the probability that one receiver misses a message.
+    /// `l`: the probability that a receiver misses a message.
     #[must_use]
     pub fn probability(self) -> f64 {
         match self {
@@ -87,20 +91,20 @@ impl Loss {
     }
 }
 
-/// A group and its network. All times in one unit, whichever.
+/// A group and its network. All times are in one arbitrary unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// `N`: all processes, the best included. Two or more.
     pub members: u64,
-    /// `T_S`: the interval in which processes wake. Above 0; LE-A and AL do not look at it.
+    /// `T_S`: the interval in which processes wake. Above 0; LE-A and AL ignore it.
     pub suppress_interval: f64,
-    /// `T_A`: from one announcement of a process to its next. Above 0.
+    /// `T_A`: the time from one announcement of a process to its next. Above 0.
     pub announce_interval: f64,
-    /// `D`: from sending to hearing. 0 or more.
+    /// `D`: the time from sending to hearing. 0 or more.
     pub delay: f64,
-    /// What gets lost.
+    /// The loss of multicasts.
     pub loss: Loss,
-    /// The law of the wake-up times.
+    /// The distribution of the wake-up times.
     pub wake: Wake,
 }
 
@@ -118,17 +122,17 @@ impl Model {
         }
     }
 
-    /// `N - 1`: all who must hear the leader.
+    /// `N - 1`: the number of processes that must hear the leader.
     #[must_use]
     pub fn receivers(&self) -> u64 {
         self.members - 1
     }
 
-    /// Mean time of the leader's first announcement: 0 for LE-A and AL, `E[t_s]` for LE-S, the mean of the
-    /// earliest wake-up for LE-M. Also the first message of SUP.
+    /// Mean time of the leader's first announcement: 0 for LE-A and AL, `E[t_s]` for LE-S, the mean
+    /// of the earliest wake-up for LE-M. Also the first message of SUP.
     ///
     /// # Panics
-    /// If the model is none.
+    /// If the model is invalid.
     #[must_use]
     pub fn first_announcement(&self, algorithm: Algorithm) -> f64 {
         self.check();
@@ -141,8 +145,8 @@ impl Model {
         }
     }
 
-    /// Loss that is the same for one receiver and for all: with a single receiver there is no difference,
-    /// so two processes with uncorrelated loss behave as with correlated loss.
+    /// Loss that is the same for one receiver and for all: with a single receiver there is no
+    /// difference, so two processes with uncorrelated loss behave as with correlated loss.
     fn shared_loss(&self) -> Option<f64> {
         match self.loss {
             Loss::None => Some(0.0),

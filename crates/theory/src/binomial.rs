@@ -1,13 +1,15 @@
-//! The binomial law, as a list of weights.
+//! The binomial distribution, as a list of weights.
 
-/// Weights below this part of the greatest are left out: all of them together weigh less than a rounding error.
+/// Weights below this part of the greatest are left out: together they weigh less than a rounding
+/// error.
 const NEGLIGIBLE: f64 = 1e-25;
 
-/// The law of how many of `trials` succeed, each with the chance `chance`: pairs of a number and its
-/// probability, which add up to 1.
+/// The distribution of the number of successes in `trials`, each with probability `chance`: pairs
+/// of a number and its probability, which add up to 1.
 ///
-/// From the most likely number both ways by the ratio of neighbours, then divided by the sum: no factorial, so
-/// no digits are lost for a billion trials. About `20 sqrt(trials chance)` pairs.
+/// Computed from the most likely number in both directions by the ratio of neighbours, then divided
+/// by the sum. There is no factorial, so no digits are lost for a billion trials. About `20
+/// sqrt(trials chance)` pairs.
 pub(crate) fn law(trials: u64, chance: f64) -> Vec<(u64, f64)> {
     if chance <= 0.0 {
         return vec![(0, 1.0)];
@@ -44,16 +46,17 @@ pub(crate) fn law(trials: u64, chance: f64) -> Vec<(u64, f64)> {
     law
 }
 
-/// A wide law is smooth: every so many standard deviations of it are enough.
+/// A wide distribution is smooth: this number of points per standard deviation is enough.
 const STEPS_IN_A_DEVIATION: f64 = 3.0;
-/// Laws with a standard deviation below this are not thinned.
+/// Distributions with a standard deviation below this are not thinned.
 const WIDE: f64 = 12.0;
 
-/// [`law`], thinned where it is wide and lies wholly above `beyond`: every so many numbers, with weights that still add
-/// up to 1.
+/// [`law`], thinned if it is wide and lies wholly above `beyond`: numbers at equal steps, with
+/// weights that still add up to 1.
 ///
-/// For means of what is smooth above `beyond`. The sum over every `h`-th number of a normal law with the standard
-/// deviation `s` errs by `e^(-2 (pi s/h)^2)`, which for `h = s/3` is below 1e-77: no digit is lost.
+/// For means of functions that are smooth above `beyond`. The sum over every `h`-th number of a
+/// normal distribution with the standard deviation `s` errs by `e^(-2 (pi s/h)^2)`, which for `h =
+/// s/3` is below 1e-77: no digit is lost.
 pub(crate) fn law_in_steps(trials: u64, chance: f64, beyond: u64) -> Vec<(u64, f64)> {
     let mut law = law(trials, chance);
     let deviation = (trials as f64 * chance * (1.0 - chance)).max(0.0).sqrt();
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn small_laws_are_those_of_pascals_triangle() {
+    fn small_distributions_are_those_of_pascals_triangle() {
         let mut law = law(4, 0.25);
         law.sort_by_key(|(number, _)| *number);
         let expected = [81.0, 108.0, 54.0, 12.0, 1.0].map(|ways| ways / 256.0);
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn thinning_changes_no_mean_of_what_is_smooth() {
+    fn thinning_changes_no_mean_of_a_smooth_function() {
         for trials in [2_000, 100_000, 1_000_000_000] {
             for mean in [300.0, 1_500.0] {
                 let chance = mean / trials as f64;

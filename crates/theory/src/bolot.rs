@@ -1,21 +1,25 @@
-//! Bolot, Turletti and Wakeman's way to get few answers from many hosts: the baseline of the council election.
+//! The method of Bolot, Turletti and Wakeman to get few answers from many hosts: the baseline of
+//! the council election.
 //!
-//! Source    Bolot, Turletti and Wakeman, "Scalable feedback control for multicast video distribution in the Internet"
-//!           (SIGCOMM 1994), as told in Raz, Shavitt and Zhang (seed 003), sections II and VII-A; claim C10
-//! Assumes   every host has a random key of 16 bits; in the first round those reply whose key is equal to the sender's in
-//!           all 16 bits, and in each further round one bit less has to be; it ends with the first reply. Nothing is lost
+//! Source    Bolot, Turletti and Wakeman, "Scalable feedback control for multicast video
+//!           distribution in the Internet" (SIGCOMM 1994), as described in Raz, Shavitt and Zhang
+//!           (seed 003), sections II and VII-A; claim C10
+//! Assumes   every host has a random key of 16 bits; in the first round those hosts reply whose key
+//!           equals the sender's in all 16 bits, and in each further round one bit less has to be
+//!           equal; it ends with the first reply. Nothing is lost
 //!
 //! In the last round no bit has to be equal, so all reply, and 17 rounds are always enough.
 
 use crate::chance::complement_to;
 
-/// How many bits a key has.
+/// The number of bits of a key.
 pub const BITS: i32 = 16;
 
-/// Whether the rounds of an election have anything to do with each other.
+/// The dependence between the rounds of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// A host keeps its key: who matches so many bits matches fewer, too. So it was.
+    /// A host keeps its key: a host that matches some bits matches fewer, too. This is the original
+    /// method.
     Nested,
     /// A host draws a new key for each round.
     Independent,
@@ -32,17 +36,18 @@ pub struct Cost {
     pub success_first_round: f64,
 }
 
-/// What it costs to hear of at least one of `members` hosts.
+/// The cost of hearing from at least one of `members` hosts.
 ///
-/// Round `b = 16..0` is held with the probability that none has replied before. With nested keys that is that nobody
-/// matches `b + 1` bits, `(1 - 2^-(b+1))^n`, and the replies are `n 2^-(b+1) (1 - 2^-(b+1))^(n-1)`: each host that matches
-/// `b` bits does not match the next one with probability one half. With independent keys it is a product.
+/// Round `b = 16..0` is held with the probability that no host has replied before. With nested keys
+/// this is the probability that no host matches `b + 1` bits, `(1 - 2^-(b+1))^n`, and the replies
+/// are `n 2^-(b+1) (1 - 2^-(b+1))^(n-1)`: each host that matches `b` bits does not match the next
+/// one with probability one half. With independent keys it is a product.
 ///
 /// # Panics
 /// If there is no host.
 #[must_use]
 pub fn cost(members: u64, keys: Keys) -> Cost {
-    assert!(members >= 1, "replies of nobody");
+    assert!(members >= 1, "replies of 0 hosts: need one or more");
     let n = members as f64;
     let matches = |bits: i32| 0.5_f64.powi(bits);
     let (mut rounds, mut messages) = (0.0, 0.0);

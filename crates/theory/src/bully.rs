@@ -1,29 +1,31 @@
-//! The bully: whoever misses the leader asks every better member, and yields to any that answers.
+//! The bully: a member that misses the leader asks every better member, and yields to any that
+//! answers.
 //!
 //! Source    lecture slides CSE 486/586 (University at Buffalo)
-//! Assumes   `n` members, the best included even when it is down; constant message delay `d`; an answer
-//!           time-out `a > 2d`; nobody in office at the start; messages that arrive at the same instant
-//!           are handled in the order in which they were sent, and members that act at the same instant
-//!           act in order of merit, the lowest first
-//! Counts    every message sent, those to the dead included
+//! Assumes   `n` members, the best included even when it is down; constant message delay `d`; an
+//!           answer time-out `a > 2d`; no member in office at the start; messages that arrive at
+//!           the same instant are handled in the order in which they were sent, and members that
+//!           act at the same instant act in order of priority, the lowest first
+//! Counts    every message sent, those to dead members included
 //!
-//! The rules. A member that stands sends Election to every better member and waits `a` for an answer;
-//! if it has no better member, or no answer came, it wins and sends Coordinator to every worse member.
-//! A member that receives an Election answers it, and stands, unless it is standing already or waiting
-//! for the Coordinator. A leader in office answers, and sends Coordinator to the asker once more.
+//! The rules. A member that stands sends Election to every better member and waits `a` for an
+//! answer; if it has no better member, or no answer came, it wins and sends Coordinator to every
+//! worse member. A member that receives an Election answers it, and stands, unless it is standing
+//! already or waiting for the Coordinator. A leader in office answers, and sends Coordinator to the
+//! sender once more.
 //!
-//! The order of events within an instant matters only while the best is up. As assumed, a Coordinator
-//! comes after the Elections of its instant, while their receivers still stand. Were it handled first,
-//! its receiver, just settled, would be asked again and stand again: messages would grow as `n^3/3`
-//! instead of `n^2`. With the best down, the last Election arrives before the time-out that makes the
-//! first Coordinator, and the order does not matter.
+//! The order of events within an instant matters only while the best is up. As assumed, a
+//! Coordinator comes after the Elections of its instant, while their receivers still stand. If it
+//! were handled first, its receiver would be asked again and stand again: messages would grow as
+//! `n^3/3` instead of `n^2`. With the best down, the last Election arrives before the time-out that
+//! makes the first Coordinator, and the order does not matter.
 
-/// Who starts. Several initiators start at the same instant.
+/// The initiator. Several initiators start at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initiator {
-    /// The member of least merit.
+    /// The member of least priority.
     Lowest,
-    /// The best but one: with the best down, the one that will win.
+    /// The second best: with the best down, it will win.
     SecondHighest,
     /// One live member, each with the same probability: the mean over them.
     Random,
@@ -31,16 +33,16 @@ pub enum Initiator {
     All,
 }
 
-/// Whether the member of greatest merit takes part.
+/// The state of the member of greatest priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Best {
     /// It is alive, and wins.
     Up,
-    /// It is dead, and the others do not know; the best but one wins.
+    /// It is dead, and the others do not know; the second best wins.
     Down,
 }
 
-/// What an election by the bully costs.
+/// The cost of an election by the bully.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BullyCost {
     /// All messages.
@@ -51,9 +53,9 @@ pub struct BullyCost {
     pub messages_answer: f64,
     /// Messages Coordinator.
     pub messages_coordinator: f64,
-    /// Those of the messages Election that went to the dead best.
+    /// The number of Election messages that went to the dead best.
     pub messages_to_dead: f64,
-    /// From the start until the last live member knows the result.
+    /// The time from the start until the last live member knows the result.
     pub delay: Delay,
 }
 
@@ -67,8 +69,8 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// The delay in the unit of its arguments: `hops * d + timeouts * a`, for a message delay `d` and an
-    /// answer time-out `a`.
+    /// The delay in the unit of its arguments: `hops * d + timeouts * a`, for a message delay `d`
+    /// and an answer time-out `a`.
     #[must_use]
     pub fn at(self, d: f64, a: f64) -> f64 {
         self.hops * d + self.timeouts * a
@@ -87,8 +89,9 @@ impl Delay {
 /// | all | as lowest | | | `n^2 - n - 1` | `d + a` |
 ///
 /// The `s` live members from the initiator upwards stand, each once. Each asks those above it:
-/// `s(s+1)/2` Elections, of which `s` go to the dead and the others are answered. The best but one gets
-/// no answer, and wins `a` after it stood: at the start, or one hop later. Random: mean over `s = 1..n-1`.
+/// `s(s+1)/2` Elections, of which `s` go to the dead and the others are answered. The best but one
+/// gets no answer, and wins `a` after it stood: at the start, or one hop later. Random: mean over
+/// `s = 1..n-1`.
 ///
 /// Best up:
 ///
@@ -100,9 +103,9 @@ impl Delay {
 /// | all | `n(n-1)/2` | `n(n-1)/2` | `2n-2` | `n^2 + n - 2` | `d` |
 ///
 /// The `m` members from the initiator up to the best stand, each once: `m(m-1)/2` Elections, all
-/// answered. The best wins at the first it hears and tells `n-1` members; each later Election finds it in
-/// office and costs one Coordinator more: `m-2`, or `n-1` if all start and it wins at once. Random: mean
-/// over `m = 1..n`; the best itself (`m = 1`) needs one hop, the others two.
+/// answered. The best wins at the first it hears and tells `n-1` members; each later Election finds
+/// it in office and costs one Coordinator more: `m-2`, or `n-1` if all start and it wins at once.
+/// Random: mean over `m = 1..n`; the best itself (`m = 1`) needs one hop, the others two.
 ///
 /// # Panics
 /// If `n < 2`: there is no best but one.
@@ -115,11 +118,11 @@ pub fn bully(n: u64, initiator: Initiator, best: Best) -> BullyCost {
     }
 }
 
-/// The best case of the slides: the best but one starts and knows that the best is dead, so it asks
-/// nobody: `n-2` messages Coordinator, one message time.
+/// The best case of the slides: the second best starts and knows that the best is dead, so it asks
+/// no other member: `n-2` messages Coordinator, one message time.
 ///
 /// # Panics
-/// If `n < 2`: there is no best but one.
+/// If `n < 2`: there is no second best.
 #[must_use]
 pub fn bully_if_best_known_dead(n: u64) -> BullyCost {
     assert_two_members(n);
@@ -203,7 +206,7 @@ fn with_best_up(n: u64, initiator: Initiator) -> BullyCost {
     }
 }
 
-/// One hop, or none if the best but one is the only live member, with nobody to hear or to tell.
+/// One hop, or none if the second best is the only live member.
 fn hop_to_others(n: u64) -> f64 {
     if n > 2 { 1.0 } else { 0.0 }
 }

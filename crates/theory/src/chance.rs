@@ -1,7 +1,7 @@
-//! Chances that come many times.
+//! Probabilities of repeated events.
 
-/// `(1 - chance)^power`, to full precision for a small chance and a large power. A chance that rounding has
-/// put above 1 is 1.
+/// `(1 - chance)^power`, to full precision for a small chance and a large power. A chance that
+/// rounding has put above 1 counts as 1.
 pub(crate) fn complement_to(chance: f64, power: f64) -> f64 {
     if power == 0.0 {
         1.0

@@ -1,32 +1,37 @@
-//! The council election: a centre that multicasts ends with `L` to `U` representatives out of any number of hosts.
+//! The council election: a centre that multicasts ends with `L` to `U` representatives out of any
+//! number of hosts.
 //!
 //! Source    Raz, Shavitt and Zhang, "Distributed Council Election" (seed 003); claims C1 to C13
-//! Assumes   rounds in step: the centre multicasts a feedback message, each host that hears it may answer by
-//!           unicast; a reply is lost with one probability, a feedback by each host with another, all independently;
-//!           a host that missed a feedback takes no part until the next reset ([`Loss`])
-//! Counts    rounds after the first poll, which tells the centre how many hosts there are; with the naive algorithm, and
-//!           where that number is estimated, all rounds. Messages are the replies sent in them, lost ones included
+//! Assumes   rounds in step: the centre multicasts a feedback message, each host that hears it may
+//!           answer by unicast; a reply is lost with one probability, a feedback by each host with
+//!           another, all independently; a host that missed a feedback takes no part until the next
+//!           reset ([`Loss`])
+//! Counts    rounds after the first poll, in which the centre counts the hosts; with the naive
+//!           algorithm, and with an estimated number, all rounds. Messages are the replies sent in
+//!           them, lost ones included
 //!
-//! | Module | Equations | What it answers |
+//! | Module | Equations | Content |
 //! |---|---|---|
-//! | [`Election::cost`] | (1) to (11) | expected rounds and messages, and how often the first round is enough |
-//! | [`estimate`] | (17) to (20) | the same if nobody knows how many hosts there are |
+//! | [`Election::cost`] | (1) to (11) | expected rounds and messages, success of the first round |
+//! | [`estimate`] | (17) to (20) | the same if the number of hosts is unknown |
 //! | [`by_evidence`] | | the same with the search of the field (ours) |
-//! | [`optimum`] | | the best `c`, for rounds, for messages or for a sum of both; for several cases at once |
+//! | [`optimum`] | | the best `c`, for rounds, messages or a sum of both; for several cases |
+//! | [`rules`] | | the rules of an election with the best `c` |
 //! | [`top_up`] | | filling the empty seats of a council, or starting over |
 //! | [`limit`] | | elections among very many hosts |
-//! | [`printed`] | (4), (12) to (16), (21), Fig. 13 | what the paper prints where it is wrong, and its bounds |
+//! | [`printed`] | (4), (12) to (16), (21), Fig. 13 | the paper's wrong equations, and its bounds |
 //!
-//! **How it is solved.** Equations (4) to (9) are linear systems of `n` unknowns. But how an election goes on after an
-//! overshoot depends on the number of active hosts alone, not on how many there were at first: the number of rounds until
-//! it ends or undershoots, and the probability that it undershoots, follow from those of smaller numbers. An undershoot
-//! brings everything back to where it began, so with `t` rounds and a probability `u` of an undershoot `T = t / (1 - u)`.
-//! As the active hosts are about `c` after any round, only some dozens of numbers matter, and a billion hosts take as
-//! long as a hundred.
+//! **Solution.** Equations (4) to (9) are linear systems of `n` unknowns. But the course of an
+//! election after an overshoot depends on the number of active hosts alone, not on the initial
+//! number. The number of rounds until it ends or undershoots, and the probability of an undershoot,
+//! follow from those of smaller numbers. An undershoot leads back to the beginning, so with `t`
+//! rounds and a probability `u` of an undershoot `T = t / (1 - u)`. After any round there are about
+//! `c` active hosts, so only some dozens of numbers matter, and a billion hosts take as long as a
+//! hundred.
 //!
-//! **Loss, exactly.** Equation (21) lets `c (1 - q)` stand for `c`. That is right for the first draw. But a host whose reply
-//! was lost is active, and nobody knows: of `a` active hosts the centre has heard `k`, and draws with `c/k`. So the state is `a`,
-//! and `k` is binomial of `a`.
+//! **Loss, exactly.** Equation (21) replaces `c` by `c (1 - q)`. This is right for the first draw.
+//! But a host whose reply was lost is active without the centre's knowledge: of `a` active hosts
+//! the centre has heard `k`, and draws with `c/k`. So the state is `a`, and `k` is binomial of `a`.
 
 mod choice;
 mod draw;
@@ -38,44 +43,46 @@ pub mod limit;
 pub mod optimum;
 mod plain;
 pub mod printed;
+pub mod rules;
 pub mod top_up;
 
 use draw::{Descend, Rules};
 pub use estimate::Estimate;
 pub use evidence::by_evidence;
 
-/// `[L..U]`: how many representatives there may be.
+/// `[L..U]`: the permitted numbers of representatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seats {
-    /// `L`: at least so many. One or more.
+    /// `L`: the minimum. One or more.
     pub least: u64,
-    /// `U`: at most so many.
+    /// `U`: the maximum.
     pub most: u64,
 }
 
 impl Seats {
-    /// Whether so many representatives are a council.
+    /// True if `number` representatives are a council.
     #[must_use]
     pub fn contain(self, number: u64) -> bool {
         (self.least..=self.most).contains(&number)
     }
 }
 
-/// What gets lost.
+/// The loss of messages.
 ///
-/// Feedback messages are numbered, so a host knows when it has missed one. It then sits out: it does not reply before the
-/// next reset. If it stayed active instead, as in the figures of the paper, a host that missed the first draw, with `c/n`,
-/// would draw in the next, with `c/k`, and of `n` hosts the share that missed one feedback would answer at once.
+/// Feedback messages are numbered, so a host knows when it has missed one. It then abstains: it
+/// does not reply before the next reset. If it stayed active instead, as in the figures of the
+/// paper, a host that missed the first draw, with `c/n`, would draw in the next, with `c/k`. Then
+/// the share of the `n` hosts that missed one feedback would answer at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss {
     /// `q`: the probability that a reply is lost.
     pub reply: f64,
-    /// The probability that one host misses a feedback message.
+    /// The probability that a given host misses a feedback message.
     pub multicast: f64,
 }
 
 impl Loss {
-    /// Nothing is lost.
+    /// No loss.
     pub const NONE: Self = Self {
         reply: 0.0,
         multicast: 0.0,
@@ -91,19 +98,19 @@ impl Loss {
 /// The algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Everyone draws anew in each round (section IV).
+    /// Every host draws anew in each round (section IV).
     Naive,
-    /// Who drew out stays out; after an undershoot all reply, to be counted (section V).
+    /// A host that drew out stays out; after an undershoot all reply, to be counted (section V).
     Basic,
-    /// The same, but after an undershoot the centre tells the number that it knows (section V-A).
+    /// As basic, but after an undershoot the centre sends the number that it knows (section V-A).
     SkipReset,
-    /// Everyone draws twice, and the centre takes the better draw (section V-B).
+    /// Every host draws twice, and the centre takes the better draw (section V-B).
     Choice(Pick, Reset),
-    /// After an undershoot those draw again who were active before it (section VI).
+    /// After an undershoot those hosts draw again that were active before it (section VI).
     ///
-    /// One round of history is enough: the hosts that are active again are those of the last count above `U`, which is the
-    /// smallest, and they stay in memory until a smaller such count comes. A host that remembers more rounds never needs them
-    /// as long as hosts neither come nor go.
+    /// One round of history is enough: the hosts that are active again are those of the last count
+    /// above `U`, which is the smallest, and they stay in memory until a smaller such count comes.
+    /// A host that remembers more rounds never needs them as long as hosts neither come nor go.
     History,
 }
 
@@ -112,7 +119,7 @@ impl Algorithm {
     pub const CHOICE: Self = Self::Choice(Pick::SmallestOvershoot, Reset::Skipped);
 }
 
-/// Which draw the centre takes if neither gives a council.
+/// The draw that the centre takes if neither gives a council.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// The smaller of those above `U`; it starts over only if both are below `L`.
@@ -121,21 +128,21 @@ pub enum Pick {
     First,
 }
 
-/// What follows an undershoot.
+/// The reaction to an undershoot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
     /// All reply, and are counted.
     Polled,
-    /// The centre tells the number that it knows.
+    /// The centre sends the number that it knows.
     Skipped,
 }
 
-/// What the centre takes the number of hosts to be.
+/// The centre's knowledge of the number of hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Knowledge {
-    /// What it is.
+    /// The actual number.
     Known,
-    /// Always this (Fig. 15).
+    /// Always this number (Fig. 15).
     Taken(f64),
     /// A high number at first, and less after each undershoot (section VII-A).
     Estimated(Estimate),
@@ -148,17 +155,17 @@ pub struct Election {
     pub seats: Seats,
     /// `n`: all hosts.
     pub members: u64,
-    /// How they are drawn.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// How many hosts a draw is to leave, on average.
+    /// The number of hosts that a draw is to leave, on average.
     pub c: f64,
-    /// What gets lost.
+    /// The loss of messages.
     pub loss: Loss,
-    /// What the centre takes `n` to be.
+    /// The centre's knowledge of `n`.
     pub knowledge: Knowledge,
 }
 
-/// What an election costs.
+/// The cost of an election.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// `T`: expected rounds.
@@ -170,7 +177,7 @@ pub struct Cost {
 }
 
 impl Election {
-    /// Nothing is lost, and the centre knows how many hosts there are.
+    /// An election without loss, in which the centre knows the number of hosts.
     #[must_use]
     pub fn new(seats: Seats, members: u64, algorithm: Algorithm, c: f64) -> Self {
         Self {
@@ -183,14 +190,15 @@ impl Election {
         }
     }
 
-    /// The same with another `c`.
+    /// The same election with another `c`.
     #[must_use]
     pub fn with_c(self, c: f64) -> Self {
         Self { c, ..self }
     }
 
-    /// `c` must stay below this: else a draw among `U + 1` hosts leaves all of them, for ever. Where messages are lost on both
-    /// ways with `p`, it is `(U + 1)/(1 - p)`. The naive algorithm, where all draw in every round, ends with any `c`.
+    /// The upper limit of `c`: at or above it a draw among `U + 1` hosts leaves all of them, for
+    /// ever. If messages are lost on both ways with `p`, it is `(U + 1)/(1 - p)`. The naive
+    /// algorithm, in which all draw in every round, ends with any `c`.
     #[must_use]
     pub fn limit_of_c(&self) -> f64 {
         match self.algorithm {
@@ -202,12 +210,13 @@ impl Election {
         }
     }
 
-    /// `T`, `N`, and the probability that the first round is enough: equations (2), (4) to (11), and with an estimate (19)
-    /// and (20). Infinite where no council ever comes about.
+    /// `T`, `N`, and the probability that the first round is enough: equations (2), (4) to (11),
+    /// and with an estimate (19) and (20). Infinite if there is never a council.
     ///
     /// # Panics
-    /// If this is no election: no seats, fewer hosts than `L`, `c` not above 0 and below [`limit_of_c`](Self::limit_of_c),
-    /// losses that are no probabilities, an [`Estimate`] that is none.
+    /// If the election is invalid: no seats, fewer hosts than `L`, `c` not above 0 and below
+    /// [`limit_of_c`](Self::limit_of_c), losses that are not probabilities, an invalid
+    /// [`Estimate`].
     #[must_use]
     pub fn cost(&self) -> Cost {
         self.check();
@@ -217,7 +226,7 @@ impl Election {
         }
     }
 
-    /// The centre draws with `c` over this.
+    /// The number over which the centre draws with `c`.
     fn taken_for(&self) -> f64 {
         match self.knowledge {
             Knowledge::Known | Knowledge::Estimated(_) => self.members as f64,
@@ -225,7 +234,7 @@ impl Election {
         }
     }
 
-    /// Whether the first poll, which is not counted, gives a council of all hosts.
+    /// True if the first poll, which is not counted, gives a council of all hosts.
     #[must_use]
     pub fn is_decided_by_the_poll(&self) -> bool {
         let is_polled = self.knowledge == Knowledge::Known && self.algorithm != Algorithm::Naive;
@@ -292,7 +301,7 @@ fn naive(rules: &Rules, members: u64, chance: f64) -> Cost {
     let councils = heard
         .iter()
         .filter(|(number, _)| rules.seats.contain(*number));
-    // A sum of nothing is -0.
+    // `sum` of nothing is -0.
     let elected = councils.fold(0.0, |sum, (_, weight)| sum + weight);
     Cost {
         rounds: 1.0 / elected,
@@ -301,7 +310,7 @@ fn naive(rules: &Rules, members: u64, chance: f64) -> Cost {
     }
 }
 
-/// Equations (6) to (9): an undershoot brings the election back to where it was before its first round.
+/// Equations (6) to (9): an undershoot leads back to the state before the first round.
 fn skipped(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
     let opening = machine.opening(members, chance);
     let whole = opening.whole();
@@ -313,8 +322,8 @@ fn skipped(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
     }
 }
 
-/// Equations (4) and (5), the first corrected: after an undershoot all reply, which costs a round and `n` messages. What
-/// follows is drawn with the number of those that were heard.
+/// Equations (4) and (5), the first corrected: after an undershoot all reply, which costs a round
+/// and `n` messages. The next draw uses the number of hosts that were heard.
 fn polled(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
     let opening = machine.opening(members, chance);
     let (whole, poll) = (opening.whole(), machine.opening(members, 1.0).whole());
@@ -326,8 +335,8 @@ fn polled(machine: &mut impl Descend, members: u64, chance: f64) -> Cost {
     }
 }
 
-/// How often something is tried that fails with `undershoot`. What succeeds more rarely than rounding errors can tell never
-/// does.
+/// The expected number of tries if each fails with `undershoot`. A success that is rarer than
+/// rounding errors counts as never.
 fn tries(undershoot: f64) -> f64 {
     const ROUNDING: f64 = 1e-13;
     let success = 1.0 - undershoot;

@@ -1,30 +1,31 @@
-//! Epidemic multicast: how many a word reaches, by being passed on and by repair.
+//! Epidemic multicast: the fraction of members that a message reaches, by forwarding and by repair.
 //!
-//! Source    Birman, Hayden, Ozkasap, Xiao, Budiu, Minsky, Bimodal multicast (ACM TOCS 1999), with a fan-out of unicasts as
-//!           its first phase
-//! Assumes   everybody knows everybody; a unicast is lost with `l`, and arrives with `q = 1 - l`; messages take much
-//!           less than a period; nobody fails
+//! Source    Birman, Hayden, Ozkasap, Xiao, Budiu, Minsky, Bimodal multicast (ACM TOCS 1999), with
+//!           a fan-out of unicasts as its first phase
+//! Assumes   every member knows every other; a unicast is lost with `l`, and arrives with `q = 1 -
+//!           l`; messages take much less than a period; no member fails
 //!
-//! **First phase.** Whoever hears the word first passes it on to `f` others. Of those who have not heard it, each is told
-//! by one of those who heard it just before with `fq/(N-1)`. After enough steps a fraction `u = e^(-fq(1-u))` is left out.
+//! **First phase.** A member that gets the message for the first time forwards it to `f` others. A
+//! member without it gets it from one member that has just got it with `fq/(N-1)`. After enough
+//! steps a fraction `u = e^(-fq(1-u))` is left out.
 //!
-//! **Repair.** In each period each that has the word tells one other so, which asks for it if it has not, and is
-//! answered. All three must arrive: of a fraction `m` that has not, `q^3 m(1-m)` are repaired in a period, so the odds
-//! `m/(1-m)` fall by `e^(-q^3)`.
+//! **Repair.** In each period each member that has the message advertises it to one other, which
+//! requests it if it is missing, and gets it. All three unicasts must arrive: of a fraction `m`
+//! without it, `q^3 m(1-m)` are repaired in a period, so the odds `m/(1-m)` fall by `e^(-q^3)`.
 //!
-//! These are the means of many members. Chance decides only at the beginning: the first phase ends with its first words if
-//! too many of them are lost ([`dies_out`]).
+//! These are the means of many members. Chance matters only at the beginning: the first phase dies
+//! out if too many of its first messages are lost ([`dies_out`]).
 
 use crate::chance::complement_to;
 
-/// A group, and how a word is passed on in it.
+/// A group, and its forwarding parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// All members, two or more.
     pub members: u64,
-    /// `f`: to how many each passes on what it hears first.
+    /// `f`: the number of members to which a member forwards a new message.
     pub fan_out: u32,
-    /// How often a word is passed on at most.
+    /// The maximum number of hops of a message.
     pub hops: u32,
     /// `l`: the probability that a unicast is lost.
     pub loss: f64,
@@ -33,7 +34,7 @@ pub struct Model {
 /// The fraction of the others that the first phase misses, unless it dies out.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn missed_by_fan_out(model: &Model) -> f64 {
     model.check();
@@ -47,27 +48,28 @@ pub fn missed_by_fan_out(model: &Model) -> f64 {
     untold / others
 }
 
-/// The probability that the first phase reaches next to nobody: the least solution of `x = (l + qx)^f`, as for a family
-/// whose members have `f` children each, of which each lives with `q`.
+/// The probability that the first phase reaches next to no member: the least solution of `x = (l +
+/// qx)^f`, as for a family whose members have `f` children each, of which each incarnations with `q`.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn dies_out(model: &Model) -> f64 {
     model.check();
     let generation = |x: f64| (model.loss + model.arrives() * x).powf(f64::from(model.fan_out));
     let mut x = 0.0;
-    // It rises to the solution: fast, but where `fq` is 1, which is of no use to anybody.
+    // Rises to the solution: fast, except for `fq` = 1, which is of no practical use.
     for _ in 0..10_000 {
         x = generation(x);
     }
     x
 }
 
-/// The fraction that has not heard the word so many periods after the first phase, unless that died out.
+/// The fraction that lacks the message `periods` periods after the first phase, unless that died
+/// out.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn missed_after(model: &Model, periods: f64) -> f64 {
     let missed = missed_by_fan_out(model);
@@ -75,10 +77,10 @@ pub fn missed_after(model: &Model, periods: f64) -> f64 {
     odds / (1.0 + odds)
 }
 
-/// The probability that all have heard it by then, unless the first phase died out.
+/// The probability that all have the message by then, unless the first phase died out.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn reaches_all(model: &Model, periods: f64) -> f64 {
     complement_to(missed_after(model, periods), (model.members - 1) as f64)
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_phase_misses_what_its_equation_says() {
+    fn first_phase_misses_the_fraction_of_its_equation() {
         for (fan_out, loss) in [(2, 0.0), (3, 0.2), (4, 0.4), (6, 0.0), (6, 0.2), (10, 0.5)] {
             let arriving = f64::from(fan_out) * (1.0 - loss);
             let missed = missed_by_fan_out(&model(fan_out, loss));
@@ -133,9 +135,9 @@ mod tests {
         assert_eq!(dies_out(&model(3, 1.0)), 1.0);
     }
 
-    /// One step at a time: a group of three, where each step can be counted by hand.
+    /// A group of three, in which each step can be counted by hand.
     #[test]
-    fn few_are_told_one_by_one() {
+    fn three_members_are_reached_step_by_step() {
         let three = |hops| Model {
             members: 3,
             fan_out: 1,

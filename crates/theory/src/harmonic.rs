@@ -2,14 +2,14 @@
 
 use std::f64::consts::EULER_GAMMA;
 
-/// From here on the expansion is no worse than the summation: both err by rounding only.
+/// From here on the expansion is no worse than the sum: both err by rounding only.
 const EXPANSION_FROM: u64 = 64;
 
 /// `H_n`, the `n`-th harmonic number; `H_0 = 0`. Constant time.
 ///
-/// Below 64 the terms are added, smallest first. From 64 on it is the Euler-Maclaurin expansion
-/// `ln n + gamma + 1/2n - 1/12n^2 + 1/120n^4 - 1/252n^6`. The series alternates, so the error is
-/// less than the first term left out, `1/240n^8`: below 2e-17, hence below the rounding of an `f64`.
+/// Below 64 the terms are added, smallest first. From 64 on it is the Euler-Maclaurin expansion `ln
+/// n + gamma + 1/2n - 1/12n^2 + 1/120n^4 - 1/252n^6`. The series alternates, so the error is less
+/// than the first term left out, `1/240n^8`: below 2e-17, hence below the rounding of an `f64`.
 #[must_use]
 pub fn harmonic(n: u64) -> f64 {
     if n < EXPANSION_FROM {
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_expansion_meets_the_sum_from_the_first_n_it_serves() {
+    fn expansion_agrees_with_the_sum_from_its_first_n() {
         for n in EXPANSION_FROM..2_000 {
             let error = (expanded(n) - summed(n)).abs();
             assert!(error < 1e-14, "H_{n} is off by {error}");

@@ -1,29 +1,31 @@
 //! The probabilistic election: a few members, drawn by a hash, agree on a leader for all.
 //!
-//! Source    Gupta, van Renesse and Birman, "A Probabilistically Correct Leader Election Protocol for Large
-//!           Groups" (seed 000), section 4; claims P1 to P12
-//! Assumes   one round among `N` members; a fair hash, so that each member passes the filter with probability
-//!           `K/N`; a member knows another with probability `view_prob`, fails in the round with `p_fail`, and,
-//!           if it fails, does so before its final multicast; a unicast is lost with `p_ucastl`, a multicast by
-//!           each receiver with `p_mcastl`; all of this independently; time-outs that are long enough
-//! Counts    unicasts that are lost, or that go to who is not there
+//! Source    Gupta, van Renesse and Birman, "A Probabilistically Correct Leader Election Protocol
+//!           for Large Groups" (seed 000), section 4; claims P1 to P12
+//! Assumes   one round among `N` members; a fair hash, so that each member passes the filter with
+//!           probability `K/N`; a member knows another with probability `view_prob`, fails in the
+//!           round with `p_fail`, and, if it fails, does so before its final multicast; a unicast
+//!           is lost with `p_ucastl`, a multicast by each receiver with `p_mcastl`; all of this
+//!           independently; time-outs that are long enough
+//! Counts    unicasts that are lost, or that go to failed members, too
 //!
-//! | Module | Section | What it answers |
+//! | Module | Section | Content |
 //! |---|---|---|
-//! | [`factors`] | round success probabilities, Figure 4 | the five factors and their product, as printed; the first as it is |
-//! | [`relay`] | 3.1, 4 | whether the relay members come to one choice |
-//! | [`success`] | round success probabilities | how often a round succeeds |
-//! | [`detection`] | detection of incorrect termination, Theorem 2 | how often a failed round is noticed |
+//! | [`factors`] | round success, Figure 4 | the five factors and their product as printed |
+//! | [`relay`] | 3.1, 4 | the agreement of the relay members on one choice |
+//! | [`success`] | round success probabilities | the probability that a round succeeds |
+//! | [`detection`] | Theorem 2 | the probability that a failed round is noticed |
 //! | [`cost`] | complexity, Theorems 3 to 5 | messages and time |
-//! | [`rounds`] | 3.2 | how many rounds an election takes at most, and how many messages |
+//! | [`rounds`] | 3.2 | bounds on the rounds and messages of an election |
 //! | [`adaptive`] | 3.2 | the smallest `K` for a wanted success, and its cost |
 //!
-//! **What is wrong in print.** The factors are approximations, not bounds ([`factors::e1_exact`],
-//! [`relay::connected`]); two relay members are joined if *one* of them knows the other
-//! ([`relay::edge_probability`]); the exponents of Theorem 2 are misplaced ([`detection`]); the group size from
-//! which the fourth factor falls has three times the exponent ([`factors::log10_of_group_limit`]); and the third
-//! factor takes every unicast along a tree to be needed, so that more relay members make a round *less* likely to
-//! succeed, where in truth what does not come one way comes another ([`success`]).
+//! **Errors in print.** The factors are approximations, not bounds ([`factors::e1_exact`],
+//! [`relay::connected`]). Two relay members are joined if *one* of them knows the other
+//! ([`relay::edge_probability`]). The exponents of Theorem 2 are misplaced ([`detection`]). The
+//! group size from which the fourth factor falls has three times the exponent
+//! ([`factors::log10_of_group_limit`]). The third factor assumes that every unicast along a tree is
+//! needed, so that more relay members make a round *less* likely to succeed; in truth there are
+//! alternative paths ([`success`]).
 
 pub mod adaptive;
 pub mod cost;
@@ -44,7 +46,7 @@ pub struct Model {
     pub crash: f64,
     /// `p_ucastl`: the probability that a unicast is lost.
     pub unicast_loss: f64,
-    /// `p_mcastl`: the probability that one receiver misses a multicast.
+    /// `p_mcastl`: the probability that a receiver misses a multicast.
     pub multicast_loss: f64,
 }
 
@@ -61,20 +63,21 @@ impl Model {
         }
     }
 
-    /// `K_1 = (1 - p_mcastl) K`: how many members enter the relay phase, on average.
+    /// `K_1 = (1 - p_mcastl) K`: the mean number of members that enter the relay phase.
     ///
     /// # Panics
-    /// If the model or `K` is none.
+    /// If the model or `K` is invalid.
     #[must_use]
     pub fn relay_members(&self, k: f64) -> f64 {
         self.check(k);
         (1.0 - self.multicast_loss) * k
     }
 
-    /// `K_2 = (1 - p_fail) K_1`: how many of these live to send their final multicast, on average.
+    /// `K_2 = (1 - p_fail) K_1`: the mean number of relay members that live to send their final
+    /// multicast.
     ///
     /// # Panics
-    /// If the model or `K` is none.
+    /// If the model or `K` is invalid.
     #[must_use]
     pub fn final_senders(&self, k: f64) -> f64 {
         (1.0 - self.crash) * self.relay_members(k)
@@ -91,7 +94,10 @@ impl Model {
     }
 
     fn check(&self, k: f64) {
-        assert!(self.members >= 1, "election among nobody");
+        assert!(
+            self.members >= 1,
+            "election among 0 members: need one or more"
+        );
         check_probability("view", self.view);
         check_probability("crash", self.crash);
         check_probability("unicast loss", self.unicast_loss);

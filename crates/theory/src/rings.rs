@@ -1,14 +1,16 @@
 //! Elections on a one-way ring: Chang and Roberts, and the modified ring.
 //!
 //! Source    Chang and Roberts 1979; lecture slides CSE 486/586 (University at Buffalo)
-//! Assumes   `n` live members, unit delay for each hop, `k` initiators that start at the same instant
+//! Assumes   `n` live members, unit delay for each hop, `k` initiators that start at the same
+//!           instant
 //! Counts    every hop as one message
 //!
-//! Both protocols are a contest of `k` tokens that move in step. A token that meets something better
-//! is discarded; the winner's goes all the way round, and the result goes round once more. They differ
+//! Both protocols are a contest of `k` tokens that move in step. A token that meets a better one is
+//! discarded; the winner's goes all the way round, and the result goes round once more. They differ
 //! in what a token stands for:
 //!
-//! - in the modified ring for its initiator, so only the merits of the initiators decide the contest;
+//! - in the modified ring for its initiator, so only the priorities of the initiators decide the
+//!   contest;
 //! - in Chang and Roberts for the best member of the arc from its initiator to the next one, and it
 //!   must come back to *that member*, which sits some hops behind the initiator: its offset.
 //!
@@ -22,28 +24,32 @@
 
 use crate::harmonic::harmonic;
 
-/// How merits and initiators lie on the ring. Positions run from 0 in the direction of travel.
+/// The arrangement of priorities and initiators on the ring. Positions run from 0 in the direction
+/// of travel.
 ///
 /// The layouts named here reach the extreme of the messages and of the delay at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The fewest messages over all arrangements of the merits and all placements of the initiators.
+    /// The fewest messages over all arrangements of the priorities and all placements of the
+    /// initiators.
     ///
-    /// Both protocols: initiators at positions `0..k` with increasing merits, the best of the group
-    /// at `k-1`, everybody else lower.
+    /// Both protocols: initiators at positions `0..k` with increasing priorities, the best of the
+    /// group at `k-1`, all other members lower.
     Best,
-    /// The most messages over all arrangements of the merits and all placements of the initiators.
+    /// The most messages over all arrangements of the priorities and all placements of the
+    /// initiators.
     ///
     /// Chang-Roberts: one initiator at position 0, its arc `0..=n-k` with the best of the group at
-    /// the end, `n-k`; the others at `n-k+1..n` with decreasing merits, all above the non-initiators.
+    /// the end, `n-k`; the others at `n-k+1..n` with decreasing priorities, all above the
+    /// non-initiators.
     ///
-    /// Modified ring: initiators at `0..k` with decreasing merits.
+    /// Modified ring: initiators at `0..k` with decreasing priorities.
     Worst,
     /// The mean over uniformly random arrangements and uniformly random sets of `k` initiators.
     Random,
 }
 
-/// What an election by Chang and Roberts costs.
+/// The cost of an election by Chang and Roberts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangRobertsCost {
     /// All messages.
@@ -56,7 +62,7 @@ pub struct ChangRobertsCost {
     pub delay_hops: f64,
 }
 
-/// What an election on the modified ring costs.
+/// The cost of an election on the modified ring.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModifiedRingCost {
     /// All messages.
@@ -66,7 +72,8 @@ pub struct ModifiedRingCost {
     /// Messages `coordinator`.
     pub messages_coordinator: f64,
     /// Hops from the start until the initiator has its `coordinator` message back, signed by the
-    /// coordinator; only then is the election a success. (The last other member signs one hop before.)
+    /// coordinator; only then is the election a success. (The last other member signs one hop
+    /// before.)
     pub delay_hops: f64,
 }
 
@@ -78,17 +85,18 @@ pub struct ModifiedRingCost {
 /// | random | `n H_k + n + (n-k)/(k+1)` | `(5n-1)/2` | `n H_n + n` |
 /// | worst | `2n + kn - k(k+1)/2` | `3n - 1` | `n(n+1)/2 + n` |
 ///
-/// Random: cut the ring at any link. Upstream of it, the gaps to the first initiator, from there to the
-/// second, and so on to the `j`-th, are exchangeable; the `j`-th token gets across the link if the best
-/// member of those `j` gaps is in its own, so with probability `1/j`: `H_k` for each link, `n H_k` in
-/// all. Then the winning token runs on to the best itself; from the best backwards, `(n-k)/(k+1)`
-/// non-initiators come on average before the first of `k` initiators among `n`.
+/// Random: cut the ring at any link. Upstream of it, the gaps to the first initiator, from there to
+/// the second, and so on to the `j`-th, are exchangeable; the `j`-th token gets across the link if
+/// the best member of those `j` gaps is in its own, so with probability `1/j`: `H_k` for each link,
+/// `n H_k` in all. Then the winning token runs on to the best itself; from the best backwards,
+/// `(n-k)/(k+1)` non-initiators come on average before the first of `k` initiators among `n`.
 ///
-/// Best, worst: the winning token makes `n` hops and the offset, every other one at least one hop and
-/// at most its distance to the best. Distances are distinct and below `n`: together with the offset,
-/// itself such a distance, at most `(n-1) + ... + (n-k)`.
+/// Best, worst: the winning token makes `n` hops and the offset, every other one at least one hop
+/// and at most its distance to the best. Distances are distinct and below `n`: together with the
+/// offset, itself such a distance, at most `(n-1) + ... + (n-k)`.
 ///
-/// Delay: offset, once round, and `n - 1` more hops to the member before the best: `2n - 1 + offset`.
+/// Delay: offset, once round, and `n - 1` more hops to the member before the best: `2n - 1 +
+/// offset`.
 ///
 /// # Panics
 /// Unless `1 <= k <= n`.
@@ -106,18 +114,21 @@ pub fn chang_roberts(n: u64, k: u64, order: Order) -> ChangRobertsCost {
     }
 }
 
-/// Chang and Roberts as the slide has it word for word, where starting an election does not make the
-/// initiator a participant. All `n` members start at once; mean over the arrangements of the merits.
+/// Chang and Roberts literally as on the slide, where starting an election does not make the
+/// initiator a participant. All `n` members start at once; mean over the arrangements of the
+/// priorities.
 ///
-/// Messages: `2n H_n + n + 1`, about twice those of [`chang_roberts`], and the best is elected twice.
+/// Messages: `2n H_n + n + 1`, about twice those of [`chang_roberts`], and the best is elected
+/// twice.
 ///
 /// Ids travel `n H_n` hops in the mean, as with participants. After one hop every member hears its
-/// predecessor, and one that is better than its predecessor sends its own id once more: a second copy,
-/// which goes as far as the first. Second copies of all ids would make `n H_n` hops; missing are those of
-/// ids below their predecessor's, which go `j` hops or more with probability `1/j - 1/(j+1)`, `j < n`:
-/// `n (1 - 1/n)` hops. So `2n H_n - (n-1)` election messages, and `2n` elected.
+/// predecessor, and one that is better than its predecessor sends its own id once more: a second
+/// copy, which goes as far as the first. Second copies of all ids would make `n H_n` hops; missing
+/// are those of ids below their predecessor's, which go `j` hops or more with probability `1/j -
+/// 1/(j+1)`, `j < n`: `n (1 - 1/n)` hops. So `2n H_n - (n-1)` election messages, and `2n` elected.
 ///
-/// Delay: as with participants, `2n - 1`; the second result arrives one hop later and changes nothing.
+/// Delay: as with participants, `2n - 1`; the second result arrives one hop later and changes
+/// nothing.
 ///
 /// # Panics
 /// If `n < 2`: alone, a member has no predecessor.
@@ -145,11 +156,12 @@ pub fn chang_roberts_literal(n: u64) -> ChangRobertsCost {
 /// | random | `n H_k + n` | `2n` | `n H_n + n` |
 /// | worst | `n + kn - k(k-1)/2` | `2n` | `n(n+1)/2 + n` |
 ///
-/// Random: the token of the `j`-th initiator upstream of a link gets across it if this initiator is the
-/// best of those `j`, so with probability `1/j`: `H_k` for each link, `n H_k` in all.
+/// Random: the token of the `j`-th initiator upstream of a link gets across it if this initiator is
+/// the best of those `j`, so with probability `1/j`: `H_k` for each link, `n H_k` in all.
 ///
-/// Best, worst: the winning token makes `n` hops, every other one at least one and at most its distance
-/// to the best initiator; these are distinct and below `n`: at most `(n-1) + ... + (n-k+1)`.
+/// Best, worst: the winning token makes `n` hops, every other one at least one and at most its
+/// distance to the best initiator; these are distinct and below `n`: at most `(n-1) + ... +
+/// (n-k+1)`.
 ///
 /// Delay: once round for the election, once for the coordinator, `2n`, in any order.
 ///
@@ -168,7 +180,7 @@ pub fn modified_ring(n: u64, k: u64, order: Order) -> ModifiedRingCost {
     }
 }
 
-/// Who dies in a modified ring election with one initiator, and when. The initiator is not the best.
+/// The failure in a modified ring election with one initiator, which is not the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The best, just after it has signed the `election` message and passed it on.
@@ -187,11 +199,11 @@ pub enum Failure {
 /// | initiator after election | `n + (n-1)` | `n-1` | `3n - 2` |
 /// | initiator after coordinator | `n + (n-1)` | `n + (n-1)` | `4n - 2` |
 ///
-/// The best: its name misses from the `coordinator` message, which comes back after `n-1` hops, and the
-/// initiator starts anew among `n-1`. The initiator: its successor, after `n` hops of the orphan, finds
-/// its own name in the list, and starts anew among `n-1`.
+/// The best: its name is missing from the `coordinator` message, which comes back after `n-1` hops,
+/// and the initiator starts anew among `n-1`. The initiator: its successor, after `n` hops of the
+/// orphan, finds its own name in the list, and starts anew among `n-1`.
 ///
-/// Delay: there is only ever one message under way, so there are as many hops as messages.
+/// Delay: there is at most one message in flight, so there are as many hops as messages.
 ///
 /// # Panics
 /// If `n < 2`: the initiator and the best are two.

@@ -1,8 +1,9 @@
 //! The announce family against a table of values computed independently.
 //!
-//! `data/le.json` has closed forms (`compare: formula`, or `closed_form`), which must be met
-//! to about the digits given, and means of simulations. Of the latter some have a formula here all the same; those must lie
-//! within the tolerance of the simulation. The others are the simulator's to meet.
+//! `data/le.json` has closed forms (`compare: formula`, or `closed_form`), which must agree to
+//! about the digits given, and means of simulations. Some of the latter have a formula here all the
+//! same; those must lie within the tolerance of the simulation. The simulator's tests check the
+//! others.
 
 use hustings_theory::announce::delay::{last_send, last_send_of_first_round, leadership_delay};
 use hustings_theory::announce::messages::{
@@ -24,11 +25,12 @@ const TABLE: &str = include_str!("data/le.json");
 const CLOSED_FORMS: usize = 1_052;
 /// Means of simulations that have a formula here.
 const FURTHER_FORMULAS: usize = 254;
-/// How well the closed forms among the simulated points are known: some of the table come from a quadrature.
+/// The precision of the closed forms among the simulated points: some of the table come from a
+/// quadrature.
 const KNOWN_TO: f64 = 1e-6;
 
 #[test]
-fn every_closed_form_of_the_table_is_met() {
+fn every_closed_form_of_the_table_agrees() {
     assert_met(TABLE, CLOSED_FORMS, |point| {
         if point["compare"] == "formula" {
             return Some(said(point, float(point, "tolerance")));
@@ -39,7 +41,7 @@ fn every_closed_form_of_the_table_is_met() {
 }
 
 #[test]
-fn simulated_means_with_a_formula_are_met() {
+fn simulated_means_with_a_formula_agree() {
     assert_met(TABLE, FURTHER_FORMULAS, |point| {
         let has_formula = point["kind"] == "mc" && theory(point).is_some();
         has_formula.then(|| said(point, float(point, "tolerance")))
@@ -133,7 +135,7 @@ fn of_a_section(metric: &str, params: &Value) -> Option<f64> {
     Some(value)
 }
 
-/// The model of a point; what it does not name is as in the chapter's figures.
+/// The model of a point; missing parameters are as in the chapter's figures.
 fn model(params: &Value) -> Model {
     let number = |name: &str, default: f64| params[name].as_f64().unwrap_or(default);
     let loss = number("l", 0.0);

@@ -1,5 +1,5 @@
-//! The announce family where it must agree with itself: other forms of the same formula, limits, a million
-//! members, and the claims about shapes.
+//! Consistency of the announce family: other forms of the same formula, limits, a million members,
+//! and the claims about shapes.
 
 use hustings_theory::announce::delay::{
     airtime_for_loss, last_send, leadership_delay, loss_that_slows_al_to_le_s,
@@ -255,7 +255,8 @@ fn l15_al_is_ahead_by_the_mean_wake_up() {
     }
 }
 
-/// For uniform wake-ups the last message of SUP has a closed form, in polynomials of degree `N + 1`.
+/// For uniform wake-ups the last message of SUP has a closed form, in polynomials of degree `N +
+/// 1`.
 #[test]
 fn l16_last_message_of_suppression() {
     for members in [2, 3, 10, 1_000, 1_000_000] {
@@ -273,8 +274,8 @@ fn l16_last_message_of_suppression() {
     }
 }
 
-/// `s` is the first wake-up of a message that gets through, `a(s) = 1 - (1-l) s`, all lost or `s + D` beyond 1
-/// being taken apart.
+/// `s` is the first wake-up of a message that gets through, `a(s) = 1 - (1-l) s`; the cases that
+/// all are lost or that `s + D` is beyond 1 are separate.
 fn last_of_uniform_suppression(n: f64, loss: f64, delay: f64) -> f64 {
     let through = 1.0 - loss;
     let more = n + 1.0;
@@ -317,7 +318,7 @@ fn l18_exponential_wake_up_pays_in_large_groups_only() {
 }
 
 #[test]
-fn l19_how_often_to_say_it() {
+fn l19_number_of_repetitions() {
     let table = [
         (Loss::None, 10, 1),
         (Loss::Correlated(0.0), 10, 1),
@@ -342,15 +343,15 @@ fn l19_how_often_to_say_it() {
 }
 
 #[test]
-fn l20_merit_drives_the_wake_up() {
+fn l20_priority_drives_the_wake_up() {
     let model = Model::of_the_chapter(9, Loss::Correlated(0.2));
     assert_close(
         "joiner",
-        reestablishment::greater_joiner_by_merit(&model),
+        reestablishment::greater_joiner_by_priority(&model),
         0.1 + 0.25 + 0.1,
         1e-12,
     );
-    let successor = reestablishment::successor_by_merit(&model, 3.0, 0.5).unwrap();
+    let successor = reestablishment::successor_by_priority(&model, 3.0, 0.5).unwrap();
     assert_close("successor", successor, 3.0 + 0.2 + 2.0 / 11.0 - 0.5, 1e-12);
 }
 
@@ -374,12 +375,12 @@ fn a_million_members() {
 
 #[test]
 #[should_panic(expected = "loss 1: need 0 or more, below 1")]
-fn a_network_that_loses_everything_is_none() {
+fn network_that_loses_everything_is_invalid() {
     let _ = rounds(&Model::of_the_chapter(2, Loss::Correlated(1.0)));
 }
 
 #[test]
-fn what_would_take_too_long_or_make_no_sense_is_left_out() {
+fn infeasible_values_are_none() {
     let with = |members, loss| Model {
         delay: 0.0,
         ..Model::of_the_chapter(members, Loss::Uncorrelated(loss))
@@ -393,7 +394,7 @@ fn what_would_take_too_long_or_make_no_sense_is_left_out() {
         |loss| reestablishment::leader_departure(Algorithm::LeA, &with(1_000_000, loss), 3.0, 0.5);
     assert!(gone(0.5).is_some());
     assert_eq!(gone(0.99), None);
-    // This one never is.
+    // This one is always computed.
     let sent = messages_until_heard(Algorithm::LeA, &with(100_000, 0.999_999));
     assert!(sent.is_some_and(|it| it > 100_000.0));
 }

@@ -4,7 +4,7 @@ use hustings_theory::bully::{Best, BullyCost, Delay, Initiator, bully, bully_if_
 
 const LARGEST_GROUP: usize = 12;
 
-/// In which order an instant's messages are handled.
+/// The order in which an instant's messages are handled.
 #[derive(Clone, Copy)]
 enum Instant {
     AsSent,
@@ -28,7 +28,7 @@ enum Phase {
     Settled { leader: usize },
 }
 
-/// A group in which member `i` has merit `i`.
+/// A group in which member `i` has priority `i`.
 struct Group {
     best: Best,
     delay: u64,
@@ -162,11 +162,11 @@ impl Group {
         }
     }
 
-    /// Election, Answer, Coordinator, to the dead, time until the last live member knows.
+    /// Election, Answer, Coordinator, messages to the dead, time until the last live member knows.
     fn numbers(&self) -> [f64; 5] {
         let known = self.known_at[..self.live()].iter();
         let last = known.map(|at| at.expect("every live member knows")).max();
-        let last = last.expect("somebody lives");
+        let last = last.expect("a member is alive");
         [
             self.election,
             self.answer,
@@ -237,7 +237,7 @@ fn assert_simulated(best: Best, instant: Instant) {
 }
 
 #[test]
-fn best_down_whatever_the_order_within_an_instant() {
+fn best_down_for_any_order_within_an_instant() {
     assert_simulated(Best::Down, Instant::AsSent);
     assert_simulated(Best::Down, Instant::LatestFirst);
     assert_simulated(Best::Down, Instant::CoordinatorsFirst);
@@ -248,9 +248,9 @@ fn best_up_in_order_of_sending() {
     assert_simulated(Best::Up, Instant::AsSent);
 }
 
-/// Why the closed forms for `Best::Up` name an order: a Coordinator that overtakes the Elections of the
-/// same instant settles members that are then asked again, and stand again. The square becomes a cube
-/// (fitted to the simulation, not derived).
+/// The reason why the closed forms for `Best::Up` name an order. A Coordinator that overtakes the
+/// Elections of the same instant settles members that are then asked again, and stand again. The
+/// square becomes a cube (fitted to the simulation, not derived).
 #[test]
 fn best_up_is_cubic_if_coordinators_overtake() {
     for n in 3..=LARGEST_GROUP {
@@ -267,7 +267,7 @@ fn best_up_is_cubic_if_coordinators_overtake() {
 }
 
 #[test]
-fn totals_as_they_are_quoted() {
+fn totals_agree_with_the_quoted_ones() {
     for n in 2_u64..=100 {
         let m = n as f64;
         let total = |initiator, best| bully(n, initiator, best).messages;
@@ -291,7 +291,7 @@ fn known_dead_is_one_message_time() {
 }
 
 #[test]
-fn a_delay_adds_hops_and_timeouts() {
+fn delay_adds_hops_and_timeouts() {
     let delay = Delay {
         hops: 2.0,
         timeouts: 1.0,
@@ -301,6 +301,6 @@ fn a_delay_adds_hops_and_timeouts() {
 
 #[test]
 #[should_panic(expected = "bully among 1 members")]
-fn a_bully_alone_is_a_wrong_program() {
+fn bully_among_one_member_panics() {
     let _ = bully(1, Initiator::Lowest, Best::Up);
 }

@@ -1,7 +1,8 @@
 //! The council election against a table of values computed independently.
 //!
-//! `data/council.json` has values of the equations (`kind: exact`), each with its tolerance, and means of simulations
-//! (`kind: mc`), which must lie within four and a half standard errors of what is computed here.
+//! `data/council.json` has values of the equations (`kind: exact`), each with its tolerance, and
+//! means of simulations (`kind: mc`), which must lie within four and a half standard errors of the
+//! values computed here.
 
 use hustings_theory::bolot::{self, Keys};
 use hustings_theory::council::estimate::{Estimate, by_pseudocode};
@@ -19,13 +20,13 @@ const EXACT: usize = 696;
 const SIMULATED: usize = 44;
 
 #[test]
-fn every_exact_value_of_the_table_is_met() {
+fn every_exact_value_of_the_table_agrees() {
     let met = assert_met("exact", |point| float(point, "tol_exact"));
     assert_eq!(met, EXACT);
 }
 
 #[test]
-fn a_first_round_that_cannot_succeed_has_a_probability_of_nothing_and_not_less() {
+fn impossible_first_round_has_probability_positive_zero() {
     let election = Election {
         knowledge: Knowledge::Estimated(Estimate::aggressive(1e9)),
         ..Election::new(Seats { least: 4, most: 8 }, 10, Algorithm::Naive, 5.8)
@@ -35,17 +36,17 @@ fn a_first_round_that_cannot_succeed_has_a_probability_of_nothing_and_not_less()
 }
 
 #[test]
-fn every_simulated_mean_of_the_table_is_met() {
+fn every_simulated_mean_of_the_table_agrees() {
     let met = assert_met("mc", |point| {
         4.5 * float(point, "sd") / float(point, "runs").sqrt()
     });
     assert_eq!(met, SIMULATED);
 }
 
-/// The table searched for this optimum up to `c = 1.95` only, which is not far enough: beyond, a draw leaves nobody, and all
-/// have to reply, less often still.
+/// The table searched for this optimum only up to `c = 1.95`, which is not far enough: beyond it, a
+/// draw leaves no host, and all have to reply, less often still.
 #[test]
-fn the_fewest_messages_for_one_seat_are_fewer_than_in_the_table() {
+fn fewest_messages_for_one_seat_are_below_the_tables() {
     let seats = Seats { least: 1, most: 1 };
     let election = Election::new(seats, 10_000, Algorithm::Basic, 1.0);
     let best = best_c(&election, Goal::MESSAGES);
@@ -53,7 +54,7 @@ fn the_fewest_messages_for_one_seat_are_fewer_than_in_the_table() {
     assert!((2001.7..2001.8).contains(&best.cost.messages), "{best:?}");
 }
 
-/// Holds theory to every point of a kind, and returns how many there are.
+/// Checks theory against every point of a kind, and returns their number.
 #[track_caller]
 fn assert_met(kind: &str, tolerance: impl Fn(&Value) -> f64) -> usize {
     let table: Value = serde_json::from_str(TABLE).expect("the table is JSON");
@@ -106,7 +107,7 @@ fn greatest_of_figure_17(value: impl Fn(&Cost) -> f64) -> f64 {
     costs.map(|cost| value(&cost)).fold(0.0, f64::max)
 }
 
-/// What a point tells of an election.
+/// The quantity of a point.
 enum Quantity {
     Success,
     BestC,
@@ -190,7 +191,7 @@ fn election(params: &Value) -> Election {
         "history" => Algorithm::History,
         other => panic!("unknown algorithm {other}"),
     };
-    // Anything will do where the best is searched for.
+    // Any value, because the best one is searched for.
     let c = params["c"].as_f64().unwrap_or(1.0);
     let taken = params["estimate_over_n"]
         .as_f64()

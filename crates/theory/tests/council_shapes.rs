@@ -1,4 +1,4 @@
-//! The council election: what must hold of its costs, and the claims of its paper that are about their shape.
+//! The council election: properties of its costs, and the claims of its paper about their shape.
 
 use hustings_theory::council::estimate::{Estimate, by_pseudocode};
 use hustings_theory::council::limit;
@@ -60,7 +60,7 @@ fn without_loss_every_round_has_c_replies_on_average() {
 }
 
 #[test]
-fn who_remembers_more_needs_fewer_rounds() {
+fn more_memory_needs_fewer_rounds() {
     for range in RANGES {
         for members in [50, 1_000, 100_000] {
             let rounds = |algorithm| {
@@ -113,7 +113,7 @@ fn claims_on_rounds_and_messages() {
 
 /// Claim C5: the numbers hold, the derivation does not.
 #[test]
-fn the_bound_on_history() {
+fn bound_on_history() {
     assert_near("(15)", printed::chernoff_bound(1.1, 5.0), 0.00179, 0.01);
     assert_near("(16)", printed::rounds_bound(1.1, 5.0), 2.467, 3e-4);
     for members in sizes() {
@@ -150,7 +150,7 @@ fn rules_of_thumb() {
 
 /// Claim C9.
 #[test]
-fn a_wrong_estimate_costs_about_a_round() {
+fn wrong_estimate_costs_about_a_round() {
     let taken = |ratio: f64| {
         Election {
             knowledge: Knowledge::Taken(ratio * 10_000.0),
@@ -164,9 +164,9 @@ fn a_wrong_estimate_costs_about_a_round() {
     assert_near("too low", taken(0.1).messages / right.messages, 10.0, 0.02);
 }
 
-/// `f(n) = n`: a centre that never changes its mind, unless more hosts reply than it takes there to be.
+/// `f(n) = n`: a centre that never changes its assumption, unless more hosts reply than it assumes.
 #[test]
-fn an_estimate_may_stay_as_it_is() {
+fn estimate_may_stay_constant() {
     for (members, first) in [(10, 1e5), (1_000, 5_000.0), (1_000, 400.0)] {
         let estimated = |algorithm| Election {
             knowledge: Knowledge::Estimated(Estimate {
@@ -232,7 +232,7 @@ fn among_many_hosts_counts_are_poisson() {
 
 /// No other `c` of a fine grid is better.
 #[test]
-fn the_best_c_is_the_best() {
+fn best_c_is_optimal() {
     let sum = Goal {
         rounds: 1.0,
         messages: 0.2,
@@ -267,9 +267,10 @@ fn the_best_c_is_the_best() {
     }
 }
 
-/// Where the number of hosts is estimated the best is not what it is where it is known: it is searched for with the estimate.
+/// With an estimated number of hosts the best differs from that with a known number: the search
+/// uses the estimate.
 #[test]
-fn the_best_c_is_the_best_with_an_estimate_too() {
+fn best_c_is_optimal_with_an_estimate() {
     for estimate in [Estimate::conservative(1e5), Estimate::aggressive(1e5)] {
         for algorithm in ALGORITHMS {
             for members in [40, 3_000] {
@@ -295,9 +296,9 @@ fn the_best_c_is_the_best_with_an_estimate_too() {
     }
 }
 
-/// The loss that is given is one of the cases, and so is none.
+/// The given loss is one of the cases, and so is none.
 #[test]
-fn what_is_uncertain_is_what_is_given_and_more() {
+fn uncertain_cases_include_the_given_one() {
     let given = Election {
         loss: LOSSY,
         ..election((4, 8), 1_000, Algorithm::SkipReset, 1.0)
@@ -311,7 +312,7 @@ fn what_is_uncertain_is_what_is_given_and_more() {
         assert_eq!((of(members, LOSSY), of(members, Loss::NONE)), (1, 1));
     }
     assert_eq!(cases.len(), 4);
-    // Just as many as it takes them for are never the worst.
+    // The assumed number itself is never the worst case.
     let right = |loss| Election {
         knowledge: Knowledge::Taken(1_000.0),
         loss,
@@ -327,10 +328,11 @@ fn what_is_uncertain_is_what_is_given_and_more() {
     );
 }
 
-/// A centre that takes 1,000 hosts for granted, where there are half as many, or twice, and losses. The choice takes loss for a
-/// smaller `c`; by exact costs no other `c` is better by more than a twentieth in the worst case.
+/// A centre that assumes 1,000 hosts, where there are half as many, or twice, and losses. The
+/// choice treats loss as a smaller `c`; by exact costs no other `c` is better by more than a
+/// twentieth in the worst case.
 #[test]
-fn a_robust_c_is_good_enough_in_every_case() {
+fn robust_c_is_good_in_every_case() {
     for (algorithm, range, reply, multicast) in [
         (Algorithm::SkipReset, (4, 8), 0.3, 0.0),
         (Algorithm::SkipReset, (4, 8), 0.1, 0.1),
@@ -365,7 +367,8 @@ fn a_robust_c_is_good_enough_in_every_case() {
     }
 }
 
-/// Claim C13: filling the missing seats is faster than starting over, with fewer messages, however many are missing.
+/// Claim C13: filling the missing seats is faster than starting over, with fewer messages, for any
+/// number of missing seats.
 #[test]
 fn topping_up_beats_starting_over() {
     for algorithm in ALGORITHMS {
@@ -421,7 +424,7 @@ fn curves_from_ten_to_a_hundred_thousand_hosts() {
 
 #[test]
 #[should_panic(expected = "c 9: need above 0, below 9")]
-fn a_c_that_leaves_too_many_for_ever_is_refused() {
+fn too_large_c_is_refused() {
     let _ = election((4, 8), 100, Algorithm::SkipReset, 9.0).cost();
 }
 
@@ -432,14 +435,15 @@ fn fewer_hosts_than_seats_are_refused() {
 }
 
 #[test]
-fn a_council_of_all_needs_no_draw() {
+fn council_of_all_hosts_needs_no_draw() {
     let cost = election((4, 8), 8, Algorithm::SkipReset, 5.0).cost();
     assert_eq!((cost.rounds, cost.messages), (0.0, 0.0));
 }
 
-/// Where next to no draw gives a council the sums are full of rounding errors, which must not be taken for a cost.
+/// If next to no draw gives a council the sums are full of rounding errors, which must not be
+/// mistaken for a cost.
 #[test]
-fn what_never_comes_about_costs_more_than_all_else() {
+fn impossible_council_has_a_huge_cost() {
     for algorithm in ALGORITHMS {
         let hopeless = election((990, 1_000), 1_000_000, algorithm, 99.0).cost();
         assert!(hopeless.rounds > 1e9, "{algorithm:?}: {hopeless:?}");

@@ -1,7 +1,7 @@
 //! The probabilistic election against a table of values computed independently.
 //!
-//! `data/ple.json` has closed forms (`compare: formula`), which must be met to the eight digits given, and of the
-//! simulations those that have a formula here: which must lie within the tolerance of the simulation.
+//! `data/ple.json` has closed forms (`compare: formula`), which must agree to the eight digits
+//! given, and simulations. Simulations that have a formula here must lie within their tolerance.
 
 use hustings_theory::probabilistic::Model;
 use hustings_theory::probabilistic::detection::{
@@ -24,7 +24,7 @@ const CLOSED_FORMS: usize = 218;
 const SIMULATIONS: usize = 6;
 
 #[test]
-fn every_closed_form_of_the_table_is_met() {
+fn every_closed_form_of_the_table_agrees() {
     assert_met(TABLE, CLOSED_FORMS, |point| {
         let is_closed = point["compare"] == "formula";
         is_closed.then(|| said(point, eight_digits(theory(point))))
@@ -32,7 +32,7 @@ fn every_closed_form_of_the_table_is_met() {
 }
 
 #[test]
-fn simulations_with_a_formula_are_met() {
+fn simulations_with_a_formula_agree() {
     assert_met(TABLE, SIMULATIONS, |point| {
         (point["compare"] == "simulation").then(|| said(point, theory(point)))
     });
@@ -45,9 +45,9 @@ fn said(point: &Value, value: f64) -> Said {
     }
 }
 
-/// The bound for any choice function lies below what was simulated with a good one.
+/// The bound for any choice function lies below the simulated value for a good one.
 #[test]
-fn the_corrected_success_is_below_the_simulated() {
+fn corrected_success_is_below_the_simulated_one() {
     let mut seen = 0;
     for point in points(TABLE) {
         if point["metric"] == "strong" {
@@ -60,7 +60,7 @@ fn the_corrected_success_is_below_the_simulated() {
     assert_eq!(seen, 4);
 }
 
-/// As the table rounds: some of its tolerances are finer than that.
+/// Rounded as in the table: some of its tolerances are finer than that.
 fn eight_digits(value: f64) -> f64 {
     let text = format!("{value:.7e}");
     text.parse().expect("a number is written as one")
@@ -90,7 +90,7 @@ fn theory(point: &Value) -> f64 {
     }
 }
 
-/// The model of a point; Theorem 2 does not look at views and unicasts.
+/// The model of a point; Theorem 2 ignores views and unicasts.
 fn model(point: &Value) -> Model {
     let params = &point["params"];
     let number = |name: &str| params[name].as_f64().unwrap_or(0.0);

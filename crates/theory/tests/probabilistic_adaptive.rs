@@ -14,7 +14,7 @@ const PERFECT: Model = Model {
 };
 
 #[test]
-fn the_smallest_k_is_the_smallest() {
+fn smallest_k_is_minimal() {
     for members in [3, 50, 700] {
         for view in [0.02, 0.1, 0.4, 1.0] {
             for (crash, loss) in [(0.0, 0.0), (0.001, 0.01), (0.01, 0.3), (0.05, 0.6)] {
@@ -42,9 +42,10 @@ fn the_smallest_k_is_the_smallest() {
     }
 }
 
-/// Hardly anybody knows anybody, so that one or two in the relay phase agree best, but do not reach all.
+/// Hardly any member knows another, so that one or two in the relay phase agree best, but do not
+/// reach all.
 #[test]
-fn the_success_may_rise_and_fall_for_a_few() {
+fn success_may_rise_and_fall_for_few_relays() {
     let model = Model {
         members: 10,
         view: 0.05,
@@ -63,7 +64,7 @@ fn the_success_may_rise_and_fall_for_a_few() {
 }
 
 #[test]
-fn the_chosen_k_tells_its_success() {
+fn chosen_k_comes_with_its_success() {
     let model = Model {
         crash: 0.0001,
         ..Model::of_figure_4()
@@ -76,7 +77,7 @@ fn the_chosen_k_tells_its_success() {
 
 /// Each knows a hundred thousand of a billion.
 #[test]
-fn thin_views_call_for_a_large_k() {
+fn sparse_views_need_a_large_k() {
     let thin = Model {
         members: 1_000_000_000,
         view: 1e-4,
@@ -90,7 +91,7 @@ fn thin_views_call_for_a_large_k() {
 }
 
 #[test]
-fn a_target_out_of_reach_is_told_from_one_that_is_not() {
+fn unreachable_target_is_reported() {
     // The leader fails too often.
     let OutOfReach { ceiling, best } =
         smallest_k(&Model::of_figure_4(), 0.99).expect_err("the leader fails");

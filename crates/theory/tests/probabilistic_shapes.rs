@@ -1,4 +1,5 @@
-//! The probabilistic election where it must agree with itself: limits, a billion members, and the claims about shapes.
+//! Consistency of the probabilistic election: limits, a billion members, and the claims about
+//! shapes.
 
 use hustings_theory::probabilistic::Model;
 use hustings_theory::probabilistic::cost::{
@@ -21,7 +22,7 @@ use hustings_theory::probabilistic::success::{success_corrected, success_of_best
 
 type Form = fn(&Model, f64) -> f64;
 
-/// All that are probabilities.
+/// All functions that are probabilities.
 const CHANCES: [(&str, Form); 12] = [
     ("e1", e1),
     ("e1_exact", e1_exact),
@@ -75,7 +76,7 @@ fn models() -> Vec<Model> {
 }
 
 #[test]
-fn chances_lie_between_0_and_1_whatever_the_model() {
+fn probabilities_lie_between_0_and_1_for_any_model() {
     for model in models() {
         for k in [1e-3, 1.0, 2.0, 7.5, 30.0] {
             let k = f64::min(k, model.members as f64);
@@ -91,7 +92,7 @@ fn chances_lie_between_0_and_1_whatever_the_model() {
 }
 
 #[test]
-fn chances_are_found_for_a_billion_members_and_a_million_in_the_relay_phase() {
+fn probabilities_exist_for_a_billion_members() {
     let model = Model {
         members: 1_000_000_000,
         ..Model::of_figure_4()
@@ -113,7 +114,7 @@ fn chances_are_found_for_a_billion_members_and_a_million_in_the_relay_phase() {
 }
 
 #[test]
-fn in_a_perfect_world_only_an_empty_relay_phase_fails() {
+fn only_an_empty_relay_phase_fails_without_faults() {
     for k in [1.0, 2.0, 7.0, 40.0, 1_000.0] {
         let somebody = 1.0 - (1.0 - k / 1_000.0_f64).powi(1_000);
         assert_close("success", success_corrected(&PERFECT, k), somebody, 1e-12);
@@ -134,7 +135,7 @@ fn in_a_perfect_world_only_an_empty_relay_phase_fails() {
 }
 
 #[test]
-fn nothing_succeeds_where_nothing_arrives_or_everybody_fails() {
+fn success_is_zero_if_nothing_arrives_or_all_fail() {
     for (name, model) in [
         (
             "multicasts",
@@ -155,7 +156,7 @@ fn nothing_succeeds_where_nothing_arrives_or_everybody_fails() {
         assert_eq!(success.to_bits(), 0.0_f64.to_bits(), "{name}: {success}");
         assert_eq!(success_bound(&model, 40.0), 0.0, "{name}");
     }
-    // Without views, or without unicasts, whoever is alone in the relay phase decides.
+    // Without views, or without unicasts, a member that is alone in the relay phase decides.
     let alone = 1_000.0 * 0.002 * 0.998_f64.powi(999);
     for model in [
         Model {
@@ -172,7 +173,7 @@ fn nothing_succeeds_where_nothing_arrives_or_everybody_fails() {
 }
 
 #[test]
-fn p1_the_product_has_a_peak_and_the_corrected_success_none() {
+fn p1_product_has_a_peak_and_corrected_success_has_none() {
     let model = Model::of_figure_4();
     let products: Vec<f64> = (5..=65)
         .map(|k| success_bound(&model, f64::from(k)))
@@ -195,13 +196,14 @@ fn p1_the_product_has_a_peak_and_the_corrected_success_none() {
 }
 
 #[test]
-fn p1_the_factors_are_no_bounds() {
+fn p1_factors_are_not_bounds() {
     let model = Model::of_figure_4();
     let above = |k: &u32| e1(&model, f64::from(*k)) > e1_exact(&model, f64::from(*k));
-    // Where the figure ends it is one still; the binomial law is skewed, and has more beyond 3K/2.
+    // At the end of the figure it still is one; the binomial distribution is skewed, and has more
+    // beyond 3K/2.
     assert_eq!((5..=65).filter(above).count(), 0);
     assert_eq!((100..=150).filter(above).count(), 51);
-    // It is said to rise with the number of members.
+    // The paper says that it rises with the number of members.
     assert!(connected_printed(2.0, 0.4) < connected_printed(1.0, 0.4));
     let above = |m: &u32| connected_printed(f64::from(*m), 0.4) > connected(u64::from(*m), 0.4);
     let wrong: Vec<u32> = (1..=20).filter(above).collect();
@@ -209,8 +211,8 @@ fn p1_the_factors_are_no_bounds() {
 }
 
 #[test]
-fn connectedness_has_its_limit() {
-    // As the number of members grows, with so many edges that two are alone on average.
+fn connectedness_agrees_with_its_limit() {
+    // As the number of members grows, with so many edges that two are isolated on average.
     for members in [3_000_u64, 100_000, 1_000_000_000] {
         let n = members as f64;
         let edge = -((2.0 / n).ln() / (n - 1.0)).exp_m1();
@@ -218,7 +220,8 @@ fn connectedness_has_its_limit() {
         assert_close("limit", connected(members, edge), limit, 10.0 / n.sqrt());
         assert_close("printed", connected_printed(n, edge), limit, 1e-6);
     }
-    // Thin graphs, which are trees by Cayley's formula, n^(n-2) of them, and where a recurrence with differences has no digit right.
+    // Sparse graphs, which are trees by Cayley's formula, n^(n-2) of them, for which a recurrence
+    // with differences has no correct digit.
     assert_close("trees of three", connected(3, 1e-8), 3e-16, 1e-7);
     let (trees, nothing_else) = (0.01_f64.powi(98) * 1e-4, (1.0_f64 - 1e-4).powi(4_950 - 99));
     let connected_thinly = connected(100, 1e-4);
@@ -250,7 +253,7 @@ fn more_knowledge_and_fewer_losses_help() {
 }
 
 #[test]
-fn p3_the_group_size_that_the_fourth_factor_bears() {
+fn p3_group_size_limit_of_the_fourth_factor() {
     let model = Model::of_figure_4();
     let limit = log10_of_group_limit(&model, 40.0);
     assert_close("derived", limit, 39.204, 1e-9);
@@ -280,7 +283,7 @@ fn p5_detection_goes_to_1_with_the_group_only_as_derived() {
     assert_close("derived", detection_bound(&many, k), noticed, 1e-12);
     let huge = of(1_000_000_000_000_000);
     assert_eq!(detection_bound_printed(&huge, k), 0.0);
-    // By the hash no more are asked to act in a greater group.
+    // By the hash no more members are to act in a greater group.
     let sees = 0.99 * 0.8_f64.powf(1.5 * many.final_senders(k));
     let limit = noticed * -(-k * sees).exp_m1();
     assert_close("hash", detection_bound_by_hash(&many, k), limit, 1e-6);
@@ -340,9 +343,9 @@ fn p6_costs_do_not_depend_on_the_group() {
     assert_close("of all", mean_unicasts_bound(&all, 4.0), 32.0, 1e-12);
 }
 
-/// Claim P8: where nothing goes wrong there is one round; where everything does there are all.
+/// Claim P8: without failures there is one round; if everything fails there are all.
 #[test]
-fn rounds_are_as_many_as_failures_call_for() {
+fn number_of_rounds_follows_the_failures() {
     let ks = [7, 14, 28, 56, 1_000];
     let lossy = Model {
         view: 0.5,
@@ -365,7 +368,7 @@ fn rounds_are_as_many_as_failures_call_for() {
     };
     assert_eq!(mean_rounds_bound(&deaf, &ks), 5.0);
     assert_eq!(mean_rounds_bound(&lossy, &[]), 0.0);
-    // That the leader crashes is no reason for another round, as nobody knows.
+    // A crash of the leader is no reason for another round, because no member knows.
     let mortal = Model {
         crash: 0.3,
         ..PERFECT

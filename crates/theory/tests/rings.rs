@@ -1,7 +1,8 @@
 //! The closed forms against a table of values computed independently.
 //!
-//! Every entry of `data/rings.json` must find its closed form here, or be a scenario (`scn_`): the run of
-//! one particular group, which is the simulator's to meet. An entry of an unknown family fails the test.
+//! Every entry of `data/rings.json` must find its closed form here, or be a scenario (`scn_`): the
+//! run of one particular group, which the simulator's tests check. An entry of an unknown family
+//! fails the test.
 
 mod families;
 
@@ -15,16 +16,16 @@ use families::{assert_met, family, number};
 
 const TABLE: &str = include_str!("data/rings.json");
 
-/// How many entries of the table are not scenarios.
+/// The number of entries of the table that are not scenarios.
 const CLOSED_FORMS: usize = 191;
 
 #[test]
-fn every_entry_of_the_table_is_met() {
+fn every_entry_of_the_table_agrees() {
     assert_met(TABLE, CLOSED_FORMS, &["scn_"], closed_form);
 }
 
 #[test]
-fn an_unknown_family_has_no_closed_form() {
+fn unknown_family_has_no_closed_form() {
     let params = serde_json::json!({ "N": 4, "k": 2 });
     assert_eq!(closed_form(&family("cr_sync_N4_k2x"), &params), None);
     assert_eq!(closed_form(&family("bully_N4"), &params), None);

@@ -1,8 +1,8 @@
 //! Wagner's ring against a table of values computed independently.
 //!
-//! Every entry of `data/wagner.json` must find its formula here, or be of a run: `fault_` is what the protocol does with a
-//! wrong message, for the simulator to meet, and `detect_` an exhaustive search, in `wagner_enumeration`. An entry of an
-//! unknown family fails the test.
+//! Every entry of `data/wagner.json` must find its formula here, or be of a run: `fault_` is the
+//! protocol's reaction to a wrong message, which the simulator's tests check, and `detect_` an
+//! exhaustive search, in `wagner_enumeration`. An entry of an unknown family fails the test.
 
 mod families;
 
@@ -20,16 +20,16 @@ use families::{assert_met, family};
 
 const TABLE: &str = include_str!("data/wagner.json");
 
-/// How many entries of the table have a formula.
+/// The number of entries of the table that have a formula.
 const FORMULAS: usize = 402;
 
 #[test]
-fn every_formula_of_the_table_is_met() {
+fn every_formula_of_the_table_agrees() {
     assert_met(TABLE, FORMULAS, &["fault_", "detect_"], formula);
 }
 
 #[test]
-fn an_unknown_family_has_no_formula() {
+fn unknown_family_has_no_formula() {
     let params = serde_json::json!({ "n": 4 });
     assert_eq!(formula(&family("stages_n4x"), &params), None);
     assert_eq!(formula(&family("messages_n4"), &params), None);
@@ -70,9 +70,9 @@ fn formula(family: &str, params: &Value) -> Option<f64> {
     Some(value)
 }
 
-/// Independent of the recurrence: the mean of the law of the stages.
+/// Independent of the recurrence: the mean of the distribution of the stages.
 #[test]
-fn the_stages_of_a_thousand_members_have_the_mean_of_their_law() {
+fn stages_have_the_mean_of_their_distribution() {
     let costs = table(1_000, Compare::Strict, None);
     assert_eq!(costs.len(), 999);
     for (place, cost) in costs.iter().enumerate() {
@@ -86,16 +86,17 @@ fn the_stages_of_a_thousand_members_have_the_mean_of_their_law() {
 }
 
 #[test]
-fn the_printed_bound_on_stages_holds_for_the_mean_and_is_broken_by_chance() {
+fn printed_bound_on_stages_holds_for_the_mean_only() {
     for n in [4, 8, 25, 64, 1_000] {
         assert!(cost(n, Compare::Strict, None).stages < f64::from(printed_bound(n)));
         assert!(stages_exceed(n, printed_bound(n)) > 0.1, "{n}");
     }
 }
 
-/// W9: two flips in step 4 and a little less than three rounds a subset are true of the non-strict comparison.
+/// W9: two flips in step 4 and a little less than three rounds a subset are true of the non-strict
+/// comparison.
 #[test]
-fn a_subset_takes_slightly_less_than_three_rounds_unless_the_comparison_is_strict() {
+fn subset_takes_below_three_rounds_if_not_strict() {
     for active in 2..=50 {
         assert!(rounds(active, Compare::NonStrict) < 3.0, "{active}");
     }
@@ -104,9 +105,9 @@ fn a_subset_takes_slightly_less_than_three_rounds_unless_the_comparison_is_stric
     }
 }
 
-/// W10, and that what the paper takes for the best strategy is not.
+/// W10; and the paper's best strategy is not the best.
 #[test]
-fn the_informal_protocol_gives_a_cheater_more_than_its_part() {
+fn informal_protocol_gives_a_cheater_more_than_its_share() {
     for n in [4, 5, 6, 7, 8, 25, 300] {
         let fair = 1.0 / n as f64;
         let best = best_cheater(n, Parity::Ring, Sees::Both);
@@ -117,7 +118,7 @@ fn the_informal_protocol_gives_a_cheater_more_than_its_part() {
 }
 
 #[test]
-fn a_limit_on_equal_stages_costs_a_false_alarm_that_halves_with_each_stage() {
+fn false_alarm_halves_with_each_stage_of_the_limit() {
     let half = |n, stages| {
         let (one, next) = (StallLimit::new(stages), StallLimit::new(stages + 1));
         false_alarm(n, next) / false_alarm(n, one)
@@ -135,7 +136,7 @@ fn a_limit_on_equal_stages_costs_a_false_alarm_that_halves_with_each_stage() {
 }
 
 #[test]
-fn the_least_limit_keeps_false_alarms_as_rare_as_wanted() {
+fn least_limit_keeps_false_alarms_as_rare_as_wanted() {
     for n in [2, 5, 64] {
         for at_most in [0.9, 0.5, 1e-3, 1e-12] {
             let limit = least_limit(n, at_most);
@@ -150,9 +151,10 @@ fn the_least_limit_keeps_false_alarms_as_rare_as_wanted() {
     assert_eq!(least_limit(2, 0.49).equal_stages(), 2);
 }
 
-/// W1: an agreed direction lets one more of an odd ring cheat; `floor(n/2) + 1` honest members are too few there.
+/// W1: an agreed direction lets one more of an odd ring cheat; `floor(n/2) + 1` honest members are
+/// too few there.
 #[test]
-fn the_longest_segment_of_cheaters_is_less_than_half_of_the_ring() {
+fn longest_harmless_segment_is_below_half_of_the_ring() {
     for (n, both_ways, clockwise) in [
         (2, 0, 0),
         (3, 0, 1),

@@ -1,4 +1,4 @@
-//! clippy.toml really bites: code that does what it bans does not pass.
+//! Checks that clippy.toml takes effect: code that breaks a ban does not pass clippy.
 
 use crate::root;
 use serde_json::Value;
@@ -36,11 +36,11 @@ const BREACHES: &[(&str, &str)] = &[
     ("rand::random", "fn j() { rand::random(); }"),
 ];
 
-/// Code that breaks none.
+/// Code that breaks no ban.
 const LAWFUL: &str = "type Z = std::collections::BTreeMap<u8, core::time::Duration>;";
 
 #[test]
-fn every_ban_has_a_breach_here() {
+fn every_ban_is_tested() {
     let banned = clippy_toml();
     let banned = banned
         .lines()
@@ -49,7 +49,7 @@ fn every_ban_has_a_breach_here() {
 }
 
 #[test]
-fn clippy_refuses_every_breach_and_nothing_else() {
+fn clippy_refuses_every_breach_and_accepts_other_code() {
     let code = BREACHES.iter().map(|(_, code)| *code).chain([LAWFUL]);
     let code: String = code.map(|item| format!("pub {item}\n")).collect();
     let refused = refused(&code);
@@ -67,10 +67,10 @@ fn clippy_toml() -> String {
     fs::read_to_string(root().join("clippy.toml")).expect("clippy.toml is readable")
 }
 
-/// The bans that some code breaks, by what clippy says of it.
+/// Returns the bans that `code` breaks, according to clippy.
 fn refused(code: &str) -> BTreeSet<String> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clippy-bans");
-    // A stand-in for rand, so that nothing has to be downloaded.
+    // A substitute for rand, so that no download is needed.
     write(
         &home.join("rand/Cargo.toml"),
         "package = { name = \"rand\", edition = \"2024\" }",
@@ -101,7 +101,8 @@ fn refused(code: &str) -> BTreeSet<String> {
     said.lines().filter_map(refused_path).collect()
 }
 
-/// The path in "use of a disallowed type `std::time::Instant`", if it is an error of that kind.
+/// Returns the path in "use of a disallowed type `std::time::Instant`", if the message is of that
+/// kind.
 fn refused_path(said: &str) -> Option<String> {
     let said: Value = serde_json::from_str(said).expect("clippy writes JSON");
     let message = &said["message"];

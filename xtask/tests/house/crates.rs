@@ -1,18 +1,48 @@
-//! Rules about the crates, and who may know whom.
+//! Rules about the dependencies between crates.
 
 use crate::{assert_none, root};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// Which crates of ours each crate may use, in its tests too. Arrows point one way.
+/// The crates of this workspace that each crate may use, in its tests too. There are no cycles.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("hustings-protocol", &[]),
     ("hustings-theory", &["hustings-protocol"]),
     ("hustings-sim", &["hustings-protocol", "hustings-theory"]),
+    ("hustings-system", &["hustings-protocol"]),
+    (
+        "hustings-draw",
+        &["hustings-protocol", "hustings-theory", "hustings-system"],
+    ),
+    (
+        "hustings-authority",
+        &["hustings-protocol", "hustings-system", "hustings-fence"],
+    ),
+    (
+        "hustings-supervise",
+        &["hustings-protocol", "hustings-system", "hustings-authority"],
+    ),
+    (
+        "hustings-node",
+        &[
+            "hustings-protocol",
+            "hustings-theory",
+            "hustings-authority",
+            // Only in its tests, which read the calendar: see `node_has_no_clock_and_no_socket`.
+            "hustings-system",
+        ],
+    ),
     (
         "hustings-agent",
-        &["hustings-protocol", "hustings-theory", "hustings-fence"],
+        &[
+            "hustings-protocol",
+            "hustings-system",
+            "hustings-authority",
+            "hustings-node",
+            "hustings-supervise",
+            "hustings-fence",
+        ],
     ),
     ("hustings-fence", &["hustings-protocol"]),
     (
@@ -21,6 +51,32 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hustings-protocol",
             "hustings-theory",
             "hustings-sim",
+            "hustings-system",
+            "hustings-draw",
+            "hustings-agent",
+            "hustings-fence",
+        ],
+    ),
+    (
+        "hustings-evidence",
+        &[
+            "hustings-protocol",
+            "hustings-theory",
+            "hustings-sim",
+            // One claim is about the size of a datagram.
+            "hustings-agent",
+        ],
+    ),
+    (
+        "hustings-cli",
+        &[
+            "hustings",
+            "hustings-draw",
+            "hustings-evidence",
+            "hustings-protocol",
+            "hustings-theory",
+            "hustings-sim",
+            "hustings-system",
             "hustings-agent",
             "hustings-fence",
         ],
@@ -35,11 +91,27 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hustings-agent",
         ],
     ),
+    (
+        "hustings-field",
+        &["hustings-protocol", "hustings-sim", "hustings-testkit"],
+    ),
+    ("hustings-testkit", &[]),
     ("xtask", &[]),
 ];
 
-/// All that the protocols may use of the world outside, save in their tests.
+/// The external crates that the protocols may use outside their tests.
 const PROTOCOL_MAY_USE: &[&str] = &["rand_core", "serde"];
+
+/// Crates with clocks, sockets or disks. A node must not depend on them.
+const NODE_MUST_NOT_USE: &[&str] = &[
+    "hustings-agent",
+    "hustings-fence",
+    "hustings-supervise",
+    "hustings-system",
+    "if-addrs",
+    "rustix",
+    "socket2",
+];
 
 struct Package {
     name: String,
@@ -54,7 +126,7 @@ struct Dependency {
 }
 
 #[test]
-fn arrows_between_crates_point_one_way() {
+fn crates_use_only_allowed_crates() {
     let mut broken = Vec::new();
     for package in packages() {
         let name = &package.name;
@@ -64,7 +136,9 @@ fn arrows_between_crates_point_one_way() {
             ));
             continue;
         };
-        for used in package.dependencies.iter().filter(|used| used.is_ours) {
+        // A crate's tests may enable its own features.
+        let others = |used: &&Dependency| used.is_ours && used.name != *name;
+        for used in package.dependencies.iter().filter(others) {
             if !allowed.contains(&used.name.as_str()) {
                 broken.push(format!("{name} must not know {}", used.name));
             }
@@ -74,7 +148,7 @@ fn arrows_between_crates_point_one_way() {
 }
 
 #[test]
-fn the_protocols_depend_on_chance_and_serde_alone() {
+fn protocols_depend_only_on_rand_core_and_serde() {
     let packages = packages();
     let protocol = packages
         .iter()
@@ -89,7 +163,22 @@ fn the_protocols_depend_on_chance_and_serde_alone() {
 }
 
 #[test]
-fn every_crate_takes_the_lints_of_the_workspace() {
+fn node_has_no_clock_and_no_socket() {
+    let packages = packages();
+    let node = packages
+        .iter()
+        .find(|package| package.name == "hustings-node");
+    let used = &node.expect("the node is a crate").dependencies;
+    let broken: Vec<String> = used
+        .iter()
+        .filter(|used| !used.is_for_tests && NODE_MUST_NOT_USE.contains(&used.name.as_str()))
+        .map(|used| format!("hustings-node must not depend on {}", used.name))
+        .collect();
+    assert_none(&broken);
+}
+
+#[test]
+fn every_crate_inherits_the_lints_of_the_workspace() {
     let broken: Vec<String> = packages()
         .iter()
         .filter(|package| !inherits_lints(&package.manifest))
@@ -123,7 +212,7 @@ fn inherits_lints(manifest: &str) -> bool {
             .any(|pair| pair == ["[lints]", "workspace = true"])
 }
 
-/// The members of the workspace, as cargo sees them.
+/// Returns the members of the workspace from cargo's metadata.
 fn packages() -> Vec<Package> {
     let output = Command::new(env!("CARGO"))
         .args([
@@ -150,7 +239,12 @@ fn package(json: &Value) -> Package {
     Package {
         name: text(&json["name"]).to_owned(),
         manifest: manifest.expect("manifests are readable"),
-        dependencies: list(&json["dependencies"]).iter().map(dependency).collect(),
+        dependencies: list(&json["dependencies"])
+            .iter()
+            .map(dependency)
+            // The tests of any crate may use it to start programs.
+            .filter(|used| !(used.is_for_tests && used.name == "hustings-testkit"))
+            .collect(),
     }
 }
 

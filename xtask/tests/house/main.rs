@@ -1,12 +1,12 @@
-//! The house rules, as tests. Each failure names the place and the remedy.
+//! The house rules as tests. Each failure names the place and the remedy.
 
 mod clippy_bans;
 mod crates;
+mod prose;
 mod sources;
 
 use std::path::Path;
 
-/// The workspace's root directory.
 fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().expect("xtask lies in the workspace's root")

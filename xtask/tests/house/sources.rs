@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 const LONGEST_FILE_LINES: usize = 600;
 
-struct Source {
-    /// From the workspace's root.
-    path: PathBuf,
-    text: String,
+pub(crate) struct Source {
+    /// The path below the workspace's root.
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
 }
 
 #[test]
-fn no_file_is_longer_than_a_sitting() {
+fn no_file_is_longer_than_600_lines() {
     let mut broken = Vec::new();
     for Source { path, text } in sources() {
         let lines = text.lines().count();
@@ -28,8 +28,8 @@ fn no_file_is_longer_than_a_sitting() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
-    // In two halves, so that this file does not break its own rule.
+fn no_unfinished_code_remains() {
+    // The marks are split, so that this file does not break its own rule.
     let marks = [
         concat!("todo", "!("),
         concat!("unimplemented", "!("),
@@ -48,8 +48,8 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
-fn what_is_replayed_from_a_seed_keeps_the_bans() {
-    let replayed = ["protocol", "theory", "sim"].map(|name| format!("crates/{name}/src"));
+fn seeded_crates_do_not_allow_banned_items() {
+    let replayed = ["protocol", "theory", "sim", "node"].map(|name| format!("crates/{name}/src"));
     let mut broken = Vec::new();
     for Source { path, text } in sources() {
         let is_replayed = replayed.iter().any(|home| path.starts_with(home));
@@ -62,7 +62,7 @@ fn what_is_replayed_from_a_seed_keeps_the_bans() {
 }
 
 #[test]
-fn only_tests_unwrap() {
+fn unwrap_is_used_only_in_tests() {
     let mut shipped = sources();
     shipped.retain(|source| is_shipped(&source.path));
     let tests: Vec<PathBuf> = shipped.iter().flat_map(test_modules).collect();
@@ -72,7 +72,7 @@ fn only_tests_unwrap() {
     let mut broken = Vec::new();
     for Source { path, text } in &shipped {
         for (number, line) in outside_tests(text) {
-            // Examples in the documentation count: users copy them.
+            // Examples in the documentation count, because users copy them.
             if line.contains(".unwrap()") {
                 let path = path.display();
                 broken.push(format!(
@@ -86,7 +86,7 @@ fn only_tests_unwrap() {
 }
 
 #[test]
-fn code_under_cfg_test_is_told_from_the_rest() {
+fn code_under_cfg_test_is_recognised() {
     let text = "\
 fn a() {}
 #[cfg(test)]
@@ -133,8 +133,8 @@ fn files_of_test_modules_are_found() {
     check("crates/x/src/c.rs", "crates/x/src/c/b");
 }
 
-/// Every Rust file of the project, in the order of their paths.
-fn sources() -> Vec<Source> {
+/// Returns every Rust file of the project, sorted by path.
+pub(crate) fn sources() -> Vec<Source> {
     let mut paths = Vec::new();
     collect(root(), &mut paths);
     paths.sort();
@@ -152,7 +152,7 @@ fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("directories are readable") {
         let path = entry.expect("entries are readable").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Cargo puts this tag into every directory it builds in.
+        // Cargo puts this tag into every directory that it builds in.
         let is_built = path.join("CACHEDIR.TAG").exists();
         if path.is_dir() && !name.starts_with('.') && !is_built {
             collect(&path, paths);
@@ -162,7 +162,17 @@ fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file is part of what users get: `crates/*/src`.
+/// Returns true for files of tests, examples and benchmarks.
+pub(crate) fn is_test_file(path: &Path) -> bool {
+    let is_test = |part: &std::ffi::OsStr| {
+        ["tests", "tests.rs", "examples", "benches"]
+            .iter()
+            .any(|it| part == *it)
+    };
+    path.iter().any(is_test)
+}
+
+/// True if a file is part of a crate's source: `crates/*/src`.
 fn is_shipped(path: &Path) -> bool {
     path.starts_with("crates") && path.iter().nth(2).is_some_and(|part| part == "src")
 }
@@ -172,7 +182,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The lines that are not under `#[cfg(test)]`, as rustfmt lays them out.
-fn outside_tests(text: &str) -> Vec<(usize, &str)> {
+pub(crate) fn outside_tests(text: &str) -> Vec<(usize, &str)> {
     let mut outside = Vec::new();
     let mut lines = numbered(text);
     while let Some((number, line)) = lines.next() {
@@ -184,7 +194,7 @@ fn outside_tests(text: &str) -> Vec<(usize, &str)> {
         for (_, line) in lines.by_ref() {
             let item = line.trim();
             if item.starts_with("mod ") && item.ends_with('{') {
-                // Clippy lets nothing follow a module of tests.
+                // Clippy allows no code after a module of tests.
                 return outside;
             }
             if indent_of(line) == indent && item.ends_with(['}', ';']) {
@@ -195,7 +205,7 @@ fn outside_tests(text: &str) -> Vec<(usize, &str)> {
     outside
 }
 
-/// The files of `#[cfg(test)] mod name;`, without their extension.
+/// Returns the files of `#[cfg(test)] mod name;`, without their extension.
 fn test_modules(source: &Source) -> Vec<PathBuf> {
     let path = &source.path;
     let is_root = ["lib.rs", "main.rs", "mod.rs"]
@@ -212,7 +222,7 @@ fn test_modules(source: &Source) -> Vec<PathBuf> {
     names.map(|name| home.join(name)).collect()
 }
 
-/// Whether a file is that of a module, or of a module inside it.
+/// True if a file belongs to a module or to a module inside it.
 fn is_in_module(path: &Path, module: &Path) -> bool {
     path == module.with_extension("rs") || path.starts_with(module)
 }

@@ -1,97 +1,103 @@
-//! The agent's loop: what the sockets hear goes to the groups, what the groups want goes out.
+//! The agent's event loop: passes received frames to the groups and sends what the groups emit.
 
 mod lifelines;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration as StdDuration;
 
 use hustings_protocol::{Instant, MemberId};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::exchange::{Datagram, Exchange};
-use super::offices::Doors;
+use super::lease_backends::BackendEvents;
+use super::udp_transport::{Datagram, UdpTransport};
 use super::{AgentStatus, Control, Ended};
-use crate::authority::Word;
+use crate::authority::LeaseEvent;
 use crate::clock;
 use crate::config::AgentConfig;
 use crate::frame::Frame;
 use crate::group::{Group, Outbox, Route};
 use crate::lifeline::{Lifeline, Notice};
 use crate::links::{Arrival, Links};
-use crate::peers::Way;
 use crate::resolve;
 use crate::seal::{Keyring, Rejected, VERSION};
+use hustings_node::once_each::OnceEach;
+use hustings_node::peer_table::Channel;
 
-/// Longer than any datagram of ours: what is cut off here was none.
+/// The size of the receive buffer. It is longer than any valid datagram, so a truncated one was not
+/// valid.
 const BUFFER_BYTES: usize = 2_048;
 
-/// How many datagrams are taken before anything else is looked at again.
+/// The number of datagrams to handle before other events are handled.
 const MOST_AT_ONCE: usize = 64;
 
-/// Timers do not count the time that the machine is suspended, the clock does: so it is read again.
+/// The longest sleep. Timers do not count the time for which the machine is suspended, but the
+/// clock does, so the clock is read again.
 const LONGEST_SLEEP: StdDuration = StdDuration::from_secs(1);
 
-/// Something for the loop to do.
+/// An event of the loop.
 enum Event {
     Asked(Control),
     Datagram(Datagram),
     Link(Arrival),
     Lifeline(Notice),
-    /// Where members of the group of this number may be found.
+    /// New seed addresses of the group with this index.
     Seeds(usize, Vec<SocketAddr>),
-    /// The disk of a voter of the group of this number has done its work, or not.
+    /// The result of writing the voter's file of the group with this index.
     Saved(usize, Result<(), String>),
-    /// The authority of the group of this number said something.
-    Word(usize, Word),
-    /// Somebody's work under tenure has stopped.
+    /// An event of the authority of the group with this index.
+    Lease(usize, LeaseEvent),
+    /// Work under tenure has stopped.
     WorkStopped,
     Due,
 }
 
 struct Loop {
     config: AgentConfig,
-    exchange: Exchange,
+    udp_transport: UdpTransport,
     links: Links,
     groups: Vec<Group>,
     outbox: Outbox,
-    /// To the leaders, by the group's number.
+    /// The lifelines to the leaders, by the index of the group.
     lifelines: BTreeMap<usize, Lifeline>,
-    /// After whom each group inquired last, and when.
+    /// The leader that each group probed last, and the time of the probe.
     inquiries: BTreeMap<usize, (MemberId, Instant)>,
     notices: mpsc::Sender<Notice>,
+    /// Hosts whose frames of another layout version were logged.
+    other_versions: OnceEach<IpAddr>,
 }
 
-/// Runs until told to stop.
+/// Runs the loop until a request to stop arrives or the agent ends by itself.
 pub(super) async fn run(
     config: AgentConfig,
-    exchange: Exchange,
+    udp_transport: UdpTransport,
     listener: TcpListener,
     groups: Vec<Group>,
     mut asked: mpsc::Receiver<Control>,
-    mut doors: Doors,
+    mut backend_events: BackendEvents,
 ) -> Result<(), Ended> {
     let (heard, mut links_heard) = mpsc::channel(1024);
     let (notices, mut told) = mpsc::channel(64);
     let mut seeds = resolve::seek(config.groups.iter().map(|group| group.join.clone()));
     let mut agent = Loop {
         config,
-        exchange,
+        udp_transport,
         links: Links::open(listener, heard),
         groups,
         outbox: Outbox::new(),
         lifelines: BTreeMap::new(),
         inquiries: BTreeMap::new(),
         notices,
+        other_versions: OnceEach::default(),
     };
     let mut buffer = [0; BUFFER_BYTES];
-    agent.exchange.ready().await;
+    agent.udp_transport.ready().await;
     agent.start();
     loop {
         agent.flush();
         agent.tend_lifelines();
-        if let Some(ended) = agent.end_as_a_namesake() {
+        if let Some(ended) = agent.end_as_duplicate() {
             return Err(ended);
         }
         let due = agent.due();
@@ -99,11 +105,12 @@ pub(super) async fn run(
             biased;
             control = asked.recv() => Event::Asked(control.unwrap_or(Control::Stop)),
             Some(notice) = told.recv() => Event::Lifeline(notice),
-            // Few, and of this host's own making: before what anybody can flood it with.
-            Some((group, done)) = doors.saved.recv() => Event::Saved(group, done),
-            Some((group, word)) = doors.words.recv() => Event::Word(group, word),
-            () = doors.stopped.notified() => Event::WorkStopped,
-            datagram = agent.exchange.receive(&mut buffer) => Event::Datagram(datagram),
+            // These events are few and come from this host. They precede datagrams, which anyone
+            // can send in floods.
+            Some((group, done)) = backend_events.saved.recv() => Event::Saved(group, done),
+            Some((group, word)) = backend_events.words.recv() => Event::Lease(group, word),
+            () = backend_events.stopped.notified() => Event::WorkStopped,
+            datagram = agent.udp_transport.receive(&mut buffer) => Event::Datagram(datagram),
             Some(arrival) = links_heard.recv() => Event::Link(arrival),
             Some((group, addresses)) = seeds.recv() => Event::Seeds(group, addresses),
             () = sleep_until(due) => Event::Due,
@@ -119,10 +126,11 @@ pub(super) async fn run(
                 agent.finish().await;
                 return Ok(());
             }
-            Event::Asked(control) => agent.obey(now, control),
+            Event::Asked(control) => agent.on_control(now, control),
             Event::Datagram(datagram) => {
                 if agent.hear_datagrams(datagram, &mut buffer, &mut links_heard) {
-                    // Seeds are looked at after datagrams, too. And the other tasks of this process have their turn.
+                    // Seeds have a lower priority than datagrams, so they are checked here. The
+                    // other tasks of this process get their turn too.
                     if let Ok((group, addresses)) = seeds.try_recv() {
                         agent.groups[group].join(now, &addresses, &mut agent.outbox);
                     }
@@ -137,8 +145,8 @@ pub(super) async fn run(
             Event::Saved(group, done) => {
                 agent.groups[group].on_saved(now, done, &mut agent.outbox);
             }
-            Event::Word(group, word) => {
-                agent.groups[group].on_word(now, &word, &mut agent.outbox);
+            Event::Lease(group, word) => {
+                agent.groups[group].on_lease_event(now, &word, &mut agent.outbox);
             }
             Event::WorkStopped => {
                 for group in &mut agent.groups {
@@ -165,15 +173,18 @@ impl Loop {
     fn start(&mut self) {
         let now = clock::now();
         for (group, config) in self.groups.iter_mut().zip(&self.config.groups) {
-            if config.multicast.is_some_and(|it| !self.exchange.hears(it)) {
+            if config
+                .multicast
+                .is_some_and(|it| !self.udp_transport.hears(it))
+            {
                 group.give_up_multicast();
             }
             group.start(now, &mut self.outbox);
         }
     }
 
-    /// A process that did not run for longer than others wait for its word may have lost what it
-    /// believes to have. It finds out before it does anything else.
+    /// Handles a pause of this process. After a pause longer than others wait for its messages, a
+    /// member may have lost tenure or leadership, so each group checks this first.
     fn look_for_pause(&mut self, now: Instant, due: Option<Instant>) {
         let Some(due) = due.filter(|due| *due < now) else {
             return;
@@ -208,11 +219,12 @@ impl Loop {
             from,
             at,
         } = datagram;
-        self.hear(at, way, from, &mut buffer[..length]);
+        self.on_frame(at, way, from, &mut buffer[..length]);
     }
 
-    /// Hears a datagram, and others that are there already. Where more are left, for as long as anybody likes to send them,
-    /// what has arrived over links is heard before those. Whatever is due is done after each. Returns whether more are left.
+    /// Handles `first` and further datagrams that have already arrived. If more remain, handles
+    /// frames from links next, so that a flood of datagrams does not starve them. Handles due
+    /// timeouts after each frame. Returns true if datagrams remain.
     fn hear_datagrams(
         &mut self,
         first: Datagram,
@@ -227,12 +239,12 @@ impl Loop {
         are_left
     }
 
-    /// Hears what is there already, each at its own time: the process may have been stopped since the one before. Returns
-    /// whether there may be more.
+    /// Handles datagrams that have already arrived, each at its own time, because the process may
+    /// have been stopped in between. Returns true if there may be more.
     fn hear_the_rest(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 1..MOST_AT_ONCE {
             let due = self.due();
-            let Some(datagram) = self.exchange.try_receive(buffer) else {
+            let Some(datagram) = self.udp_transport.try_receive(buffer) else {
                 return false;
             };
             self.look_for_pause(datagram.at, due);
@@ -242,7 +254,7 @@ impl Loop {
         true
     }
 
-    /// Hears what has arrived over links already.
+    /// Handles frames that have already arrived over links.
     fn hear_links(&mut self, heard: &mut mpsc::Receiver<Arrival>) {
         for _ in 0..MOST_AT_ONCE {
             let Ok(arrival) = heard.try_recv() else {
@@ -255,110 +267,111 @@ impl Loop {
     }
 
     fn hear_arrival(&mut self, now: Instant, mut arrival: Arrival) {
-        let is_let_in = self.hear(now, Way::Link, arrival.from, &mut arrival.frame);
+        let is_let_in = self.on_frame(now, Channel::Link, arrival.from, &mut arrival.frame);
         arrival.judge(is_let_in);
     }
 
-    /// A sealed frame arrived: to whichever group it is meant for. Returns whether it was let in.
-    fn hear(&mut self, now: Instant, way: Way, from: SocketAddr, frame: &mut [u8]) -> bool {
+    /// Passes a sealed frame to the group that it belongs to. Returns true if the group admitted
+    /// it.
+    fn on_frame(&mut self, now: Instant, way: Channel, from: SocketAddr, frame: &mut [u8]) -> bool {
         let position = |is_it: fn(&Keyring, &[u8]) -> bool| {
             let mut groups = self.groups.iter();
             groups.position(|group| is_it(group.keyring(), frame))
         };
-        let keeper = position(Keyring::knows).or_else(|| position(Keyring::is_of_group));
-        let keeper = keeper.unwrap_or(0); // which will find it another group's, and count it
+        let group_index = position(Keyring::knows).or_else(|| position(Keyring::is_of_group));
+        let group_index = group_index.unwrap_or(0); // the first group then counts it as another group's
         let version = frame.first().copied().unwrap_or(VERSION);
-        match self.groups[keeper]
+        match self.groups[group_index]
             .keyring()
             .open(frame)
             .and_then(Frame::decode)
         {
-            Ok(frame) => self.hand_over(now, way, from, keeper, &frame),
+            Ok(frame) => self.dispatch(now, way, from, group_index, &frame),
             Err(why) => {
-                if why == Rejected::Group && way == Way::Multicast {
+                if why == Rejected::Group && way == Channel::Multicast {
                     self.groups.iter_mut().for_each(Group::note_other_group);
                 }
-                self.refuse(now, keeper, (from, version), why);
+                self.refuse(now, group_index, (from, version), why);
                 false
             }
         }
     }
 
-    /// Counts a frame that is not let in. Warns of frames under another key and of frames with another layout
-    /// version, because their senders are cut off from this member. Each warning comes at the 1st, 2nd, 4th, 8th
-    /// frame of its kind and so on. Frames of other groups at the same address are only counted.
+    /// Counts a rejected frame. Warns about frames under another key and about frames with another
+    /// layout version, because their senders are cut off from this member. The warning about a key
+    /// comes at the 1st, 2nd, 4th, 8th such frame and so on, the warning about a version once per
+    /// host. Frames of other groups are only counted.
     fn refuse(
         &mut self,
         now: Instant,
-        keeper: usize,
+        group_index: usize,
         (from, version): (SocketAddr, u8),
         why: Rejected,
     ) {
-        self.groups[keeper].refuse(now, why);
-        let counters = &self.groups[keeper].counters;
-        let (keys, versions) = (counters.unknown_key, counters.unknown_version);
+        self.groups[group_index].refuse(now, why);
+        let counters = &self.groups[group_index].counters;
+        let keys = counters.unknown_key;
         if why == Rejected::Key && keys.is_power_of_two() {
             tracing::warn!(
                 "group `{}`: a frame from {from} is sealed under another key, and so were {} before: give every member the same key or key-file (`hustings keys` makes one); if it is another group of this name, rename one of the two",
-                self.groups[keeper].name(),
+                self.groups[group_index].name(),
                 keys - 1
             );
         }
-        if why == Rejected::Version && versions.is_power_of_two() {
+        if why == Rejected::Version && self.other_versions.insert(from.ip()) {
             // The version comes before the group's tag, so the sender's group is not known.
             tracing::warn!(
-                "a frame from {from} has layout version {version}, this agent speaks {VERSION} ({} such frames before): run one version of hustings on every member",
-                versions - 1
+                "a frame from {from} has layout version {version}, this agent speaks {VERSION}: run one version of hustings on every member"
             );
         }
     }
 
-    fn hand_over(
+    fn dispatch(
         &mut self,
         now: Instant,
-        way: Way,
+        way: Channel,
         from: SocketAddr,
-        keeper: usize,
+        group_index: usize,
         frame: &Frame<'_>,
     ) -> bool {
-        // Its header says so as well, in four bytes: two names may have the same.
-        let group = &mut self.groups[keeper];
+        // The header has only four bytes of the group's identity, which two groups may share.
+        let group = &mut self.groups[group_index];
         if group.id() != frame.group {
             group.counters.reject(Rejected::Group);
             return false;
         }
         let is_let_in = group.hear(now, from, way, frame, &mut self.outbox);
         if let Some(leader) = group.take_doubted() {
-            self.doubt(now, keeper, leader);
+            self.doubt(now, group_index, leader);
         }
         is_let_in
     }
 
-    fn obey(&mut self, now: Instant, control: Control) {
+    fn on_control(&mut self, now: Instant, control: Control) {
         match control {
             Control::Status(answer) => {
-                // Whoever asked may have gone meanwhile.
+                // The caller may have stopped waiting.
                 let _ = answer.send(self.status());
             }
             Control::StepDown {
                 group,
                 span,
-                heir,
+                transferee,
                 resignation,
                 done,
             } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
                     match resignation {
                         Some(why) => group.resign(now, span, why, &mut self.outbox),
-                        None => group.step_down(now, span, heir, &mut self.outbox),
+                        None => group.step_down(now, span, transferee, &mut self.outbox),
                     }
                 }
                 self.flush();
                 let _ = done.send(());
             }
-            Control::FindHeir { group, name, found } => {
+            Control::FindTransferee { group, name, found } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.find_heir(now, name, found, &mut self.outbox);
+                    group.find_transferee(now, name, found, &mut self.outbox);
                 }
             }
             Control::Ask { group, request } => {
@@ -366,12 +379,12 @@ impl Loop {
                     group.ask_authority(now, request, &mut self.outbox);
                 }
             }
-            Control::Survey { group, answers } => {
+            Control::VoterQueryRound { group, answers } => {
                 if let Some(group) = self.groups.iter_mut().find(|it| it.name() == group) {
-                    group.survey(now, answers, &mut self.outbox);
+                    group.voter_query(now, answers, &mut self.outbox);
                 }
             }
-            Control::Stop => {} // the loop sees to it
+            Control::Stop => {} // handled in the loop
         }
     }
 
@@ -379,7 +392,7 @@ impl Loop {
         let now = clock::now();
         AgentStatus {
             member: self.config.name.clone(),
-            address: self.exchange.address(),
+            address: self.udp_transport.address(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             now,
             groups: self.groups.iter().map(|it| it.status(now)).collect(),
@@ -393,29 +406,30 @@ impl Loop {
         self.flush();
     }
 
-    /// Waits until what is given up is given up at the stores too.
+    /// Waits until the stores have recorded the release of every lease.
     async fn finish(&mut self) {
         for group in self.groups.drain(..) {
             group.finish().await;
         }
     }
 
-    /// Its end, if somebody else goes by our name wherever we are a member.
-    fn end_as_a_namesake(&self) -> Option<Ended> {
-        let others: Option<Vec<SocketAddr>> = self.groups.iter().map(Group::namesake).collect();
+    /// Returns the end of this agent if another process has its name in all of its groups.
+    fn end_as_duplicate(&self) -> Option<Ended> {
+        let others: Option<Vec<SocketAddr>> =
+            self.groups.iter().map(Group::duplicate_name).collect();
         let address = *others?.first()?;
-        Some(Ended::Namesake {
+        Some(Ended::DuplicateName {
             member: self.config.name.clone(),
             address,
         })
     }
 
-    /// Sends what is to be sent.
+    /// Sends every frame in the outbox.
     fn flush(&mut self) {
         for (group, route, frame) in self.outbox.drain(..) {
             let sent = match route {
                 Route::To(address) | Route::Multicast(address) => {
-                    self.exchange.send(address, &frame)
+                    self.udp_transport.send(address, &frame)
                 }
                 Route::Link(address) => {
                     self.links.send(address, frame);

@@ -1,7 +1,7 @@
-//! A configuration before defaults are filled in: what a file says, and options over it.
+//! A configuration before defaults are filled in: the values of a file, overridden by options.
 //!
-//! Every value remembers where it was written, so that a complaint about two that do not go together
-//! can say where to look.
+//! Every value remembers where it was written. A complaint about two values that contradict each
+//! other can therefore name the place.
 
 mod authority;
 mod council;
@@ -11,142 +11,143 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use hustings_protocol::announce::{self, Criterion, Joining, Listen, Takeover};
-use hustings_protocol::{Duration, Merit};
+use hustings_protocol::{Duration, Priority};
 
 use super::presets::{
-    ANNOUNCE, BOUND, HOP, PATIENCE, RELAYING, TARGET, VIEW_BOUNDS, announce_family,
+    ANNOUNCE, BOUND, ELECTION_TIMEOUT, HOP, RELAYING, TARGET, VIEW_BOUNDS, announce_family,
 };
 use super::values::{ListenFor, OrOff, ProtocolName};
 use super::{
-    AgentConfig, GroupConfig, HTTP, PORT, ProtocolConfig, Unfit, default_interface,
+    AgentConfig, AgentConfigError, GroupConfig, HTTP, PORT, ProtocolConfig, default_interface,
     default_multicast,
 };
 use crate::council::CouncilPart;
 use crate::seal::Key;
 
-/// Where a value was written.
+/// The place where a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In this line of the file.
+    /// A line of the file.
     Line(usize),
-    /// With this option of the command line, or the variable that stands for it.
+    /// An option of the command line, or the environment variable that stands for it.
     Option(&'static str),
 }
 
-/// A value, and where it was written.
+/// A value and the place where it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written<T> {
+pub struct Sourced<T> {
     /// The value.
     pub value: T,
-    /// Where.
+    /// The place.
     pub place: Place,
 }
 
-impl<T> Written<T> {
-    /// Given with an option of the command line, or its variable.
+impl<T> Sourced<T> {
+    /// Creates a value from an option of the command line or its environment variable.
     pub fn by_option(option: &'static str, value: T) -> Self {
         let place = Place::Option(option);
         Self { value, place }
     }
 }
 
-/// A value that may not have been written.
-type Maybe<T> = Option<Written<T>>;
+/// A value that may be missing.
+type MaybeSourced<T> = Option<Sourced<T>>;
 
 /// An agent's configuration before defaults are filled in.
 #[derive(Debug, Clone, Default)]
-pub struct Draft {
-    /// The file that it was read from.
+pub struct PartialConfig {
+    /// The file from which it was read.
     pub file: Option<PathBuf>,
     /// [`AgentConfig::name`]
-    pub name: Maybe<String>,
+    pub name: MaybeSourced<String>,
     /// [`AgentConfig::bind`]
-    pub bind: Maybe<SocketAddr>,
+    pub bind: MaybeSourced<SocketAddr>,
     /// [`AgentConfig::interface`]
-    pub interface: Maybe<IpAddr>,
+    pub interface: MaybeSourced<IpAddr>,
     /// [`AgentConfig::http`]
-    pub http: Maybe<OrOff<SocketAddr>>,
+    pub http: MaybeSourced<OrOff<SocketAddr>>,
     /// [`AgentConfig::metrics`]
-    pub metrics: Maybe<OrOff<SocketAddr>>,
+    pub metrics: MaybeSourced<OrOff<SocketAddr>>,
     /// [`AgentConfig::insecure`]
-    pub insecure: Maybe<bool>,
+    pub insecure: MaybeSourced<bool>,
     /// [`super::QuorumConfig::state`], of all groups.
-    pub state: Maybe<PathBuf>,
+    pub state: MaybeSourced<PathBuf>,
     /// [`AgentConfig::groups`]
-    pub groups: Vec<GroupDraft>,
-    /// What could be used, but should not be left so.
+    pub groups: Vec<PartialGroupConfig>,
+    /// Warnings about values that work but should be changed.
     pub warnings: Vec<String>,
 }
 
-/// A group's part of it.
+/// A group's configuration before defaults are filled in.
 #[derive(Debug, Clone)]
-pub struct GroupDraft {
+pub struct PartialGroupConfig {
     /// [`GroupConfig::name`]
-    pub name: Written<String>,
+    pub name: Sourced<String>,
     /// [`GroupConfig::keys`]
-    pub keys: Maybe<Vec<Key>>,
-    /// [`GroupConfig::merit`]
-    pub priority: Maybe<u64>,
+    pub keys: MaybeSourced<Vec<Key>>,
+    /// [`GroupConfig::priority`]
+    pub priority: MaybeSourced<u64>,
     /// [`GroupConfig::campaigns`]
-    pub campaign: Maybe<bool>,
-    /// Which protocol.
-    pub protocol: Maybe<ProtocolName>,
+    pub campaign: MaybeSourced<bool>,
+    /// The protocol.
+    pub protocol: MaybeSourced<ProtocolName>,
     /// [`announce::Config::announce`]
-    pub announce: Maybe<Duration>,
+    pub announce: MaybeSourced<Duration>,
     /// [`announce::Config::suppress`]
-    pub suppress: Maybe<Duration>,
+    pub suppress: MaybeSourced<Duration>,
     /// [`announce::Config::listen`]
-    pub listen: Maybe<ListenFor>,
+    pub listen: MaybeSourced<ListenFor>,
     /// [`Listen::Measured`]
-    pub listen_miss: Maybe<f64>,
+    pub listen_miss: MaybeSourced<f64>,
     /// [`announce::Config::assumed_loss`]
-    pub loss: Maybe<f64>,
+    pub loss: MaybeSourced<f64>,
     /// [`announce::Config::takeover`]
-    pub takeover: Maybe<Takeover>,
-    /// How long who waits for an answer waits.
-    pub patience: Maybe<Duration>,
-    /// [`hustings_protocol::bully::Config::field`], [`hustings_protocol::probabilistic::Config::field`]
-    pub bound: Maybe<Duration>,
+    pub takeover: MaybeSourced<Takeover>,
+    /// The time to wait for an answer.
+    pub election_timeout: MaybeSourced<Duration>,
+    /// The delay bound of [`hustings_protocol::bully::Config::field`] or
+    /// [`hustings_protocol::probabilistic::Config::field`].
+    pub bound: MaybeSourced<Duration>,
     /// [`hustings_protocol::probabilistic::Strategy::first`]
-    pub k: Maybe<u64>,
+    pub k: MaybeSourced<u64>,
     /// [`GroupConfig::view`]
-    pub view: Maybe<u64>,
+    pub view: MaybeSourced<u64>,
     /// [`GroupConfig::target`]
-    pub target: Maybe<f64>,
+    pub target: MaybeSourced<f64>,
     /// [`super::QuorumConfig::voters`]
-    pub voters: Maybe<Vec<String>>,
-    /// Of [`super::StoreKind::Etcd`]: its endpoints.
-    pub etcd: Maybe<Vec<String>>,
-    /// Of [`super::StoreKind::Etcd`]: as whom.
-    pub etcd_user: Maybe<(String, String)>,
-    /// Of [`super::StoreKind::Etcd`]: who signed.
-    pub etcd_ca: Maybe<PathBuf>,
-    /// Of [`super::StoreKind::Postgres`]: where.
-    pub postgres: Maybe<String>,
+    pub voters: MaybeSourced<Vec<String>>,
+    /// The endpoints of [`super::StoreKind::Etcd`].
+    pub etcd: MaybeSourced<Vec<String>>,
+    /// The user and password of [`super::StoreKind::Etcd`].
+    pub etcd_user: MaybeSourced<(String, String)>,
+    /// The certificate authority of [`super::StoreKind::Etcd`].
+    pub etcd_ca: MaybeSourced<PathBuf>,
+    /// The address of [`super::StoreKind::Postgres`].
+    pub postgres: MaybeSourced<String>,
     /// [`super::StoreConfig::era`]
-    pub era: Maybe<u64>,
+    pub era: MaybeSourced<u64>,
     /// [`super::QuorumConfig::ttl`]
-    pub ttl: Maybe<Duration>,
+    pub ttl: MaybeSourced<Duration>,
     /// [`GroupConfig::council`]
-    pub council: Maybe<CouncilPart>,
+    pub council: MaybeSourced<CouncilPart>,
     /// The class of [`CouncilPart::Host`]
-    pub class: Maybe<u64>,
+    pub class: MaybeSourced<u64>,
     /// The centre of [`CouncilPart::Host`]
-    pub centre: Maybe<String>,
+    pub centre: MaybeSourced<String>,
     /// [`GroupConfig::multicast`]
-    pub multicast: Maybe<OrOff<SocketAddr>>,
+    pub multicast: MaybeSourced<OrOff<SocketAddr>>,
     /// [`GroupConfig::join`]
-    pub join: Maybe<Vec<String>>,
+    pub join: MaybeSourced<Vec<String>>,
     /// [`GroupConfig::trace`]
-    pub trace: Maybe<PathBuf>,
+    pub trace: MaybeSourced<PathBuf>,
 }
 
-/// Something that cannot be used, and where it was written.
+/// A value that cannot be used, and the place where it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Complaint {
-    /// Where, if it was written at all.
+    /// The place, if the value was written at all.
     pub place: Option<Place>,
-    /// What, and what is allowed.
+    /// The problem, and what is allowed.
     pub what: String,
     pub(super) file: Option<PathBuf>,
 }
@@ -165,9 +166,9 @@ impl fmt::Display for Complaint {
 
 impl std::error::Error for Complaint {}
 
-impl GroupDraft {
-    /// A group of which nothing is said but its name.
-    pub fn new(name: Written<String>) -> Self {
+impl PartialGroupConfig {
+    /// Creates a group of which only the name is known.
+    pub fn new(name: Sourced<String>) -> Self {
         Self {
             name,
             keys: None,
@@ -180,7 +181,7 @@ impl GroupDraft {
             listen_miss: None,
             loss: None,
             takeover: None,
-            patience: None,
+            election_timeout: None,
             bound: None,
             k: None,
             view: None,
@@ -202,17 +203,17 @@ impl GroupDraft {
     }
 }
 
-/// Whether members of a group find each other by multicast, whatever their ports are. Those that are named with their
-/// ports need one that is known beforehand.
+/// True if members of a group find each other by multicast, on any port. Members that are named as
+/// seeds need a port that is known beforehand.
 fn is_found(group: &GroupConfig) -> bool {
     group.multicast.is_some() && group.join.is_empty()
 }
 
-impl Draft {
-    /// The configuration, with defaults wherever nothing was said.
+impl PartialConfig {
+    /// Returns the configuration, with defaults for missing values.
     ///
     /// # Errors
-    /// Tells the first thing that cannot work, and where it was written.
+    /// Returns the first value that cannot be used, and its place.
     pub fn settle(&self) -> Result<AgentConfig, Complaint> {
         let any = self.any();
         let groups = self
@@ -235,7 +236,7 @@ impl Draft {
         Ok(config)
     }
 
-    /// Any address, of the IP version that what was written is of.
+    /// Returns the unspecified address of the IP version of the configured addresses.
     fn any(&self) -> IpAddr {
         let multicasts = self.groups.iter().map(|group| value(&group.multicast));
         let multicast = multicasts.flatten().find_map(OrOff::on);
@@ -258,7 +259,11 @@ impl Draft {
         }
     }
 
-    fn settle_group(&self, group: &GroupDraft, any: IpAddr) -> Result<GroupConfig, Complaint> {
+    fn settle_group(
+        &self,
+        group: &PartialGroupConfig,
+        any: IpAddr,
+    ) -> Result<GroupConfig, Complaint> {
         let complain = |misfit: Misfit| {
             let what = format!("group `{}`: {}", group.name.value, misfit.what);
             self.complaint(Some(misfit.place), what)
@@ -266,7 +271,7 @@ impl Draft {
         Ok(GroupConfig {
             name: group.name.value.clone(),
             keys: value(&group.keys).unwrap_or_default(),
-            merit: Merit(value(&group.priority).unwrap_or(0)),
+            priority: Priority(value(&group.priority).unwrap_or(0)),
             campaigns: value(&group.campaign).unwrap_or(true),
             protocol: group.protocol().map_err(complain)?,
             view: group.view().map_err(complain)?,
@@ -286,66 +291,74 @@ impl Draft {
         Complaint { place, what, file }
     }
 
-    fn complain_of(&self, unfit: &Unfit) -> Complaint {
+    fn complain_of(&self, unfit: &AgentConfigError) -> Complaint {
         let named = |name: &str| self.groups.iter().rfind(|group| group.name.value == name);
         let place = match unfit {
-            Unfit::Name { what: "name", .. } => self.name.as_ref().map(|it| it.place),
-            Unfit::Name { name: group, .. }
-            | Unfit::SameGroupTwice(group)
-            | Unfit::NoKey { group, .. }
-            | Unfit::Protocol { group, .. }
-            | Unfit::VoterWithoutState { group, .. }
-            | Unfit::CannotListen { group, .. }
-            | Unfit::CannotKnowFew { group, .. }
-            | Unfit::NotBuilt { group, .. }
-            | Unfit::Class { group }
-            | Unfit::Place { group, .. }
-            | Unfit::Interval { group, .. } => named(group).map(|group| group.name.place),
-            Unfit::Voters { group, .. } => named(group).and_then(|group| place(&group.voters)),
-            Unfit::View { group, .. } => named(group).and_then(|group| place(&group.view)),
-            Unfit::SameTraceTwice { groups, .. } => {
+            AgentConfigError::Name { what: "name", .. } => self.name.as_ref().map(|it| it.place),
+            AgentConfigError::Name { name: group, .. }
+            | AgentConfigError::SameGroupTwice(group)
+            | AgentConfigError::NoKey { group, .. }
+            | AgentConfigError::Protocol { group, .. }
+            | AgentConfigError::VoterWithoutState { group, .. }
+            | AgentConfigError::CannotListen { group, .. }
+            | AgentConfigError::CannotKnowFew { group, .. }
+            | AgentConfigError::NotBuilt { group, .. }
+            | AgentConfigError::Class { group }
+            | AgentConfigError::Place { group, .. }
+            | AgentConfigError::Interval { group, .. } => {
+                named(group).map(|group| group.name.place)
+            }
+            AgentConfigError::Voters { group, .. } => {
+                named(group).and_then(|group| place(&group.voters))
+            }
+            AgentConfigError::View { group, .. } => {
+                named(group).and_then(|group| place(&group.view))
+            }
+            AgentConfigError::SameTraceTwice { groups, .. } => {
                 named(&groups[1]).and_then(|group| place(&group.trace))
             }
-            Unfit::HttpBeyondHost(_) => self.http.as_ref().map(|it| it.place),
-            Unfit::TwoVersions { .. } | Unfit::WhichInterface(_) => place(&self.bind),
-            Unfit::NoGroup
-            | Unfit::NotMulticast(_)
-            | Unfit::MulticastNeedsZone(_)
-            | Unfit::MulticastWithoutPort(_) => None,
+            AgentConfigError::HttpBeyondHost(_) => self.http.as_ref().map(|it| it.place),
+            AgentConfigError::TwoVersions { .. } | AgentConfigError::WhichInterface(_) => {
+                place(&self.bind)
+            }
+            AgentConfigError::NoGroup
+            | AgentConfigError::NotMulticast(_)
+            | AgentConfigError::MulticastNeedsZone(_)
+            | AgentConfigError::MulticastWithoutPort(_) => None,
         };
-        // The complaint names options by itself.
+        // The message itself names the options.
         let place =
             place.filter(|place| !matches!(place, Place::Option(it) if it.starts_with("--")));
         self.complaint(place, unfit.to_string())
     }
 }
 
-fn value<T: Clone>(written: &Maybe<T>) -> Option<T> {
+fn value<T: Clone>(written: &MaybeSourced<T>) -> Option<T> {
     written.as_ref().map(|it| it.value.clone())
 }
 
-fn place<T>(written: &Maybe<T>) -> Option<Place> {
+fn place<T>(written: &MaybeSourced<T>) -> Option<Place> {
     written.as_ref().map(|it| it.place)
 }
 
-/// What the host calls itself.
+/// Returns the name of the host.
 pub fn host_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()
 }
 
-/// Two values that do not go together, or one that makes no sense here.
+/// Two values that contradict each other, or a value that has no meaning here.
 struct Misfit {
     place: Place,
     what: String,
 }
 
-// Which protocol, with which intervals.
-impl GroupDraft {
+// The protocol and its intervals.
+impl PartialGroupConfig {
     fn protocol(&self) -> Result<ProtocolConfig, Misfit> {
         let name = value(&self.protocol).unwrap_or(ProtocolName::Suppress);
         self.refuse_strangers(name)?;
-        let patience = value(&self.patience);
+        let election_timeout = value(&self.election_timeout);
         match name {
             ProtocolName::Announce | ProtocolName::Suppress | ProtocolName::Earliest => {
                 self.announce_family(name).map(ProtocolConfig::Announce)
@@ -354,14 +367,14 @@ impl GroupDraft {
                 let bound = value(&self.bound).unwrap_or(BOUND);
                 Ok(ProtocolConfig::bully_field(
                     bound,
-                    patience.unwrap_or(PATIENCE),
+                    election_timeout.unwrap_or(ELECTION_TIMEOUT),
                 ))
             }
             ProtocolName::ChangRoberts => Ok(ProtocolConfig::chang_roberts_field(
-                patience.unwrap_or(PATIENCE),
+                election_timeout.unwrap_or(ELECTION_TIMEOUT),
             )),
             ProtocolName::ModifiedRing => Ok(ProtocolConfig::modified_ring_field(
-                patience.unwrap_or(PATIENCE),
+                election_timeout.unwrap_or(ELECTION_TIMEOUT),
             )),
             ProtocolName::NoElection => Ok(ProtocolConfig::NoElection),
             ProtocolName::Probabilistic => {
@@ -376,7 +389,7 @@ impl GroupDraft {
         }
     }
 
-    /// K is what was written, or follows from the target.
+    /// Returns the target, from which K follows unless K itself is configured.
     fn target(&self) -> Result<Option<f64>, Misfit> {
         match (&self.k, &self.target, &self.view) {
             (Some(k), Some(target), _) => Err(Misfit {
@@ -393,7 +406,7 @@ impl GroupDraft {
     }
 
     fn view(&self) -> Result<Option<u16>, Misfit> {
-        let Some(Written { value, place }) = &self.view else {
+        let Some(Sourced { value, place }) = &self.view else {
             return Ok(None);
         };
         let view = u16::try_from(*value).ok();
@@ -408,7 +421,8 @@ impl GroupDraft {
         })
     }
 
-    /// Fields that mean nothing to the protocol would be ignored: whoever wrote them expects otherwise.
+    /// Refuses fields that mean nothing to the protocol. The author of the file would otherwise
+    /// expect an effect.
     fn refuse_strangers(&self, protocol: ProtocolName) -> Result<(), Misfit> {
         let families = [
             ("announce", place(&self.announce)),
@@ -424,19 +438,22 @@ impl GroupDraft {
             ("view", place(&self.view)),
             ("target", place(&self.target)),
         ];
-        let patience = [("patience", place(&self.patience))];
+        let election_timeout = [("patience", place(&self.election_timeout))];
         let priority = [("priority", place(&self.priority))];
         let (strangers, reason): (Vec<_>, _) = match protocol {
             ProtocolName::NoElection => {
                 let few = few.into_iter().filter(|(field, _)| *field != "view");
-                let others = bound.into_iter().chain(patience).chain(few);
+                let others = bound.into_iter().chain(election_timeout).chain(few);
                 (
                     families.into_iter().chain(others).collect(),
                     "it elects nobody",
                 )
             }
-            ProtocolName::Probabilistic => match place(&self.patience) {
-                Some(_) => (patience.to_vec(), "its time-outs follow from bound and k"),
+            ProtocolName::Probabilistic => match place(&self.election_timeout) {
+                Some(_) => (
+                    election_timeout.to_vec(),
+                    "its time-outs follow from bound and k",
+                ),
                 None => (families.to_vec(), FOR_THE_FAMILY),
             },
             _ if few.iter().any(|(_, place)| place.is_some()) => {
@@ -465,10 +482,10 @@ impl GroupDraft {
         let preset = announce_family(announce);
         let criterion = match name == ProtocolName::Earliest {
             true => Criterion::EarliestWake,
-            false => Criterion::Merit,
+            false => Criterion::Priority,
         };
-        let joining = match value(&self.patience) {
-            Some(patience) => Joining::SuppressThenQuery { patience },
+        let joining = match value(&self.election_timeout) {
+            Some(election_timeout) => Joining::SuppressThenQuery { election_timeout },
             None => preset.joining,
         };
         Ok(announce::Config {
@@ -503,7 +520,7 @@ impl GroupDraft {
     fn listen(&self, announce: Duration, usual: Listen) -> Result<Listen, Misfit> {
         match (&self.listen, &self.listen_miss) {
             (
-                Some(Written {
+                Some(Sourced {
                     value: ListenFor::Span(span),
                     place,
                 }),
@@ -516,7 +533,7 @@ impl GroupDraft {
                 ),
             }),
             (
-                Some(Written {
+                Some(Sourced {
                     value: ListenFor::Span(span),
                     ..
                 }),
@@ -528,14 +545,14 @@ impl GroupDraft {
                 ),
             }),
             (
-                Some(Written {
+                Some(Sourced {
                     value: ListenFor::Span(span),
                     ..
                 }),
                 None,
             ) => Ok(Listen::For(*span)),
             (
-                Some(Written {
+                Some(Sourced {
                     value: ListenFor::Auto,
                     ..
                 })

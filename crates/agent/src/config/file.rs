@@ -1,4 +1,4 @@
-//! The configuration as a file: TOML, with complaints that name the line.
+//! The configuration file: TOML, with complaints that name the line.
 
 mod fields;
 mod keys;
@@ -11,24 +11,24 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::draft::{Complaint, Draft, GroupDraft, Place, Written};
+use super::draft::{Complaint, PartialConfig, PartialGroupConfig, Place, Sourced};
 use super::values;
 use crate::seal::Key;
 pub use fields::{AGENT_FIELDS, Field, GROUP_FIELDS};
 pub use keys::read_keys;
 use table::Table;
 
-/// A file that needs nothing but a key and, on each host, its place.
+/// An example file with every field. The same file serves every host. Its key must be replaced.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// The key in it.
+/// The key in the example.
 const EXAMPLE_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Reads the file at `path`.
 ///
 /// # Errors
-/// Tells the first thing that is wrong, and where.
-pub fn read(path: &Path) -> Result<Draft, Complaint> {
+/// Returns the first problem and its place.
+pub fn read(path: &Path) -> Result<PartialConfig, Complaint> {
     let text = std::fs::read_to_string(path).map_err(|error| Complaint {
         place: None,
         what: format!("cannot read it: {error}"),
@@ -55,25 +55,26 @@ pub fn read(path: &Path) -> Result<Draft, Complaint> {
     Ok(draft)
 }
 
-/// Whether some group sets `field`.
+/// True if a line of `text` sets `field`.
 fn mentions(text: &str, field: &str) -> bool {
     let name = |line: &str| line.split_once('=').map(|(name, _)| name.trim().to_owned());
     text.lines()
         .any(|line| name(line).as_deref() == Some(field))
 }
 
-/// Reads `text`, which stands in the file at `path`. Paths in it are relative to that file's directory.
+/// Parses `text`, the content of the file at `path`. Paths in it are relative to that file's
+/// directory.
 ///
 /// # Errors
-/// Tells the first thing that is wrong, and where.
-pub fn parse(path: &Path, text: &str) -> Result<Draft, Complaint> {
+/// Returns the first problem and its place.
+pub fn parse(path: &Path, text: &str) -> Result<PartialConfig, Complaint> {
     let document = DeTable::parse(text).map_err(|error| broken(path, text, &error))?;
     let table = Table::new(path, text, document.get_ref(), document.span());
     table.refuse_unknown(AGENT_FIELDS, |name| {
         let is_groups = GROUP_FIELDS.iter().any(|field| field.name == name);
         is_groups.then_some("it belongs below a line [[group]]")
     })?;
-    let mut draft = Draft {
+    let mut draft = PartialConfig {
         file: Some(path.to_owned()),
         name: table.text("name", as_it_is)?,
         bind: table.text("bind", values::address)?,
@@ -82,7 +83,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Draft, Complaint> {
         metrics: table.text("metrics", values::metrics)?,
         insecure: table.flag("insecure")?,
         state: table.file("state")?,
-        ..Draft::default()
+        ..PartialConfig::default()
     };
     for (group, span) in groups(&table)? {
         let table = Table::new(path, text, group, span);
@@ -96,7 +97,7 @@ fn as_it_is(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Not TOML at all.
+/// Returns the complaint about text that is not TOML.
 fn broken(path: &Path, text: &str, error: &toml::de::Error) -> Complaint {
     let at = error.span().map_or(text.len(), |span| span.start);
     let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -121,7 +122,7 @@ fn groups<'t>(table: &Table<'t>) -> Result<Groups<'t>, Complaint> {
     };
     let groups: Option<Groups<'t>> = match written.get_ref() {
         DeValue::Array(values) => values.iter().map(as_group).collect(),
-        _ => None, // not a list: refused as well
+        _ => None, // not a list: refused too
     };
     groups.ok_or_else(|| {
         let what = "group: begin each group with a line of its own, [[group]], in double brackets";
@@ -129,7 +130,7 @@ fn groups<'t>(table: &Table<'t>) -> Result<Groups<'t>, Complaint> {
     })
 }
 
-fn read_group(table: &Table<'_>) -> Result<GroupDraft, Complaint> {
+fn read_group(table: &Table<'_>) -> Result<PartialGroupConfig, Complaint> {
     table.refuse_unknown(GROUP_FIELDS, |name| {
         let is_agents = AGENT_FIELDS.iter().any(|field| field.name == name);
         is_agents.then_some("it belongs above the first [[group]]")
@@ -138,7 +139,7 @@ fn read_group(table: &Table<'_>) -> Result<GroupDraft, Complaint> {
         let what = "[[group]] without a name: add name = \"web\", the same on every member";
         return Err(table.complain(what.to_owned()));
     };
-    Ok(GroupDraft {
+    Ok(PartialGroupConfig {
         keys: read_group_keys(table)?,
         priority: table.whole("priority")?,
         campaign: table.flag("campaign")?,
@@ -153,7 +154,7 @@ fn read_group(table: &Table<'_>) -> Result<GroupDraft, Complaint> {
             (0.0..1.0).contains(&it)
         })?,
         takeover: table.text("takeover", values::takeover)?,
-        patience: table.text("patience", values::wait)?,
+        election_timeout: table.text("patience", values::wait)?,
         bound: table.text("bound", values::wait)?,
         k: table.whole("k")?,
         view: table.whole("view")?,
@@ -173,12 +174,12 @@ fn read_group(table: &Table<'_>) -> Result<GroupDraft, Complaint> {
         multicast: table.text("multicast", values::multicast)?,
         join: table.texts("join", values::place)?,
         trace: table.file("trace")?,
-        ..GroupDraft::new(name)
+        ..PartialGroupConfig::new(name)
     })
 }
 
-/// `key`, `keys` or `key-file`: one of them, or none.
-fn read_group_keys(table: &Table<'_>) -> Result<Option<Written<Vec<Key>>>, Complaint> {
+/// Reads `key`, `keys` or `key-file`, of which at most one may be present.
+fn read_group_keys(table: &Table<'_>) -> Result<Option<Sourced<Vec<Key>>>, Complaint> {
     let written: Vec<_> = ["key", "keys", "key-file"]
         .into_iter()
         .filter_map(|field| Some((field, table.get(field)?)))
@@ -189,7 +190,7 @@ fn read_group_keys(table: &Table<'_>) -> Result<Option<Written<Vec<Key>>>, Compl
     }
     let key = table.text("key", |text| to_key(text).map(|key| vec![key]))?;
     let keys = table.texts("keys", to_key)?;
-    if let Some(Written { value, place }) = &keys
+    if let Some(Sourced { value, place }) = &keys
         && value.is_empty()
     {
         return Err(table.complain_in(*place, "keys = []: give one key or more".to_owned()));

@@ -1,58 +1,34 @@
-//! The names of members and of voters. A voter is known by its whole name: a member called `alpha.example.org` is not
-//! the voter `alpha`. Where the two look alike a person should be told, since such a group never gets a leader.
+//! The names of members and voters. The whole name identifies a voter: a member called
+//! `alpha.example.org` is not the voter `alpha`. Similar names deserve a warning, because such a
+//! group may never get a leader.
 
 use super::{AgentConfig, AuthorityConfig, GroupConfig, QuorumConfig};
-use crate::authority::voter_file;
+use hustings_authority::voter_file;
+pub use hustings_node::config::names::{meant, same_host, suggestion};
 
-/// Returns whether two different names look like the names of one host. They do if they differ only in case, or if one
-/// is the bare first label of the other, as `alpha` of `alpha.example.org`. The names `alpha.eu.example.org` and
-/// `alpha.us.example.org` belong to two hosts.
-pub fn same_host(one: &str, other: &str) -> bool {
-    let (lower_one, lower_other) = (one.to_lowercase(), other.to_lowercase());
-    let is_bare_label = |bare: &str, full: &str| {
-        let rest = full.strip_prefix(bare);
-        !bare.contains('.') && rest.is_some_and(|it| it.starts_with('.'))
-    };
-    one != other
-        && (lower_one == lower_other
-            || is_bare_label(&lower_one, &lower_other)
-            || is_bare_label(&lower_other, &lower_one))
-}
-
-/// The length from which a name may be taken for another one with a typing error. Shorter names are often alike.
-const SHORTEST_MISTYPED: usize = 4;
-
-/// Returns whether one name is the other with one typing error: a letter more, less or wrong, or two letters swapped.
-fn is_one_typo_away(one: &str, other: &str) -> bool {
-    // Hosts that are numbered differ in nothing else.
-    let letters = |name: &str| name.replace(|it: char| it.is_ascii_digit(), "");
-    one.len().min(other.len()) >= SHORTEST_MISTYPED
-        && letters(one) != letters(other)
-        && strsim::damerau_levenshtein(one, other) == 1
-}
-
-/// A member that is none of its group's voters.
+/// A member that is not a voter of its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NonVoter {
-    /// What to tell people: group, name, voters, and what may be meant.
+    /// The message for the user: group, name, voters, and the name that was probably meant.
     pub what: String,
-    /// How likely it is a mistake.
+    /// The likelihood of a mistake.
     pub doubt: Doubt,
 }
 
-/// How likely it is a mistake that a member does not vote.
+/// The likelihood that it is a mistake that a member does not vote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
-    /// A member need not vote.
+    /// No sign of a mistake: a member need not vote.
     Slight,
     /// A voter has nearly the same name.
     Some,
-    /// Its name and the name of a voter look like one host's, or it has a voter's file: it was meant to vote.
+    /// The member was meant to vote: its name and that of a voter look like names of one host, or
+    /// it has a voter's file.
     Strong,
 }
 
 impl AgentConfig {
-    /// The groups in which this member does not vote, though others do.
+    /// Returns the groups that have voters but in which this member does not vote.
     pub fn non_voter_in(&self) -> Vec<NonVoter> {
         let groups = self.groups.iter();
         let groups = groups.filter_map(|group| match &group.authority {
@@ -79,7 +55,7 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
             Doubt::Strong,
             format!(
                 ": {}, or write `{member}` in voters, on all members",
-                advice(voter)
+                suggestion(voter)
             ),
         ),
         (_, Some(path)) => (
@@ -93,33 +69,13 @@ fn non_voter(member: &str, group: &GroupConfig, quorum: &QuorumConfig) -> NonVot
             Doubt::Some,
             format!(
                 ": {}, or write `{member}` in voters, on all members",
-                advice(voter)
+                suggestion(voter)
             ),
         ),
         (None, None) => (Doubt::Slight, String::new()),
     };
     let what = what + &hint;
     NonVoter { what, doubt }
-}
-
-/// The advice to a member that may be meant to be `voter`. It is conditional, as the host may be another one, and two
-/// processes with the name of one voter are worse than a voter that is missing.
-pub fn advice(voter: &str) -> String {
-    format!(
-        "if this host is meant to be the voter `{voter}`, set name = \"{voter}\" (--name {voter}; no two hosts may have one name)"
-    )
-}
-
-/// The voter that `member` may be meant to be, and whether the two look like one host. Where voters' own names are one
-/// letter apart, as `web-a` and `web-b`, another such name is no typing error.
-pub fn meant<'a>(member: &str, quorum: &'a QuorumConfig) -> Option<(&'a str, bool)> {
-    let voters = || quorum.voters.iter().map(String::as_str);
-    if let Some(voter) = voters().find(|it| same_host(it, member)) {
-        return Some((voter, true));
-    }
-    let is_alone = |voter: &str| !voters().any(|it| is_one_typo_away(it, voter));
-    let mut mistyped = voters().filter(|it| is_one_typo_away(it, member) && is_alone(it));
-    mistyped.next().map(|voter| (voter, false))
 }
 
 #[cfg(test)]
@@ -154,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_name_that_looks_like_a_voters_gets_advice() {
+    fn only_a_name_similar_to_a_voters_causes_a_hint() {
         let short = ["alpha", "beta", "gamma"];
         let long = ["alpha.example.org", "beta.example.org", "gamma.example.org"];
         for (name, voters, meant) in [
@@ -202,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_with_a_voters_file_was_meant_to_vote() {
+    fn member_with_a_voter_file_was_meant_to_vote() {
         let state = std::env::temp_dir().join(format!("hustings-names-{}", std::process::id()));
         std::fs::create_dir(&state).expect("a new directory");
         let mut config = config("witness", ["alpha", "beta", "gamma"]);

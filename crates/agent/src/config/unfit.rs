@@ -1,14 +1,14 @@
-//! Why a configuration cannot work.
+//! Errors of a configuration.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use hustings_protocol::config::ConfigError;
+use hustings_protocol::names::NAME_RULE;
 
 use super::presets::VIEW_BOUNDS;
 use super::{MULTICAST_V6, values};
 use crate::council::MOST_CLASSES;
-use crate::frame::MOST_NAME_BYTES;
 
 fn list(addresses: &[IpAddr]) -> String {
     let texts: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
@@ -16,175 +16,176 @@ fn list(addresses: &[IpAddr]) -> String {
     values::list(&texts)
 }
 
-/// Why a configuration cannot work.
+/// The reason for which a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unfit {
+pub enum AgentConfigError {
     /// A name that does not fit into frames, logs and addresses.
-    #[error(
-        "{what} `{name}`: 1 to {MOST_NAME_BYTES} letters, digits, dots, hyphens or underscores are needed"
-    )]
+    #[error("{what} `{name}`: {NAME_RULE}")]
     Name {
-        /// Whose.
+        /// The field that holds the name.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// Nothing to be a member of.
+    /// The configuration has no group.
     #[error("no group: an agent is a member of at least one")]
     NoGroup,
-    /// Which one would be meant?
+    /// Two groups have the same name.
     #[error("group `{0}` is there twice")]
     SameGroupTwice(String),
-    /// Anybody on the network could lead.
+    /// A group on the network has no key, so any host could lead it.
     #[error(
         "group `{group}` has no key, and its frames leave this host (bound to {bind}): \
          set a key (`hustings keys generate` prints one), or --insecure to let anybody on the network take part"
     )]
     NoKey {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// Where.
+        /// The address at which the agent receives.
         bind: SocketAddr,
     },
-    /// The page and the streams of events are for this host.
+    /// The address of the HTTP interface is not a loopback address. The page and the streams of
+    /// events are only for this host.
     #[error(
         "http {0} is not of this host alone: choose an address such as 127.0.0.1:7480, or off; \
          to read metrics and the status from elsewhere, set metrics (--metrics {0})"
     )]
     HttpBeyondHost(SocketAddr),
-    /// Not where multicasts can go.
+    /// The address is not a multicast address.
     #[error("multicast {0} is not a multicast address: 239.0.0.0 to 239.255.255.255, or ff00::/8")]
     NotMulticast(SocketAddr),
-    /// Every host would mean another one.
+    /// The multicast address means a different network on every host.
     #[error(
         "multicast {0} is of one host or one link alone, which cannot be told without a zone: \
          choose a site-local one such as {MULTICAST_V6}"
     )]
     MulticastNeedsZone(SocketAddr),
-    /// Nothing is sent to port 0.
+    /// The multicast address has port 0, to which nothing can be sent.
     #[error("multicast {0}: port 0 is none: choose one, such as 7401")]
     MulticastWithoutPort(SocketAddr),
-    /// What is sent by one is not heard by the other.
+    /// Two addresses have different IP versions, so one cannot receive what the other sends.
     #[error("{what} and bind {bind} are of different IP versions: choose both of one")]
     TwoVersions {
-        /// An address, and whose it is.
+        /// The other address and the name of its field.
         what: String,
-        /// Where the agent receives.
+        /// The address at which the agent receives.
         bind: SocketAddr,
     },
-    /// Each leads to another network, or to none.
+    /// Several interfaces are possible, and each may lead to another network. Holds their
+    /// addresses.
     #[error(
         "which network interface leads to the other members? name it with --interface, by its address \
          ({}), or choose --multicast off",
         list(.0)
     )]
     WhichInterface(Vec<IpAddr>),
-    /// Nobody could tell one from the other.
+    /// Two groups have the same trace file, in which their lines could not be told apart.
     #[error(
         "groups `{}` and `{}` would both be recorded in trace {}: give each a file of its own, or choose one with --group",
         groups[0], groups[1], trace.display()
     )]
     SameTraceTwice {
-        /// Which groups.
+        /// The names of the groups.
         groups: [String; 2],
-        /// The file.
+        /// The trace file.
         trace: PathBuf,
     },
-    /// The protocol's own reasons.
+    /// The protocol refuses its configuration.
     #[error("group `{group}`: {source}")]
     Protocol {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// The reason.
+        /// The protocol's reason.
         source: ConfigError,
     },
-    /// Too few, too many, or not to be told apart.
+    /// There are too few or too many voters, or two of them have the same name.
     #[error("group `{group}`: {what}")]
     Voters {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// What is wrong with them.
+        /// The problem.
         what: String,
     },
-    /// This program does not know the store.
+    /// This program was built without the store.
     #[error(
         "group `{group}`: this program was built without {store}: build it with `cargo build --features {store}`"
     )]
     NotBuilt {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// Which store.
+        /// The name of the store.
         store: &'static str,
     },
-    /// Its members count everybody in.
+    /// The member does not campaign, but the protocol elects among all members.
     #[error(
         "group `{group}`: campaign false means nothing to protocol {protocol}, which elects among all \
          members: choose announce, suppress or earliest"
     )]
     CannotListen {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// By which protocol.
+        /// The name of the protocol.
         protocol: &'static str,
     },
-    /// It elects among all.
+    /// The group has a partial view, but the protocol needs to know all members.
     #[error(
         "group `{group}`: view means nothing to protocol {protocol}: it is for probabilistic and none"
     )]
     CannotKnowFew {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// By which protocol.
+        /// The name of the protocol.
         protocol: &'static str,
     },
-    /// A group whose members know too few falls apart.
+    /// The partial view has a size out of bounds. A group whose members know too few others falls
+    /// apart.
     #[error(
         "group `{group}`: view {view}: choose from {} to {}",
         VIEW_BOUNDS.start(),
         VIEW_BOUNDS.end()
     )]
     View {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// How many others.
+        /// The number of other members that a member knows.
         view: u16,
     },
-    /// There are not so many.
+    /// The class of hosts is out of bounds.
     #[error("group `{group}`: class of hosts: choose from 0 to {}", MOST_CLASSES - 1)]
     Class {
-        /// Which group.
+        /// The name of the group.
         group: String,
     },
-    /// No address at which anything can be reached.
+    /// An address cannot be used.
     #[error("group `{group}`: {field} {what}")]
     Place {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// Which field.
+        /// The name of the field.
         field: &'static str,
-        /// What is wrong with its value, and what is allowed.
+        /// The problem with its value, and what is allowed.
         what: String,
     },
-    /// What it promised would be gone with its process.
+    /// A voter has no directory for its file. Its promises would be lost with its process.
     #[error(
         "group `{group}`: this member, `{member}`, is one of its voters, and must keep what it promises: \
          name a directory on a disk with --state, or state = \"/var/lib/hustings\""
     )]
     VoterWithoutState {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// The voter.
+        /// The name of the voter.
         member: String,
     },
-    /// Too short or too long for members that run for real.
+    /// An interval is too short or too long for members of a real group.
     #[error("group `{group}`: {interval} {what}")]
     Interval {
-        /// Which group.
+        /// The name of the group.
         group: String,
-        /// Which interval.
+        /// The name of the interval.
         interval: &'static str,
-        /// How long it is, and what is allowed.
+        /// Its length, and what is allowed.
         what: String,
     },
 }

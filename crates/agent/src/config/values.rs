@@ -1,4 +1,4 @@
-//! The values of a configuration, as files and command lines write them.
+//! Parsers for the values of files and command lines.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,25 +7,23 @@ use std::str::FromStr;
 
 use hustings_protocol::Duration;
 use hustings_protocol::announce::Takeover;
+pub use hustings_system::values::{Refusal, duration, place, some_time};
 
 use super::presets::{ANNOUNCE_BOUNDS, LISTEN_BOUNDS, SUPPRESS_BOUNDS, TTL_BOUNDS, WAIT_BOUNDS};
 use super::{MULTICAST_V6, needs_zone};
 use crate::council::CouncilPart;
 
-/// A name of the configuration language: the reader is told what is allowed instead.
-pub type Refusal = String;
-
-/// Something that can be switched off: `off`, or a value.
+/// A value that can be switched off: `off`, or a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrOff<T> {
-    /// There shall be none.
+    /// Switched off.
     Off,
-    /// This one.
+    /// Switched on, with this value.
     On(T),
 }
 
 impl<T> OrOff<T> {
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     pub fn on(self) -> Option<T> {
         match self {
             Self::Off => None,
@@ -34,28 +32,29 @@ impl<T> OrOff<T> {
     }
 }
 
-/// How a leader is elected: the names of `hustings sim`.
+/// The election protocols, with the names of `hustings sim`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolName {
-    /// LE-A: everyone announces itself at once.
+    /// LE-A: every member announces itself at once.
     Announce,
-    /// LE-S: after a random time, unless a better one was heard.
+    /// LE-S: a member announces itself after a random time, unless it received a better
+    /// announcement.
     Suppress,
-    /// LE-M: who wakes up first leads.
+    /// LE-M: the member that wakes up first leads.
     Earliest,
-    /// Everyone better is asked whether it lives.
+    /// A member asks all members of a higher priority for an answer.
     Bully,
-    /// The best identity goes round a ring.
+    /// The best identity circulates in a ring.
     ChangRoberts,
-    /// A list of identities goes round a ring twice.
+    /// A list of identities circulates in a ring twice.
     ModifiedRing,
-    /// A few members, picked by a hash, agree and tell all.
+    /// A few members, chosen by a hash, agree and inform all others.
     Probabilistic,
-    /// Nobody is elected.
+    /// No election takes place.
     NoElection,
 }
 
-/// Every protocol, with its name.
+/// All protocols with their names.
 const PROTOCOLS: [(&str, ProtocolName); 8] = [
     ("announce", ProtocolName::Announce),
     ("suppress", ProtocolName::Suppress),
@@ -86,16 +85,16 @@ impl fmt::Display for ProtocolName {
     }
 }
 
-/// How long a member that hears nothing of its leader takes it to be there.
+/// The time without an announcement after which a member considers its leader dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListenFor {
-    /// As long as the measured loss calls for.
+    /// A time that follows from the measured loss.
     Auto,
-    /// So long.
+    /// A fixed time.
     Span(Duration),
 }
 
-/// `auto`, or a span.
+/// Parses `auto` or a duration.
 pub fn listen(text: &str) -> Result<ListenFor, Refusal> {
     match (text, duration(text)) {
         ("auto", _) => Ok(ListenFor::Auto),
@@ -110,7 +109,7 @@ pub fn listen(text: &str) -> Result<ListenFor, Refusal> {
     }
 }
 
-/// What part a member has in the council of its group: `host`, or `off`.
+/// Parses the part of a member in the council of its group: `host` or `off`.
 pub fn council(text: &str) -> Result<CouncilPart, Refusal> {
     match text {
         "host" => Ok(CouncilPart::HOST),
@@ -119,27 +118,27 @@ pub fn council(text: &str) -> Result<CouncilPart, Refusal> {
     }
 }
 
-/// How often a leader says that it is there.
+/// Parses the interval between a leader's announcements.
 pub fn announce(text: &str) -> Result<Duration, Refusal> {
     ANNOUNCE_BOUNDS.check(duration(text)?)
 }
 
-/// How long members take to take the floor, perhaps no time at all.
+/// Parses the suppression interval, which may be 0.
 pub fn suppress(text: &str) -> Result<Duration, Refusal> {
     SUPPRESS_BOUNDS.check(duration(text)?)
 }
 
-/// How long somebody waits.
+/// Parses a waiting time.
 pub fn wait(text: &str) -> Result<Duration, Refusal> {
     WAIT_BOUNDS.check(duration(text)?)
 }
 
-/// How long tenure is granted at a time.
+/// Parses the duration of a grant of tenure.
 pub fn ttl(text: &str) -> Result<Duration, Refusal> {
     TTL_BOUNDS.check(duration(text)?)
 }
 
-/// Where an etcd is.
+/// Parses the address of an etcd server.
 pub fn endpoint(text: &str) -> Result<String, Refusal> {
     match text.starts_with("http://") || text.starts_with("https://") {
         true => Ok(text.to_owned()),
@@ -147,14 +146,15 @@ pub fn endpoint(text: &str) -> Result<String, Refusal> {
     }
 }
 
-/// A name and a password. A complaint must show neither.
+/// Parses a name and a password. The error shows neither.
 pub fn login(text: &str) -> Result<(String, String), Refusal> {
     let login = text.split_once(':');
     let login = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
     login.ok_or_else(|| "write it as name:password".to_owned())
 }
 
-/// Where a PostgreSQL is. A complaint must not show it, as it may hold a password.
+/// Parses the address of a PostgreSQL server. The error does not show it, because it may hold a
+/// password.
 pub fn postgres(text: &str) -> Result<String, Refusal> {
     match text.starts_with("postgresql://") || text.starts_with("postgres://") {
         true => Ok(text.to_owned()),
@@ -162,7 +162,7 @@ pub fn postgres(text: &str) -> Result<String, Refusal> {
     }
 }
 
-/// The name of a voter.
+/// Parses the name of a voter.
 pub fn voter(text: &str) -> Result<String, Refusal> {
     match text.is_empty() {
         true => Err("name a member".to_owned()),
@@ -170,7 +170,7 @@ pub fn voter(text: &str) -> Result<String, Refusal> {
     }
 }
 
-/// What a better newcomer does to a leader that works.
+/// Parses the rule that decides whether a better newcomer replaces a working leader.
 pub fn takeover(text: &str) -> Result<Takeover, Refusal> {
     match text {
         "never" => Ok(Takeover::Never),
@@ -179,28 +179,13 @@ pub fn takeover(text: &str) -> Result<Takeover, Refusal> {
     }
 }
 
-/// A span, perhaps of nothing.
-pub fn duration(text: &str) -> Result<Duration, Refusal> {
-    text.parse().map_err(|_| {
-        "not a duration: write a number and a unit (ns, us, ms, s, m, h), as in 100ms".to_owned()
-    })
-}
-
-/// A span that is not over at once.
-pub fn some_time(text: &str) -> Result<Duration, Refusal> {
-    match duration(text)? {
-        Duration::ZERO => Err("too short: choose 1ns or more".to_owned()),
-        span => Ok(span),
-    }
-}
-
-/// An address with a port.
+/// Parses an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, Refusal> {
     text.parse()
         .map_err(|_| format!("{}, as in 0.0.0.0:7400 or [::]:7400", not_an_address(text)))
 }
 
-/// What is wrong with an address.
+/// Returns the problem with an address.
 fn not_an_address(text: &str) -> String {
     match text.rsplit_once(':') {
         Some((host, port)) if host.parse::<IpAddr>().is_ok() || host.starts_with('[') => {
@@ -210,7 +195,7 @@ fn not_an_address(text: &str) -> String {
     }
 }
 
-/// `off`, or where the HTTP interface listens.
+/// Parses `off` or the address of the HTTP interface.
 pub fn http(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     match text {
         "off" => Ok(OrOff::Off),
@@ -221,7 +206,7 @@ pub fn http(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     }
 }
 
-/// `off`, or where metrics can be read.
+/// Parses `off` or the address of the metrics.
 pub fn metrics(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     match text {
         "off" => Ok(OrOff::Off),
@@ -232,7 +217,7 @@ pub fn metrics(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     }
 }
 
-/// `off`, or where multicasts go.
+/// Parses `off` or a multicast address.
 pub fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     let refused =
         |what: String| format!("{what}, as in 239.255.72.85:7401 or [ff05::7401]:7401, or off");
@@ -252,33 +237,14 @@ pub fn multicast(text: &str) -> Result<OrOff<SocketAddr>, Refusal> {
     }
 }
 
-/// The address of a network interface of this host.
+/// Parses the address of a network interface of this host.
 pub fn interface(text: &str) -> Result<IpAddr, Refusal> {
     text.parse().map_err(|_| {
         "not an IP address: write one of this host's, without a port, as in 10.0.0.1".to_owned()
     })
 }
 
-/// Where another member may be found: a host and a port.
-pub fn place(text: &str) -> Result<String, Refusal> {
-    let is_host = |host: &str| !host.is_empty() && !host.contains([' ', '/', '@']);
-    let split = text.rsplit_once(':').filter(|(host, _)| is_host(host));
-    // An IPv6 address needs brackets, or its last part would be taken for the port.
-    let split = split.filter(|(host, _)| host.starts_with('[') || !host.contains(':'));
-    match split.map(|(_, port)| port.parse::<u16>()) {
-        Some(Ok(1..)) => Ok(text.to_owned()),
-        Some(Ok(0) | Err(_)) => Err(
-            "the port is not a number from 1 to 65535: write a host and a port, as in 10.0.0.2:7400"
-                .to_owned(),
-        ),
-        None => Err(
-            "not a host and a port: write them as in 10.0.0.2:7400, [fd00::2]:7400 or host.example.org:7400"
-                .to_owned(),
-        ),
-    }
-}
-
-/// A file, there or not.
+/// Parses the path of a file, which need not exist.
 pub fn file(text: &str) -> Result<PathBuf, Refusal> {
     match text.is_empty() {
         true => Err("name a file".to_owned()),
@@ -286,7 +252,7 @@ pub fn file(text: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Yes or no, as people write it in the environment.
+/// Parses a boolean as people write it in the environment.
 pub fn switch(text: &str) -> Result<bool, Refusal> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -295,10 +261,10 @@ pub fn switch(text: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// The greatest number of letters that a name may be off to be taken for a known one.
+/// The largest edit distance at which a name is taken for a known one.
 const MOST_OFF: usize = 3;
 
-/// The known name that is most like `name`, if one is.
+/// Returns the known name that is most similar to `name`, if one is close enough.
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let most = MOST_OFF.min(name.len() / 2);
     let known = known.into_iter();
@@ -307,7 +273,7 @@ pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     (distance <= most).then_some(known)
 }
 
-/// A word, a comma, a word, `or` a word.
+/// Joins words with commas, and the last with `or`.
 pub(super) fn list(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -321,7 +287,7 @@ mod tests {
     use super::{OrOff, ProtocolName, address, http, multicast, place, switch};
 
     #[test]
-    fn every_protocol_is_shown_as_it_is_read() {
+    fn protocol_names_display_as_they_parse() {
         for name in [
             "announce",
             "suppress",
@@ -336,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_hosts_with_ports() {
+    fn place_is_a_host_with_a_port() {
         for good in [
             "10.0.0.2:7400",
             "[::1]:7400",
@@ -360,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_yes_or_no() {
+    fn switch_accepts_only_the_documented_words() {
         for (text, value) in [("1", true), ("Yes", true), ("on", true), ("true", true)] {
             assert_eq!(switch(text), Ok(value));
         }
@@ -373,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn off_is_off() {
+    fn off_is_accepted_only_where_it_has_a_meaning() {
         assert_eq!(http("off"), Ok(OrOff::Off));
         assert_eq!(multicast("off"), Ok(OrOff::Off));
         assert!(address("off").is_err());
@@ -382,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_multicast_address_is_the_same_on_every_host() {
+    fn multicast_address_that_needs_a_zone_is_refused() {
         for good in [
             "239.255.72.85:1",
             "[ff05::1]:1",

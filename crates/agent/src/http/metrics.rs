@@ -1,7 +1,8 @@
-//! A status as metrics, in the text format of OpenMetrics, which Prometheus reads.
+//! The status as metrics, in the text format of OpenMetrics, which Prometheus reads.
 //!
-//! Nothing is counted here: each scrape shows what the agent knows at that moment. What a member does not
-//! know has no sample, as the fence while nobody holds tenure: a zero would be a lie.
+//! Nothing is counted here: each scrape shows the agent's present values. A value that the member
+//! does not know has no sample, for example the fence while no member holds tenure. A zero would be
+//! wrong.
 
 #[cfg(test)]
 mod tests;
@@ -21,10 +22,10 @@ use crate::counters::Counters;
 use crate::group::{GroupStatus, HealthState};
 use crate::leadership::Mode;
 
-/// What the text is.
+/// The content type of the text.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The status as text.
+/// Returns the status as text.
 pub(super) fn text(status: AgentStatus) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("hustings");
     registry.register_collector(Box::new(Scrape(status)));
@@ -33,7 +34,7 @@ pub(super) fn text(status: AgentStatus) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// What one scrape shows.
+/// A scrape of this status.
 #[derive(Debug)]
 struct Scrape(AgentStatus);
 
@@ -52,19 +53,19 @@ impl Collector for Scrape {
     }
 }
 
-/// One of a group's counters.
+/// Reads one counter of a group.
 type Count = fn(&Counters) -> u64;
 
-/// One of a centre's.
+/// Reads one counter of a centre.
 type CentreCount = fn(&CentreStatus) -> u64;
 
-/// What is being written, and of whom.
+/// The encoder, and the groups whose metrics it writes.
 struct Sheet<'e, 'g> {
     encoder: DescriptorEncoder<'e>,
     groups: &'g [GroupStatus],
 }
 
-// What is told.
+// The metrics, by subject.
 impl Sheet<'_, '_> {
     fn agent(&mut self, status: &AgentStatus) -> fmt::Result {
         let help = "The member that this agent is, and its release.";
@@ -74,7 +75,7 @@ impl Sheet<'_, '_> {
         metric.encode_info(&labels)
     }
 
-    /// The one verdict: how this member stands in each group, and whether somebody should see to it.
+    /// Writes the state of this member in each group, and whether an operator should act.
     fn health(&mut self) -> fmt::Result {
         let help = "How this member stands in its group: 1 for the state that it is in.";
         let gauge = MetricType::Gauge;
@@ -164,7 +165,7 @@ impl Sheet<'_, '_> {
         )
     }
 
-    /// What a member knows of a group that nobody knows whole.
+    /// Writes what a member knows of a group in which each member knows only a partial view.
     fn many(&mut self) -> fmt::Result {
         self.gauge(
             "relaying",
@@ -174,12 +175,12 @@ impl Sheet<'_, '_> {
         self.gauge(
             "known_members",
             "How many others this member knows of a group that nobody knows whole.",
-            |group| Some(group.circle.as_ref()?.known),
+            |group| Some(group.partial_view.as_ref()?.known),
         )?;
         self.gauge(
             "group_size",
             "How many members such a group has, by the last count; none before one is over.",
-            |group| group.circle.as_ref()?.size,
+            |group| group.partial_view.as_ref()?.size,
         )?;
         self.gauge_in(
             Some(&Unit::Ratios),
@@ -321,7 +322,7 @@ impl Sheet<'_, '_> {
     }
 }
 
-// How it is told: one metric of all groups that have it.
+// The encoding: one metric for all groups that have a value.
 impl<'g> Sheet<'_, 'g> {
     fn gauge<V: EncodeGaugeValue>(
         &mut self,
@@ -365,7 +366,7 @@ impl<'g> Sheet<'_, 'g> {
         Ok(())
     }
 
-    /// A member, by name: the label is called as the metric is.
+    /// Writes the name of a member as a label that has the name of the metric.
     fn name(
         &mut self,
         name: &'static str,
@@ -383,7 +384,7 @@ impl<'g> Sheet<'_, 'g> {
     }
 }
 
-/// Whether a group elects a leader at all.
+/// True if a group elects a leader at all.
 fn elects(group: &GroupStatus) -> bool {
     group.health.state != HealthState::NoElection
 }
@@ -399,11 +400,5 @@ fn centre(group: &GroupStatus) -> Option<&CentreStatus> {
     match &group.council {
         Some(CouncilStatus::Centre(centre)) => Some(centre),
         Some(CouncilStatus::Host(_)) | None => None,
-    }
-}
-
-impl GroupStatus {
-    fn name(&self) -> &str {
-        &self.leadership.group
     }
 }

@@ -1,8 +1,8 @@
-//! The status as a page for people: three files, in the program itself.
+//! The status as a web page for people: three files that are part of the program.
 //!
-//! The page asks this agent for all that it shows, and its browser is told to let it ask nobody else, nor run or
-//! show anything that does not come from here. What others chose, as names and the words of a store, it
-//! writes as text.
+//! The page requests all its data from this agent. A content security policy stops the browser from
+//! contacting other hosts, and from running or showing content that does not come from here.
+//! Strings that others choose, such as member names and messages of a store, are inserted as text.
 
 use axum::Router;
 use axum::http::header;
@@ -15,11 +15,11 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// What the browser lets the page do.
+/// The content security policy of the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page and what belongs to it.
+/// Returns the routes of the page and its files.
 pub(super) fn routes() -> Router<Interface> {
     Router::new()
         .route("/", get(async || file("text/html; charset=utf-8", PAGE)))
@@ -33,7 +33,8 @@ pub(super) fn routes() -> Router<Interface> {
         )
 }
 
-/// Never kept: the next release of the agent may have another.
+/// Returns a file of the page. The browser must not cache it, because the next release of the agent
+/// may have another.
 fn file(kind: &'static str, text: &'static str) -> impl IntoResponse {
     let headers = [
         (header::CONTENT_TYPE, kind),
@@ -51,7 +52,7 @@ mod tests {
     use super::{PAGE, SCRIPT, STYLE};
 
     #[test]
-    fn nothing_is_written_as_markup_and_nothing_comes_from_elsewhere() {
+    fn page_inserts_no_markup_and_loads_nothing_from_elsewhere() {
         let banned = [
             "innerHTML",
             "outerHTML",
@@ -74,9 +75,10 @@ mod tests {
         assert_eq!(with_handlers.collect::<Vec<_>>(), [""; 0]);
     }
 
-    /// Between two answers nothing is known: a countdown would show the end of a tenure that was renewed since.
+    /// Between two answers the page knows nothing new. A countdown could show the end of a tenure
+    /// that was renewed since.
     #[test]
-    fn the_script_judges_nothing_and_lets_no_time_run_on() {
+    fn script_computes_no_verdict_and_no_countdown() {
         let uses: Vec<&str> = SCRIPT.matches("sinceAnswer()").collect();
         assert_eq!(
             uses.len(),
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_writes_to_all_places_of_the_page_and_to_no_others() {
+    fn script_writes_exactly_the_places_of_the_page() {
         let words = |text: &'static str, before: &str| -> BTreeSet<&'static str> {
             let found = text.split(before).skip(1);
             found.filter_map(|it| it.split('"').next()).collect()

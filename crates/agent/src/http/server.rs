@@ -1,10 +1,15 @@
-//! A server of HTTP/1.1 that no client can exhaust: connections, their idle time and the size of a request are bounded.
+//! An HTTP/1.1 server that no client can exhaust: connections, their idle time and the size of a
+//! request are bounded.
 //!
-//! A connection is busy while a request on it is being answered, and idle otherwise: before the head of a request has
-//! arrived whole, while its client does not take the answer, and between two requests. One that is idle for too long is
-//! closed. When there are as many as may be, a new one takes the place of the one that has been idle for longest, so
-//! that clients that connect and say nothing keep nobody out. An answer without an end (`/v1/watch`) stays busy:
-//! the handlers bound the number of such answers, and close the connections of some ([`InProgress::close`]).
+//! A connection is busy while a request on it is being answered, and idle otherwise. It is idle
+//! before the head of a request has arrived completely, while its client does not read the answer,
+//! and between two requests.
+//!
+//! - A connection that is idle for too long is closed.
+//! - At the limit of connections a new connection replaces the one that has been idle for longest.
+//!   Clients that connect and send nothing therefore keep no other client out.
+//! - Endless answers (`/v1/watch`) stay busy. The handlers bound their number and close the
+//!   connections of some ([`InProgress::close`]).
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -28,27 +33,28 @@ use tower_service::Service;
 
 use super::Refusal;
 
-/// The longest head of a request, with all of its headers.
+/// The size limit of the head of a request, including all headers.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
 
 /// Limits of one listener.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The largest number of connections at a time.
+    /// The largest number of simultaneous connections.
     pub(crate) connections: usize,
     /// The time after which an idle connection is closed.
     pub(crate) idle: Duration,
 }
 
 impl Bounds {
-    /// So many connections, each of which may be idle for 15 seconds.
+    /// Limits with this number of connections, each of which may be idle for 15 seconds.
     pub(crate) const fn of(connections: usize) -> Self {
         let idle = Duration::from_secs(15);
         Self { connections, idle }
     }
 }
 
-/// Answers what arrives at `listener`, each connection by the routes that `routes` chooses for it. Never returns.
+/// Answers requests at `listener`, each connection by the routes that `routes` chooses for it.
+/// Never returns.
 pub(crate) async fn serve<L>(mut listener: L, bounds: Bounds, routes: impl Fn(&L::Io) -> Router)
 where
     L: Listener,
@@ -64,7 +70,7 @@ where
     }
 }
 
-/// State of a connection.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Idle { since: Instant },
@@ -77,7 +83,7 @@ enum Phase {
 struct Connections(Vec<watch::Sender<Phase>>);
 
 impl Connections {
-    /// Makes room for a new connection. None if all of `most` are busy.
+    /// Makes room for a new connection. Returns `None` if all of `most` connections are busy.
     fn admit(&mut self, most: usize) -> Option<Watched> {
         self.0.retain(|it| it.receiver_count() > 0); // the others have ended
         if self.0.len() >= most {
@@ -111,8 +117,8 @@ fn set(phase: &watch::Sender<Phase>, to: Phase) {
     });
 }
 
-/// A request that is being answered: while it exists its connection is busy. An answer that goes on after its handler has
-/// returned keeps a clone, which each request carries as an extension.
+/// A request that is being answered. While it exists, its connection is busy. Each request carries
+/// a clone as an extension. An answer that continues after its handler has returned keeps one.
 #[derive(Debug, Clone)]
 pub(super) struct InProgress {
     busy: Arc<Busy>,
@@ -174,7 +180,7 @@ where
             }
         };
         tokio::select! {
-            // Ended by its client, or by an error that only its client can mend.
+            // The client closed the connection, or sent something invalid.
             _ = connection.as_mut() => return,
             changed = watched.changed() => {
                 if changed.is_err() {
@@ -186,7 +192,7 @@ where
     }
 }
 
-/// No request here needs a body, and none is read.
+/// Refuses requests with a body. No request here needs one, and none is read.
 async fn refuse_bodies(request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         next.run(request).await
@@ -214,7 +220,7 @@ mod tests {
     /// Longer than anything here takes.
     const SOON: Duration = Duration::from_secs(10);
 
-    /// A server with a route that answers at once and one that never does.
+    /// Starts a server with a route that answers at once and a route that never does.
     async fn server(bounds: Bounds) -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.expect("a port is free");
@@ -235,10 +241,10 @@ mod tests {
         stream
     }
 
-    /// What a connection still says until it is closed.
+    /// Returns the bytes that a connection still carries until it is closed.
     async fn rest(stream: &mut TcpStream) -> String {
         let mut text = Vec::new();
-        // Closed with a reset is closed too.
+        // A reset closes the connection too.
         let _ = timeout(SOON, stream.read_to_end(&mut text))
             .await
             .expect("it is closed in time");
@@ -262,9 +268,9 @@ mod tests {
         assert!(silent.is_err(), "still open, without an answer");
     }
 
-    /// A client that sends a byte now and then is as idle as one that sends none.
+    /// A client that sends a byte now and then counts as idle, like one that sends none.
     #[tokio::test]
-    async fn a_head_that_trickles_in_is_not_waited_for() {
+    async fn slowly_sent_request_head_is_closed_as_idle() {
         let address = server(BOUNDS).await;
         let mut slow = open(address, "GET /now HTTP/1.1\r\n").await;
         let trickle = async {
@@ -281,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn silent_connections_make_room_and_busy_ones_stay() {
+    async fn silent_connections_make_room_for_new_ones_and_busy_ones_stay() {
         let bounds = Bounds {
             idle: Duration::from_secs(600),
             ..BOUNDS
@@ -296,12 +302,12 @@ mod tests {
             let mut asks = open(address, NOW_AND_CLOSE).await;
             assert!(rest(&mut asks).await.ends_with("now"));
         }
-        // The one that came first has been idle for longest.
+        // The first connection has been idle for longest.
         assert_eq!(rest(&mut silent[0]).await, "");
     }
 
     #[tokio::test]
-    async fn no_more_than_the_bound_are_answered_at_a_time() {
+    async fn no_more_connections_than_the_limit_are_answered_at_once() {
         let address = server(BOUNDS).await;
         let mut busy = Vec::new();
         for _ in 0..BOUNDS.connections {

@@ -1,14 +1,19 @@
-//! Steering: requests that change what an agent does, on a Unix socket of its own.
+//! Steering: requests that change what an agent does, on a Unix socket.
 //!
-//! The kernel tells who has connected. Only the user who runs the agent, and root, may steer it; anybody else is told so.
-//! The socket is a file that only its owner can open, in a directory that nobody else can write to. So a user who is
-//! known to this agent's user namespace by no number of its own, and shows up as `nobody`, does not get in where the
-//! agent itself runs as `nobody`.
+//! The kernel reports the user at the other end. Only root and the user that runs the agent may
+//! steer it; other users receive an error.
 //!
-//! The agent tells where the socket is at `GET /healthz`, so that commands on the same host need not be told. Its name
-//! is made of the address of the HTTP interface, which one process has at a time, and of the network namespace in
-//! which that address is: no other agent that runs has the same, and what is found under that name is left over. An agent
-//! that is killed leaves its file. The next agent of the same user that starts removes it, under whatever name it is.
+//! The socket is a file that only its owner can open, in a directory that no other user can write
+//! to. This also protects an agent that runs as `nobody`: a user without a number in the agent's
+//! user namespace appears as `nobody` too, but cannot open the file.
+//!
+//! The agent reports the path of the socket at `GET /healthz`, so commands on the same host find
+//! it. The name consists of the address of the HTTP interface and the number of its network
+//! namespace. Only one process has that address at a time. No other running agent has the same
+//! name, so an existing file of that name is left over.
+//!
+//! A killed agent leaves its file behind. The next agent that the same user starts removes it,
+//! whatever its name.
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
@@ -31,26 +36,26 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::server::{self, Bounds};
 use super::{Refusal, gone, no_such_group, nothing_but, wrong_method};
-use crate::agent::{HandedOver, Handle, NotHandedOver};
+use crate::agent::{Handle, TransferError, TransferOutcome};
 use crate::group::health::in_words;
 
-/// What a request that steers must carry: `Hustings-Request: 1`. The socket keeps web pages out by itself, but not
-/// those that a proxy would forward to it.
+/// The header that a steering request must carry: `Hustings-Request: 1`. The socket itself keeps
+/// web pages out, but a proxy could forward their requests to it.
 pub const STEERING_HEADER: &str = "hustings-request";
 
-/// How long a leader that steps down stays out of elections, unless told.
+/// The default time for which a leader that steps down stays out of elections.
 pub const STEP_DOWN_FOR: Duration = Duration::from_secs(10);
 
-/// The longest that it may stay out: a day.
+/// The longest time for which a leader can stay out: a day.
 const LONGEST_STEP_DOWN: Duration = Duration::from_secs(24 * 3600);
 
-/// The age in seconds from which on a socket at which no process listens counts as abandoned.
+/// The age in seconds from which a socket without a listening process counts as abandoned.
 const SETTLED_SECS: i64 = 10;
 
-/// Connections at a time: each may wait until a command has ended.
+/// The limit of connections. Each may wait until a command has ended.
 const BOUNDS: Bounds = Bounds::of(16);
 
-/// The Unix socket of an agent. Its file is gone when this is dropped.
+/// The Unix socket of an agent. Dropping it removes its file.
 #[derive(Debug)]
 pub struct Steering {
     listener: UnixListener,
@@ -58,11 +63,16 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Listens for the agent whose HTTP interface is at `http`, in the first of these directories that can be used:
-    /// systemd's `$RUNTIME_DIRECTORY`, `$XDG_RUNTIME_DIR/hustings`, `/run/hustings`, `hustings-UID` for temporary files.
+    /// Opens the socket of the agent whose HTTP interface is at `http`. Uses the first suitable
+    /// directory of:
+    ///
+    /// - `$RUNTIME_DIRECTORY`, which systemd sets
+    /// - `$XDG_RUNTIME_DIR/hustings`
+    /// - `/run/hustings`
+    /// - `hustings-UID` in the directory for temporary files
     ///
     /// # Errors
-    /// If none can be: tells of each why.
+    /// If no directory is suitable. Gives the reason for each.
     pub fn open(http: SocketAddr) -> io::Result<Self> {
         let mut refusals = Vec::new();
         for directory in directories() {
@@ -88,12 +98,12 @@ impl Steering {
         Ok(Self { listener, file })
     }
 
-    /// Where the socket is.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.file.path
     }
 
-    /// Answers until the program ends.
+    /// Answers requests until the program ends.
     pub async fn serve(self, agent: Handle) {
         let Self {
             listener,
@@ -116,7 +126,7 @@ impl Steering {
     }
 }
 
-/// Returns whether `user` may steer an agent that runs as `owner`.
+/// Returns true if `user` may steer an agent that runs as `owner`.
 fn may_steer(user: u32, owner: u32) -> bool {
     user == 0 || user == owner
 }
@@ -125,12 +135,12 @@ fn peer(stream: &UnixStream) -> io::Result<u32> {
     stream.peer_cred().map(|it| it.uid())
 }
 
-/// Routes that refuse every request.
+/// Returns routes that refuse every request.
 fn refusing(why: String) -> Router {
     Router::new().fallback(async move || Refusal(StatusCode::FORBIDDEN, why))
 }
 
-/// Refuses to steer over TCP, where it cannot be told who asks.
+/// Refuses to steer over TCP, where the agent cannot know which user sends the request.
 pub(super) fn not_by_tcp(socket: Option<&Path>) -> Refusal {
     let remedy = match socket {
         Some(path) => format!(
@@ -143,14 +153,14 @@ pub(super) fn not_by_tcp(socket: Option<&Path>) -> Refusal {
     Refusal(StatusCode::FORBIDDEN, what)
 }
 
-/// The directories in which the socket may be, the best first.
+/// Returns the directories in which the socket may be, the best first.
 fn directories() -> Vec<PathBuf> {
     let user = geteuid().as_raw();
     let from_environment = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
-    // systemd separates several with colons.
+    // systemd separates several directories with colons.
     let of_service = from_environment("RUNTIME_DIRECTORY");
     let of_service = of_service.and_then(|it| env::split_paths(&it).next());
-    // Whoever became another user may still have the former one's.
+    // A process that changed its user may still have the variable of the former user.
     let is_own = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.uid() == user);
     let of_session = from_environment("XDG_RUNTIME_DIR").map(PathBuf::from);
     let of_session = of_session.filter(is_own).map(|it| it.join("hustings"));
@@ -160,7 +170,7 @@ fn directories() -> Vec<PathBuf> {
     all.into_iter().flatten().collect()
 }
 
-/// Makes sure that a directory is there, and that nobody but its user can write to it.
+/// Creates a directory if it is missing, and checks that only its user can write to it.
 fn prepare(directory: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -176,12 +186,13 @@ fn prepare(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// The name of the socket file of an agent whose HTTP interface is at `http` in this network namespace.
+/// Returns the name of the socket file of an agent whose HTTP interface is at `http` in the given
+/// network namespace.
 fn file_name(http: SocketAddr, namespace: u64) -> String {
     format!("{}-{}-{namespace}.sock", http.ip(), http.port())
 }
 
-/// Returns whether `name` is one that [`file_name`] makes.
+/// Returns true if `name` is a name that [`file_name`] makes.
 fn is_file_name(name: &str) -> bool {
     let parse = || {
         let (http, namespace) = name.strip_suffix(".sock")?.rsplit_once('-')?;
@@ -192,15 +203,15 @@ fn is_file_name(name: &str) -> bool {
     parse().is_some_and(|it| it == name)
 }
 
-/// Removes the socket files of agents that were killed. Agents listen at ports that differ from start to start, so most of
-/// these names are never used again. Leaves every file that is not a socket of this user, that has another kind of name,
-/// or at which a process listens.
+/// Removes the socket files of killed agents. Agents listen at ports that differ from start to
+/// start, so most names are never used again. Leaves every file that is not a socket of
+/// this user, that has another kind of name, or at which a process listens.
 ///
-/// A socket refuses connections between `bind` and `listen` too, so this leaves those that are not [`SETTLED_SECS`]
-/// older than `new`, the socket that this agent has just made.
+/// A socket refuses connections between `bind` and `listen` too. Sockets that are not at least
+/// [`SETTLED_SECS`] older than `new`, the socket of this agent, therefore stay.
 fn remove_abandoned(directory: &Path, new: &Path) {
     let (Ok(entries), Ok(new)) = (fs::read_dir(directory), fs::symlink_metadata(new)) else {
-        return; // they do no harm, and the next start tries again
+        return; // the files do no harm, and the next start tries again
     };
     let is_old = |it: fs::Metadata| {
         it.file_type().is_socket()
@@ -212,13 +223,14 @@ fn remove_abandoned(directory: &Path, new: &Path) {
         let is_named_so = entry.file_name().to_str().is_some_and(is_file_name);
         let is_old = is_named_so && fs::symlink_metadata(&path).is_ok_and(is_old);
         if is_old && refuses_connections(&path) {
-            // It fails if another agent has removed the file meanwhile.
+            // The call fails if another agent has removed the file in the meantime.
             let _ = fs::remove_file(&path);
         }
     }
 }
 
-/// Returns whether a connection to the socket at `path` is refused. Does not wait for an agent that is too busy to accept.
+/// Returns true if a connection to the socket at `path` is refused. Does not wait for an agent that
+/// is too busy to accept.
 fn refuses_connections(path: &Path) -> bool {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
@@ -226,12 +238,12 @@ fn refuses_connections(path: &Path) -> bool {
     connected == Err(Errno::CONNREFUSED)
 }
 
-/// The number of this process's network namespace; 0 where there is no telling.
+/// Returns the number of this process's network namespace, or 0 if it is not known.
 fn network_namespace() -> u64 {
     fs::metadata("/proc/self/ns/net").map_or(0, |it| it.ino())
 }
 
-/// The file of a socket, removed when dropped, unless another one has taken its place.
+/// The file of a socket. Dropping it removes the file, unless another file has taken its place.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -248,7 +260,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if inode(&self.path).is_ok_and(|it| it == self.inode) {
-            // What is left over is removed at the next start.
+            // The next start removes a file that remains.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -272,13 +284,13 @@ async fn step_down(
     let wish = Wish::parse(uri.query()).map_err(|what| Refusal(StatusCode::BAD_REQUEST, what))?;
     let (span, time) = (wish.span, StdDuration::from_nanos(wish.span.0));
     let mut answer = json!({ "group": group, "for": span.to_string() });
-    match wish.heir {
-        Some(heir) => {
-            let handed = agent.hand_over(&group, time, &heir).await;
+    match wish.transferee {
+        Some(transferee) => {
+            let handed = agent.transfer(&group, time, &transferee).await;
             let handed = handed.map_err(|why| not_handed_over(&agent, &group, &why))?;
-            answer["to"] = Value::String(heir);
-            answer["taken"] = Value::Bool(handed == HandedOver::Taken);
-            if let HandedOver::Missed {
+            answer["to"] = Value::String(transferee);
+            answer["taken"] = Value::Bool(handed == TransferOutcome::Taken);
+            if let TransferOutcome::Missed {
                 within: Some(within),
             } = handed
             {
@@ -296,8 +308,8 @@ async fn step_down(
     Ok(Json(answer))
 }
 
-/// A member that follows has nothing to give up: it says who does. One that is out of elections already may stay out for
-/// longer. Returns how long it would have stayed out yet, if it is.
+/// Refuses a step-down of a member that follows, and names the leader. A member that is already out
+/// of elections may stay out for longer; then returns its remaining time.
 async fn refuse_followers(agent: &Handle, group: &str) -> Result<Option<Duration>, Refusal> {
     let status = agent.status().await.ok_or_else(gone)?;
     let mut groups = status.groups.into_iter();
@@ -324,27 +336,28 @@ async fn refuse_followers(agent: &Handle, group: &str) -> Result<Option<Duration
     Err(Refusal(StatusCode::CONFLICT, what))
 }
 
-fn not_handed_over(agent: &Handle, group: &str, why: &NotHandedOver) -> Refusal {
+fn not_handed_over(agent: &Handle, group: &str, why: &TransferError) -> Refusal {
     let code = match why {
-        NotHandedOver::NoSuchGroup(_) => return no_such_group(agent, group),
-        NotHandedOver::Ended => return gone(),
-        NotHandedOver::Unknown { .. } => StatusCode::NOT_FOUND,
-        NotHandedOver::Itself { .. } => StatusCode::BAD_REQUEST,
-        NotHandedOver::NoVoters { .. } | NotHandedOver::NoTenure { .. } => StatusCode::CONFLICT,
+        TransferError::NoSuchGroup(_) => return no_such_group(agent, group),
+        TransferError::Ended => return gone(),
+        TransferError::Unknown { .. } => StatusCode::NOT_FOUND,
+        TransferError::Itself { .. } => StatusCode::BAD_REQUEST,
+        // Mainly groups without voters and members without tenure.
+        _ => StatusCode::CONFLICT,
     };
     Refusal(code, why.to_string())
 }
 
-/// For how long to step down, and for whom.
+/// The parameters of a step-down: its duration and the transferee.
 struct Wish {
     span: Duration,
-    heir: Option<String>,
+    transferee: Option<String>,
 }
 
 impl Wish {
-    /// What `for=10s&to=NAME` says; each may be left out.
+    /// Parses `for=10s&to=NAME`. Each part may be missing.
     fn parse(query: Option<&str>) -> Result<Self, String> {
-        let (mut span, mut heir) = (None, None);
+        let (mut span, mut transferee) = (None, None);
         for part in query
             .unwrap_or_default()
             .split('&')
@@ -352,8 +365,8 @@ impl Wish {
         {
             match part.split_once('=') {
                 Some(("for", text)) if span.is_none() => span = Some(step_down_for(text)?),
-                Some(("to", name)) if heir.is_none() && !name.is_empty() => {
-                    heir = Some(name.to_owned());
+                Some(("to", name)) if transferee.is_none() && !name.is_empty() => {
+                    transferee = Some(name.to_owned());
                 }
                 _ => {
                     return Err(format!(
@@ -363,7 +376,7 @@ impl Wish {
             }
         }
         let span = span.unwrap_or(STEP_DOWN_FOR);
-        Ok(Self { span, heir })
+        Ok(Self { span, transferee })
     }
 }
 
@@ -385,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_down_lasts_as_long_as_asked() {
+    fn step_down_lasts_for_the_requested_time() {
         let span = |query| Wish::parse(query).map(|wish| wish.span);
         assert_eq!(span(None), Ok(Duration::from_secs(10)));
         assert_eq!(span(Some("for=250ms")), Ok(Duration::from_millis(250)));
@@ -415,7 +428,7 @@ mod tests {
         }
     }
 
-    /// A directory of this test's own.
+    /// Creates a directory for this test.
     fn room(test: &str) -> PathBuf {
         let room = env::temp_dir().join(format!("hustings-test-{test}-{}", std::process::id()));
         DirBuilder::new()
@@ -426,7 +439,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_socket_is_its_owners_and_gone_with_it_and_what_is_left_over_makes_room() {
+    async fn socket_is_private_removed_on_drop_and_replaces_a_leftover() {
         let room = room("socket");
         let http: SocketAddr = "127.0.0.1:7480".parse().expect("an address");
         let steering = Steering::open_in(&room, http).expect("it is opened");
@@ -434,7 +447,7 @@ mod tests {
         let mode = fs::metadata(&path).expect("it is there").mode();
         assert_eq!(mode & 0o777, 0o600);
 
-        // As after a kill: the file is there, and nobody listens.
+        // This is the state after a kill: the file exists, and no process listens.
         let again = Steering::open_in(&room, http).expect("it is opened again");
         assert_eq!(again.path(), path);
         drop(steering);
@@ -446,7 +459,7 @@ mod tests {
         fs::remove_dir_all(room).expect("it is removed");
     }
 
-    /// Sets the time of the last change of the file at `path` to 1970.
+    /// Sets the modification time of the file at `path` to 1970.
     fn age(path: &Path) {
         let long_ago = Timespec {
             tv_sec: 1,
@@ -492,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_can_write_to_or_a_link_is_not_used() {
+    fn directory_writable_by_others_or_symbolic_link_is_refused() {
         let room = room("directory");
         let inner = room.join("inner");
         prepare(&inner).expect("it is made");

@@ -1,4 +1,4 @@
-//! Leadership, and councils, as streams of events.
+//! Leadership and councils as streams of server-sent events.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::server::InProgress;
 use crate::agent::Handle;
 
-/// Who leads each group, and from then on every change. Ends when the agent does.
+/// Streams the leadership of each group, then every change. Ends when the agent does.
 pub(super) fn leaderships(agent: &Handle, held: Held) -> Events {
     let (told, changes) = mpsc::channel(16);
     let groups = agent.groups();
@@ -29,7 +29,7 @@ pub(super) fn leaderships(agent: &Handle, held: Held) -> Events {
     }
 }
 
-/// Who holds a seat, as a centre knows it, or whether this member does; and from then on every change.
+/// Streams the seats that a centre knows or the seat of this host, then every change.
 pub(super) fn councils(agent: &Handle, held: Held) -> Events {
     let (told, changes) = mpsc::channel(16);
     for group in agent.groups() {
@@ -46,17 +46,18 @@ pub(super) fn councils(agent: &Handle, held: Held) -> Events {
     }
 }
 
-/// What is told: its name, and the object.
+/// An event: its name and its object as JSON.
 type Told = (&'static str, String);
 
-/// Tells of one group until nobody listens or nothing can change any more.
+/// Sends the value of one group and its changes, until the client has gone or no further change can
+/// come.
 async fn tell<T: Serialize>(
     name: &'static str,
     mut watched: watch::Receiver<T>,
     told: mpsc::Sender<Told>,
 ) {
     loop {
-        // Plain data: nothing in it that JSON cannot say.
+        // The values are plain data, so serialisation to JSON cannot fail.
         let text = serde_json::to_string(&*watched.borrow_and_update()).unwrap_or_default();
         if told.send((name, text)).await.is_err() {
             return;
@@ -71,7 +72,7 @@ async fn tell<T: Serialize>(
     }
 }
 
-/// See [`leaderships`] and [`councils`].
+/// A stream of events: see [`leaderships`] and [`councils`].
 pub(super) struct Events {
     changes: mpsc::Receiver<Told>,
     _held: Held,
@@ -79,9 +80,10 @@ pub(super) struct Events {
 
 /// The open streams of events, the oldest first, and their limits.
 ///
-/// A client that does not read cannot be told from one that does: a stream has a few bytes a minute, which the kernel
-/// takes for it. So the oldest stream makes room for the next one, once it has lasted for `stays`. Without that time more
-/// clients than `most`, each of which connects again when it is closed, would close each other without a pause.
+/// The server cannot tell a client that reads from a client that does not: a stream carries a few
+/// bytes a minute, which the kernel buffers. The oldest stream therefore makes room for a new one,
+/// once it has lasted for `stays`. Without that time, more than `most` clients that reconnect when
+/// closed would close each other without a pause.
 pub(super) struct Streams {
     most: usize,
     stays: Duration,
@@ -89,14 +91,14 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// At most `most` streams at a time, each of which is left open for `stays`.
+    /// Allows at most `most` streams at a time, each of which stays open for at least `stays`.
     pub(super) fn new(most: usize, stays: Duration) -> Self {
         let open = Mutex::default();
         Self { most, stays, open }
     }
 
-    /// Returns what the stream that answers `in_progress` has to hold. If there are too many streams, closes the oldest.
-    /// Returns none if there are too many and none has lasted long enough.
+    /// Reserves a place for the stream that answers `in_progress`. If there are too many streams,
+    /// closes the oldest. Returns `None` if there are too many and none has lasted long enough.
     pub(super) fn hold(&self, in_progress: InProgress) -> Option<Held> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, it)| it.strong_count() > 0); // the others have ended
@@ -114,7 +116,8 @@ impl Streams {
     }
 }
 
-/// What a stream holds while it lasts: its place among the open ones, and its connection, which stays busy.
+/// The reservation of a stream: its place among the open ones, and its connection, which stays
+/// busy.
 pub(super) struct Held {
     _in_progress: Arc<InProgress>,
 }
@@ -149,7 +152,7 @@ mod tests {
     /// Longer than anything here takes.
     const SOON: Duration = Duration::from_secs(10);
 
-    /// A server of streams that send as much as their clients take.
+    /// Starts a server of streams that send as much as their clients read.
     async fn server(streams: Streams) -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.expect("a port is free");
@@ -173,7 +176,7 @@ mod tests {
         address
     }
 
-    /// Asks for a stream, and returns its connection and the status line of the answer.
+    /// Requests a stream, and returns its connection and the status line of the answer.
     async fn watch(address: SocketAddr) -> (TcpStream, String) {
         let mut stream = TcpStream::connect(address).await.expect("it listens");
         let request = b"GET /v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -184,7 +187,7 @@ mod tests {
         (stream, String::from_utf8_lossy(&head).into_owned())
     }
 
-    /// Reads until the connection ends or the time is over, and returns whether it ended.
+    /// Reads until the connection ends or the time is over. Returns true if it ended.
     async fn ends(stream: &mut TcpStream, within: Duration) -> bool {
         let drain = async {
             let mut buffer = [0; 65_536];
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_oldest_stream_makes_room_though_its_client_does_not_read() {
+    async fn oldest_stream_is_closed_for_a_new_one_even_if_unread() {
         let address = server(Streams::new(2, Duration::ZERO)).await;
         let mut streams = Vec::new();
         for _ in 0..4 {
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_stream_does_not_make_room_for_the_next() {
+    async fn recent_stream_is_not_closed_for_a_new_one() {
         let address = server(Streams::new(2, SOON * 6)).await;
         let (one, _) = watch(address).await;
         let (mut other, _) = watch(address).await;

@@ -1,4 +1,4 @@
-//! What others send over links.
+//! The receiving side of links.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,13 +16,13 @@ use tokio::time::timeout;
 
 use super::{Arrival, Limits, MOST_FRAME_BYTES, Tally};
 
-/// After the operating system could not accept: it has no descriptors to give, for instance.
+/// The pause after a failed accept, for example when no descriptors are left.
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// Memory that each connection has, whatever it says: enough for most frames.
+/// The size of the read buffer of each connection: enough for most frames.
 const BUFFER_BYTES: usize = 1_024;
 
-/// Accepts connections and listens to each, until aborted: then all end.
+/// Accepts connections and reads from each. When this task is aborted, all connections end.
 pub(super) async fn accept(
     listener: TcpListener,
     heard: mpsc::Sender<Arrival>,
@@ -45,7 +45,7 @@ pub(super) async fn accept(
             Ok((stream, from)) => {
                 if strangers.make_room_for(from.ip(), &limits) {
                     tally.strangers.fetch_add(1, Ordering::Relaxed);
-                    yield_now().await; // it closes its connection before another is accepted
+                    yield_now().await; // the evicted connection closes before another is accepted
                 }
                 let (heard, tally) = (heard.clone(), Arc::clone(&tally));
                 let is_known = Arc::<AtomicBool>::default();
@@ -65,27 +65,27 @@ pub(super) async fn accept(
     }
 }
 
-/// The connections on which no frame was let in yet, the oldest first.
+/// The connections without an admitted frame, the oldest first.
 #[derive(Default)]
 struct Strangers(VecDeque<Stranger>);
 
 struct Stranger {
     address: IpAddr,
-    /// A frame was let in: it is none any more.
+    /// True once a frame was admitted: the connection is no longer a stranger's.
     is_known: Arc<AtomicBool>,
     task: AbortHandle,
 }
 
 impl Strangers {
-    /// Forgets those that are strangers no longer, or have ended.
+    /// Removes connections that have ended or are no longer strangers'.
     fn forget_others(&mut self) {
         let is_stranger =
             |it: &Stranger| !it.is_known.load(Ordering::Relaxed) && !it.task.is_finished();
         self.0.retain(is_stranger);
     }
 
-    /// Ends the oldest one, if there would be too many with another one from `address`: the oldest from there, or of
-    /// all. Returns whether it did.
+    /// Closes the oldest stranger's connection if a new one from `address` would exceed a limit:
+    /// the oldest from that address, or the oldest of all. Returns true if it closed one.
     fn make_room_for(&mut self, address: IpAddr, limits: &Limits) -> bool {
         let is_from_there = |it: &Stranger| it.address == address;
         let from_there = self.0.iter().filter(|it| is_from_there(it)).count();
@@ -101,14 +101,14 @@ impl Strangers {
     }
 }
 
-/// Why a connection ended.
+/// The reason for which a connection ended.
 #[derive(Debug, Clone, Copy)]
 enum Ending {
-    /// The other end closed it, or it broke, or nobody here listens any more.
+    /// The other end closed the connection, or it broke, or this agent has ended.
     Closed,
-    /// A frame of an impossible length.
+    /// A frame had a length of 0 or above the maximum.
     Misfit,
-    /// No frame was let in in time.
+    /// No frame was admitted in time.
     Stranger,
     Silent,
 }
@@ -137,7 +137,7 @@ async fn listen(
         Ok(Ok(())) => is_known.store(true, Ordering::Relaxed),
     }
     loop {
-        // A lifeline says nothing more. Its end, too, is something to read.
+        // A lifeline sends nothing more. The end of the connection ends this wait too.
         if stream.fill_buf().await.is_err() {
             return Ending::Closed;
         }
@@ -155,7 +155,8 @@ async fn listen(
     }
 }
 
-/// Returns when a frame was let in. The first need not be: a link that broke sends again what may have arrived before.
+/// Returns once a frame was admitted. The first frame need not be: a link that broke repeats frames
+/// that may have arrived before.
 async fn introduce(
     stream: &mut BufReader<TcpStream>,
     from: SocketAddr,
@@ -177,7 +178,7 @@ async fn read_frame(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>, Ending
     if length == 0 || length > MOST_FRAME_BYTES {
         return Err(Ending::Misfit);
     }
-    // Memory for what has arrived, not for what was announced.
+    // The buffer grows with the bytes that arrive, not with the announced length.
     let mut frame = Vec::new();
     let mut rest = stream.take(length as u64);
     rest.read_to_end(&mut frame).await.map_err(closed)?;
@@ -187,7 +188,8 @@ async fn read_frame(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>, Ending
     }
 }
 
-/// Lets the kernel find out whether the other host is still there: a lifeline says nothing itself.
+/// Enables keep-alive probes, by which the kernel notices that the other host is gone. A lifeline
+/// itself carries no data.
 fn keep_alive(stream: &TcpStream, silence: Duration) {
     let probes = TcpKeepalive::new()
         .with_time(silence / 2)

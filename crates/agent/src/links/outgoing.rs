@@ -1,4 +1,4 @@
-//! What is sent over links.
+//! The sending side of links.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use tokio::time::{sleep, timeout};
 
 use super::{Limits, MOST_FRAME_BYTES, Tally, push};
 
-/// Frames that wait are written together, as long as they are not more than this and one.
+/// A batch of waiting frames is written at once when it has reached this size.
 const MOST_BATCH_BYTES: usize = MOST_FRAME_BYTES;
 
-/// Sends to `to` what is put into the queue, for as long as there is something to send.
+/// Sends the frames of the queue to `to` until the link has been idle for too long.
 pub(super) async fn serve(
     to: SocketAddr,
     mut waiting: mpsc::Receiver<Vec<u8>>,
@@ -30,14 +30,15 @@ pub(super) async fn serve(
     let mut batch = Batch::default();
     loop {
         let frame = tokio::select! {
-            biased; // what is written to a connection that has ended is lost
+            biased; // first: frames written to a connection that has ended are lost
             () = link.closed_by_the_other_end() => {
                 link.stream = None;
                 continue;
             }
             frame = waiting.recv() => frame,
             () = sleep(limits.idle) => {
-                // What was put in at the last moment is still sent; what comes later opens a new link.
+                // A frame that was queued at the last moment is still sent. A later one opens a new
+                // link.
                 waiting.close();
                 waiting.recv().await
             }
@@ -46,7 +47,7 @@ pub(super) async fn serve(
         batch.fill(&frame, &mut waiting);
         if link.write(&batch.bytes).await.is_err() {
             let mut dropped = batch.frames;
-            // Those behind it would not fare better, and be late.
+            // The frames behind this one would fail too, and be late.
             while waiting.try_recv().is_ok() {
                 dropped += 1;
             }
@@ -56,7 +57,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Frames to be written together.
+/// Frames that are written together.
 #[derive(Default)]
 struct Batch {
     frames: u64,
@@ -64,7 +65,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// With `first` and what waits behind it.
+    /// Fills the batch with `first` and the frames that wait behind it.
     fn fill(&mut self, first: &[u8], waiting: &mut mpsc::Receiver<Vec<u8>>) {
         self.frames = 0;
         self.bytes.clear();
@@ -82,7 +83,7 @@ impl Batch {
     }
 }
 
-/// A connection to one destination, while there is something to send.
+/// A connection to one destination. It is open only while there is something to send.
 struct Link {
     to: SocketAddr,
     stream: Option<TcpStream>,
@@ -90,8 +91,8 @@ struct Link {
 }
 
 impl Link {
-    /// Writes all of it; if the connection breaks, once more on a new one. Frames that arrive twice
-    /// are known by their numbers.
+    /// Writes `bytes`. If the connection breaks, writes them once more on a new one. Receivers
+    /// recognise repeated frames by their numbers.
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.try_write(bytes).await.is_ok() {
             return Ok(());
@@ -105,7 +106,7 @@ impl Link {
             Some(stream) => stream,
             None => self.connect().await?,
         };
-        // One that takes nothing for so long is as good as gone.
+        // A peer that accepts no bytes for this long counts as gone.
         timeout(self.limits.silence, stream.write_all(bytes)).await??;
         self.stream = Some(stream);
         Ok(())
@@ -118,7 +119,8 @@ impl Link {
         Ok(stream)
     }
 
-    /// Returns when the other end closes the connection. It never says anything: that too is its end.
+    /// Returns when the other end closes the connection. Received bytes count as the end too,
+    /// because the other end of a link must not send any.
     async fn closed_by_the_other_end(&mut self) {
         match &mut self.stream {
             Some(stream) => _ = stream.read(&mut [0]).await,

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use super::{Arrival, Limits, LinkCounts, Links, MOST_FRAME_BYTES, framed};
 
 /// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// A span that a test waits for.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// A time that a test waits for.
 const SHORT: Duration = Duration::from_millis(50);
 
 struct End {
@@ -33,7 +33,7 @@ impl End {
         Self { links, at, heard }
     }
 
-    /// The next frame. It is let in.
+    /// Returns the next frame and admits it.
     async fn next(&mut self) -> Vec<u8> {
         let mut arrival = self.heard.recv().await.unwrap();
         let frame = std::mem::take(&mut arrival.frame);
@@ -41,7 +41,7 @@ impl End {
         frame
     }
 
-    /// The next frame. It is not let in.
+    /// Returns the next frame and rejects it.
     async fn refuse(&mut self) -> Vec<u8> {
         let mut arrival = self.heard.recv().await.unwrap();
         let frame = std::mem::take(&mut arrival.frame);
@@ -53,7 +53,7 @@ impl End {
         TcpStream::connect(self.at).await.unwrap()
     }
 
-    /// A connection on which a frame was let in.
+    /// Opens a connection on which a frame was admitted.
     async fn member(&mut self) -> TcpStream {
         let mut stream = self.connect().await;
         stream.write_all(&framed(b"hello")).await.unwrap();
@@ -62,7 +62,7 @@ impl End {
     }
 }
 
-/// Whether the other end has not closed the connection for a while.
+/// True if the other end keeps the connection open for a while.
 async fn stays(stream: &mut TcpStream) -> bool {
     tokio::time::timeout(SHORT * 2, stream.read(&mut [0]))
         .await
@@ -71,12 +71,12 @@ async fn stays(stream: &mut TcpStream) -> bool {
 
 /// Returns when the other end has closed the connection.
 async fn closed(stream: &mut TcpStream) {
-    let read = tokio::time::timeout(PATIENCE, stream.read(&mut [0])).await;
+    let read = tokio::time::timeout(DEADLINE, stream.read(&mut [0])).await;
     let _ = read.expect("it is closed"); // an end or a reset
 }
 
 #[tokio::test]
-async fn frames_arrive_in_order_whatever_their_lengths() {
+async fn frames_of_any_length_arrive_in_order() {
     let mut here = End::open(Limits::FIELD).await;
     let mut there = End::open(Limits::FIELD).await;
     let frame = |number: usize| {
@@ -86,7 +86,7 @@ async fn frames_arrive_in_order_whatever_their_lengths() {
         frame
     };
     for number in 0..10_000 {
-        // Not more than fit into the queue: what is heard makes room.
+        // No more frames than the queue holds: each received frame makes room.
         here.links.send(there.at, frame(number));
         if number >= 500 {
             assert_eq!(there.next().await, frame(number - 500));
@@ -99,7 +99,7 @@ async fn frames_arrive_in_order_whatever_their_lengths() {
 }
 
 #[tokio::test]
-async fn the_longest_frame_arrives_and_a_longer_one_is_not_sent() {
+async fn longest_frame_arrives_and_a_longer_one_is_not_sent() {
     let mut here = End::open(Limits::FIELD).await;
     let mut there = End::open(Limits::FIELD).await;
     here.links.send(there.at, vec![1; MOST_FRAME_BYTES + 1]);
@@ -110,7 +110,7 @@ async fn the_longest_frame_arrives_and_a_longer_one_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_link_is_made_anew_after_the_other_end_restarted() {
+async fn link_reconnects_after_the_other_end_restarts() {
     let mut here = End::open(Limits::FIELD).await;
     let mut there = End::open(Limits::FIELD).await;
     here.links.send(there.at, b"before".to_vec());
@@ -125,8 +125,8 @@ async fn a_link_is_made_anew_after_the_other_end_restarted() {
         }
     };
     let mut there = End::on(listener, Limits::FIELD);
-    // What is written before the end of the old connection is known is lost with it, and so it is
-    // said until it is heard.
+    // Frames written before the end of the old connection is known are lost with it. The frame is
+    // therefore sent until it arrives.
     let heard = loop {
         here.links.send(at, b"after".to_vec());
         tokio::select! {
@@ -139,7 +139,7 @@ async fn a_link_is_made_anew_after_the_other_end_restarted() {
 }
 
 #[tokio::test]
-async fn where_nobody_is_frames_are_dropped_and_counted() {
+async fn frames_to_an_unreachable_address_are_dropped_and_counted() {
     let mut here = End::open(Limits::FIELD).await;
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = nobody.local_addr().unwrap();
@@ -150,7 +150,7 @@ async fn where_nobody_is_frames_are_dropped_and_counted() {
     while here.links.counts().dropped < 10 {
         tokio::task::yield_now().await;
     }
-    // Once somebody is there, the same link reaches them.
+    // Once a process listens there, the same link reaches it.
     let mut there = End::on(crate::sockets::listener(at).unwrap(), Limits::FIELD);
     here.links.send(at, b"found".to_vec());
     assert_eq!(there.next().await, b"found");
@@ -158,7 +158,7 @@ async fn where_nobody_is_frames_are_dropped_and_counted() {
 }
 
 #[tokio::test]
-async fn an_impossible_length_closes_its_connection_and_nothing_else() {
+async fn invalid_length_closes_only_its_connection() {
     let mut there = End::open(Limits::FIELD).await;
     let mut honest = TcpStream::connect(there.at).await.unwrap();
     honest.write_all(&framed(b"one")).await.unwrap();
@@ -170,7 +170,7 @@ async fn an_impossible_length_closes_its_connection_and_nothing_else() {
         stream.write_all(bytes).await.unwrap();
         closed(&mut stream).await;
     }
-    // A frame that is cut short is no frame.
+    // A truncated frame does not arrive.
     let mut stream = TcpStream::connect(there.at).await.unwrap();
     stream.write_all(&framed(b"cut short")[..6]).await.unwrap();
     stream.shutdown().await.unwrap();
@@ -181,7 +181,7 @@ async fn an_impossible_length_closes_its_connection_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn many_connections_are_heard_and_one_too_many_is_refused() {
+async fn connections_up_to_the_limit_are_read_and_one_more_is_refused() {
     let limits = Limits {
         connections: 200,
         ..Limits::FIELD
@@ -194,7 +194,7 @@ async fn many_connections_are_heard_and_one_too_many_is_refused() {
         assert_eq!(there.next().await, [number]);
         streams.push(stream);
     }
-    // What is heard after the first frame is heard on a member's connection.
+    // Frames after the first arrive on a member's connection.
     streams[199].write_all(&framed(b"again")).await.unwrap();
     assert_eq!(there.next().await, b"again");
     let mut refused = TcpStream::connect(there.at).await.unwrap();
@@ -207,7 +207,7 @@ async fn many_connections_are_heard_and_one_too_many_is_refused() {
 }
 
 #[tokio::test]
-async fn a_member_that_falls_silent_amid_a_frame_is_cut_off_and_a_lifeline_is_not() {
+async fn silence_within_a_frame_closes_a_link_but_not_a_lifeline() {
     let limits = Limits {
         silence: SHORT,
         hello_within: SHORT,
@@ -219,15 +219,15 @@ async fn a_member_that_falls_silent_amid_a_frame_is_cut_off_and_a_lifeline_is_no
     stalled.write_all(&[0, 0]).await.unwrap();
     closed(&mut stalled).await;
     assert_eq!(there.links.counts().silent, 1);
-    // It came first and said nothing for longer, and is still there.
+    // The lifeline was silent for longer, and is still open.
     lifeline.write_all(&framed(b"here")).await.unwrap();
     assert_eq!(there.next().await, b"here");
     assert_eq!(there.links.counts().strangers, 0);
 }
 
-/// Neither does one that says nothing, nor one whose frames are not let in, or do not end.
+/// This covers silent strangers, strangers with rejected frames, and frames that do not end.
 #[tokio::test]
-async fn no_stranger_stays_for_longer_than_it_takes_to_say_hello() {
+async fn stranger_is_closed_after_the_time_for_hello() {
     let limits = Limits {
         hello_within: SHORT,
         ..Limits::FIELD
@@ -249,9 +249,9 @@ async fn no_stranger_stays_for_longer_than_it_takes_to_say_hello() {
     }
 }
 
-/// A link that broke sends again what may have arrived, and then what has not.
+/// A link that broke repeats frames that may have arrived, and then sends the rest.
 #[tokio::test]
-async fn a_frame_that_is_let_in_after_others_that_were_not_makes_a_member() {
+async fn frame_admitted_after_rejected_ones_makes_a_member() {
     let limits = Limits {
         hello_within: SHORT,
         ..Limits::FIELD
@@ -266,9 +266,9 @@ async fn a_frame_that_is_let_in_after_others_that_were_not_makes_a_member() {
     assert!(stays(&mut stream).await);
 }
 
-/// Those from other addresses stay, and so do members.
+/// Strangers from other addresses stay, and so do members.
 #[tokio::test]
-async fn the_oldest_stranger_of_an_address_makes_room_for_the_next() {
+async fn oldest_stranger_of_an_address_makes_room_for_the_next() {
     let limits = Limits {
         strangers: 6,
         strangers_per_address: 4,
@@ -301,11 +301,11 @@ async fn the_oldest_stranger_of_an_address_makes_room_for_the_next() {
     }
     assert_eq!(there.links.counts().strangers, 16);
 
-    // There is room for one more, and then for none: the oldest of all goes.
+    // There is room for one more. After that the oldest of all is closed.
     let _one_more = from("127.0.0.3").await;
     let _too_many = from("127.0.0.4").await;
     closed(&mut neighbour).await;
-    // Who says hello gets in, however many others say nothing.
+    // A stranger that says hello is admitted, no matter how many others stay silent.
     let mut late = from("127.0.0.1").await;
     late.write_all(&framed(b"late")).await.unwrap();
     assert_eq!(there.next().await, b"late");
@@ -313,7 +313,7 @@ async fn the_oldest_stranger_of_an_address_makes_room_for_the_next() {
 }
 
 #[tokio::test]
-async fn an_idle_link_is_closed_and_the_next_frame_opens_another() {
+async fn idle_link_is_closed_and_the_next_frame_opens_another() {
     let limits = Limits {
         idle: Duration::from_millis(20),
         ..Limits::FIELD
@@ -331,7 +331,7 @@ async fn an_idle_link_is_closed_and_the_next_frame_opens_another() {
 }
 
 #[tokio::test]
-async fn links_that_are_dropped_close_what_they_accepted() {
+async fn dropped_links_close_accepted_connections() {
     let mut there = End::open(Limits::FIELD).await;
     let mut stream = TcpStream::connect(there.at).await.unwrap();
     stream.write_all(&framed(b"x")).await.unwrap();

@@ -1,10 +1,10 @@
-//! Three whole agents, whoever grants them tenure: voters or a store.
+//! Three whole agents, for any authority: voters or a store.
 
 use std::path::Path;
 use std::time::Duration as StdDuration;
 
-use hustings_agent::agent::{HandedOver, NotHandedOver};
-use hustings_agent::authority::{Cell, Fence, Held, holds};
+use hustings_agent::agent::{TransferError, TransferOutcome};
+use hustings_agent::authority::{Fence, Held, LeaseWatch, holds};
 use hustings_agent::config::file;
 use hustings_agent::{Agent, AgentConfig, Handle, clock};
 use hustings_protocol::Instant;
@@ -14,27 +14,28 @@ use crate::member::TTL;
 use crate::process::Home;
 use crate::watcher::Watcher;
 
-/// Far longer than anything here takes: past it a test has failed. Voters that were away keep silent for a ttl, and members
-/// that could not get tenure meanwhile stand aside for ten seconds.
+/// Far longer than anything here takes. A test that takes longer has failed. Voters that were away
+/// stay silent for a ttl. Members that could not acquire tenure in that time stand aside for ten
+/// seconds.
 const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
-/// How often to look.
+/// The interval between two checks.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(2);
 
-/// For how long a member that steps down takes no part.
+/// The time for which a member that steps down takes no part.
 const STEPS_DOWN_FOR: StdDuration = StdDuration::from_secs(2);
 
 pub(crate) const NAMES: [&str; 3] = ["anna", "ben", "carla"];
 
-/// Who grants tenure, and what a person can do to it.
+/// An authority, and what an administrator can do to it.
 pub(crate) trait Ground: Sized {
-    /// Whether tenure can be handed to a member of one's choice.
+    /// True if tenure can be transferred to a chosen member.
     const HANDS_OVER: bool;
 
-    /// Makes one that grants tenure of `group`.
+    /// Starts an authority that grants tenure of `group`.
     async fn set_up(group: &str) -> Self;
 
-    /// What a member's file says of it, in the table of the group.
+    /// Returns the lines of a member's file that name the authority, in the table of the group.
     fn setting(&self) -> String;
 
     fn kill(&mut self);
@@ -43,7 +44,7 @@ pub(crate) trait Ground: Sized {
     fn resume(&mut self);
 }
 
-/// Any store.
+/// Every store is an authority.
 impl<H: House> Ground for H {
     const HANDS_OVER: bool = false;
 
@@ -72,7 +73,7 @@ impl<H: House> Ground for H {
     }
 }
 
-/// What an agent goes by that is called `name`, on this host.
+/// Returns the configuration of an agent called `name` on this host.
 pub(crate) fn configured(name: &str, group: &str, own: &str, setting: &str) -> String {
     format!(
         "name = \"{name}\"\nbind = \"127.0.0.1:0\"\nhttp = \"off\"\n{own}\n[[group]]\nname = \"{group}\"\n\
@@ -85,11 +86,11 @@ pub(crate) fn parsed(text: &str) -> AgentConfig {
     draft.settle().unwrap()
 }
 
-/// Three agents, none of which votes, and who watches what they hold.
+/// Three agents, none of which votes, and the watcher of their leases.
 pub(crate) struct Agents {
     group: String,
     agents: Vec<Option<Agent>>,
-    cells: Vec<Cell>,
+    cells: Vec<LeaseWatch>,
     watcher: Watcher,
 }
 
@@ -98,7 +99,7 @@ impl Agents {
         Self::start_as(ground, group, |_| String::new()).await
     }
 
-    /// Each with settings of its own for the group, by its name.
+    /// Starts agents with settings for the group that depend on the name.
     pub(crate) async fn start_as(
         ground: &impl Ground,
         group: &str,
@@ -107,7 +108,7 @@ impl Agents {
         Self::start_with(ground, group, own, |_| String::new()).await
     }
 
-    /// Each with a state directory of its own in `home`.
+    /// Starts agents, each with its own state directory in `home`.
     pub(crate) async fn start_in(ground: &impl Ground, group: &str, home: &Home) -> Self {
         let state = |name: &str| format!("state = \"{}\"", home.path(name).display());
         Self::start_with(ground, group, |_| String::new(), state).await
@@ -137,17 +138,17 @@ impl Agents {
         agents
     }
 
-    /// Who holds now, and what. That there is one at most is for the watcher to see.
+    /// Returns the present holders. The watcher checks that there is at most one.
     fn holding(&self) -> impl Iterator<Item = (usize, Held)> {
         let cells = self.cells.iter().enumerate();
-        cells.filter_map(|(index, cell)| Some((index, holds(cell)?)))
+        cells.filter_map(|(index, lease_watch)| Some((index, holds(lease_watch)?)))
     }
 
     pub(crate) fn holder(&self) -> Option<(usize, Held)> {
         self.holding().next()
     }
 
-    /// Waits until somebody holds with a fence that is `above` another.
+    /// Waits until a member holds tenure with a fence above `above`.
     pub(crate) async fn next(&self, above: Option<Fence>) -> (usize, Held) {
         let what = format!("somebody holds with a fence above {above:?}");
         let is_above = |(_, held): &(usize, Held)| Some(held.fence) > above;
@@ -155,20 +156,22 @@ impl Agents {
         self.until(&what, look).await
     }
 
-    /// What is held, and cannot be renewed, ends in time; and nobody holds anything for a ttl from then.
+    /// Waits until `held`, which cannot be renewed, ends in time, and checks that no member holds
+    /// tenure for a ttl after that.
     pub(crate) async fn runs_out(&self, held: Held) {
         let ended = self.ends().await;
         assert!(ended - held.until < TTL, "not in time");
         self.stays_vacant(ended).await;
     }
 
-    /// What anybody holds ends, that of the dead when it runs out; and nobody holds anything for a ttl from then.
+    /// Waits until every tenure has ended, including those of dead members, and checks that no
+    /// member holds tenure for a ttl after that.
     pub(crate) async fn ends_for_good(&self) {
         let ended = self.ends().await;
         self.stays_vacant(ended).await;
     }
 
-    /// Waits until nobody holds anything, and tells since when.
+    /// Waits until no member holds tenure, and returns the time since when.
     async fn ends(&self) -> Instant {
         let nobody = async || self.holder().is_none().then_some(());
         self.until("nobody holds any more", nobody).await;
@@ -182,7 +185,7 @@ impl Agents {
         }
     }
 
-    /// Waits until one of the members was refused, as `holder` holds.
+    /// Waits until a member was refused because `holder` holds tenure.
     pub(crate) async fn refusal_that_names(&self, holder: usize) {
         let why = format!("`{}` holds", NAMES[holder]);
         let look = async || {
@@ -193,7 +196,7 @@ impl Agents {
             .await;
     }
 
-    /// Waits until each member that is there knows that somebody holds with this fence.
+    /// Waits until each running member knows of a holder with this fence.
     pub(crate) async fn all_know(&self, fence: Fence) {
         let look = async || {
             for agent in self.agents.iter().flatten() {
@@ -209,7 +212,7 @@ impl Agents {
             .await;
     }
 
-    /// Waits until each member that is there was refused, and says `what`.
+    /// Waits until each running member was refused for the reason `what`.
     pub(crate) async fn all_refuse(&self, what: &str) {
         let there = self.agents.iter().zip(NAMES);
         let there: Vec<&str> = there
@@ -226,7 +229,8 @@ impl Agents {
         self.until(&format!("all say: {what}"), look).await;
     }
 
-    /// Waits until a member says in its status that it takes no tenure from its store, and `why`.
+    /// Waits until the status of a member shows that it takes no tenure from its store, because of
+    /// `why`.
     pub(crate) async fn one_is_shut_out(&self, why: &str) {
         let look = async || {
             for agent in self.agents.iter().flatten() {
@@ -261,7 +265,7 @@ impl Agents {
         }
     }
 
-    /// The latest refusals of all who are there.
+    /// Returns the latest refusals of all running members.
     async fn refusals(&self) -> Vec<String> {
         let mut refusals = Vec::new();
         for (agent, name) in self.agents.iter().zip(NAMES) {
@@ -274,7 +278,7 @@ impl Agents {
         refusals
     }
 
-    /// What each who is there takes to be so.
+    /// Returns the state of the group as each running member sees it.
     async fn accounts(&self) -> Vec<String> {
         let mut accounts = Vec::new();
         for (agent, name) in self.agents.iter().zip(NAMES) {
@@ -298,26 +302,27 @@ impl Agents {
     pub(crate) async fn hand_over(
         &self,
         member: usize,
-        heir: usize,
-    ) -> Result<HandedOver, NotHandedOver> {
-        let (handle, heir) = (self.handle(member), NAMES[heir]);
-        let done = handle.hand_over(&self.group, STEPS_DOWN_FOR, heir);
+        transferee: usize,
+    ) -> Result<TransferOutcome, TransferError> {
+        let (handle, transferee) = (self.handle(member), NAMES[transferee]);
+        let done = handle.transfer(&self.group, STEPS_DOWN_FOR, transferee);
         let done = tokio::time::timeout(PATIENCE, done).await;
         done.expect("who hands over is told what has come of it")
     }
 
-    /// Ends a member without a word, as a crash would.
+    /// Ends a member without any message, as a crash would.
     pub(crate) async fn die(&mut self, member: usize) {
         let agent = self.agents[member].take();
         agent.expect("it was not killed").abort().await;
     }
 
-    /// Does not count what a dead member held after its death. A store that was set back does not know of that lease.
+    /// Ignores the lease of a member after its death. A store that was restored does not know of
+    /// that lease.
     pub(crate) fn forget_lease(&self, member: usize) {
         self.watcher.forget(member);
     }
 
-    /// All leave, and what they held is judged.
+    /// Stops all members, and judges what they held.
     pub(crate) async fn leave(self) {
         for agent in self.agents.into_iter().flatten() {
             let gone = tokio::time::timeout(PATIENCE, agent.stop()).await;

@@ -1,26 +1,26 @@
-//! What agents must do whoever grants them tenure, voters or a store, and whatever happens to it. In each of these all that
-//! the members hold is recorded on one line of time, and judged in the end: no fence has two holders, fences rise, and no
-//! two hold at one instant.
+//! The contract of agents with any authority, voters or a store, whatever happens to it. Each test
+//! records all tenures of the members on one time line and judges at the end: no fence has two
+//! holders, fences rise, and no two members hold at once.
 
-use hustings_agent::agent::{HandedOver, NotHandedOver};
+use hustings_agent::agent::{TransferError, TransferOutcome};
 use hustings_agent::clock;
 use hustings_protocol::Duration;
 
 use crate::agents::{Agents, Ground};
 use crate::member::{TTL, pass};
 
-/// How soon after tenure was given up the next one holds: long before it would have run out.
+/// The time within which a released tenure is followed: long before it would have expired.
 const SOON: Duration = Duration::from_millis(1_500);
 
-/// How long after its end a tenure that was not given up is followed at most.
+/// The longest time between the end of a tenure that was not released and the next one.
 const SLACK: Duration = Duration::from_secs(8);
 
-/// A group that no other test, and no other run of this one, is a member of.
+/// Returns the name of a group that no other test, and no other run of this one, uses.
 pub(crate) fn named(what: &str, ground: &str) -> String {
     format!("{what}-{ground}-{}", std::process::id())
 }
 
-/// Tenure is renewed, given up, handed over, and followed when its holder is dead.
+/// Tenure is renewed, released, transferred, and followed when its holder is dead.
 pub(crate) async fn in_peace<G: Ground>(name: &str) {
     let group = named("peace", name);
     let ground = G::set_up(&group).await;
@@ -41,13 +41,13 @@ pub(crate) async fn in_peace<G: Ground>(name: &str) {
     let handed_over = agents.hand_over(second, third).await;
     let (holder, fence) = match G::HANDS_OVER {
         true => {
-            assert_eq!(handed_over, Ok(HandedOver::Taken));
+            assert_eq!(handed_over, Ok(TransferOutcome::Taken));
             let (holder, held) = agents.next(Some(after.fence)).await;
             assert_eq!(holder, third);
             (holder, held.fence)
         }
         false => {
-            let is_refused = matches!(handed_over, Err(NotHandedOver::NoVoters { .. }));
+            let is_refused = matches!(handed_over, Err(TransferError::NoVoters { .. }));
             assert!(is_refused, "{handed_over:?}");
             (second, after.fence)
         }
@@ -68,7 +68,8 @@ pub(crate) async fn in_peace<G: Ground>(name: &str) {
     agents.leave().await;
 }
 
-/// Who grants tenure is killed while somebody holds, and comes back when the time is over; and once more, at once.
+/// The authority is killed while a member holds tenure, and comes back after the ttl. Then it is
+/// killed and comes back at once.
 pub(crate) async fn killed<G: Ground>(name: &str) {
     let group = named("killed", name);
     let mut ground = G::set_up(&group).await;
@@ -80,13 +81,13 @@ pub(crate) async fn killed<G: Ground>(name: &str) {
     let (_, next) = agents.next(Some(held.fence)).await;
     ground.kill();
     ground.bring_back().await;
-    pass(TTL * 2).await; // what was granted before has run out, or was renewed
+    pass(TTL * 2).await; // earlier grants have expired or were renewed
     let (_, last) = agents.next(None).await;
     assert!(last.fence >= next.fence, "{last:?} after {next:?}");
     agents.leave().await;
 }
 
-/// It is paused until the time is over, with everybody's requests under way, and goes on.
+/// The authority is paused beyond the ttl while requests of all members are under way, and resumes.
 pub(crate) async fn paused<G: Ground>(name: &str) {
     let group = named("paused", name);
     let mut ground = G::set_up(&group).await;

@@ -1,9 +1,9 @@
-//! What every authority must do, whatever happens to its store.
+//! The contract of every store, whatever happens to it.
 
 use std::time::Duration as StdDuration;
 
 use hustings_agent::authority::store::Store;
-use hustings_agent::authority::{Fence, Heard, Mark, Request, Seen};
+use hustings_agent::authority::{Fence, Heard, Request, Seen, StoreTag};
 use hustings_agent::clock;
 use hustings_agent::identity::member_id;
 use hustings_protocol::Duration;
@@ -19,14 +19,14 @@ use crate::process::Home;
 use crate::proxy::Proxy;
 use crate::watcher::Watcher;
 
-/// How long a tenure that is not released may be held up beyond its end: by a store that looks for what
-/// has expired now and then, by those who wait in doubt, and by a busy machine.
+/// The longest delay between the end of a tenure that is not released and the next: the store looks
+/// for expired leases only from time to time, members wait in doubt, and the machine may be busy.
 const SLACK: Duration = Duration::from_secs(4);
 
-/// How soon after a release the next one holds: long before the tenure would have run out.
+/// The time within which a released tenure is followed: long before it would have expired.
 const SOON: Duration = Duration::from_millis(1_500);
 
-/// Nothing happens to the store. All of these run at once, each in a group of its own.
+/// Nothing happens to the store. All parts run at once, each in its own group.
 pub(crate) async fn in_peace<H: House>() {
     let house = H::open().await;
     tokio::join!(
@@ -58,7 +58,7 @@ async fn one_of_three_holds_and_hands_over(house: &impl House) {
     }
     let (mut holder, mut fence) = first_to_gain(&mut members).await;
     for _ in 0..4 {
-        // Long enough for the others to be refused, and to wait.
+        // Long enough for the other members to be refused and to wait.
         pass(Duration(TTL.0 / 3)).await;
         let holding = members.iter().filter(|it| it.held().is_some()).count();
         assert_eq!(holding, 1);
@@ -82,7 +82,7 @@ async fn renewal_keeps_it(house: &impl House) {
     let fence = holder.acquire().await;
     other.ask(Request::Acquire);
     other.refused("`anna` holds tenure").await;
-    holder.ask(Request::Withdraw); // what it holds goes on
+    holder.ask(Request::Withdraw); // the tenure that it holds continues
     let first = holder.held().unwrap().until;
     pass(TTL * 3).await;
     let held = holder.held().expect("it is renewed");
@@ -123,8 +123,8 @@ async fn what_is_taken_away_is_over(house: &impl House) {
     group.watcher.judge();
 }
 
-/// A person ends at the store what a member holds, again and again, and the members do not hear each other. The guide says how
-/// long two may hold then.
+/// An administrator ends a member's tenure at the store repeatedly, and the members do not receive
+/// each other's messages. The guide states for how long two members may then hold tenure.
 pub(crate) async fn ended_by_hand<H: House>() {
     const ROUNDS: u64 = 8;
     let house = H::open().await;
@@ -135,8 +135,8 @@ pub(crate) async fn ended_by_hand<H: House>() {
     for round in 0..ROUNDS {
         other.ask(Request::Acquire);
         other.refused("holds tenure").await;
-        holder.ask(Request::Withdraw); // what it holds goes on, and it does not ask again
-        pass(Duration(TTL.0 / 3 / ROUNDS * round)).await; // at any time between two renewals
+        holder.ask(Request::Withdraw); // the tenure continues, and the member does not ask again
+        pass(Duration(TTL.0 / 3 / ROUNDS * round)).await; // at varying times between two renewals
         house.end("hand").await;
         let gained = async { (other.gained().await, clock::now()) };
         let lost = async {
@@ -164,14 +164,14 @@ async fn a_line_that_fails_ends_tenure_in_time(house: &impl House) {
     other.refused("holds tenure").await;
     holder.proxy.freeze();
     holder.refused("did not answer in time").await;
-    assert!(!holder.clerk.reachable());
+    assert!(!holder.lease_client.reachable());
     holder.lost(fence).await;
     let higher = other.gained().await;
     assert!(higher > fence);
-    // All that was under way arrives now, and finds another in its place.
+    // The requests that were under way arrive now, and find another holder.
     holder.proxy.open();
     holder.refused("`ben` holds tenure").await;
-    assert!(holder.clerk.reachable());
+    assert!(holder.lease_client.reachable());
     assert_eq!(holder.held(), None);
     assert_eq!(other.held().map(|it| it.fence), Some(higher));
     leave(vec![holder, other]).await;
@@ -211,7 +211,7 @@ async fn what_is_carried_out_late_ends_no_later_tenure(house: &impl House) {
     const MOMENT: StdDuration = StdDuration::from_millis(300);
     let proxy = Proxy::before(house.port()).await;
     let mut store = house.store(&terms("overdue", "anna", 0), proxy.port());
-    // On a line that stands, so that the requests themselves are what is under way.
+    // The connection is already open, so that the requests themselves are under way.
     let mut last = store.acquire().await.unwrap().count;
     for is_release in [false, true] {
         proxy.freeze_old();
@@ -231,7 +231,8 @@ async fn what_is_carried_out_late_ends_no_later_tenure(house: &impl House) {
     store.release().await.unwrap();
 }
 
-/// The store is killed while somebody holds, and comes back when the time is over; and once more, at once.
+/// The store is killed while a member holds tenure, and comes back after the ttl. Then it is killed
+/// and comes back at once.
 pub(crate) async fn killed<H: House>() {
     let mut house = H::open().await;
     let (mut members, watcher, mut holder, mut fence) = held_by_one_of_three(&house).await;
@@ -258,7 +259,7 @@ pub(crate) async fn killed<H: House>() {
     watcher.judge();
 }
 
-/// The store is paused until the time is over, with everybody's requests under way, and goes on.
+/// The store is paused beyond the ttl while requests of all members are under way, and resumes.
 pub(crate) async fn paused<H: House>() {
     let mut house = H::open().await;
     let (mut members, watcher, holder, fence) = held_by_one_of_three(&house).await;
@@ -276,8 +277,9 @@ pub(crate) async fn paused<H: House>() {
     watcher.judge();
 }
 
-/// The store loses what it counted. Who has seen more refuses what is not above it: who held, and who never asked and has
-/// only heard of it, whether it is still there or has restarted. A higher era is above all that was seen.
+/// The store loses its counter. Members that have seen a higher fence refuse lower ones. This holds
+/// for a former holder, and for a member that only received the fence from others, running or
+/// restarted. A higher era is above all fences that were seen.
 pub(crate) async fn restored<H: House>() {
     let mut house = H::open().await;
     let watcher;
@@ -290,17 +292,17 @@ pub(crate) async fn restored<H: House>() {
         let listener = group.member("ben").await;
         for _ in 0..4 {
             let fence = member.acquire().await;
-            let store = member.clerk.identity().map(Mark::of);
+            let store = member.lease_client.identity().map(StoreTag::of);
             assert!(store.is_some(), "it has told which it is");
             let by = member_id("anna");
             let holds = true;
-            listener.clerk.hear(Heard {
+            listener.lease_client.hear(Heard {
                 by,
                 store,
                 fence,
                 holds,
             });
-            pass(Duration::from_millis(50)).await; // to be seen
+            pass(Duration::from_millis(50)).await; // long enough to be observed
             member.release().await;
         }
         remembered = [&member, &listener].map(|it| it.remembered.lock().unwrap().clone());
@@ -316,8 +318,8 @@ pub(crate) async fn restored<H: House>() {
     house.restore().await;
     let group = Group::new(&house, "restored");
     let mut last = Seen::default();
-    for (name, seen) in ["anna", "ben"].into_iter().zip(remembered) {
-        let mut member = group.member_of_era(name, 0, seen).await;
+    for (name, high_water) in ["anna", "ben"].into_iter().zip(remembered) {
+        let mut member = group.member_of_era(name, 0, high_water).await;
         member.ask(Request::Acquire);
         let why = member.refused("raise `era`").await;
         assert!(why.contains("was seen before"), "{why}");
@@ -337,31 +339,33 @@ pub(crate) async fn restored<H: House>() {
     group.watcher.judge();
 }
 
-/// Somebody has had tenure of `group`: from then on the store knows it, and itself from others.
+/// Acquires and releases tenure of `group` once. From then on the store has the group's data and
+/// its own identity.
 pub(crate) async fn begin(house: &impl House, group: &str) {
     let mut early = house.store(&terms(group, "early", 0), house.port());
     early.acquire().await.unwrap();
     early.release().await.unwrap();
 }
 
-/// The same with whole agents: one holds, and the others have never asked the store for anything.
+/// As `restored`, with whole agents: one holds tenure, and the others have never asked the store.
 pub(crate) async fn restored_under_agents<H: House>(name: &str) {
     let group = named("listeners", name);
     let mut house = H::open().await;
     begin(&house, &group).await;
     house.copy().await;
-    // However the store counts: what it gives when it is restored is below what will be heard, for many attempts.
+    // The fence that the restored store issues stays below the known one for many attempts, however
+    // the store counts.
     for _ in 0..12 {
         begin(&house, &group).await;
     }
-    // The first is named from the beginning, so that no other asks.
+    // The first member is nominated from the beginning, so that no other asks.
     let first = |name: &str| match name == NAMES[0] {
         true => "priority = 9".to_owned(),
         false => String::new(),
     };
     let mut agents = Agents::start_as(&house, &group, first).await;
     let (holder, held) = agents.next(None).await;
-    agents.all_know(held.fence).await; // it says so once a second
+    agents.all_know(held.fence).await; // the holder repeats its fence once a second
     house.restore().await;
     agents.die(holder).await;
     agents.all_refuse("was seen before").await;
@@ -369,8 +373,9 @@ pub(crate) async fn restored_under_agents<H: House>(name: &str) {
     agents.leave().await;
 }
 
-/// The store is set back by one tenure, and the leader is killed; then the next one too. Each time another member leads soon,
-/// with a fence that nobody has had, and the first to notice says so at once. Members keep what they saw in `state`.
+/// The store is set back by one tenure, and the leader is killed; then the next leader too. Each
+/// time another member soon leads with a new fence, and the first member to notice reports it at
+/// once. Members keep their high-water marks in `state`.
 pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
     let group = named("set-back", name);
     let mut house = H::open().await;
@@ -380,10 +385,11 @@ pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
     let mut agents = Agents::start_in(&house, &group, &home).await;
     let (first, held) = agents.next(None).await;
     agents.all_know(held.fence).await;
-    // In this order, or the holder might ask once more, and be the one that notices.
+    // In this order. Otherwise the holder might ask once more and notice first.
     agents.die(first).await;
     agents.forget_lease(first);
-    // Members ask as soon as the store is back, and are shut out for one ttl only: watch them from the start.
+    // Members ask as soon as the store is back, and are shut out for only one ttl. The observation
+    // therefore starts first.
     let restored = async {
         house.restore().await;
         clock::now()
@@ -392,7 +398,7 @@ pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
     let (second, next) = agents.next(Some(held.fence)).await;
     let took = clock::now() - restored_at;
     println!("{group}: fence {} after {}: {took}", next.fence, held.fence);
-    // To notice the death, to be refused once, to wait a ttl, and to ask again.
+    // The time to notice the death, to be refused once, to wait a ttl, and to ask again.
     assert!(took < TTL * 2 + SLACK, "nobody led for {took}");
 
     agents.all_know(next.fence).await;
@@ -405,9 +411,9 @@ pub(crate) async fn set_back_by_one_tenure<H: House>(name: &str) {
     agents.leave().await;
 }
 
-/// Two stores. All who ask one know it for the same, and for another than the other.
+/// Every client of one store sees the same identity, and it differs from that of the other store.
 pub(crate) async fn told_apart<H: House>(houses: &[H; 2]) {
-    let mut told = Vec::new();
+    let mut last_count = Vec::new();
     for house in houses {
         let mut identities = Vec::new();
         for name in ["anna", "ben"] {
@@ -417,12 +423,12 @@ pub(crate) async fn told_apart<H: House>(houses: &[H; 2]) {
             identities.push(store.identity().expect("it has told"));
         }
         assert_eq!(identities[0], identities[1]);
-        told.push(identities[0]);
+        last_count.push(identities[0]);
     }
-    assert_ne!(told[0], told[1]);
+    assert_ne!(last_count[0], last_count[1]);
 }
 
-/// Three members and who watches them; which of them holds, and its fence.
+/// Returns three members and their watcher, the index of the holder, and its fence.
 pub(crate) async fn held_by_one_of_three(
     house: &impl House,
 ) -> (Vec<Member>, Watcher, usize, Fence) {
@@ -436,11 +442,16 @@ pub(crate) async fn held_by_one_of_three(
     (members, group.watcher, holder, fence)
 }
 
-/// All give up what they have, and wait until the store knows.
+/// Releases all tenures and waits until the store has recorded it.
 pub(crate) async fn leave(members: Vec<Member>) {
-    for Member { clerk, proxy, .. } in members {
-        clerk.request(Request::Release);
-        let gone = timeout(PATIENCE, clerk.finish()).await;
+    for Member {
+        lease_client,
+        proxy,
+        ..
+    } in members
+    {
+        lease_client.request(Request::Release);
+        let gone = timeout(PATIENCE, lease_client.finish()).await;
         gone.expect("a clerk that was released goes");
         drop(proxy);
     }

@@ -2,20 +2,20 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
-use etcd_client::{Client, ConnectOptions, Permission};
 use hustings_agent::authority::etcd::{Etcd, EtcdConfig, Login};
-use hustings_agent::authority::store::{Denied, Store};
+use hustings_agent::authority::store::{Store, StoreError};
 use hustings_agent::authority::{Request, StoreTerms};
 use hustings_agent::clock;
 use tokio::task::JoinSet;
 
 use crate::house::House;
-use crate::member::{Group, Member, TTL, first_to_gain, pass, terms};
+use crate::member::{ANSWER_WITHIN, Group, Member, PATIENCE, TTL, first_to_gain, pass, terms};
 use crate::process::{Home, Server, find_program, free_port};
 use crate::{common, contract};
 
-/// An etcd of so many servers, of which members have so many for endpoints: the first, and some of the others.
+/// An etcd cluster. Members have only some of its servers as endpoints, the first included.
 struct EtcdHouse<const SERVERS: usize, const ENDPOINTS: usize> {
     servers: Vec<Server>,
     ports: Vec<u16>,
@@ -29,11 +29,29 @@ fn address(port: u16) -> String {
 }
 
 impl<const SERVERS: usize, const ENDPOINTS: usize> EtcdHouse<SERVERS, ENDPOINTS> {
-    async fn client(&self) -> Client {
-        Client::connect([address(self.port())], None).await.unwrap()
+    /// Runs `etcdctl`, which shares no code with the tested client, and returns its output.
+    async fn etcdctl(&self, arguments: &[&str]) -> String {
+        let (succeeded, said) = self.try_etcdctl(arguments).await;
+        assert!(succeeded, "etcdctl {arguments:?}: {said}");
+        said
     }
 
-    /// All of it ends, something is done to what it has written, and it comes back.
+    async fn try_etcdctl(&self, arguments: &[&str]) -> (bool, String) {
+        let mut command = Command::new(find_program("etcdctl", "etcd-client", Vec::new()));
+        command
+            .env("ETCDCTL_API", "3")
+            .args(["--endpoints", &address(self.port())])
+            .args(["--dial-timeout=2s", "--command-timeout=2s"])
+            .args(arguments);
+        // Members run on this thread.
+        let ended = tokio::task::spawn_blocking(move || command.output());
+        let output = ended.await.unwrap().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        (output.status.success(), said.trim_end().to_owned())
+    }
+
+    /// Kills all servers, applies `act` to their data, and restarts them.
     async fn with_all_killed(&mut self, act: impl Fn(&Home)) {
         for server in &mut self.servers {
             server.kill();
@@ -55,11 +73,11 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
             ports: (0..SERVERS).map(|_| free_port()).collect(),
             home,
         };
-        let peers: Vec<String> = (0..SERVERS).map(|_| address(free_port())).collect();
-        let named = peers.iter().enumerate();
+        let peer_table: Vec<String> = (0..SERVERS).map(|_| address(free_port())).collect();
+        let named = peer_table.iter().enumerate();
         let cluster: Vec<String> = named.map(|(nth, peer)| format!("s{nth}={peer}")).collect();
         std::fs::create_dir(house.home.path("data")).unwrap();
-        for (nth, peer) in peers.iter().enumerate() {
+        for (nth, peer) in peer_table.iter().enumerate() {
             let clients = address(house.ports[nth]);
             let data = house.home.path("data").join(nth.to_string());
             let command = [
@@ -88,7 +106,7 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
     }
 
     async fn answers(&self) -> bool {
-        self.client().await.get("ready", None).await.is_ok()
+        self.try_etcdctl(&["get", "ready"]).await.0
     }
 
     fn port(&self) -> u16 {
@@ -120,8 +138,7 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
 
     async fn take_away(&self, group: &str) {
         let key = format!("/hustings/{group}/tenure");
-        let deleted = self.client().await.delete(key, None).await.unwrap();
-        assert_eq!(deleted.deleted(), 1);
+        assert_eq!(self.etcdctl(&["del", &key]).await, "1");
     }
 
     async fn end(&self, group: &str) {
@@ -142,11 +159,10 @@ impl<const SERVERS: usize, const ENDPOINTS: usize> House for EtcdHouse<SERVERS, 
     }
 
     async fn litter(&self) -> Vec<String> {
-        let leases = self.client().await.leases().await.unwrap();
-        let leases = leases.leases().iter();
-        leases
-            .map(|lease| format!("lease {:x}", lease.id()))
-            .collect()
+        let listed = self.etcdctl(&["lease", "list"]).await;
+        // The first line holds the number of leases.
+        let leases = listed.lines().skip(1);
+        leases.map(|lease| format!("lease {lease}")).collect()
     }
 }
 
@@ -156,7 +172,7 @@ fn copy_directory(from: &Path, to: &Path) {
 }
 
 #[tokio::test]
-async fn etcd_in_peace() {
+async fn etcd_without_faults() {
     contract::in_peace::<Alone>().await;
 }
 
@@ -171,7 +187,7 @@ async fn etcd_paused_and_resumed() {
 }
 
 #[tokio::test]
-async fn a_key_of_etcd_that_is_deleted_lets_two_hold_for_a_third_of_a_ttl_at_most() {
+async fn deleted_etcd_key_allows_two_holders_for_a_third_of_a_ttl() {
     contract::ended_by_hand::<Alone>().await;
 }
 
@@ -181,17 +197,17 @@ async fn etcd_restored_from_an_old_copy() {
 }
 
 #[tokio::test]
-async fn etcd_restored_from_an_old_copy_under_agents_that_only_listened() {
+async fn etcd_restored_from_an_old_copy_under_agents_that_never_asked() {
     contract::restored_under_agents::<Alone>("etcd").await;
 }
 
 #[tokio::test]
-async fn etcd_set_back_by_one_tenure_is_followed_by_agents_with_state() {
+async fn agents_with_state_recover_from_etcd_set_back_by_one_tenure() {
     contract::set_back_by_one_tenure::<Alone>("etcd").await;
 }
 
 #[tokio::test]
-async fn agents_with_etcd_in_peace() {
+async fn agents_with_etcd_without_faults() {
     common::in_peace::<Alone>("etcd").await;
 }
 
@@ -206,7 +222,7 @@ async fn agents_whose_etcd_is_paused_and_resumed() {
 }
 
 #[tokio::test]
-async fn those_who_are_refused_leave_no_lease_behind() {
+async fn refused_members_leave_no_lease_behind() {
     let house = Alone::open().await;
     for round in 0..5 {
         let group = format!("g{round}");
@@ -219,33 +235,34 @@ async fn those_who_are_refused_leave_no_lease_behind() {
         let answers = attempts.join_all().await;
         assert_eq!(answers.iter().filter(|is_granted| **is_granted).count(), 1);
         let key = format!("/hustings/{group}/tenure");
-        let found = house.client().await.get(key, None).await.unwrap();
-        let lease = found.kvs()[0].lease();
-        assert_eq!(house.litter().await, [format!("lease {lease:x}")]);
-        house.client().await.lease_revoke(lease).await.unwrap();
+        let found = house.etcdctl(&["get", &key, "-w", "json"]).await;
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let lease = format!("{:016x}", found["kvs"][0]["lease"].as_i64().unwrap());
+        assert_eq!(house.litter().await, [format!("lease {lease}")]);
+        house.etcdctl(&["lease", "revoke", &lease]).await;
     }
 }
 
-/// Members know one of three servers, and the other two go on without it.
+/// Members know one of three servers, and the other two continue without it.
 #[tokio::test]
-async fn etcd_of_three_servers_in_peace() {
+async fn etcd_of_three_servers_without_faults() {
     contract::in_peace::<EtcdHouse<3, 1>>().await;
 }
 
 #[tokio::test]
-async fn etcd_of_three_servers_of_which_the_one_that_is_known_is_killed() {
+async fn etcd_of_three_servers_whose_known_endpoint_is_killed() {
     contract::killed::<EtcdHouse<3, 1>>().await;
 }
 
 #[tokio::test]
-async fn etcd_of_three_servers_of_which_the_one_that_is_known_is_paused() {
+async fn etcd_of_three_servers_whose_known_endpoint_is_paused() {
     contract::paused::<EtcdHouse<3, 1>>().await;
 }
 
-/// Each of the servers is killed in turn, whichever of them leads: there is a holder all the same, but not without a
-/// majority of them.
+/// Each server is killed in turn, including the leader. Tenure continues, but not without a
+/// majority of the servers.
 #[tokio::test]
-async fn etcd_of_three_servers_bears_the_loss_of_any_of_them() {
+async fn etcd_of_three_servers_survives_the_loss_of_any_one() {
     let mut house = EtcdHouse::<3, 3>::open().await;
     let (mut members, watcher, _, _) = contract::held_by_one_of_three(&house).await;
     let holding = |members: &[Member]| members.iter().filter(|it| it.held().is_some()).count();
@@ -274,14 +291,14 @@ async fn etcd_of_three_servers_bears_the_loss_of_any_of_them() {
 }
 
 #[tokio::test]
-async fn one_etcd_is_told_from_another_that_was_set_up_alike() {
+async fn two_etcd_clusters_with_equal_setup_have_distinct_identities() {
     let houses = [Alone::open().await, Alone::open().await];
     contract::told_apart(&houses).await;
 }
 
-/// Revisions rise whatever the era, so that fences would fall from an era to an earlier one.
+/// Revisions rise in every era, so fences would fall from an era to an earlier one.
 #[tokio::test]
-async fn who_was_left_in_an_earlier_era_gets_no_tenure_of_etcd() {
+async fn member_in_an_earlier_era_gets_no_tenure_from_etcd() {
     let house = Alone::open().await;
     let store = |name, era| house.store(&terms("g", name, era), house.port());
     let (mut behind, mut ahead) = (store("ben", 0), store("anna", 1));
@@ -289,19 +306,20 @@ async fn who_was_left_in_an_earlier_era_gets_no_tenure_of_etcd() {
     behind.release().await.unwrap();
     ahead.acquire().await.unwrap();
     ahead.release().await.unwrap();
-    // Nothing is left of the tenure but the era, for one that has seen nothing of it too.
+    // Only the era is left of the tenure. A member that has seen nothing is refused too.
     for mut behind in [behind, store("carla", 0)] {
         let why = "group `g` is in era 1: raise `era` of this member to it";
         let denied = behind.acquire().await.unwrap_err();
-        assert_eq!(denied, Denied::Refused(why.to_owned()));
+        assert_eq!(denied, StoreError::Refused(why.to_owned()));
     }
     assert_eq!(house.litter().await, Vec::<String>::new());
     assert!(ahead.acquire().await.is_ok());
 }
 
-/// The era is written in the transaction that grants: between a look and a grant another may have begun one.
+/// The transaction that grants tenure also writes the era, because another member may begin an era
+/// between the read and the grant.
 #[tokio::test]
-async fn an_era_that_begins_between_the_look_and_the_grant_is_noticed() {
+async fn era_that_begins_between_read_and_grant_is_noticed() {
     let house = Alone::open().await;
     for round in 0..20 {
         let group = format!("g{round}");
@@ -322,15 +340,14 @@ async fn an_era_that_begins_between_the_look_and_the_grant_is_noticed() {
     }
 }
 
-/// A person, or another program, has written the key without a lease. Whatever it says, and though it were what a member
-/// writes there, nobody gets tenure until it is deleted.
+/// An administrator or another program has written the key without a lease. Whatever its value, no
+/// member acquires tenure until the key is deleted.
 #[tokio::test]
-async fn a_key_without_a_lease_shuts_members_out_and_they_say_what_to_do() {
+async fn key_without_a_lease_shuts_members_out_with_a_remedy() {
     let house = Alone::open().await;
     let group = Group::new(&house, "g");
     let key = "/hustings/g/tenure";
-    let mut client = house.client().await;
-    client.put(key, "ben 0123456789abcdef", None).await.unwrap();
+    house.etcdctl(&["put", key, "ben 0123456789abcdef"]).await;
     let mut member = group.member("anna").await;
     member.ask(Request::Acquire);
     let why = member.refused("has no lease").await;
@@ -338,32 +355,31 @@ async fn a_key_without_a_lease_shuts_members_out_and_they_say_what_to_do() {
     pass(TTL * 2).await;
     assert_eq!(member.held(), None);
     assert_eq!(house.litter().await, Vec::<String>::new());
-    client.delete(key, None).await.unwrap();
+    house.etcdctl(&["del", key]).await;
     let deleted_at = clock::now();
     let fence = member.gained().await;
     let took = clock::now() - deleted_at;
     assert!(took < TTL, "it watches the key: {took}");
 
-    // In place of what this member holds.
-    let found = client.get(key, None).await.unwrap();
-    let value = found.kvs()[0].value().to_vec();
-    client.put(key, value, None).await.unwrap();
+    // This replaces the key that the member holds.
+    let value = house.etcdctl(&["get", key, "--print-value-only"]).await;
+    house.etcdctl(&["put", key, &value]).await;
     member.lost(fence).await;
     member.refused("has no lease").await;
-    client.delete(key, None).await.unwrap();
+    house.etcdctl(&["del", key]).await;
     assert!(member.gained().await > fence);
     contract::leave(vec![member]).await;
     group.watcher.judge();
 }
 
-/// Each is an answer: etcd is there, and says what is wrong.
+/// Each refusal is an answer: etcd is reachable and names the problem.
 #[tokio::test]
-async fn what_etcd_refuses_is_told_in_its_own_words_and_with_what_to_do() {
+async fn etcd_refusals_quote_the_server_and_name_a_remedy() {
     let house = Alone::open().await;
-    let mut client = house.client().await;
-    client.user_add("root", "secret", None).await.unwrap();
-    client.user_grant_role("root", "root").await.unwrap();
-    client.user_add("guest", "secret", None).await.unwrap();
+    house.etcdctl(&["user", "add", "root:secret"]).await;
+    house.etcdctl(&["role", "add", "root"]).await;
+    house.etcdctl(&["user", "grant-role", "root", "root"]).await;
+    house.etcdctl(&["user", "add", "guest:secret"]).await;
     let login = |user: &str, password: &str| Login {
         user: user.to_owned(),
         password: password.to_owned(),
@@ -377,7 +393,7 @@ async fn what_etcd_refuses_is_told_in_its_own_words_and_with_what_to_do() {
         Etcd::new(config, &terms("g", "anna", 0)).unwrap()
     };
     let refused = async |login| match store(login).acquire().await.unwrap_err() {
-        Denied::Refused(why) => why,
+        StoreError::Refused(why) => why,
         other => panic!("no refusal: {other:?}"),
     };
     let why = refused(Some(login("guest", "secret"))).await;
@@ -386,7 +402,7 @@ async fn what_etcd_refuses_is_told_in_its_own_words_and_with_what_to_do() {
         "{why}"
     );
 
-    client.auth_enable().await.unwrap();
+    house.etcdctl(&["auth", "enable"]).await;
     let why = refused(None).await;
     assert!(
         why.contains("user name is empty: see that `etcd-user`"),
@@ -401,17 +417,94 @@ async fn what_etcd_refuses_is_told_in_its_own_words_and_with_what_to_do() {
     let said = "permission denied: let its user (`etcd-user`) read and write all keys that begin with `/hustings/g/`";
     assert!(why.contains(said), "{why}");
 
-    // What was advised helps, on a line that was refused before.
+    // The advice works on a connection that was refused before.
     let mut guest = store(Some(login("guest", "secret")));
     assert!(guest.acquire().await.is_err());
-    let options = ConnectOptions::new().with_user("root", "secret");
-    let mut root = Client::connect([address(house.port())], Some(options))
-        .await
-        .unwrap();
-    root.role_add("hustings").await.unwrap();
-    let keys = Permission::read_write("/hustings/g/").with_prefix();
-    root.role_grant_permission("hustings", keys).await.unwrap();
-    root.user_grant_role("guest", "hustings").await.unwrap();
+    let as_root = async |arguments: &[&str]| {
+        let login: &[&str] = &["--user", "root:secret"];
+        house.etcdctl(&[login, arguments].concat()).await
+    };
+    as_root(&["role", "add", "hustings"]).await;
+    let keys = ["--prefix=true", "hustings", "readwrite", "/hustings/g/"];
+    as_root(&[&["role", "grant-permission"][..], &keys].concat()).await;
+    as_root(&["user", "grant-role", "guest", "hustings"]).await;
     guest.release().await.unwrap();
     guest.acquire().await.expect("it may now");
+}
+
+/// Runs `openssl req`, which creates a key and a certificate of that name in `home`.
+fn make_certificate(home: &Home, name: &str, arguments: &[&str]) {
+    let [key, certificate] = [".key", ".pem"].map(|end| home.path(&format!("{name}{end}")));
+    let mut command = Command::new(find_program("openssl", "openssl", Vec::new()));
+    command
+        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
+        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-subj", &format!("/CN={name}")])
+        .args([Path::new("-keyout"), &key])
+        .args([Path::new("-out"), &certificate])
+        .args(arguments);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[tokio::test]
+async fn etcd_over_tls_is_trusted_only_by_its_ca() {
+    let home = Home::new();
+    let path = |name: &str| home.path(name).to_str().unwrap().to_owned();
+    make_certificate(&home, "ca", &[]);
+    make_certificate(&home, "stranger", &[]);
+    let signed = [
+        "-CA",
+        &path("ca.pem"),
+        "-CAkey",
+        &path("ca.key"),
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
+    ];
+    make_certificate(&home, "server", &signed);
+    let clients = format!("https://127.0.0.1:{}", free_port());
+    let peer_table = address(free_port());
+    let program = find_program("etcd", "etcd-server", Vec::new());
+    let command = [
+        program.to_str().unwrap(),
+        "--data-dir",
+        &path("data"),
+        "--cert-file",
+        &path("server.pem"),
+        "--key-file",
+        &path("server.key"),
+        "--listen-client-urls",
+        &clients,
+        "--advertise-client-urls",
+        &clients,
+        "--listen-peer-urls",
+        &peer_table,
+        "--initial-advertise-peer-urls",
+        &peer_table,
+        "--initial-cluster",
+        &format!("default={peer_table}"),
+    ];
+    let mut server = Server::start(command.map(str::to_owned).to_vec(), home.path("log"));
+    let store = |ca: &str| {
+        let config = EtcdConfig {
+            endpoints: vec![clients.clone()],
+            login: None,
+            ca: Some(home.path(ca)),
+        };
+        Etcd::new(config, &terms("g", "anna", 0)).unwrap()
+    };
+    let mut trusting = store("ca.pem");
+    let started = Instant::now();
+    while let Err(denied) = trusting.acquire().await {
+        let account = server.account();
+        assert!(started.elapsed() < PATIENCE, "{denied:?}:\n{account}");
+        pass(ANSWER_WITHIN).await;
+    }
+    trusting.renew().await.unwrap();
+    trusting.release().await.unwrap();
+    let denied = store("stranger.pem").acquire().await.unwrap_err();
+    assert!(matches!(denied, StoreError::Unavailable(_)), "{denied:?}");
 }

@@ -9,20 +9,20 @@ use tokio::time::timeout;
 use crate::member::PATIENCE;
 use crate::process::Server;
 
-/// How often to ask a server that was started whether it answers.
+/// The interval between two questions to a server that is starting.
 const ASK_EVERY: Duration = Duration::from_millis(20);
-/// A question that one who is starting has not answered by then is asked anew.
+/// The time after which a question to a starting server is repeated.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
-/// A store with one server, and what a person can do to it.
+/// A store with one server, and what an administrator can do to it.
 pub(crate) trait House: Sized {
-    /// Starts it, and waits until it answers.
+    /// Starts the store and waits until it answers.
     async fn open() -> Self;
 
-    /// Whether it answers now.
+    /// True if the store answers now.
     async fn answers(&self) -> bool;
 
-    /// Waits until it answers, after it was started.
+    /// Waits until the store answers, after a start.
     async fn ready(&mut self) {
         let asked = Instant::now();
         while !matches!(timeout(ANSWER_WITHIN, self.answers()).await, Ok(true)) {
@@ -35,7 +35,7 @@ pub(crate) trait House: Sized {
         }
     }
 
-    /// Starts it once more after it was killed, and waits until it answers.
+    /// Starts the store again after it was killed, and waits until it answers.
     async fn restart(&mut self) {
         self.server().restart();
         self.ready().await;
@@ -45,27 +45,27 @@ pub(crate) trait House: Sized {
 
     fn server(&mut self) -> &mut Server;
 
-    /// What there is to know of it if it does not answer.
+    /// Returns diagnostics for a store that does not answer.
     fn account(&mut self) -> String {
         self.server().account()
     }
 
-    /// A member's side of it, over a line that ends at `port`.
+    /// Returns a member's client of the store, through a connection that ends at `port`.
     fn store(&self, terms: &StoreTerms, port: u16) -> impl Store + use<Self>;
 
-    /// What an agent's file says of it.
+    /// Returns the line of an agent's file that names the store.
     fn setting(&self) -> String;
 
-    /// Takes tenure of a group away from whoever holds it.
+    /// Takes tenure of a group away from its holder.
     async fn take_away(&self, group: &str);
 
-    /// Ends tenure of a group by hand, though a member holds it: the next one gets it at once.
+    /// Ends tenure of a group by hand while a member holds it. The next member acquires it at once.
     async fn end(&self, group: &str);
 
-    /// Keeps a copy of all that the store knows, before tenure is granted; puts it back later.
+    /// Saves a copy of all data of the store before tenure is granted. `restore` puts it back.
     async fn copy(&mut self);
     async fn restore(&mut self);
 
-    /// What members have left behind in it that nobody holds.
+    /// Returns what members have left behind in the store although no member holds it.
     async fn litter(&self) -> Vec<String>;
 }

@@ -1,8 +1,12 @@
-//! One contract for all that grant tenure to whole agents, voters and stores, which are killed, paused and restarted
-//! (`common`); and one for the clerks of stores, with the real ones: restored from old copies too, and behind lines that
-//! fail (`contract`).
+//! Contracts for authorities, against real servers:
 //!
-//! Needs the Debian packages etcd-server, postgresql and pgbouncer, and the example `configured`.
+//! - `common`: for whole agents, whether voters or a store grant tenure. The authority is killed,
+//!   paused and restarted.
+//! - `contract`: for the lease clients of stores. The stores are also restored from old copies and
+//!   reached over connections that fail.
+//!
+//! Needs the Debian packages etcd-server, etcd-client, openssl, postgresql and pgbouncer, and the
+//! example `configured`.
 
 #![cfg(all(feature = "etcd", feature = "postgres"))]
 #![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
@@ -16,7 +20,7 @@ mod agents;
 mod common;
 mod contract;
 mod etcd;
-#[path = "../processes/example.rs"]
+#[path = "../../../supervise/tests/processes/example.rs"]
 mod example;
 mod house;
 mod member;

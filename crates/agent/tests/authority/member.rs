@@ -1,11 +1,12 @@
-//! A member of a group: its clerk, its line to the store, and what its clerk says.
+//! A member of a group: its lease client, its connection to the store, and the events of the
+//! client.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
 use hustings_agent::authority::store::Store;
 use hustings_agent::authority::{
-    Clerk, Fence, Held, Memory, Request, Seen, StoreTerms, Word, holds,
+    Fence, FenceLog, Held, LeaseClient, LeaseEvent, Request, Seen, StoreTerms, holds,
 };
 use hustings_agent::clock;
 use hustings_protocol::{Duration, Instant};
@@ -19,10 +20,10 @@ use crate::watcher::Watcher;
 pub(crate) const TTL: Duration = Duration::from_secs(3);
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_millis(900);
 
-/// Far longer than anything here takes: past it a test has failed.
+/// Far longer than anything here takes. A test that takes longer has failed.
 pub(crate) const PATIENCE: StdDuration = StdDuration::from_secs(30);
 
-/// A group at a store, and who watches it.
+/// A group at a store, and its watcher.
 pub(crate) struct Group<'a, H> {
     house: &'a H,
     name: &'a str,
@@ -31,10 +32,10 @@ pub(crate) struct Group<'a, H> {
 
 pub(crate) struct Member {
     name: String,
-    pub(crate) clerk: Clerk,
+    pub(crate) lease_client: LeaseClient,
     pub(crate) proxy: Proxy,
-    words: mpsc::UnboundedReceiver<(usize, Word)>,
-    /// What it was told to remember.
+    last_will: mpsc::UnboundedReceiver<(usize, LeaseEvent)>,
+    /// The high-water mark that the lease client stored.
     pub(crate) remembered: Arc<Mutex<Seen>>,
 }
 
@@ -51,13 +52,13 @@ impl<'a, H: House> Group<'a, H> {
         self.member_of_era(name, 0, Seen::default()).await
     }
 
-    pub(crate) async fn member_of_era(&self, name: &str, era: u16, seen: Seen) -> Member {
+    pub(crate) async fn member_of_era(&self, name: &str, era: u16, high_water: Seen) -> Member {
         let terms = terms(self.name, name, era);
         terms.check().unwrap();
         let proxy = Proxy::before(self.house.port()).await;
         let store = self.house.store(&terms, proxy.port());
-        let member = Member::hire(store, terms, proxy, seen);
-        self.watcher.add(member.clerk.cell());
+        let member = Member::spawn(store, terms, proxy, high_water);
+        self.watcher.add(member.lease_client.lease_watch());
         member
     }
 }
@@ -74,39 +75,42 @@ pub(crate) fn terms(group: &str, member: &str, era: u16) -> StoreTerms {
 }
 
 impl Member {
-    fn hire(store: impl Store, terms: StoreTerms, proxy: Proxy, seen: Seen) -> Self {
-        let (sender, words) = mpsc::unbounded_channel();
-        let remembered = Arc::new(Mutex::new(seen.clone()));
-        let memory = Arc::clone(&remembered);
-        let remember = Box::new(move |seen: &Seen| {
-            *memory.lock().unwrap() = seen.clone();
+    fn spawn(store: impl Store, terms: StoreTerms, proxy: Proxy, high_water: Seen) -> Self {
+        let (sender, last_will) = mpsc::unbounded_channel();
+        let remembered = Arc::new(Mutex::new(high_water.clone()));
+        let fence_log = Arc::clone(&remembered);
+        let remember = Box::new(move |high_water: &Seen| {
+            *fence_log.lock().unwrap() = high_water.clone();
             Ok(())
         });
-        let memory = Memory { seen, remember };
+        let fence_log = FenceLog {
+            high_water,
+            remember,
+        };
         Self {
             name: terms.member.clone(),
-            clerk: Clerk::hire(store, terms, memory, 0, sender),
+            lease_client: LeaseClient::spawn(store, terms, fence_log, 0, sender),
             proxy,
-            words,
+            last_will,
             remembered,
         }
     }
 
     pub(crate) fn ask(&self, request: Request) {
-        self.clerk.request(request);
+        self.lease_client.request(request);
     }
 
     pub(crate) fn held(&self) -> Option<Held> {
-        holds(&self.clerk.cell())
+        holds(&self.lease_client.lease_watch())
     }
 
-    /// What it has said so far is past.
+    /// Discards the events up to now.
     pub(crate) fn forget_words(&mut self) {
-        while self.words.try_recv().is_ok() {}
+        while self.last_will.try_recv().is_ok() {}
     }
 
-    async fn word(&mut self, wanted: &str) -> Word {
-        let word = tokio::time::timeout(PATIENCE, self.words.recv()).await;
+    async fn word(&mut self, wanted: &str) -> LeaseEvent {
+        let word = tokio::time::timeout(PATIENCE, self.last_will.recv()).await;
         let name = &self.name;
         let (_, word) = word
             .unwrap_or_else(|_| panic!("{name} waits for {wanted} in vain"))
@@ -117,8 +121,8 @@ impl Member {
     pub(crate) async fn gained(&mut self) -> Fence {
         loop {
             match self.word("tenure").await {
-                Word::Gained(fence) => return fence,
-                Word::Refused(_) | Word::ShutOut(_) => {}
+                LeaseEvent::Gained(fence) => return fence,
+                LeaseEvent::Refused(_) | LeaseEvent::ShutOut(_) => {}
                 word => panic!("{}: {word:?}, though it had not gained", self.name),
             }
         }
@@ -132,19 +136,21 @@ impl Member {
     pub(crate) async fn lost(&mut self, fence: Fence) {
         loop {
             match self.word("the end of its tenure").await {
-                Word::Lost(lost) => return assert_eq!(lost, fence, "{}", self.name),
-                Word::Refused(_) => {}
+                LeaseEvent::Lost(lost) => return assert_eq!(lost, fence, "{}", self.name),
+                LeaseEvent::Refused(_) => {}
                 word => panic!("{}: {word:?}, but it holds already", self.name),
             }
         }
     }
 
-    /// Waits for a refusal that says `what`.
+    /// Waits for a refusal whose text contains `what`.
     pub(crate) async fn refused(&mut self, what: &str) -> String {
         loop {
             match self.word(what).await {
-                Word::Refused(why) | Word::ShutOut(Some(why)) if why.contains(what) => return why,
-                Word::Refused(_) | Word::ShutOut(_) => {}
+                LeaseEvent::Refused(why) | LeaseEvent::ShutOut(Some(why)) if why.contains(what) => {
+                    return why;
+                }
+                LeaseEvent::Refused(_) | LeaseEvent::ShutOut(_) => {}
                 word => {
                     panic!("{}: {word:?}, and no refusal that says {what}", self.name)
                 }
@@ -159,7 +165,7 @@ impl Member {
     }
 }
 
-/// Waits for some time by the clock that members go by.
+/// Waits for a time by the clock that members use.
 pub(crate) async fn pass(time: Duration) {
     until(clock::now() + time).await;
 }
@@ -171,13 +177,13 @@ pub(crate) async fn until(moment: Instant) {
     }
 }
 
-/// The first of several members to gain tenure, and its fence.
+/// Returns the first of several members to gain tenure, and its fence.
 pub(crate) async fn first_to_gain(members: &mut [Member]) -> (usize, Fence) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         for (index, member) in members.iter_mut().enumerate() {
-            while let Ok((_, word)) = member.words.try_recv() {
-                if let Word::Gained(fence) = word {
+            while let Ok((_, word)) = member.last_will.try_recv() {
+                if let LeaseEvent::Gained(fence) = word {
                     return (index, fence);
                 }
             }

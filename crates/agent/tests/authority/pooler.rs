@@ -25,7 +25,7 @@ impl House for PoolerHouse {
         let home = Home::new();
         let (port, behind) = (free_port(), postgres.port());
         let config = home.path("pgbouncer.ini");
-        // Fewer sessions than members, so that they have to share them.
+        // There are fewer sessions than members, so members have to share them.
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={behind} user=hustings\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\n\
@@ -86,7 +86,7 @@ impl House for PoolerHouse {
 }
 
 #[tokio::test]
-async fn postgres_behind_a_pooler_in_peace() {
+async fn postgres_behind_a_pooler_without_faults() {
     contract::in_peace::<PoolerHouse>().await;
 }
 

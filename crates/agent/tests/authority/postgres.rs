@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hustings_agent::authority::StoreTerms;
 use hustings_agent::authority::postgres::{Postgres, PostgresConfig, SCHEMA};
-use hustings_agent::authority::store::{Denied, Store};
+use hustings_agent::authority::store::{Store, StoreError};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::house::House;
@@ -40,7 +40,7 @@ impl PostgresHouse {
     }
 }
 
-/// The rows of a query, each as text.
+/// Returns the rows of a query, each as text.
 pub(crate) async fn rows(client: &Client, query: &str) -> Vec<String> {
     let answer = client.simple_query(query).await.unwrap();
     let texts = answer.iter().filter_map(|it| match it {
@@ -50,7 +50,7 @@ pub(crate) async fn rows(client: &Client, query: &str) -> Vec<String> {
     texts.collect()
 }
 
-/// Where Debian keeps the server's programs, one directory a version.
+/// Returns the directories of the server's programs on Debian, one per version.
 fn programs() -> Vec<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -87,7 +87,7 @@ impl House for PostgresHouse {
         );
 
         let (postgres, port_text) = (program("postgres"), port.to_string());
-        // What a killed server had written is safe with the kernel: it need not reach the disk here.
+        // The writes of a killed server are safe in the kernel. They need not reach the disk here.
         let run = [
             &postgres,
             "-D",
@@ -162,7 +162,7 @@ impl House for PostgresHouse {
 }
 
 #[tokio::test]
-async fn postgres_in_peace() {
+async fn postgres_without_faults() {
     contract::in_peace::<PostgresHouse>().await;
 }
 
@@ -177,7 +177,7 @@ async fn postgres_paused_and_resumed() {
 }
 
 #[tokio::test]
-async fn a_row_of_postgres_that_is_expired_lets_two_hold_for_a_third_of_a_ttl_at_most() {
+async fn expired_postgres_row_allows_two_holders_for_a_third_of_a_ttl() {
     contract::ended_by_hand::<PostgresHouse>().await;
 }
 
@@ -187,17 +187,17 @@ async fn postgres_restored_from_an_old_copy() {
 }
 
 #[tokio::test]
-async fn postgres_restored_from_an_old_copy_under_agents_that_only_listened() {
+async fn postgres_restored_from_an_old_copy_under_agents_that_never_asked() {
     contract::restored_under_agents::<PostgresHouse>("postgres").await;
 }
 
 #[tokio::test]
-async fn postgres_set_back_by_one_tenure_is_followed_by_agents_with_state() {
+async fn agents_with_state_recover_from_postgres_set_back_by_one_tenure() {
     contract::set_back_by_one_tenure::<PostgresHouse>("postgres").await;
 }
 
 #[tokio::test]
-async fn agents_with_postgres_in_peace() {
+async fn agents_with_postgres_without_faults() {
     common::in_peace::<PostgresHouse>("postgres").await;
 }
 
@@ -212,13 +212,13 @@ async fn agents_whose_postgres_is_paused_and_resumed() {
 }
 
 #[tokio::test]
-async fn one_postgres_is_told_from_another_that_was_set_up_alike() {
+async fn two_postgres_servers_with_equal_setup_have_distinct_identities() {
     let houses = [PostgresHouse::open().await, PostgresHouse::open().await];
     contract::told_apart(&houses).await;
 }
 
 #[test]
-fn an_encrypted_connection_is_refused_with_what_to_do_instead() {
+fn encrypted_connection_is_refused_with_a_remedy() {
     for (mode, what) in [("require", "a tunnel"), ("verify-full", "without sslmode")] {
         let url = format!("postgresql://hustings@db.example/postgres?sslmode={mode}");
         let refused = Postgres::new(&PostgresConfig { url }, &terms("g", "anna", 0));
@@ -227,7 +227,7 @@ fn an_encrypted_connection_is_refused_with_what_to_do_instead() {
     }
 }
 
-/// What a guarded transaction comes to: nothing, or the state that it failed with.
+/// Runs a guarded transaction. Returns the SQL state with which it failed, if it did.
 async fn guarded(client: &Client, fence: i64) -> Result<(), String> {
     let assert = format!("SELECT hustings_assert_fence('g', {fence})");
     let result = client.batch_execute(&assert).await;
@@ -241,7 +241,7 @@ async fn guarded(client: &Client, fence: i64) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn a_fence_that_is_over_is_refused_inside_the_transaction_that_shows_it() {
+async fn stale_fence_is_refused_inside_its_transaction() {
     let house = PostgresHouse::open().await;
     let (old, new) = (house.client().await, house.client().await);
     old.batch_execute(SCHEMA).await.unwrap();
@@ -252,7 +252,7 @@ async fn a_fence_that_is_over_is_refused_inside_the_transaction_that_shows_it() 
     assert_eq!(guarded(&old, 5).await, Ok(()));
     assert_eq!(guarded(&old, 4).await, Err("HU001".to_owned()));
 
-    // The check and the work are one: while the old holder works, the new one waits.
+    // The check and the work are one transaction: while the old holder works, the new one waits.
     old.batch_execute("BEGIN").await.unwrap();
     assert_eq!(guarded(&old, 5).await, Ok(()));
     let overtakes = async {
@@ -265,10 +265,10 @@ async fn a_fence_that_is_over_is_refused_inside_the_transaction_that_shows_it() 
         before_it
     };
     let works = async {
-        // It is seen to wait before the old holder goes on.
+        // The new holder is seen waiting before the old one continues.
         let third = house.client().await;
-        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-        while rows(&third, waiting).await != ["1"] {
+        let waiters = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        while rows(&third, waiters).await != ["1"] {
             tokio::task::yield_now().await;
         }
         old.batch_execute("INSERT INTO work VALUES (5); COMMIT")
@@ -279,7 +279,7 @@ async fn a_fence_that_is_over_is_refused_inside_the_transaction_that_shows_it() 
     let (before_it, ()) = tokio::time::timeout(PATIENCE, both).await.unwrap();
     assert_eq!(before_it, ["1"], "all that the old holder did was there");
 
-    // And whoever comes after that with the old fence does nothing at all.
+    // A later transaction with the old fence has no effect at all.
     old.batch_execute("BEGIN; INSERT INTO work VALUES (55)")
         .await
         .unwrap();
@@ -292,7 +292,7 @@ async fn a_fence_that_is_over_is_refused_inside_the_transaction_that_shows_it() 
 }
 
 #[tokio::test]
-async fn those_who_show_the_same_fence_do_not_wait_for_each_other() {
+async fn transactions_with_the_same_fence_do_not_block_each_other() {
     let house = PostgresHouse::open().await;
     let (one, other) = (house.client().await, house.client().await);
     one.batch_execute(SCHEMA).await.unwrap();
@@ -304,7 +304,7 @@ async fn those_who_show_the_same_fence_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn a_fence_is_over_as_soon_as_the_row_tells_of_a_later_tenure() {
+async fn fence_is_stale_as_soon_as_the_row_has_a_later_tenure() {
     let house = PostgresHouse::open().await;
     let client = house.client().await;
     let mut store = house.store(&terms("g", "anna", 2), house.port());
@@ -314,18 +314,18 @@ async fn a_fence_is_over_as_soon_as_the_row_tells_of_a_later_tenure() {
     store.release().await.unwrap();
     store.acquire().await.unwrap();
     assert_eq!(guarded(&client, fence).await, Err("HU001".to_owned()));
-    // Members that were left in the old era do not get in.
+    // Members that are still in the old era are refused.
     let mut behind = house.store(&terms("g", "ben", 1), house.port());
     store.release().await.unwrap();
     let why = "group `g` is in era 2: raise `era` of this member to it";
     let denied = behind.acquire().await.unwrap_err();
-    assert_eq!(denied, Denied::Refused(why.to_owned()));
+    assert_eq!(denied, StoreError::Refused(why.to_owned()));
 }
 
-/// Raising the era of members does not help where none can have a higher one, and from below the first it would count
-/// fences again that were given.
+/// Raising the members' era does not help if no higher era exists. From below the first era it
+/// would issue fences again.
 #[tokio::test]
-async fn a_row_of_no_era_is_refused_and_mended_by_what_the_refusal_says() {
+async fn row_of_an_invalid_era_is_refused_and_the_remedy_works() {
     let house = PostgresHouse::open().await;
     let client = house.client().await;
     contract::begin(&house, "g").await;
@@ -333,21 +333,22 @@ async fn a_row_of_no_era_is_refused_and_mended_by_what_the_refusal_says() {
         let set = format!("UPDATE hustings_tenure SET era = {no_era}");
         client.batch_execute(&set).await.unwrap();
         let mut store = house.store(&terms("g", "anna", era), house.port());
-        let Err(Denied::Refused(why)) = store.acquire().await else {
+        let Err(StoreError::Refused(why)) = store.acquire().await else {
             panic!("era {no_era}: not refused");
         };
-        let advice = format!("UPDATE hustings_tenure SET era = {era} WHERE group_name = 'g'");
-        assert!(why.contains(&advice), "{why}");
-        client.batch_execute(&advice).await.unwrap();
+        let adaptive_k = format!("UPDATE hustings_tenure SET era = {era} WHERE group_name = 'g'");
+        assert!(why.contains(&adaptive_k), "{why}");
+        client.batch_execute(&adaptive_k).await.unwrap();
         let mut raised = house.store(&terms("g", "anna", era + 1), house.port());
         assert_eq!(raised.acquire().await.unwrap().count, 1);
         raised.release().await.unwrap();
     }
 }
 
-/// A person set it, or another program. Counting on from there would give a fence twice.
+/// An administrator or another program has set the counter. Counting on from there would issue a
+/// fence twice.
 #[tokio::test]
-async fn a_row_that_counts_below_one_or_beyond_an_era_is_refused_until_the_era_is_raised() {
+async fn row_with_counter_out_of_range_is_refused_until_the_era_is_raised() {
     let house = PostgresHouse::open().await;
     let client = house.client().await;
     contract::begin(&house, "g").await;
@@ -360,7 +361,7 @@ async fn a_row_that_counts_below_one_or_beyond_an_era_is_refused_until_the_era_i
         set(epoch).await;
         let mut store = house.store(&terms("g", "anna", era), house.port());
         for _ in 0..2 {
-            let Err(Denied::Refused(why)) = store.acquire().await else {
+            let Err(StoreError::Refused(why)) = store.acquire().await else {
                 panic!("era {era}, epoch {epoch}: not refused");
             };
             assert!(why.contains("no sound row of group `g`"), "{why}");
@@ -372,22 +373,23 @@ async fn a_row_that_counts_below_one_or_beyond_an_era_is_refused_until_the_era_i
         raised.release().await.unwrap();
     }
 
-    // One is left of the era.
+    // One fence is left in the era.
     set((1 << 48) - 2).await;
     let mut last = house.store(&terms("g", "anna", 3), house.port());
     assert_eq!(last.acquire().await.unwrap().count, (1 << 48) - 1);
     let mut raised = house.store(&terms("g", "ben", 4), house.port());
-    let Err(Denied::Held { .. }) = raised.acquire().await else {
+    let Err(StoreError::Held { .. }) = raised.acquire().await else {
         panic!("anna holds");
     };
-    assert_eq!(raised.told(), None, "of an era that is not its own");
+    assert_eq!(raised.last_count(), None, "of an era that is not its own");
     last.release().await.unwrap();
     assert_eq!(raised.acquire().await.unwrap().count, 1);
 }
 
-/// Written by hand, or the server's clock was set back since. No member asks for more than an hour.
+/// The row was written by hand, or the server's clock was set back since. No member asks for more
+/// than an hour.
 #[tokio::test]
-async fn a_row_that_lasts_longer_than_any_ttl_is_told_with_what_to_do() {
+async fn row_that_lasts_longer_than_any_ttl_is_reported_with_a_remedy() {
     let house = PostgresHouse::open().await;
     let client = house.client().await;
     let mut store = house.store(&terms("g", "anna", 0), house.port());
@@ -399,18 +401,18 @@ async fn a_row_that_lasts_longer_than_any_ttl_is_told_with_what_to_do() {
     };
     expire("now() + interval '59 minutes'").await;
     let denied = store.acquire().await.unwrap_err();
-    assert!(matches!(denied, Denied::Held { .. }), "{denied}");
+    assert!(matches!(denied, StoreError::Held { .. }), "{denied}");
     expire("now() + interval '26 hours'").await;
-    let Denied::Blocked(why) = store.acquire().await.unwrap_err() else {
+    let StoreError::Blocked(why) = store.acquire().await.unwrap_err() else {
         panic!("it waits for 26 hours");
     };
-    let (_, advice) = why.split_once("end it: ").expect("it says what to do");
-    client.batch_execute(advice).await.unwrap();
+    let (_, adaptive_k) = why.split_once("end it: ").expect("it says what to do");
+    client.batch_execute(adaptive_k).await.unwrap();
     store.acquire().await.expect("what was advised helps");
 }
 
 #[tokio::test]
-async fn several_may_install_at_once_and_names_are_not_code() {
+async fn concurrent_installation_works_and_names_are_escaped() {
     let house = PostgresHouse::open().await;
     let stores = ["anna", "b'e\\n", "carla", "dora"].map(|member| {
         let terms = terms("o'hara\\'; DROP TABLE hustings_tenure; --", member, 0);
@@ -422,7 +424,7 @@ async fn several_may_install_at_once_and_names_are_not_code() {
     let answers = [a, b, c, d];
     let granted = answers.iter().flatten().count();
     assert_eq!(granted, 1, "{answers:?}");
-    let is_sound = |it: &Result<_, Denied>| matches!(it, Ok(_) | Err(Denied::Held { .. }));
+    let is_sound = |it: &Result<_, StoreError>| matches!(it, Ok(_) | Err(StoreError::Held { .. }));
     assert!(answers.iter().all(is_sound), "{answers:?}");
     let held = "SELECT group_name FROM hustings_tenure";
     let named = rows(&house.client().await, held).await;
@@ -430,7 +432,7 @@ async fn several_may_install_at_once_and_names_are_not_code() {
 }
 
 #[tokio::test]
-async fn a_row_that_somebody_locks_is_waited_for_only_so_long() {
+async fn wait_for_a_locked_row_has_a_timeout() {
     let house = PostgresHouse::open().await;
     let mut store = house.store(&terms("g", "anna", 0), house.port());
     store.acquire().await.unwrap();
@@ -440,17 +442,17 @@ async fn a_row_that_somebody_locks_is_waited_for_only_so_long() {
     let renewed = tokio::time::timeout(PATIENCE, store.renew()).await;
     let denied = renewed.expect("the server gives up by itself").unwrap_err();
     assert!(
-        matches!(&denied, Denied::Unavailable(why) if why.contains("statement timeout (57014)")),
+        matches!(&denied, StoreError::Unavailable(why) if why.contains("statement timeout (57014)")),
         "{denied:?}"
     );
-    // Nothing of that attempt is left in the session: the next one is carried out.
+    // The session keeps nothing of that attempt, so the next one succeeds.
     client.batch_execute("ROLLBACK").await.unwrap();
     assert!(store.renew().await.is_ok());
 }
 
-/// Each is an answer: the store is there, and says what is wrong.
+/// Each refusal is an answer: the store is reachable and names the problem.
 #[tokio::test]
-async fn what_postgres_refuses_is_told_in_its_own_words_and_with_what_to_do() {
+async fn postgres_refusals_quote_the_server_and_name_a_remedy() {
     let house = PostgresHouse::open().await;
     let client = house.client().await;
     client
@@ -465,7 +467,7 @@ async fn what_postgres_refuses_is_told_in_its_own_words_and_with_what_to_do() {
         let answer = tokio::time::timeout(PATIENCE, store.acquire()).await;
         refusal(answer.expect("it answers").unwrap_err())
     };
-    // There are no tables yet, and it may not make any.
+    // There are no tables yet, and this user may not create any.
     let why = refused("guest", "postgres").await;
     let said = "refuses: permission denied for schema public (42501): ";
     assert!(why.contains(said) && why.contains("create them"), "{why}");
@@ -501,16 +503,16 @@ async fn what_postgres_refuses_is_told_in_its_own_words_and_with_what_to_do() {
     );
 }
 
-fn refusal(denied: Denied) -> String {
+fn refusal(denied: StoreError) -> String {
     match denied {
-        Denied::Refused(why) => why,
+        StoreError::Refused(why) => why,
         other => panic!("no refusal: {other:?}"),
     }
 }
 
-/// Passwords are asked for, and none or a wrong one is shown.
+/// The server asks for passwords, and the client has none or a wrong one.
 #[tokio::test]
-async fn a_password_that_is_missing_or_wrong_is_a_refusal() {
+async fn missing_or_wrong_password_is_a_refusal() {
     let mut house = PostgresHouse::open().await;
     let client = house.client().await;
     client
@@ -530,10 +532,12 @@ async fn a_password_that_is_missing_or_wrong_is_a_refusal() {
         let url = format!("postgresql://{login}@127.0.0.1:{port}/postgres");
         let config = PostgresConfig { url };
         let mut store = Postgres::new(&config, &terms("g", "anna", 0)).unwrap();
-        // It may still come up.
+        // The server may still be starting.
         loop {
             match store.acquire().await {
-                Err(Denied::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+                Err(StoreError::Unavailable(_)) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
                 answer => return answer,
             }
         }
@@ -556,9 +560,9 @@ async fn a_password_that_is_missing_or_wrong_is_a_refusal() {
     answer.expect("it answers").expect("it is let in");
 }
 
-/// Who ends a session ends what was under way, and says nothing of whether it would be granted.
+/// The end of a session aborts the request. It does not mean that the store would refuse it.
 #[tokio::test]
-async fn a_session_that_is_ended_is_no_refusal() {
+async fn terminated_session_is_not_a_refusal() {
     let house = PostgresHouse::open().await;
     let mut store = house.store(&terms("g", "anna", 0), house.port());
     store.acquire().await.unwrap();
@@ -579,7 +583,7 @@ async fn a_session_that_is_ended_is_no_refusal() {
     let (renewed, ()) = tokio::time::timeout(PATIENCE, both).await.unwrap();
     let denied = renewed.unwrap_err();
     assert!(
-        matches!(&denied, Denied::Unavailable(why) if why.contains("(57P01)")),
+        matches!(&denied, StoreError::Unavailable(why) if why.contains("(57P01)")),
         "{denied:?}"
     );
 }

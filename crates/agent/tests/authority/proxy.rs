@@ -1,4 +1,4 @@
-//! A line to a server that can be cut, frozen, and made slow.
+//! A proxy in front of a server, whose connections can be cut, frozen and slowed down.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use tokio::task::JoinSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Open,
-    /// What is sent on connections below this number stays under way until it is open again.
+    /// Bytes on connections below this number are held back until the proxy is open again.
     Frozen {
         below: u64,
     },
-    /// Answers take so long; requests do not.
+    /// Answers are delayed by this time; requests are not.
     SlowAnswers(Duration),
-    /// Connections end, and none comes about.
+    /// Connections end, and no new one is possible.
     Cut,
 }
 
 pub(crate) struct Proxy {
     address: SocketAddr,
-    /// How many connections there were.
+    /// The number of connections up to now.
     count: Arc<AtomicU64>,
     flow: watch::Sender<Flow>,
     _connections: JoinSet<()>,
@@ -56,7 +56,7 @@ impl Proxy {
         self.flow.send_replace(Flow::Frozen { below: u64::MAX });
     }
 
-    /// New connections are not frozen.
+    /// Freezes the existing connections. New ones work.
     pub(crate) fn freeze_old(&self) {
         let below = self.count.load(Ordering::Relaxed);
         self.flow.send_replace(Flow::Frozen { below });

@@ -1,9 +1,9 @@
-//! PostgreSQL that waits for a synchronous standby, and somebody who cancels that wait: the server has committed then, but
-//! only warns that its standby may know nothing of it.
+//! PostgreSQL with a synchronous standby, and an administrator who cancels the wait for it. The
+//! server has then committed, but only warns that its standby may lack the commit.
 
 use std::time::Duration;
 
-use hustings_agent::authority::store::{Denied, Store};
+use hustings_agent::authority::store::{Store, StoreError};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
@@ -11,7 +11,7 @@ use crate::house::House;
 use crate::member::{PATIENCE, terms};
 use crate::postgres::{PostgresHouse, rows};
 
-/// From now on commits wait for a standby of this name; of none if it is empty.
+/// Makes commits wait for a standby of this name, or for none if the name is empty.
 async fn wait_for(client: &Client, standby: &str) {
     let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{standby}'");
     client.batch_execute(&set).await.unwrap();
@@ -23,10 +23,10 @@ async fn wait_for(client: &Client, standby: &str) {
     while rows(client, shown).await != [standby] {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Other sessions read it when they are asked next.
+    // Other sessions read the setting with their next query.
 }
 
-/// Cancels what waits for a standby, as soon as something does.
+/// Cancels a wait for a standby as soon as there is one.
 async fn cancel_the_wait(client: &Client) {
     let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     while rows(client, cancel).await.is_empty() {
@@ -34,21 +34,21 @@ async fn cancel_the_wait(client: &Client) {
     }
 }
 
-/// What comes of a request whose commit waits for a standby in vain, and is cancelled.
+/// Returns the result of a request whose wait for a standby was cancelled.
 async fn cancelled<T: std::fmt::Debug>(
     client: &Client,
-    request: impl Future<Output = Result<T, Denied>>,
+    request: impl Future<Output = Result<T, StoreError>>,
 ) -> String {
     let both = async { tokio::join!(request, cancel_the_wait(client)) };
     let (answer, ()) = timeout(PATIENCE, both).await.expect("it is cancelled");
     match answer {
-        Err(Denied::Unavailable(why)) => why,
+        Err(StoreError::Unavailable(why)) => why,
         answer => panic!("it is not known what became of it: {answer:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_commit_that_the_standby_may_lack_counts_as_no_answer() {
+async fn commit_that_the_standby_may_lack_counts_as_no_answer() {
     let house = PostgresHouse::open().await;
     let client = house.client().await;
     let mut store = house.store(&terms("g", "anna", 0), house.port());
@@ -75,4 +75,20 @@ async fn a_commit_that_the_standby_may_lack_counts_as_no_answer() {
     wait_for(&client, "").await;
     store.renew().await.expect("it is tried again");
     store.release().await.unwrap();
+}
+
+/// A role or a database may have warnings turned off for all sessions.
+#[tokio::test]
+async fn cancelled_wait_is_noticed_when_warnings_are_off() {
+    let house = PostgresHouse::open().await;
+    let client = house.client().await;
+    let quiet = "ALTER ROLE hustings SET client_min_messages = error";
+    client.batch_execute(quiet).await.unwrap();
+    let mut store = house.store(&terms("g", "anna", 0), house.port());
+    store.acquire().await.unwrap();
+    store.release().await.unwrap();
+    wait_for(&client, "nobody").await;
+    let why = cancelled(&client, store.acquire()).await;
+    assert!(why.contains("counts as not done"), "{why}");
+    wait_for(&client, "").await;
 }

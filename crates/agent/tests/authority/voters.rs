@@ -1,4 +1,4 @@
-//! Voters of the group itself, as processes: the same as is asked of stores.
+//! Voters of the group itself, as processes. They must pass the same tests as stores.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::process::{Home, Server};
 const VOTERS: [&str; 3] = ["v", "w", "x"];
 const SETTING: &str = "voters = [\"v\", \"w\", \"x\"]";
 
-/// Three that vote, and do not stand.
+/// Three members that vote and do not campaign.
 struct Voters {
     servers: Vec<Server>,
     _home: Home,
@@ -65,7 +65,7 @@ impl Ground for Voters {
     }
 
     async fn bring_back(&mut self) {
-        self.each(Server::restart); // that they answer is seen by what they grant
+        self.each(Server::restart); // their grants show that they answer
     }
 
     fn pause(&mut self) {
@@ -78,7 +78,7 @@ impl Ground for Voters {
 }
 
 #[tokio::test]
-async fn agents_with_voters_in_peace() {
+async fn agents_with_voters_without_faults() {
     common::in_peace::<Voters>("voters").await;
 }
 

@@ -1,4 +1,5 @@
-//! Looks at what all members of a group show, all the time, and says in the end whether two ever held.
+//! Observes the leases of all members of a group continuously, and judges at the end whether two
+//! members ever held tenure at once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,14 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use hustings_agent::authority::{Cell, Fence};
+use hustings_agent::authority::{Fence, LeaseWatch};
 use hustings_agent::clock;
 use hustings_protocol::Instant;
 
-/// How often it looks. Two that hold for some of these at once are found.
+/// The interval between two observations. Two members that hold at once for several intervals are
+/// found.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// A time through which a member is known to have held.
+/// A time span throughout which a member held tenure.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     member: usize,
@@ -24,24 +26,24 @@ struct Span {
 
 #[derive(Default)]
 struct Seen {
-    /// None of a member that is dead.
-    cells: Vec<Option<Cell>>,
-    /// What each cell showed when it was looked at last, and when that was surely shown already.
+    /// `None` for a member that is dead.
+    cells: Vec<Option<LeaseWatch>>,
+    /// The last observed fence of each member, and the time from which it was certainly held.
     last: BTreeMap<usize, (Fence, Instant)>,
     spans: Vec<Span>,
 }
 
 pub(crate) struct Watcher {
-    seen: Arc<Mutex<Seen>>,
+    high_water: Arc<Mutex<Seen>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watcher {
     pub(crate) fn new() -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let high_water = Arc::new(Mutex::new(Seen::default()));
         let is_over = Arc::new(AtomicBool::new(false));
-        let (looks_at, ends) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let (looks_at, ends) = (Arc::clone(&high_water), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
             while !ends.load(Ordering::Relaxed) {
                 looks_at.lock().unwrap().look();
@@ -49,25 +51,29 @@ impl Watcher {
             }
         });
         Self {
-            seen,
+            high_water,
             is_over,
             thread: Some(thread),
         }
     }
 
-    pub(crate) fn add(&self, cell: Cell) {
-        self.seen.lock().unwrap().cells.push(Some(cell));
+    pub(crate) fn add(&self, lease_watch: LeaseWatch) {
+        self.high_water
+            .lock()
+            .unwrap()
+            .cells
+            .push(Some(lease_watch));
     }
 
-    /// Looks no longer at a member that is dead: its lease lasts, but it does no work.
+    /// Stops observing a member that is dead: its lease lasts on, but it does no work.
     pub(crate) fn forget(&self, member: usize) {
-        self.seen.lock().unwrap().cells[member] = None;
+        self.high_water.lock().unwrap().cells[member] = None;
     }
 
-    /// Ends it, and judges.
+    /// Stops observing, and judges.
     pub(crate) fn judge(mut self) {
         self.stop();
-        let mut spans = self.seen.lock().unwrap().spans.clone();
+        let mut spans = self.high_water.lock().unwrap().spans.clone();
         spans.sort_by_key(|span| span.from);
         assert!(!spans.is_empty(), "nobody ever held: nothing was shown");
         for (at, one) in spans.iter().enumerate() {
@@ -101,7 +107,8 @@ impl Drop for Watcher {
 }
 
 impl Seen {
-    /// What is shown before and after an interval was shown through all of it, as no fence comes twice.
+    /// Records an observation. A fence that is shown before and after an interval was held
+    /// throughout, because no fence occurs twice.
     fn look(&mut self) {
         for member in 0..self.cells.len() {
             let before = clock::now();
@@ -137,15 +144,15 @@ impl Seen {
 
 #[test]
 #[should_panic(expected = "both hold")]
-fn two_that_hold_at_once_are_found() {
+fn two_simultaneous_holders_are_found() {
     use hustings_agent::authority::Held;
     let until = clock::now() + hustings_protocol::Duration::from_secs(60);
     let watcher = Watcher::new();
     let mut shown = Vec::new();
     for fence in [Fence(1), Fence(2)] {
-        let (sender, cell) = tokio::sync::watch::channel(Some(Held { fence, until }));
+        let (sender, lease_watch) = tokio::sync::watch::channel(Some(Held { fence, until }));
         shown.push(sender);
-        watcher.add(cell);
+        watcher.add(lease_watch);
     }
     thread::sleep(LOOK_EVERY * 100);
     watcher.judge();

@@ -4,23 +4,23 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration as StdDuration;
 
 use hustings_agent::config::{AgentConfig, GroupConfig, MULTICAST, ProtocolConfig};
-use hustings_agent::group::CircleStatus;
+use hustings_agent::group::PartialViewStatus;
 use hustings_agent::seal::Key;
 use hustings_agent::{Agent, AgentStatus, Leadership};
 use hustings_protocol::Duration;
 use hustings_protocol::announce::{self, Takeover};
 use tokio::sync::watch;
 
-/// Far longer than anything here takes: past it a test has failed. A group that nobody knows whole is counted before it
-/// elects anybody, which takes up to 20 s.
-const PATIENCE: StdDuration = StdDuration::from_secs(60);
+/// Far longer than anything here takes. A test that takes longer has failed. A group with partial
+/// views estimates its size before it elects a leader, which takes up to 20 s.
+const DEADLINE: StdDuration = StdDuration::from_secs(60);
 
-/// How often to look.
+/// The interval between two checks.
 const POLL: StdDuration = StdDuration::from_millis(2);
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The announce family as agents run it, fast.
+/// The announce family as agents run it, with short intervals.
 pub(crate) fn announce() -> ProtocolConfig {
     ProtocolConfig::Announce(announce::Config {
         takeover: Takeover::Never,
@@ -36,7 +36,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Starts `count` members that find each other by multicast, under a key of their own.
+    /// Starts `count` members that find each other by multicast, under a new key.
     pub(crate) async fn start(count: usize, protocol: ProtocolConfig, group: &str) -> Self {
         let template = template(protocol, group, Some(MULTICAST));
         let mut members = Self::none(template);
@@ -61,7 +61,8 @@ impl Members {
         members
     }
 
-    /// Starts `count` members of which each is to know `view` others: found by multicast, or by the address of the first.
+    /// Starts `count` members, each of which should know `view` others. They find each other by
+    /// multicast or by the address of the first.
     pub(crate) async fn start_many(
         count: usize,
         protocol: ProtocolConfig,
@@ -83,14 +84,14 @@ impl Members {
         members
     }
 
-    /// What each that is there knows of a group that nobody knows whole.
-    pub(crate) async fn circles(&self) -> Vec<CircleStatus> {
-        let mut circles = Vec::new();
+    /// Returns the partial view of each running member.
+    pub(crate) async fn partial_views(&self) -> Vec<PartialViewStatus> {
+        let mut partial_views = Vec::new();
         for agent in self.agents.iter().flatten() {
             let status = agent.handle().status().await.unwrap();
-            circles.push(status.groups[0].circle.clone().unwrap());
+            partial_views.push(status.groups[0].partial_view.clone().unwrap());
         }
-        circles
+        partial_views
     }
 
     fn none(template: AgentConfig) -> Self {
@@ -111,9 +112,10 @@ impl Members {
         self.agents.push(Some(agent));
     }
 
-    /// Waits until all who are there name the same leader, one of them. Returns which.
+    /// Waits until all running members name the same leader, which is one of them. Returns its
+    /// index.
     pub(crate) async fn agree(&mut self) -> usize {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + DEADLINE;
         loop {
             if let Some(leader) = self.agreed() {
                 return leader;
@@ -148,7 +150,7 @@ impl Members {
         self.agents[index].take().unwrap().stop().await.unwrap();
     }
 
-    /// Ends a member without a word, as SIGKILL does: its sockets are closed, and that is all.
+    /// Ends a member without any message, as SIGKILL does: only its sockets are closed.
     pub(crate) async fn vanish(&mut self, index: usize) {
         self.agents[index].take().unwrap().abort().await;
     }
@@ -160,16 +162,16 @@ impl Members {
         agent.handle().step_down(group, span).await.unwrap();
     }
 
-    /// Starts another member by the name of `index`. Returns what it says when it ends.
+    /// Starts another member with the name of `index`. Returns the error with which it ends.
     pub(crate) async fn start_namesake(&self, index: usize) -> String {
         let mut config = self.template.clone();
         config.name = name(index);
         let mut agent = Agent::start(config).await.unwrap();
-        let ended = tokio::time::timeout(PATIENCE, agent.ended()).await.unwrap();
+        let ended = tokio::time::timeout(DEADLINE, agent.ended()).await.unwrap();
         ended.unwrap_err().to_string()
     }
 
-    /// Waits until each has heard frames of other groups.
+    /// Waits until each member has received frames of other groups.
     pub(crate) async fn heard_other_groups(&self) {
         for agent in self.agents.iter().flatten() {
             let has_heard = |it: &AgentStatus| it.groups[0].counters.other_group > 0;
@@ -177,7 +179,7 @@ impl Members {
         }
     }
 
-    /// How many frames under unknown keys all have heard.
+    /// Returns the number of frames under unknown keys that all members have received.
     pub(crate) async fn unknown_keys(&self) -> u64 {
         let mut unknown = 0;
         for agent in self.agents.iter().flatten() {
@@ -188,7 +190,7 @@ impl Members {
     }
 }
 
-/// A member of several groups, each with a key of its own, that has nobody to talk to.
+/// Starts a member of several groups, each with its own key, without any other members.
 pub(crate) async fn member_of(groups: &[(&str, &Key)]) -> Agent {
     let mut config = template(announce(), "", None);
     config.name = name(0);
@@ -206,7 +208,7 @@ pub(crate) async fn status_when(
     agent: &Agent,
     is_so: impl Fn(&AgentStatus) -> bool,
 ) -> AgentStatus {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + DEADLINE;
     loop {
         let status = agent.handle().status().await.unwrap();
         if is_so(&status) {

@@ -1,4 +1,4 @@
-//! Why somebody is not let in.
+//! Errors of a guard.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use hustings_protocol::tenure::Fence;
 
 use crate::slots::OpenError;
 
-/// Why a fence was not let in. Nothing was written.
+/// The reason why a fence was not admitted. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {
-    /// Somebody with a higher fence was here before: the tenure has passed on.
+    /// A higher fence was seen before: the tenure has passed on.
     #[error(
         "fence {offered} is below {highest}, which {} has seen: this tenure is over: stop writing, and stand again",
         path.display()
@@ -19,43 +19,43 @@ pub enum GuardError {
     Refused {
         /// The guard's file.
         path: PathBuf,
-        /// The fence that asked to be let in.
+        /// The refused fence.
         offered: Fence,
-        /// The highest that ever was.
+        /// The highest fence seen.
         highest: Fence,
     },
 
-    /// The file was put back to an older state, or removed and created again.
+    /// The file was restored to an older state, or removed and created again.
     #[error(
-        "{}: says fence {found}, and has said {seen}: if it was reset on purpose open the guard again, else reset it to \
+        "{}: has fence {found}, but had {seen} before: if it was reset on purpose open the guard again, else reset it to \
          a fence above {seen}", path.display()
     )]
     WentBack {
         /// The guard's file.
         path: PathBuf,
-        /// What this guard saw before.
+        /// The highest fence that this guard saw before.
         seen: Fence,
-        /// What is there now.
+        /// The fence that the file has now.
         found: Fence,
     },
 
-    /// The file is not there, or not what it should be.
+    /// The file is missing or invalid.
     #[error(transparent)]
     File(#[from] OpenError),
 
-    /// A higher fence could not be put on the disk.
+    /// A higher fence could not be stored on the disk.
     #[error(transparent)]
     Store(io::Error),
 }
 
-/// Why a guarded write was not done.
+/// The reason why a guarded write did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError<E> {
-    /// It was not let in, and did not begin.
+    /// The fence was not admitted, and the write did not begin.
     #[error(transparent)]
     Guard(#[from] GuardError),
 
-    /// It began, and failed.
+    /// The write began, and failed.
     #[error(transparent)]
     Write(E),
 }

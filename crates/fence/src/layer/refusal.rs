@@ -1,4 +1,4 @@
-//! What is answered to those who are not let in.
+//! Responses to refused requests.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use crate::Fence;
 
-/// Why a request is not let in.
+/// The reason why a request is refused.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Missing,
@@ -20,14 +20,14 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The guard failed. Why is for those who run the server: it names its files.
+    /// The guard failed. The log has the error, which names files; the client does not see it.
     pub(super) fn broken(error: &dyn fmt::Display) -> Self {
         tracing::error!("fence guard: {error}: requests are refused");
         Self::Broken
     }
 
     pub(super) fn into_response<R: From<String>>(self) -> Response<R> {
-        // Nothing in these texts has to be escaped.
+        // These texts need no escaping.
         let mut body = format!("{{\"error\":\"{self}\"");
         if let Self::Below { offered, highest } = self {
             body += &format!(",\"offered\":{offered},\"highest\":{highest}");
@@ -58,7 +58,7 @@ impl fmt::Display for Refusal {
                 "the header Hustings-Fence is missing: send the fence of the tenure under which you write",
             ),
             Self::Twice => {
-                f.write_str("the header Hustings-Fence is there more than once: send one fence")
+                f.write_str("the header Hustings-Fence occurs more than once: send one fence")
             }
             Self::NotANumber => f.write_str(
                 "the header Hustings-Fence is not a number: send a fence in decimal, below 2^64",
@@ -71,9 +71,9 @@ impl fmt::Display for Refusal {
             Self::TooLong(most) => {
                 write!(f, "the body is too long: {most} bytes at most")
             }
-            Self::Incomplete => f.write_str("the body did not arrive whole: send it again"),
+            Self::Incomplete => f.write_str("the body is incomplete: send it again"),
             Self::Broken => f.write_str(
-                "fences cannot be checked here now, so nothing is written: see the server's log",
+                "the server cannot check fences now, so nothing was written: see the server's log",
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! A slot file's dealings with the file system.
+//! The file-system operations of a slot file.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::error::OpenError;
 use super::image::{FILE_BYTES, Image};
 
-/// What to do while somebody else has the file.
+/// The reaction to a file that is in use.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Busy {
     GiveUp,
@@ -25,14 +25,14 @@ pub(super) fn open_locked(path: &Path, busy: Busy) -> Result<File, OpenError> {
             Busy::GiveUp => lock(path, &file)?,
             Busy::Wait => wait_for_lock(&file).map_err(OpenError::io(path))?,
         }
-        // Whoever replaced the file meanwhile has locked another one.
+        // If the file was replaced meanwhile, this lock is on the wrong one.
         if is_at(path, &file).map_err(OpenError::opening(path))? {
             return Ok(file);
         }
     }
 }
 
-/// Whether what is at `path` is this very file.
+/// True if the file at `path` is this very file.
 pub(super) fn is_at(path: &Path, file: &File) -> io::Result<bool> {
     let (there, here) = (fs::metadata(path)?, file.metadata()?);
     Ok((there.dev(), there.ino()) == (here.dev(), here.ino()))
@@ -56,11 +56,11 @@ fn wait_for_lock(file: &File) -> io::Result<()> {
     }
 }
 
-/// What a file says.
+/// Reads the contents of a file.
 pub(super) fn read(path: &Path, file: &File) -> Result<Image, OpenError> {
     let metadata = file.metadata().map_err(OpenError::io(path))?;
     if !metadata.is_file() {
-        // A device or a pipe, whose end might never come.
+        // A device or a pipe, which might never end.
         let path = path.to_owned();
         return Err(OpenError::NotOurs { path });
     }
@@ -73,7 +73,7 @@ pub(super) fn read(path: &Path, file: &File) -> Result<Image, OpenError> {
     Ok(Image { length, bytes })
 }
 
-/// Creates a locked file at `path` that says `bytes`, wholly or not at all.
+/// Creates a locked file with `bytes` at `path`, wholly or not at all.
 pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, OpenError> {
     let (beside, file) = new_file_beside(path).map_err(OpenError::io(path))?;
     let written = file
@@ -81,7 +81,7 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, OpenError> {
         .and_then(|()| file.sync_all())
         .map_err(OpenError::io(path))
         .and_then(|()| lock(path, &file))
-        // Unlike a rename this leaves alone what is there.
+        // Unlike a rename, a link does not overwrite an existing file.
         .and_then(|()| fs::hard_link(&beside, path).map_err(OpenError::creating(path)));
     let removed = fs::remove_file(&beside).map_err(OpenError::io(path));
     written.and(removed)?;
@@ -89,7 +89,7 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// A new file in the same directory, under a name that nobody has.
+/// Creates a new file in the same directory, under an unused name.
 fn new_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut number = 0_u32;
@@ -105,15 +105,15 @@ fn new_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
             .create_new(true)
             .open(&beside)
         {
-            // Being made by another process, or left behind by one that was killed.
+            // Another process is creating it, or was killed and left it behind.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             opened => return opened.map(|file| (beside, file)),
         }
     }
 }
 
-/// Makes a file say `bytes`. Until all is done it has not the length of a slot file, or an empty slot: nobody takes
-/// what it said before for what it says.
+/// Replaces the contents of a file by `bytes`. Until this is done the file has another length than
+/// a slot file, or an empty slot, so that its former contents are not mistaken for valid.
 pub(super) fn overwrite(path: &Path, file: &File, bytes: &[u8]) -> io::Result<()> {
     file.set_len(0)?;
     file.write_all_at(bytes, 0)?;
@@ -121,7 +121,7 @@ pub(super) fn overwrite(path: &Path, file: &File, bytes: &[u8]) -> io::Result<()
     sync_directory(path)
 }
 
-/// Makes sure that a file which is at `path` will be there after a crash.
+/// Ensures that the file at `path` will exist after a crash.
 pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     let path = path.canonicalize()?;
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;

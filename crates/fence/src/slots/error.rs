@@ -1,101 +1,102 @@
-//! Why a slot file cannot be had.
+//! Errors of slot files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::image::FILE_BYTES;
 
-/// Why a slot file could not be opened, created or reset.
+/// The reason why a slot file could not be opened, created or reset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is no file.
+    /// The file does not exist.
     #[error(
-        "{}: no such file: if nothing was ever kept there create it, else find the disk that has it", path.display()
+        "{}: no such file: if it is new create it, else find the disk that has it", path.display()
     )]
     Missing {
-        /// Where it should be.
+        /// The path of the file.
         path: PathBuf,
     },
 
-    /// There is a file already, where one was to be created.
-    #[error("{}: is there already: open it, or reset it if what it says may be forgotten", path.display())]
+    /// The file to be created exists already.
+    #[error("{}: exists already: open it, or reset it if its content may be lost", path.display())]
     Exists {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
     },
 
-    /// Another process, or another part of this one, has it.
+    /// Another process, or another part of this one, has the file open.
     #[error("{}: is in use: stop the other process that has it open", path.display())]
     InUse {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
     },
 
-    /// Something else, that no slot file ever was.
+    /// The file never was a slot file.
     #[error("{}: is not a file of Hustings: check the path; if it is right, move the file away", path.display())]
     NotOurs {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
     },
 
-    /// It was once longer, or something was added to it.
+    /// The file has the wrong length: it was truncated or extended.
     #[error(
-        "{}: has {found} bytes instead of {FILE_BYTES}: what it said last is lost, and an older copy of it must not \
+        "{}: has {found} bytes instead of {FILE_BYTES}: its last content is lost, and an older copy of it must not \
          be used: reset it on purpose", path.display()
     )]
     Truncated {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
-        /// How many bytes it has.
+        /// The length of the file.
         found: u64,
     },
 
-    /// What is there is not what was written. A slot is written wholly or not at all, so this is no write that was
-    /// interrupted: the disk has failed, or somebody else wrote. The other slot may say less than was promised.
+    /// The contents are not what was written. A slot is written wholly or not at all, so this is no
+    /// interrupted write: the disk has failed, or another program wrote. The other slot may hold an
+    /// older promise.
     #[error(
-        "{}: is damaged at byte {offset} or after it: what it said last is lost, and an older copy of it must not \
+        "{}: is damaged at byte {offset} or after it: its last content is lost, and an older copy of it must not \
          be used: check the disk, then reset it on purpose", path.display()
     )]
     Damaged {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
-        /// Where the part begins that is not as it was written.
+        /// The offset at which the damaged part begins.
         offset: u64,
     },
 
-    /// Written by another version of the layout.
+    /// The file has another version of the layout.
     #[error("{}: has layout {found}, which this program does not know: use the program that wrote it", path.display())]
     OtherVersion {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
         /// The version of the layout.
         found: u32,
     },
 
-    /// It belongs to somebody else.
+    /// The file has another tag.
     #[error("{}: belongs to `{found}`, not to `{expected}`: check the path", path.display())]
     Another {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
         /// Its tag.
         found: String,
-        /// The tag asked for.
+        /// The requested tag.
         expected: String,
     },
 
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("{}: {source}: check the path, its permissions and the disk", path.display())]
     Io {
-        /// Where it is or should be.
+        /// The path of the file.
         path: PathBuf,
-        /// What the file system said.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl OpenError {
-    /// What the file system said about `path`.
+    /// Converts an error of the file system about `path`.
     pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {
@@ -104,7 +105,7 @@ impl OpenError {
         }
     }
 
-    /// As [`io`](Self::io), of a file that should be there.
+    /// As [`io`](Self::io), for a file that should exist.
     pub(super) fn opening(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
         move |error| match error.kind() {
@@ -113,7 +114,7 @@ impl OpenError {
         }
     }
 
-    /// As [`io`](Self::io), of a file that should not be there.
+    /// As [`io`](Self::io), for a file that should not exist.
     pub(super) fn creating(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
         move |error| match error.kind() {

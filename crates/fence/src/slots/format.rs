@@ -1,6 +1,6 @@
-//! One slot as bytes: all of it under one checksum, in one sector.
+//! One slot as bytes: one checksum, in one sector.
 //!
-//! | Bytes | What |
+//! | Bytes | Content |
 //! |---|---|
 //! | 0..8 | [`MAGIC`] |
 //! | 8..12 | the version of this layout |
@@ -10,25 +10,25 @@
 //! | 24..508 | the tag, the payload, zeros |
 //! | 508..512 | CRC-32 of all before it |
 //!
-//! Numbers are little-endian. Every version keeps the magic, the version and the checksum where they are, so that
-//! an older program can tell a newer file from a damaged one.
+//! Numbers are little-endian. Every version keeps the magic, the version and the checksum in place,
+//! so that an older program can distinguish a newer file from a damaged one.
 
 use super::{MOST_PAYLOAD_BYTES, MOST_TAG_BYTES};
 
-/// What a slot begins with.
+/// The first bytes of a slot.
 pub(super) const MAGIC: [u8; 8] = *b"HUSTSLOT";
 
-/// The layout that is written.
+/// The version of the layout.
 pub(super) const VERSION: u32 = 1;
 
-/// The smallest sector of any disk: a write of one is done wholly or not at all.
+/// The smallest sector of any disk: a disk writes it wholly or not at all.
 pub(super) const SLOT_BYTES: usize = 512;
 
 const HEADER_BYTES: usize = 24;
 const CHECKED_BYTES: usize = SLOT_BYTES - 4;
 const _: () = assert!(HEADER_BYTES + MOST_TAG_BYTES + MOST_PAYLOAD_BYTES <= CHECKED_BYTES);
 
-/// What a slot says.
+/// The content of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) sequence: u64,
@@ -36,14 +36,14 @@ pub(super) struct Slot {
     pub(super) payload: Vec<u8>,
 }
 
-/// Why bytes are not a slot of this version.
+/// The reason why bytes are not a slot of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// They do not begin as a slot does.
+    /// The bytes do not begin as a slot does.
     Magic,
-    /// They begin as a slot does, and are not what was written.
+    /// The bytes begin as a slot does, but the rest is damaged.
     Damaged,
-    /// A whole slot of another version.
+    /// An intact slot of another version.
     Version(u32),
 }
 
@@ -84,7 +84,7 @@ impl Slot {
         let tag_bytes = usize::from(u16::from_le_bytes(array(bytes, 12)));
         let payload_bytes = usize::from(u16::from_le_bytes(array(bytes, 14)));
         if tag_bytes > MOST_TAG_BYTES || payload_bytes > MOST_PAYLOAD_BYTES {
-            return Err(Fault::Damaged); // nobody wrote that, whatever the checksum says
+            return Err(Fault::Damaged); // no program writes this, even if the checksum matches
         }
         let (tag, rest) = checked[HEADER_BYTES..].split_at(tag_bytes);
         Ok(Self {
@@ -95,13 +95,13 @@ impl Slot {
     }
 }
 
-/// Puts the checksum of a slot where it belongs.
+/// Sets the checksum of a slot.
 pub(super) fn seal(slot: &mut [u8; SLOT_BYTES]) {
     let checksum = crc32fast::hash(&slot[..CHECKED_BYTES]);
     slot[CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// The `N` bytes at `offset`, which lie within the slot.
+/// The `N` bytes at `offset`, which must lie within the slot.
 pub(super) fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[offset..offset + N]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_says_what_was_put_into_it_empty_or_full() {
+    fn slot_decodes_to_what_was_encoded() {
         for tag in [0, 1, MOST_TAG_BYTES] {
             for payload in [0, 1, MOST_PAYLOAD_BYTES] {
                 let slot = slot(tag, payload);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_slot_of_another_version_is_told_from_a_damaged_one() {
+    fn slot_of_another_version_is_distinguished_from_damage() {
         let mut bytes = slot(5, 40).encode();
         bytes[8] = 7;
         seal(&mut bytes);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_no_slot_has_are_damage() {
+    fn impossible_lengths_are_damage() {
         for offset in [12, 14] {
             let mut bytes = slot(5, 40).encode();
             bytes[offset..offset + 2].copy_from_slice(&u16::MAX.to_le_bytes());

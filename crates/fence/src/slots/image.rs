@@ -1,4 +1,4 @@
-//! What is in a slot file as a whole.
+//! The contents of a whole slot file.
 
 use std::path::Path;
 
@@ -8,22 +8,23 @@ use super::format::{Fault, MAGIC, SLOT_BYTES, Slot};
 /// Each slot has a page of its own, of which it uses the first sector: no disk writes both at once.
 const PAGE_BYTES: usize = 4096;
 
-/// How long a slot file is, always.
+/// The length of every slot file.
 pub(super) const FILE_BYTES: usize = 2 * PAGE_BYTES;
 
-/// A file's length, and as much of it as a slot file can have.
+/// A file's length, and its contents up to the length of a slot file.
 #[derive(Debug)]
 pub(super) struct Image {
     pub(super) length: u64,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Where the slot with this sequence number begins.
+/// The offset of the slot with this sequence number.
 pub(super) fn offset_of(sequence: u64) -> usize {
     (sequence % 2) as usize * PAGE_BYTES
 }
 
-/// A new file that says what `newest` does, in both slots: one that is empty is then always damage.
+/// The contents of a new file, with the same payload in both slots. An empty slot is then always
+/// damage.
 pub(super) fn founding(newest: &Slot) -> [u8; FILE_BYTES] {
     let older = Slot {
         sequence: newest.sequence - 1,
@@ -38,7 +39,7 @@ pub(super) fn founding(newest: &Slot) -> [u8; FILE_BYTES] {
 }
 
 impl Image {
-    /// The newest slot of the file at `path`, if it belongs to `tag`.
+    /// The newest slot of the file at `path`, if it has `tag`.
     pub(super) fn newest(&self, path: &Path, tag: &[u8]) -> Result<Slot, OpenError> {
         let path = path.to_owned();
         if !self.is_ours() {
@@ -50,7 +51,7 @@ impl Image {
         }
         let (even, odd) = self.bytes.split_at(PAGE_BYTES);
         let pages = [(0, decode(even)), (PAGE_BYTES, decode(odd))];
-        // First of all, for the rest is what this version makes of a file.
+        // Checked first: the rest applies only to this version.
         for (_, slot) in &pages {
             if let Err(Fault::Version(found)) = *slot {
                 return Err(OpenError::OtherVersion { path, found });
@@ -78,7 +79,8 @@ impl Image {
         Ok(newest.expect("there are two pages"))
     }
 
-    /// Whether this is a slot file or what can become of one. A file system that crashed may leave zeros.
+    /// True for a slot file and for any state in which a crash may leave one. A file system that
+    /// crashed may leave zeros.
     pub(super) fn is_ours(&self) -> bool {
         let bytes = &self.bytes[..];
         let begins = |page: &[u8]| page.starts_with(&MAGIC);
@@ -95,9 +97,10 @@ fn decode(page: &[u8]) -> Result<Slot, Fault> {
         .split_first_chunk::<SLOT_BYTES>()
         .ok_or(Fault::Damaged)?;
     let slot = Slot::decode(slot)?;
-    // Nothing is ever written there.
-    match rest.iter().all(|byte| *byte == 0) {
-        true => Ok(slot),
-        false => Err(Fault::Damaged),
+    // The rest of the page is never written.
+    if rest.iter().all(|byte| *byte == 0) {
+        Ok(slot)
+    } else {
+        Err(Fault::Damaged)
     }
 }

@@ -1,4 +1,4 @@
-//! Disks that keep nothing more let nobody in.
+//! On disks that accept no writes, no fence is admitted.
 
 use std::fs;
 use std::io;
@@ -9,11 +9,11 @@ use crate::path_for;
 use crate::support::{path_here, run_on_a_small_disk, run_where_files_are_short};
 
 #[test]
-fn a_higher_fence_that_cannot_be_kept_is_not_let_in() {
+fn higher_fence_that_cannot_be_stored_is_refused() {
     let Some(path) = path_here() else {
         let path = path_for("not-kept");
         FenceGuard::open(&path).unwrap();
-        let test = "disks::a_higher_fence_that_cannot_be_kept_is_not_let_in";
+        let test = "disks::higher_fence_that_cannot_be_stored_is_refused";
         run_where_files_are_short(test, &path);
         let guard = FenceGuard::open(&path).unwrap();
         assert_eq!(guard.highest().unwrap(), Fence(0));
@@ -22,7 +22,7 @@ fn a_higher_fence_that_cannot_be_kept_is_not_let_in() {
     let guard = FenceGuard::open(&path).unwrap();
     for fence in [1, 2] {
         let written = guard.write(Fence(fence), || -> Result<(), ()> {
-            panic!("let in without a trace")
+            panic!("admitted without being stored")
         });
         let Err(WriteError::Guard(GuardError::Store(error))) = written else {
             panic!("{written:?}");
@@ -32,15 +32,15 @@ fn a_higher_fence_that_cannot_be_kept_is_not_let_in() {
     guard.check(Fence(0)).unwrap();
 }
 
-/// Who wrote it may have died before it was synced.
+/// Its writer may have died before the sync.
 #[test]
-fn what_somebody_else_wrote_is_put_on_the_disk_before_it_is_relied_on() {
+fn fence_written_by_another_process_is_synced_before_use() {
     let Some(path) = path_here() else {
         let path = path_for("relied-on");
         FenceGuard::open(&path).unwrap();
         let other = FenceGuard::open(path.with_file_name("other")).unwrap();
         other.check(Fence(5)).unwrap(); // in the second page
-        let test = "disks::what_somebody_else_wrote_is_put_on_the_disk_before_it_is_relied_on";
+        let test = "disks::fence_written_by_another_process_is_synced_before_use";
         return run_where_files_are_short(test, &path);
     };
     let guard = FenceGuard::open(&path).unwrap();
@@ -53,9 +53,9 @@ fn what_somebody_else_wrote_is_put_on_the_disk_before_it_is_relied_on() {
 }
 
 #[test]
-fn no_guard_opens_where_there_is_no_room_for_one() {
+fn guard_does_not_open_on_a_full_disk() {
     let Some(path) = path_here() else {
-        let test = "disks::no_guard_opens_where_there_is_no_room_for_one";
+        let test = "disks::guard_does_not_open_on_a_full_disk";
         return run_on_a_small_disk(test, &path_for("no-room"));
     };
     fs::write(path.with_file_name("other"), [1; 8192]).unwrap();

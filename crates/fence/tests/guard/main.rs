@@ -1,6 +1,6 @@
-//! A guard among threads, processes and failing disks.
+//! A guard with threads, processes and failing disks.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod disks;
 mod processes;
@@ -11,7 +11,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A path in an empty directory of the test's own.
+/// A path in an empty directory for this test.
 fn path_for(test: &str) -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guard-{test}"));
     let _ = fs::remove_dir_all(&home);

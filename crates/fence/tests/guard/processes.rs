@@ -1,4 +1,4 @@
-//! Several processes with one guard. Each test starts itself once more, in those processes.
+//! Several processes with one guard. Each test starts itself again in these processes.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -32,8 +32,8 @@ fn chance() -> Xoshiro256PlusPlus {
 }
 
 #[test]
-fn many_processes_write_in_turns_with_fences_that_never_go_down() {
-    let test = "many_processes_write_in_turns_with_fences_that_never_go_down";
+fn processes_write_in_turns_with_rising_fences() {
+    let test = "processes_write_in_turns_with_rising_fences";
     let Some(path) = path_here() else {
         let path = path_for("many-processes");
         let children: Vec<Child> = (0..4).map(|seed| start(test, &path, seed)).collect();
@@ -52,7 +52,7 @@ fn many_processes_write_in_turns_with_fences_that_never_go_down() {
     for _ in 0..200 {
         let near = guard.highest().unwrap().0 + u64::from(chance.next_u32() % 6);
         let fence = Fence(near.saturating_sub(3));
-        // In two pieces, so that a turn within another would show.
+        // Two writes, so that overlapping turns would show.
         let written = guard.write(fence, || {
             writeln!(log, "begin {fence}")?;
             writeln!(log, "end {fence}")
@@ -64,7 +64,7 @@ fn many_processes_write_in_turns_with_fences_that_never_go_down() {
     }
 }
 
-/// Each turn whole, and no fence below the one before.
+/// Asserts that every turn is complete, and no fence is below the one before.
 fn assert_in_turns(log: &str) {
     let lines: Vec<&str> = log.lines().collect();
     let mut last = 0;
@@ -75,13 +75,13 @@ fn assert_in_turns(log: &str) {
         last = fence;
     }
     let turns = lines.len() / 2;
-    assert!(turns > 200, "only {turns} turns of 800: all were refused?");
-    assert!(turns < 800, "nothing was refused");
+    assert!(turns > 200, "only {turns} of 800 turns were admitted");
+    assert!(turns < 800, "no fence was refused");
 }
 
 #[test]
-fn whoever_is_killed_leaves_a_guard_that_never_goes_back() {
-    let test = "whoever_is_killed_leaves_a_guard_that_never_goes_back";
+fn killed_process_leaves_a_guard_that_never_regresses() {
+    let test = "killed_process_leaves_a_guard_that_never_regresses";
     let Some(path) = path_here() else {
         return kill_again_and_again(test, &path_for("killed"));
     };
@@ -107,7 +107,7 @@ fn kill_again_and_again(test: &str, path: &Path) {
         for _ in 0..chance.next_u32() % 20 {
             highest = told().unwrap();
         }
-        // At whatever point it has come to since it told of that.
+        // At any point after the last line that it has written.
         child.kill().unwrap();
         child.wait().unwrap();
         while let Some(fence) = told() {
@@ -122,12 +122,12 @@ fn kill_again_and_again(test: &str, path: &Path) {
         );
         highest = found;
     }
-    assert!(highest > 60, "they got nowhere: {highest}");
+    assert!(highest > 60, "too few fences admitted: {highest}");
 }
 
 #[test]
-fn a_turn_ends_with_its_process() {
-    let test = "a_turn_ends_with_its_process";
+fn turn_ends_with_its_process() {
+    let test = "turn_ends_with_its_process";
     let Some(path) = path_here() else {
         let path = path_for("turn-ends");
         let mut child = start(test, &path, 0);
@@ -148,8 +148,8 @@ fn a_turn_ends_with_its_process() {
 }
 
 #[test]
-fn processes_that_come_first_at_once_agree_on_one_file() {
-    let test = "processes_that_come_first_at_once_agree_on_one_file";
+fn processes_that_create_a_guard_at_once_agree_on_one_file() {
+    let test = "processes_that_create_a_guard_at_once_agree_on_one_file";
     let Some(path) = path_here() else {
         for round in 0..5 {
             let path = path_for("first-at-once");

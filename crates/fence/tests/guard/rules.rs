@@ -1,4 +1,4 @@
-//! Who is let in.
+//! The rules of admission.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use hustings_fence::{Fence, FenceGuard, GuardError, WriteError};
 
 use crate::path_for;
 
-/// Whether a write with this fence was done.
+/// True if a write with this fence was executed.
 fn writes(guard: &FenceGuard, fence: u64) -> bool {
     let mut is_done = false;
     let written = guard.write(Fence(fence), || {
@@ -41,12 +41,12 @@ fn equal_and_higher_fences_write_and_lower_ones_never_do() {
     }
     drop(guard);
     let again = FenceGuard::open(&path).unwrap();
-    assert!(!writes(&again, 6), "it remembers");
+    assert!(!writes(&again, 6), "a reopened guard remembers");
     assert_eq!(again.highest().unwrap(), Fence(u64::MAX));
 }
 
 #[test]
-fn a_refusal_says_what_where_and_what_to_do() {
+fn refusal_names_fence_file_and_remedy() {
     let path = path_for("refusal");
     let guard = FenceGuard::open(&path).unwrap();
     guard.check(Fence(8)).unwrap();
@@ -67,7 +67,7 @@ fn a_refusal_says_what_where_and_what_to_do() {
 }
 
 #[test]
-fn a_fence_is_kept_before_its_write_begins_and_though_it_fails() {
+fn fence_is_stored_before_its_write_even_if_that_fails() {
     let path = path_for("before");
     let guard = FenceGuard::open(&path).unwrap();
     let mut during = Vec::new();
@@ -90,7 +90,7 @@ fn a_fence_is_kept_before_its_write_begins_and_though_it_fails() {
 }
 
 #[test]
-fn a_write_that_panics_ends_its_turn() {
+fn panicking_write_ends_its_turn() {
     let guard = FenceGuard::open(path_for("panic")).unwrap();
     let panics = || guard.write(Fence(3), || -> Result<(), ()> { panic!("on purpose") });
     assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
@@ -99,7 +99,7 @@ fn a_write_that_panics_ends_its_turn() {
 }
 
 #[test]
-fn an_equal_fence_writes_nothing_to_the_disk() {
+fn equal_fence_writes_nothing_to_the_disk() {
     let path = path_for("equal");
     let guard = FenceGuard::open(&path).unwrap();
     guard.check(Fence(3)).unwrap();
@@ -112,7 +112,7 @@ fn an_equal_fence_writes_nothing_to_the_disk() {
 }
 
 #[test]
-fn turns_of_threads_do_not_overlap_and_their_fences_never_go_down() {
+fn threads_write_in_turns_with_rising_fences() {
     let path = path_for("threads");
     let guard = FenceGuard::open(&path).unwrap();
     let log = path.with_file_name("log");
@@ -122,7 +122,7 @@ fn turns_of_threads_do_not_overlap_and_their_fences_never_go_down() {
             let (guard, log) = (&guard, &log);
             scope.spawn(move || {
                 for step in 0..40_u64 {
-                    // Read and replaced: a turn that overlapped with another would lose what that one wrote.
+                    // Read and replaced: an overlapping turn would lose the other's write.
                     let fence = step / 4 + thread % 3;
                     let _ = guard.write(Fence(fence), || {
                         let text = fs::read_to_string(log)?;
@@ -135,12 +135,12 @@ fn turns_of_threads_do_not_overlap_and_their_fences_never_go_down() {
     let text = fs::read_to_string(&log).unwrap();
     let fences: Vec<u64> = text.split(' ').map(|it| it.parse().unwrap()).collect();
     assert!(fences.is_sorted(), "{fences:?}");
-    // Of the highest there is, none is refused.
+    // The highest fence is never refused.
     assert_eq!(fences.iter().filter(|it| **it == 11).count(), 2 * 4);
 }
 
 #[test]
-fn a_file_that_went_back_lets_nobody_in() {
+fn restored_older_file_admits_no_fence() {
     let path = path_for("went-back");
     let guard = FenceGuard::open(&path).unwrap();
     guard.check(Fence(3)).unwrap();
@@ -165,7 +165,7 @@ fn a_file_that_went_back_lets_nobody_in() {
 }
 
 #[test]
-fn whoever_waited_for_a_file_that_was_replaced_takes_a_turn_at_the_new_one() {
+fn waiter_for_a_replaced_file_gets_a_turn_at_the_new_one() {
     let path = path_for("replaced");
     let guard = FenceGuard::open(&path).unwrap();
     let next = path.with_file_name("next");
@@ -189,7 +189,8 @@ fn whoever_waited_for_a_file_that_was_replaced_takes_a_turn_at_the_new_one() {
     });
 }
 
-/// Whether somebody waits for a lock on this file, as the kernel tells it: `1: -> FLOCK ... 08:02:INODE 0 EOF`.
+/// True if a process waits for a lock on this file, according to the kernel: `1: -> FLOCK ...
+/// 08:02:INODE 0 EOF`.
 fn is_waited_for(inode: u64) -> bool {
     let locks = fs::read_to_string("/proc/locks").unwrap();
     let file = format!(":{inode} ");
@@ -199,7 +200,7 @@ fn is_waited_for(inode: u64) -> bool {
 }
 
 #[test]
-fn what_is_no_guard_lets_nobody_in() {
+fn file_that_is_no_guard_admits_no_fence() {
     let path = path_for("no-guard");
     let home = path.parent().unwrap();
     let opened = |path: &Path| match FenceGuard::open(path) {
@@ -216,7 +217,7 @@ fn what_is_no_guard_lets_nobody_in() {
     fs::write(&path, "stock: 12").unwrap();
     assert!(matches!(opened(&path), OpenError::NotOurs { .. }));
     let reset = FenceGuard::reset_to(&path, Fence(1));
-    assert!(reset.is_err(), "what is not a guard's stays");
+    assert!(reset.is_err(), "a file of another kind is not overwritten");
     fs::remove_file(&path).unwrap();
 
     drop(SlotFile::create(&path, b"voter of group orders", b"").unwrap());
@@ -236,7 +237,7 @@ fn what_is_no_guard_lets_nobody_in() {
 }
 
 #[test]
-fn a_damaged_guard_lets_nobody_in_until_it_is_reset_on_purpose() {
+fn damaged_guard_admits_no_fence_until_reset() {
     let path = path_for("damaged");
     let guard = FenceGuard::open(&path).unwrap();
     guard.check(Fence(3)).unwrap();
@@ -252,6 +253,9 @@ fn a_damaged_guard_lets_nobody_in_until_it_is_reset_on_purpose() {
     assert!(FenceGuard::open(&path).is_err());
 
     FenceGuard::reset_to(&path, Fence(9)).unwrap();
-    assert!(!writes(&guard, 8), "those who have it open go on");
+    assert!(
+        !writes(&guard, 8),
+        "an open guard continues after the reset"
+    );
     assert!(writes(&guard, 9));
 }

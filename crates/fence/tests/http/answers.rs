@@ -1,4 +1,4 @@
-//! Who is let in, and what the others are told.
+//! Admission of requests, and the responses to refused ones.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::server::{Server, layer, path_for};
 
 #[tokio::test]
-async fn equal_and_higher_fences_are_let_in_and_the_handler_knows_them() {
+async fn equal_and_higher_fences_are_admitted_and_passed_to_the_handler() {
     let server = Server::start(layer(&path_for("let-in"))).await;
     for fence in [0, 7, 7, 8, u64::MAX] {
         assert_eq!(
@@ -18,7 +18,7 @@ async fn equal_and_higher_fences_are_let_in_and_the_handler_knows_them() {
 }
 
 #[tokio::test]
-async fn a_lower_fence_is_refused_with_both_numbers() {
+async fn lower_fence_is_refused_with_both_numbers() {
     let server = Server::start(layer(&path_for("lower"))).await;
     assert_eq!(server.put(8).await.0, 200);
     let (status, body) = server.put(7).await;
@@ -31,7 +31,7 @@ async fn a_lower_fence_is_refused_with_both_numbers() {
 }
 
 #[tokio::test]
-async fn a_header_that_is_missing_twice_there_or_not_a_number_is_refused() {
+async fn missing_repeated_or_invalid_header_is_refused() {
     let server = Server::start(layer(&path_for("headers"))).await;
     for (headers, expected) in [
         (&[][..], 428),
@@ -58,7 +58,7 @@ async fn a_header_that_is_missing_twice_there_or_not_a_number_is_refused() {
 }
 
 #[tokio::test]
-async fn reads_pass_unchecked_unless_told_otherwise() {
+async fn reads_pass_unchecked_by_default() {
     let path = path_for("reads");
     let server = Server::start(layer(&path)).await;
     assert_eq!(server.put(8).await.0, 200);
@@ -76,7 +76,7 @@ async fn reads_pass_unchecked_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_long_is_refused_before_its_fence_counts() {
+async fn too_long_body_is_refused_before_its_fence_counts() {
     let path = path_for("too-long");
     let server = Server::start(layer(&path).limit_body(10)).await;
     let put = async |fence: &str, body: &str| server.ask("PUT /", &[fence], body).await;
@@ -86,7 +86,7 @@ async fn a_body_that_is_too_long_is_refused_before_its_fence_counts() {
 }
 
 #[tokio::test]
-async fn a_damaged_guard_lets_nobody_in_and_tells_strangers_nothing() {
+async fn damaged_guard_admits_no_request_and_hides_its_path() {
     let path = path_for("damaged");
     let server = Server::start(layer(&path)).await;
     fs::write(&path, "").unwrap();
@@ -97,7 +97,7 @@ async fn a_damaged_guard_lets_nobody_in_and_tells_strangers_nothing() {
 }
 
 #[tokio::test]
-async fn servers_with_guards_of_one_file_know_of_each_others_fences() {
+async fn servers_with_guards_of_one_file_share_fences() {
     let path = path_for("two-servers");
     let one = Server::start(layer(&path)).await;
     let other = Server::start(layer(&path)).await;

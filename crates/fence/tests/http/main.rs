@@ -1,6 +1,6 @@
-//! The layer around a real server, which is asked over real connections.
+//! The layer around a real server, with real connections.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod answers;
 mod server;

@@ -1,4 +1,4 @@
-//! A server that writes down what it does, and clients that speak to it by hand.
+//! A server that logs its requests, and clients that write requests by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
-/// The guard's file, in an empty directory of the test's own.
+/// The guard's file, in an empty directory for this test.
 pub(crate) fn path_for(test: &str) -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("http-{test}"));
     let _ = fs::remove_dir_all(&home);
@@ -20,12 +20,12 @@ pub(crate) fn path_for(test: &str) -> PathBuf {
     home.join("fence")
 }
 
-/// A layer with a guard of its own.
+/// A layer with its own guard.
 pub(crate) fn layer(path: &Path) -> FenceLayer {
     FenceLayer::new(FenceGuard::open(path).unwrap())
 }
 
-/// What handlers do, and what they wait for.
+/// The state of the handlers: their log, and the gate at which they wait.
 #[derive(Debug, Clone)]
 pub(crate) struct Resource {
     log: Arc<Mutex<Vec<String>>>,
@@ -70,14 +70,14 @@ impl Server {
         }
     }
 
-    /// A connection on which this was sent.
+    /// A connection on which `text` was sent.
     pub(crate) async fn send(&self, text: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         stream
     }
 
-    /// The status and the body of the answer to a request with these lines of headers.
+    /// The status and the body of the response to a request with these header lines.
     pub(crate) async fn ask(&self, request: &str, headers: &[&str], body: &str) -> (u16, String) {
         answer_on(self.send(&request_text(request, headers, body)).await).await
     }
@@ -87,7 +87,7 @@ impl Server {
         self.ask("PUT /", &[&header], "stock").await
     }
 
-    /// Waits until a handler stands before the gate.
+    /// Waits until a handler has reached the gate.
     pub(crate) async fn begun(&mut self) {
         self.begun.recv().await.unwrap();
     }
@@ -110,7 +110,7 @@ pub(crate) fn request_text(request: &str, headers: &[&str], body: &str) -> Strin
     )
 }
 
-/// The status and the body; the status is 0 if there is no answer.
+/// The status and the body; the status is 0 without a response.
 pub(crate) async fn answer_on(mut stream: TcpStream) -> (u16, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();

@@ -1,4 +1,4 @@
-//! One request at a time, and in the order of fences.
+//! Requests are served one at a time, in the order of fences.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::server::{Server, answer_on, layer, path_for, request_text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn requests_are_served_in_turns_with_fences_that_never_go_down() {
+async fn requests_are_served_in_turns_with_rising_fences() {
     for seed in 0..5 {
         let server = Server::start(layer(&path_for(&format!("turns-{seed}")))).await;
         let server = std::sync::Arc::new(server);
@@ -37,7 +37,7 @@ async fn requests_are_served_in_turns_with_fences_that_never_go_down() {
 }
 
 #[tokio::test]
-async fn a_handler_whose_client_has_gone_ends_before_the_next_begins() {
+async fn handler_of_a_disconnected_client_ends_before_the_next_begins() {
     let mut server = Server::start(layer(&path_for("gone"))).await;
     let text = request_text("PUT /gated", &["Hustings-Fence: 5"], "");
     let gone = server.send(&text).await;
@@ -45,7 +45,7 @@ async fn a_handler_whose_client_has_gone_ends_before_the_next_begins() {
     drop(gone);
     let text = request_text("PUT /", &["Hustings-Fence: 6"], "stock");
     let next = server.send(&text).await;
-    // By then the server has seen that the one has gone and the other is there.
+    // After these the server has noticed both the disconnection and the new request.
     for _ in 0..20 {
         assert_eq!(server.ask("GET /", &[], "").await.0, 200);
     }
@@ -56,7 +56,7 @@ async fn a_handler_whose_client_has_gone_ends_before_the_next_begins() {
 }
 
 #[tokio::test]
-async fn a_client_that_was_cut_off_within_its_request_holds_up_nobody() {
+async fn client_cut_off_within_its_request_blocks_no_other() {
     let server = Server::start(layer(&path_for("cut-off"))).await;
     let text = request_text("PUT /", &["Hustings-Fence: 5"], "stock");
     let (most, rest) = text.split_at(text.len() - 3);
@@ -68,7 +68,7 @@ async fn a_client_that_was_cut_off_within_its_request_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_ends_its_turn() {
+async fn panicking_handler_ends_its_turn() {
     let server = Server::start(layer(&path_for("panics"))).await;
     let panicked = server.ask("PUT /broken/on-purpose", &["Hustings-Fence: 5"], "");
     assert_eq!(panicked.await.0, 0, "as without the layer");

@@ -1,4 +1,4 @@
-//! Disks that take nothing more.
+//! Disks that accept no more writes.
 
 use std::fs;
 use std::io;
@@ -10,14 +10,18 @@ use crate::support::{path_here, run_on_a_small_disk, run_where_files_are_short};
 use crate::{TAG, names_beside, path_for, read};
 
 #[test]
-fn a_store_that_fails_is_tried_again_in_the_same_slot() {
+fn failed_store_is_retried_in_the_same_slot() {
     let Some(path) = path_here() else {
         let path = path_for("tried-again");
         SlotFile::create(&path, TAG, b"good").unwrap();
         let before = fs::read(&path).unwrap();
-        let test = "full_disks::a_store_that_fails_is_tried_again_in_the_same_slot";
+        let test = "full_disks::failed_store_is_retried_in_the_same_slot";
         run_where_files_are_short(test, &path);
-        assert_eq!(fs::read(&path).unwrap(), before, "the good slot was spared");
+        assert_eq!(
+            fs::read(&path).unwrap(),
+            before,
+            "the valid slot is unchanged"
+        );
         assert_eq!(read(&path).unwrap(), b"good");
         return;
     };
@@ -31,22 +35,22 @@ fn a_store_that_fails_is_tried_again_in_the_same_slot() {
 }
 
 #[test]
-fn what_cannot_be_made_sure_of_is_not_opened() {
+fn file_that_cannot_be_synced_is_not_opened() {
     let Some(path) = path_here() else {
         let path = path_for("not-sure");
         let mut file = SlotFile::create(&path, TAG, b"first").unwrap();
         file.store(b"in the second page").unwrap();
         drop(file);
-        let test = "full_disks::what_cannot_be_made_sure_of_is_not_opened";
+        let test = "full_disks::file_that_cannot_be_synced_is_not_opened";
         return run_where_files_are_short(test, &path);
     };
     assert!(matches!(read(&path), Err(OpenError::Io { .. })));
 }
 
 #[test]
-fn on_a_full_disk_nothing_is_created_and_nothing_left_behind() {
+fn full_disk_create_fails_and_leaves_nothing_behind() {
     let Some(path) = path_here() else {
-        let test = "full_disks::on_a_full_disk_nothing_is_created_and_nothing_left_behind";
+        let test = "full_disks::full_disk_create_fails_and_leaves_nothing_behind";
         return run_on_a_small_disk(test, &path_for("full"));
     };
     fs::write(path.with_file_name("other"), [1; 4096]).unwrap();
@@ -59,9 +63,9 @@ fn on_a_full_disk_nothing_is_created_and_nothing_left_behind() {
 }
 
 #[test]
-fn on_a_full_disk_a_file_that_is_there_can_be_stored_to() {
+fn full_disk_existing_file_can_be_stored_to() {
     let Some(path) = path_here() else {
-        let test = "full_disks::on_a_full_disk_a_file_that_is_there_can_be_stored_to";
+        let test = "full_disks::full_disk_existing_file_can_be_stored_to";
         return run_on_a_small_disk(test, &path_for("full-after"));
     };
     let mut file = SlotFile::create(&path, TAG, b"").unwrap();
@@ -74,9 +78,9 @@ fn on_a_full_disk_a_file_that_is_there_can_be_stored_to() {
 }
 
 #[test]
-fn on_a_disk_that_cannot_be_written_nothing_opens() {
+fn read_only_disk_opens_no_file() {
     let Some(path) = path_here() else {
-        let test = "full_disks::on_a_disk_that_cannot_be_written_nothing_opens";
+        let test = "full_disks::read_only_disk_opens_no_file";
         return run_on_a_small_disk(test, &path_for("read-only"));
     };
     SlotFile::create(&path, TAG, b"").unwrap();

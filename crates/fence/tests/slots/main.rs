@@ -1,6 +1,6 @@
-//! Slot files on a real file system: what they keep, and all that they refuse.
+//! Slot files on a real file system: contents, and everything that is refused.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod full_disks;
 mod opening;
@@ -15,7 +15,7 @@ use hustings_fence::slots::{OpenError, SlotFile};
 
 const TAG: &[u8] = b"voter of group orders";
 
-/// A path in an empty directory of the test's own.
+/// A path in an empty directory for this test.
 fn path_for(test: &str) -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("slots-{test}"));
     let _ = fs::remove_dir_all(&home);
@@ -23,7 +23,7 @@ fn path_for(test: &str) -> PathBuf {
     home.join("promise")
 }
 
-/// What a file says, with the file closed again.
+/// Opens and closes a file; returns its payload.
 fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
     SlotFile::open(path, TAG).map(|(_, payload)| payload)
 }

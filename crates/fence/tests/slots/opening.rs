@@ -1,4 +1,4 @@
-//! What is refused, and what it is called.
+//! Files that are refused, and the errors.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
@@ -11,7 +11,7 @@ use crate::{TAG, names_beside, path_for, read};
 const FILE_BYTES: usize = 8192;
 const PAGE_BYTES: usize = 4096;
 
-/// A file that says `two`, and said `one` before.
+/// Writes a file with payload `two`, which was `one` before.
 fn write_file(path: &Path) -> Vec<u8> {
     let mut file = SlotFile::create(path, TAG, b"one").unwrap();
     file.store(b"two").unwrap();
@@ -19,7 +19,7 @@ fn write_file(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_flip_of_any_byte_is_damage_and_never_the_older_value() {
+fn flip_of_any_byte_is_damage_and_never_the_older_value() {
     let path = path_for("flips");
     let whole = write_file(&path);
     assert_eq!(whole.len(), FILE_BYTES);
@@ -57,7 +57,7 @@ fn every_other_length_is_refused() {
 }
 
 #[test]
-fn a_slot_that_is_blank_or_in_the_wrong_place_is_damage() {
+fn blank_or_misplaced_slot_is_damage() {
     let path = path_for("blank");
     let whole = write_file(&path);
     let (even, odd) = whole.split_at(PAGE_BYTES);
@@ -76,7 +76,7 @@ fn a_slot_that_is_blank_or_in_the_wrong_place_is_damage() {
 }
 
 #[test]
-fn what_was_never_a_slot_file_is_not_taken_for_one() {
+fn other_files_are_not_mistaken_for_slot_files() {
     let path = path_for("not-ours");
     for bytes in [
         &b"x"[..],
@@ -89,14 +89,14 @@ fn what_was_never_a_slot_file_is_not_taken_for_one() {
         assert!(matches!(read(&path), Err(OpenError::NotOurs { .. })));
         let reset = SlotFile::reset(&path, TAG, b"");
         assert!(matches!(reset, Err(OpenError::NotOurs { .. })));
-        assert_eq!(fs::read(&path).unwrap(), bytes, "left as it was");
+        assert_eq!(fs::read(&path).unwrap(), bytes, "the file is unchanged");
     }
     let device = Path::new("/dev/zero");
     assert!(matches!(read(device), Err(OpenError::NotOurs { .. })));
 }
 
 #[test]
-fn a_directory_is_an_error_that_says_so() {
+fn directory_is_reported_as_such() {
     let path = path_for("directory");
     let home = path.parent().unwrap();
     let error = read(home).unwrap_err();
@@ -105,7 +105,7 @@ fn a_directory_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_file_of_another_version_is_known_as_such() {
+fn file_of_another_version_is_reported_as_such() {
     let path = path_for("version");
     let mut bytes = write_file(&path);
     for page in [0, PAGE_BYTES] {
@@ -121,7 +121,7 @@ fn a_file_of_another_version_is_known_as_such() {
 }
 
 #[test]
-fn a_file_of_another_owner_is_refused_by_name() {
+fn file_with_another_tag_is_refused_by_name() {
     let path = path_for("another");
     write_file(&path);
     let error = SlotFile::open(&path, b"voter of group billing").unwrap_err();
@@ -133,7 +133,7 @@ fn a_file_of_another_owner_is_refused_by_name() {
 }
 
 #[test]
-fn what_is_missing_stays_missing() {
+fn opening_a_missing_file_does_not_create_it() {
     let path = path_for("missing");
     assert!(matches!(read(&path), Err(OpenError::Missing { .. })));
     assert_eq!(names_beside(&path), [""; 0]);
@@ -142,7 +142,7 @@ fn what_is_missing_stays_missing() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_created_again() {
+fn existing_file_is_not_created_again() {
     let path = path_for("exists");
     write_file(&path);
     let again = SlotFile::create(&path, TAG, b"three");
@@ -152,7 +152,7 @@ fn a_file_that_is_there_is_not_created_again() {
 }
 
 #[test]
-fn a_file_is_created_whatever_another_process_left_behind() {
+fn file_is_created_despite_remains_of_another_process() {
     let path = path_for("left-behind");
     fs::write(path.with_file_name(".promise.new-0"), b"half").unwrap();
     write_file(&path);
@@ -160,14 +160,14 @@ fn a_file_is_created_whatever_another_process_left_behind() {
 }
 
 #[test]
-fn nothing_is_created_where_there_is_no_directory() {
+fn create_fails_without_its_directory() {
     let path = path_for("no-directory").join("below");
     let created = SlotFile::create(&path, TAG, b"");
     assert!(matches!(created, Err(OpenError::Io { .. })));
 }
 
 #[test]
-fn a_file_has_one_owner_at_a_time() {
+fn file_has_one_owner_at_a_time() {
     let path = path_for("in-use");
     let created = SlotFile::create(&path, TAG, b"one").unwrap();
     assert!(matches!(read(&path), Err(OpenError::InUse { .. })));
@@ -181,7 +181,7 @@ fn a_file_has_one_owner_at_a_time() {
 }
 
 #[test]
-fn what_became_of_a_slot_file_can_be_reset_on_purpose() {
+fn damaged_slot_file_can_be_reset() {
     let path = path_for("reset");
     let whole = write_file(&path);
     let mut damaged = whole.clone();

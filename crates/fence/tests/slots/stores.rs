@@ -1,4 +1,4 @@
-//! What was stored is what is read, at every instant.
+//! Every stored payload is read back, after a crash at any instant.
 
 use std::{fs, io};
 
@@ -11,7 +11,7 @@ use crate::{TAG, path_for, read};
 const SLOTS: [std::ops::Range<usize>; 2] = [0..512, 4096..4608];
 
 #[test]
-fn after_a_crash_at_any_instant_the_file_says_the_old_value_or_the_new_one() {
+fn crash_at_any_instant_leaves_the_old_value_or_the_new_one() {
     let path = path_for("instants");
     let mut file = SlotFile::create(&path, TAG, b"0").unwrap();
     let crashed = path.with_file_name("crashed");
@@ -27,10 +27,10 @@ fn after_a_crash_at_any_instant_the_file_says_the_old_value_or_the_new_one() {
         let [slot] = &changed[..] else {
             panic!("a store writes one sector: {changed:?}");
         };
-        // A sector is written wholly or not at all, so these are all that a crash can leave.
+        // A sector is written wholly or not at all, so a crash can leave only these images.
         let mut images = [before.clone(), before];
         images[1][slot.clone()].copy_from_slice(&after[slot.clone()]);
-        assert_eq!(images[1], after, "nothing beyond the sector");
+        assert_eq!(images[1], after, "the store changes only the sector");
         let old = if number == 1 { b'0' } else { number - 1 };
         for (image, said) in images.iter().zip([old, number]) {
             fs::write(&crashed, image).unwrap();
@@ -62,9 +62,9 @@ fn random_stores_and_reopenings_keep_the_last_payload() {
     }
 }
 
-/// What is written to a file without a name is gone when it is closed.
+/// A write to a file without a name is gone when the file is closed.
 #[test]
-fn nothing_is_stored_in_a_file_that_was_deleted_or_replaced() {
+fn store_to_a_deleted_or_replaced_file_fails() {
     let path = path_for("deleted");
     let mut file = SlotFile::create(&path, TAG, b"0").unwrap();
     file.store(b"1").unwrap();
@@ -88,7 +88,7 @@ fn nothing_is_stored_in_a_file_that_was_deleted_or_replaced() {
 
 #[test]
 #[should_panic(expected = "a payload of 401 bytes: 400 at most")]
-fn a_payload_that_does_not_fit_is_a_mistake_of_the_program() {
+fn too_long_payload_panics() {
     let path = path_for("too-long");
     let mut file = SlotFile::create(&path, TAG, b"").unwrap();
     let _ = file.store(&[0; MOST_PAYLOAD_BYTES + 1]);
@@ -96,7 +96,7 @@ fn a_payload_that_does_not_fit_is_a_mistake_of_the_program() {
 
 #[test]
 #[should_panic(expected = "a tag of 85 bytes: 84 at most")]
-fn a_tag_that_does_not_fit_is_a_mistake_of_the_program() {
+fn too_long_tag_panics() {
     let path = path_for("long-tag");
     let _ = SlotFile::create(&path, &[b't'; 85], b"");
 }

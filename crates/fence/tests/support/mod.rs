@@ -1,11 +1,12 @@
-//! Disks that take nothing more. A test that needs one runs itself once more, in a process that has it.
+//! Disks that accept no more writes. A test that needs one runs itself again, in a process that has
+//! it.
 
 use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names the file, in the process that is to use it.
+/// The environment variable with the path of the file, for that process.
 pub(crate) const PATH: &str = "HUSTINGS_TEST_PATH";
 
 /// The file to use, if this is that process.
@@ -13,14 +14,14 @@ pub(crate) fn path_here() -> Option<PathBuf> {
     env::var_os(PATH).map(PathBuf::from)
 }
 
-/// Runs `test` again, where nothing can be written beyond the first 4096 bytes of a file.
+/// Runs `test` again, with a limit of 4096 bytes on file sizes.
 #[track_caller]
 pub(crate) fn run_where_files_are_short(test: &str, path: &Path) {
     // The limit counts in 512 bytes; the signal would end the process.
     run(&["sh"], "trap '' XFSZ && ulimit -f 8", test, path);
 }
 
-/// Runs `test` again, on a disk of its own of 8192 bytes around `path`. Says so if that is not possible here.
+/// Runs `test` again, on a disk of 8192 bytes around `path`. Reports if this is not possible here.
 #[track_caller]
 pub(crate) fn run_on_a_small_disk(test: &str, path: &Path) {
     let shells: [&[&str]; 2] = [
@@ -36,9 +37,12 @@ pub(crate) fn run_on_a_small_disk(test: &str, path: &Path) {
     };
     match shells.iter().find(can_mount) {
         Some(shell) => run(shell, mount, test, path),
-        // Not by a macro: the harness would swallow it.
-        None => writeln!(io::stderr(), "{test}: NOT RUN: no disk may be mounted here")
-            .expect("standard error takes a line"),
+        // Not by a macro: the test harness would swallow the line.
+        None => writeln!(
+            io::stderr(),
+            "{test}: NOT RUN: this process may not mount a disk"
+        )
+        .expect("standard error takes a line"),
     }
 }
 

@@ -1,7 +1,9 @@
-//! A member that keeps to the protocol until it sees somebody else elected, and is silent from then on.
+//! A member that follows the protocol until it sees another member elected, and is silent from then
+//! on.
 //!
-//! It has shown all its flips by then, so that the others have seen the same. But a draw counts when all members have signed
-//! the same leader, and this one signs nothing but its own election.
+//! It has shown all its flips by then, so that the others have seen the same result. But a draw
+//! counts only when all members have signed the same leader, and this member signs only its own
+//! election.
 
 use hustings_protocol::wagner::{Config, Message, Timer, Wagner};
 use hustings_protocol::{
@@ -39,7 +41,7 @@ impl Protocol for Aborter {
     }
 }
 
-/// An honest member's access to the world, except that it signs no election of others.
+/// The honest protocol's environment, except that it drops the election of another member.
 struct Unsigned<'a, I>(&'a mut I);
 
 impl<I: Io<Aborter>> Io<Wagner> for Unsigned<'_, I> {

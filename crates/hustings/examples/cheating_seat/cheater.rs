@@ -1,7 +1,7 @@
-//! A cheater of the simulator, on a real ring.
+//! A cheater of the simulator on a real ring.
 //!
-//! What cheaters tell each other outside the ring goes over the link between them, on which they have nothing else to say: so
-//! there are at most two.
+//! Cheaters communicate outside the protocol over the link between them, on which they have nothing
+//! else to send. There are therefore at most two.
 
 use hustings_protocol::wagner::fault::{Cause, Fault, Side};
 use hustings_protocol::wagner::{Config, Message, Timer};
@@ -12,7 +12,7 @@ use hustings_sim::wagner::{Note, Seat, Segment, Setting};
 use hustings_sim::{Seeds, Stream};
 use rand_core::Rng;
 
-/// One that cheats.
+/// A cheating member.
 pub(crate) struct Cheater {
     place: u32,
     setting: Setting,
@@ -22,7 +22,7 @@ pub(crate) struct Cheater {
 }
 
 impl Cheater {
-    /// The one at `place`.
+    /// Creates the cheater at `place`.
     pub(crate) fn new(place: u32, members: u32, honest: Config, segment: Segment) -> Self {
         let setting = Setting {
             honest,
@@ -30,7 +30,8 @@ impl Cheater {
             cheaters: vec![segment.clone()],
         };
         let mut seat = Seat::of(MemberId(place.into()), &setting);
-        // What it means to do is no part of the draw: in its transcript are the coins of a member, and no others.
+        // The plan is not part of the draw: the transcript contains only the random words of an
+        // honest member.
         let seed = getrandom::u64().expect("the operating system has randomness");
         seat.plan(&mut Seeds::new(seed, 0).rng(Stream::Faults));
         Self {
@@ -46,7 +47,7 @@ impl Cheater {
         self.segment.holds(id as u32, self.setting.members)
     }
 
-    /// Signs what an honest member would: it has nothing to hide.
+    /// Signs what an honest member would: the cheater has nothing to hide.
     fn conclude(&mut self, told: Option<Side>, io: &mut impl Io<Self>) {
         let outcome = match (self.seat.foreseen(), told) {
             (_, Some(side)) => Outcome::Fault(Fault {
@@ -99,7 +100,7 @@ impl Protocol for Cheater {
     }
 }
 
-/// A simulated cheater's access to the real world.
+/// The environment of a simulated cheater on a real ring.
 struct OnTheRing<'a, I> {
     io: &'a mut I,
     setting: &'a Setting,
@@ -134,7 +135,7 @@ impl<I: Io<Cheater>> Io<Seat> for OnTheRing<'_, I> {
         }
     }
 
-    fn multicast(&mut self, _: Note) {} // nobody on a ring has one
+    fn multicast(&mut self, _: Note) {} // a ring has no multicast
 
     fn arm(&mut self, timer: Timer, after: Duration) {
         self.io.arm(timer, after);

@@ -1,14 +1,15 @@
-//! A member of a draw that cheats, to see what becomes of it:
+//! A member of a draw that cheats, to test how the others detect it:
 //!
 //! ```console
 //! $ cheating_seat ring.toml delta delta.key im delta.jsonl
 //! ```
 //!
-//! takes the seat of delta among honest members that run `hustings draw`, and sends heads one way and tails the other. The
-//! types of cheating are those of `hustings sim wagner --cheat`. Two neighbours cheat together, each a program of its own, if
-//! both are told so: `sm@gamma..delta`, clockwise. What they tell each other goes over the link between them.
+//! This takes the seat of delta among honest members that run `hustings draw`, and sends heads one
+//! way and tails the other. The types of cheating are those of `hustings sim wagner --cheat`. Two
+//! neighbours, each in its own process, cheat together if both get the same segment:
+//! `sm@gamma..delta`, clockwise. They communicate over the link between them.
 //!
-//! One more type, `abort`, is of no paper: such a member is silent whenever it loses.
+//! One more type, `abort`, comes from no paper: such a member is silent whenever it loses.
 
 mod aborter;
 mod cheater;
@@ -16,7 +17,7 @@ mod cheater;
 use std::error::Error;
 use std::path::Path;
 
-use hustings::draw::{Part, Ring, Secret};
+use hustings::draw::{Participant, Ring, Secret};
 use hustings_protocol::Duration;
 use hustings_sim::wagner::{Cheat, Segment};
 use tokio::net::TcpListener;
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let cheater = cheater.map(|it| Cheater::new(place, ring.len(), ring.config, it));
     let address = ring.member(place).address.clone();
-    let part = Part {
+    let part = Participant {
         ring,
         member: member.clone(),
         secret: Secret::read(Path::new(key))?,
@@ -50,14 +51,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(address).await?;
-        let account = part.account();
-        // Nobody waits for a cheater that is silent.
-        let patience = tokio::time::sleep(std::time::Duration::from_secs(30));
+        let account = part.status();
+        // No other member waits for a cheater that is silent.
+        let timeout = tokio::time::sleep(std::time::Duration::from_secs(30));
         let account = match cheater {
-            Some(cheater) => part.play(cheater, listener, &account, patience).await?,
+            Some(cheater) => part.play(cheater, listener, &account, timeout).await?,
             None => {
                 let aborter = Aborter::default();
-                part.play(aborter, listener, &account, patience).await?
+                part.play(aborter, listener, &account, timeout).await?
             }
         };
         println!("{:?}: {:?}", account.state, account.leader);
@@ -65,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Who cheats, of whom the member at `place` is one, and how.
+/// Parses the segment of cheaters, which contains the member at `place`, and the type of cheating.
 fn segment(ring: &Ring, place: u32, text: &str) -> Result<Segment, String> {
     let (cheat, (from, to)) = match text.split_once('@') {
         None => (text, (place, place)),
@@ -82,7 +83,7 @@ fn segment(ring: &Ring, place: u32, text: &str) -> Result<Segment, String> {
     let cheat = cheat_of(cheat)?;
     let segment = Segment { cheat, from, to };
     let members = ring.len();
-    // What cheaters tell each other has one link to go over.
+    // Cheaters communicate over the one link between them.
     match segment.fits(members) && segment.len(members) <= 2 && segment.holds(place, members) {
         true => Ok(segment),
         false => Err(

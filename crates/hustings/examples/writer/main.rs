@@ -1,13 +1,17 @@
-//! One of several writers to a shared log, of which only the holder of tenure writes.
+//! One of several writers to a shared log. Only the holder of tenure writes.
 //!
-//! Each line of `DIR/log` is `fence time writer`, times in nanoseconds on the boot clock. All writers of a host go
-//! through the guard `DIR/guard`, so a line under an old fence never follows one under a newer fence; what was refused
-//! is in `DIR/refused`. Besides, each writes down when it believed to hold tenure (`DIR/belief.NAME.PID`: `fence
-//! asked told`), for whoever wants to check that no two ever did.
+//! Each line of `DIR/log` is `fence time writer`, with times in nanoseconds on the boot clock. All
+//! writers of a host write through the guard `DIR/guard`, so that a line under an old fence never
+//! follows one under a newer fence. Refused lines are in `DIR/refused`.
+//!
+//! Each writer also records when it believed to hold tenure, in `DIR/belief.NAME.PID` as `fence
+//! asked told`. A checker can thus verify that no two ever did at once.
 //!
 //! ```console
-//! $ hustings voter init --new --group ledger --name red --voters red --state red --bind 127.0.0.1:0
-//! $ cargo run --example writer -- --group ledger --name red --voters red --state red --to .
+//! $ hustings voter init --new --group ledger --name red --voters red --state red \
+//!       --bind 127.0.0.1:0
+//! $ cargo run -p hustings --example writer -- --group ledger --name red --voters red \
+//!       --state red --to .
 //! ```
 
 #![allow(
@@ -34,10 +38,11 @@ use tokio::time::sleep;
 
 use records::{Ledger, Witness};
 
-/// Between two writes.
+/// The delay between two writes.
 const PACE: Duration = Duration::from_millis(2);
 
-/// What a writer does between asking whether it holds tenure and writing. It may be paused there for ever.
+/// The time between the check for tenure and the write. The writer may be paused there for any
+/// time.
 const THINK: Duration = Duration::from_millis(3);
 
 #[derive(Parser)]
@@ -86,7 +91,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         };
         loop {
             tokio::select! {
-                () = tenure.lost() => break, // out of this block tenure is given up
+                () = tenure.lost() => break, // leaving this block releases tenure
                 _ = asked_to_stop.recv() => break 'member,
                 () = sleep(PACE) => {}
             }
@@ -97,7 +102,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks first, so as not to begin in vain. What makes it safe is the fence that goes along.
+/// Checks for tenure first, so as not to begin in vain. Safety comes from the fence sent with the
+/// write.
 async fn write_once(
     tenure: &Tenure,
     witness: &Witness,
@@ -118,7 +124,8 @@ impl Options {
         let mut joining = Joining::on_this_host(&self.group, &self.name);
         joining.key = self.key.clone();
         joining.bind = self.bind;
-        joining.must_vote = false; // a writer whose disk is lost goes on to write while the others vote
+        // a writer with a lost disk continues to write while the others vote
+        joining.must_vote = false;
         if let (ProtocolConfig::Announce(config), Some(span)) = (&mut joining.protocol, self.listen)
         {
             config.listen = Listen::For(span.into());

@@ -1,4 +1,4 @@
-//! What a writer leaves behind: the shared log, and when it believed to hold tenure.
+//! The files of a writer: the shared log, and the times at which it believed to hold tenure.
 
 use std::error::Error;
 use std::fs::File;
@@ -12,10 +12,10 @@ use hustings::Group;
 use hustings::agent::{authority, clock};
 use hustings::fence::{Fence, FenceGuard, GuardError, WriteError};
 
-/// How often it is written down whether this member believes to hold.
+/// The interval at which the belief is recorded.
 const ASK_EVERY: Duration = Duration::from_micros(500);
 
-/// What is written to, and the guard before it.
+/// The shared log with its fence guard.
 pub(crate) struct Ledger {
     name: String,
     guard: FenceGuard,
@@ -33,7 +33,8 @@ impl Ledger {
         })
     }
 
-    /// Writes a line, unless somebody with a higher fence was here before: that is kept beside it.
+    /// Writes a line. If a writer with a higher fence came first, the refused line goes to another
+    /// file.
     pub(crate) fn write(&self, fence: Fence) -> Result<(), WriteError<io::Error>> {
         match self.guard.write(fence, || self.add(&self.log, fence)) {
             Err(WriteError::Guard(GuardError::Refused { .. })) => {
@@ -49,7 +50,7 @@ impl Ledger {
     }
 }
 
-/// When this member believed to hold tenure.
+/// The record of the times at which this member believed to hold tenure.
 pub(crate) struct Witness(File);
 
 impl Witness {
@@ -58,7 +59,7 @@ impl Witness {
         end_of(&home.join(file)).map(Self)
     }
 
-    /// Asks, and writes down a yes before anybody acts on it.
+    /// Checks for tenure, and records a positive answer before the caller acts on it.
     pub(crate) fn ask(&self, holds: impl FnOnce() -> Option<Fence>) -> io::Result<Option<Fence>> {
         let asked = clock::now().0;
         let held = holds();
@@ -70,7 +71,7 @@ impl Witness {
         Ok(held)
     }
 
-    /// Asks again and again, beside all that goes on.
+    /// Checks repeatedly in a thread of its own.
     pub(crate) fn watch(self: Arc<Self>, group: &Group, name: &str) -> Result<(), Box<dyn Error>> {
         let fencing = group.agent().fencing(name);
         let cell = fencing.ok_or("nobody grants tenure")?.tenure;
@@ -79,7 +80,7 @@ impl Witness {
             while self.ask(holds).is_ok() {
                 thread::sleep(ASK_EVERY);
             }
-            std::process::exit(1); // what it believes cannot be written down
+            std::process::exit(1); // the belief cannot be recorded
         });
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Takes tenure through random storms, and prints what they brought: `cargo xtask storm`.
+//! Runs tenure through random storms, and prints the counts: `cargo xtask storm`.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -8,19 +8,25 @@ use hustings_model::storm::{Broken, Count, Outcome, Version};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-/// What `cargo xtask storm` hands on.
+/// Take tenure through random faults from many seeds, and print what happened
 #[derive(Parser)]
-#[command(bin_name = "cargo xtask storm")]
+#[command(
+    bin_name = "cargo xtask storm",
+    after_help = "A storm that breaks a promise is printed with the command that replays it. A shorter \
+                  run, and the wrong versions that must be caught, are a part of \
+                  `cargo test -p hustings-model`."
+)]
 struct Options {
-    /// Only the storm of this seed, told line by line
+    /// Run only the storm of this seed and print it line by line
     #[arg(long)]
     seed: Option<u64>,
-    /// The version that goes through it
-    #[arg(long, default_value = Version::HONEST.name, value_parser = version)]
+    /// Tenure itself, or a wrong version: a file of crates/model/wrong, without its ending
+    #[arg(long, value_name = "NAME", default_value = Version::HONEST.name, value_parser = version)]
     version: Version,
     /// How many messages must arrive
-    #[arg(long, default_value_t = 200_000_000)]
+    #[arg(long, default_value_t = 200_000_000, conflicts_with = "seed")]
     messages: u64,
+    /// As what to print it
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -35,7 +41,10 @@ fn version(name: &str) -> Result<Version, String> {
     Version::named(name).ok_or_else(|| {
         let wrong: Vec<&str> = Version::wrong().map(|version| version.name).collect();
         let honest = Version::HONEST.name;
-        format!("there are {honest} and, wrong, {}", wrong.join(", "))
+        format!(
+            "choose {honest} or one of the wrong versions: {}",
+            wrong.join(", ")
+        )
     })
 }
 
@@ -47,7 +56,7 @@ fn main() -> ExitCode {
     };
     match told {
         Ok(code) => code,
-        // Whoever read this has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -56,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One storm, told.
+/// Runs one storm and prints its log.
 fn replay(options: &Options, seed: u64) -> io::Result<ExitCode> {
     let run = options.version.replay(seed);
     let out = &mut io::stdout().lock();
@@ -75,7 +84,7 @@ fn replay(options: &Options, seed: u64) -> io::Result<ExitCode> {
     Ok(code(run.broken.is_none()))
 }
 
-/// As many storms as it takes.
+/// Runs storms until enough messages have arrived.
 fn weather(options: &Options) -> io::Result<ExitCode> {
     let bar = progress_of(options.messages);
     let outcome = options
@@ -125,17 +134,19 @@ fn table(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
 }
 
 fn how_to_replay(version: Version, seed: u64, broken: &Broken) -> String {
-    let which = match version.name == Version::HONEST.name {
-        true => String::new(),
-        false => format!(" --version {}", version.name),
+    let which = if version.name == Version::HONEST.name {
+        String::new()
+    } else {
+        format!(" --version {}", version.name)
     };
     format!("seed {seed}: {broken}\nreplay it: cargo xtask storm --seed {seed}{which}")
 }
 
 fn code(is_well: bool) -> ExitCode {
-    match is_well {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if is_well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -1,32 +1,33 @@
-//! Chance in a storm: all of it follows from a seed.
+//! Random numbers of a storm, all derived from its seed.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What draws of its own: one more draw in one place moves nothing elsewhere.
+/// A source of draws that has its own numbers: one more draw in one stream changes nothing in the
+/// others.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stream {
-    /// Who there is.
+    /// The members of the group.
     Group,
-    /// What strikes whom, and when.
+    /// The faults, their targets and times.
     Strikes,
-    /// What becomes of messages.
+    /// The fate of messages.
     Network,
-    /// What members draw themselves, and how late their timers are.
+    /// Draws of members, and the lateness of their timers.
     Members,
 }
 
-/// One stream.
+/// The generator of one stream.
 #[derive(Debug, Clone)]
 pub(super) struct Chance {
-    /// From which it all follows.
+    /// The seed of the storm.
     pub(super) seed: u64,
     pub(super) rng: Xoshiro256PlusPlus,
 }
 
 impl Chance {
     pub(super) fn new(seed: u64, stream: Stream) -> Self {
-        // Neighbouring seeds are as good as any: they are mixed before they are used.
+        // Neighbouring seeds are fine: they are mixed before use.
         let number = seed.wrapping_mul(4).wrapping_add(stream as u64);
         let rng = Xoshiro256PlusPlus::seed_from_u64(number);
         Self { seed, rng }
@@ -36,13 +37,13 @@ impl Chance {
         self.rng.next_u64()
     }
 
-    /// Less than `bound`; zero if that is zero.
+    /// A number below `bound`; zero if that is zero.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.rng.next_u64()) * u128::from(bound);
         (wide >> 64) as u64
     }
 
-    /// From `least` to `most`, both of them included.
+    /// A number from `least` to `most`, inclusive.
     pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most - least + 1)
     }

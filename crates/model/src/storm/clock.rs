@@ -1,28 +1,29 @@
-//! Clocks: what a member's own shows at a moment of real time, and when it will show something.
+//! Clocks: the reading of a member's clock at a moment of real time, and the moment of a given
+//! reading.
 
 use hustings_protocol::Instant;
 
-/// A moment of real time, or a span of it: microseconds since the storm began.
+/// A moment of real time, or a duration: microseconds since the storm began.
 pub(super) type Micros = u64;
 
-/// Rates are in parts of a million.
+/// Rates are in parts per million.
 pub(super) const MILLION: u64 = 1_000_000;
 
-/// A clock whose rate may change. It counts in millionths of a microsecond, so that nothing is ever
-/// rounded but what it shows: whole units, which may be coarse.
+/// A clock whose rate may change. It counts in millionths of a microsecond, so that only its
+/// reading is rounded: to whole units, which may be coarse.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     since: Micros,
-    /// What it had counted by then.
+    /// The count at `since`.
     counted: u64,
-    /// How much it counts in a microsecond.
+    /// The count per microsecond.
     rate_ppm: u64,
-    /// How much makes a unit.
+    /// The count per unit.
     unit: u64,
 }
 
 impl Clock {
-    /// A clock that shows units of `unit` microseconds and has counted something already.
+    /// A clock that shows units of `unit` microseconds and starts at `counted`.
     pub(super) fn new(unit: Micros, counted: Micros) -> Self {
         Self {
             since: 0,
@@ -36,8 +37,8 @@ impl Clock {
         Instant(self.count(now) / self.unit)
     }
 
-    /// The first moment at which it shows this, or more, as long as its rate does not change; the last
-    /// of all moments if no clock ever does.
+    /// The first moment at which it shows `shown` or more, at its present rate; the last of all
+    /// moments if that overflows.
     pub(super) fn when(&self, shown: Instant) -> Micros {
         let Some(count) = shown.0.checked_mul(self.unit) else {
             return Micros::MAX;
@@ -63,7 +64,7 @@ mod tests {
     use hustings_protocol::Instant;
 
     #[test]
-    fn a_clock_shows_something_at_the_moment_at_which_it_will_and_not_before() {
+    fn clock_shows_a_reading_first_at_the_computed_moment() {
         let mut clock = Clock::new(7, 3);
         for (at, rate_ppm) in [(0, 900_000), (10_000, 1_100_000), (10_001, 333_333)] {
             clock.change_rate(at, rate_ppm);
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_clock_shows_is_never() {
+    fn reading_beyond_the_range_is_never_shown() {
         let clock = Clock::new(1_000, 0);
         assert_eq!(clock.when(Instant(u64::MAX)), u64::MAX);
     }

@@ -1,4 +1,4 @@
-//! What happened in a storm, line by line, for whoever replays it.
+//! The log of a storm, line by line, for a replay.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use hustings_protocol::tenure::{Ballot, Message, Refused};
 
 use super::clock::Micros;
 
-/// Lines, if anyone wants them.
+/// The lines of the log, if it is on.
 #[derive(Debug)]
 pub(super) struct Diary {
     lines: Option<Vec<String>>,
@@ -34,7 +34,7 @@ impl Diary {
     }
 }
 
-/// A message in a few words.
+/// Displays a message briefly.
 pub(super) struct Said<'a>(pub(super) &'a Message);
 
 impl fmt::Display for Said<'_> {
@@ -78,7 +78,7 @@ impl fmt::Display for Said<'_> {
     }
 }
 
-/// Its counter and its owner, of whose incarnation a few digits do.
+/// Displays a ballot's counter and owner, with a few digits of the incarnation.
 struct Short(Ballot);
 
 impl fmt::Display for Short {

@@ -1,4 +1,4 @@
-//! Who there is in a storm, and how they are configured.
+//! The members of a storm and their configuration.
 
 use hustings_protocol::tenure::Config;
 use hustings_protocol::{Duration, MemberId};
@@ -7,20 +7,22 @@ use super::chance::Chance;
 use super::clock::{Clock, MILLION, Micros};
 use super::season::Season;
 
-/// How long nominees wait for answers, in every storm. Everything else is long or short beside it.
+/// The time for which nominees wait for answers, in every storm. All other times are relative to
+/// it.
 pub(super) const ANSWER_WITHIN: Micros = 100_000;
-/// What clocks may show: microseconds, milliseconds, or no more than tenths of a second, so that two
-/// clocks that are right still differ by a good part of a ttl.
+/// The units of clocks: microseconds, milliseconds, or tenths of a second. With the last, two
+/// correct clocks still differ by a considerable part of a ttl.
 const UNITS: [Micros; 3] = [1, 1_000, ANSWER_WITHIN];
-/// How far clocks may be off, in parts of a million: not at all, as in the field, and so much that it
-/// matters.
+/// The drift of clocks in parts per million: none, as in the field, and large enough to matter.
 const DRIFTS: [u32; 6] = [0, 200, 10_000, 100_000, 100_000, 200_000];
-/// The most that a voter may be configured to grant, in the least ttl that works.
+/// The longest ttl that a voter may be configured to grant, as a multiple of the least ttl that
+/// works.
 const MOST_TTLS: u64 = 4;
-/// The most by which clocks differ when a storm begins.
+/// The maximum difference between clocks when a storm begins.
 const APART: Micros = 1_000_000_000;
 
-/// Voters come first; of these the first few may stand too; all others stand.
+/// The group. Voters come first; the first few of them may be nominees too; all others are
+/// nominees.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) voters: usize,
@@ -34,14 +36,14 @@ pub(super) struct Group {
     rates: Rates,
 }
 
-/// How clocks go.
+/// The choice of clock rates.
 #[derive(Debug, Clone, Copy)]
 enum Rates {
     /// Any rate within the bound.
     Any,
-    /// At one end of the bound or the other.
+    /// One end of the bound or the other.
     Extreme,
-    /// Those of voters as fast, those of other nominees as slow as the bound allows: the worst.
+    /// Voters' clocks as fast, other nominees' clocks as slow as the bound allows: the worst case.
     Against,
 }
 
@@ -59,7 +61,7 @@ impl Group {
         let unit = chance.choose(&UNITS);
         let answer_within = ANSWER_WITHIN / unit;
         let drift = u64::from(drift_ppm);
-        // One more than what divides: rounded up.
+        // One more than the quotient: rounded up.
         let least_ttl = 3 * answer_within * (MILLION + drift) / (MILLION - drift) + 1;
         Self {
             voters: voters as usize,
@@ -85,22 +87,23 @@ impl Group {
         self.voters / 2 + 1
     }
 
-    /// One of the nominees.
+    /// A nominee.
     pub(super) fn nominee(&self, number: u64) -> usize {
         let others = self.members - self.voters;
         let rank = (number % (self.standing_voters + others) as u64) as usize;
-        match rank < self.standing_voters {
-            true => rank,
-            false => self.voters + rank - self.standing_voters,
+        if rank < self.standing_voters {
+            rank
+        } else {
+            self.voters + rank - self.standing_voters
         }
     }
 
-    /// The most that any voter can ever have been configured to grant.
+    /// The longest ttl that any voter can ever have been configured to grant.
     pub(super) fn most_ttl(&self) -> Duration {
         Duration(self.least_ttl * MOST_TTLS)
     }
 
-    /// The same in real time.
+    /// As `most_ttl`, in real time.
     pub(super) fn longest(&self) -> Micros {
         self.most_ttl().0 * self.unit
     }
@@ -117,13 +120,13 @@ impl Group {
         }
     }
 
-    /// A ttl and the most that is granted, for one member. As members are configured one by one,
-    /// some ask for more than some grant.
+    /// A ttl and a `max_ttl` for one member. Members are configured individually, so some ask for
+    /// more than others grant.
     pub(super) fn ttls(&self, number: u64) -> (Duration, Duration) {
         let part = |bits: u64, span: u64| ((bits & 0xffff) * span) >> 16;
         let longest = self.least_ttl * (MOST_TTLS - 1);
         let ttl = self.least_ttl + part(number, longest - self.least_ttl);
-        // More often than not all that is asked for is granted.
+        // More often than not every request is granted.
         let max_ttl = match number >> 16 & 3 {
             0 => ttl,
             1 => longest,
@@ -132,7 +135,7 @@ impl Group {
         (Duration(ttl), Duration(max_ttl))
     }
 
-    /// How fast the clock of a member may go.
+    /// A rate of the clock of a member.
     pub(super) fn rate_ppm(&self, who: usize, number: u64) -> u64 {
         let drift = u64::from(self.drift_ppm);
         let (slowest, fastest) = (MILLION - drift, MILLION + drift);
@@ -157,7 +160,7 @@ mod tests {
     use crate::storm::season::Season;
 
     #[test]
-    fn every_configuration_that_is_drawn_can_work() {
+    fn every_drawn_configuration_is_valid() {
         for seed in 0..500 {
             let chance = &mut Chance::new(seed, Stream::Group);
             let group = Group::draw(Season::Any, chance);
@@ -170,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_names_a_nominee_and_every_nominee_has_a_number() {
+    fn numbers_cover_exactly_the_nominees() {
         for seed in 0..100 {
             let group = Group::draw(Season::of(seed), &mut Chance::new(seed, Stream::Group));
             let mut named: Vec<usize> = (0..12).map(|number| group.nominee(number)).collect();
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn no_clock_is_off_by_more_than_the_drift() {
+    fn clock_rates_stay_within_the_drift() {
         for seed in 0..100 {
             let chance = &mut Chance::new(seed, Stream::Group);
             let group = Group::draw(Season::Any, chance);

@@ -1,7 +1,7 @@
-//! How strikes are carried out, and how what they did ends.
+//! The application of faults, and the end of their effects.
 
 use hustings_protocol::tenure::counter::COUNT_BITS;
-use hustings_protocol::tenure::{Ballot, Incarnation, Message, Refused, Request, Saved};
+use hustings_protocol::tenure::{Ballot, BallotOwner, Message, Refused, Request, Saved};
 use hustings_protocol::{Input, MemberId};
 
 use super::clock::Micros;
@@ -12,19 +12,20 @@ use super::seat::{Condition, Death, Disk};
 use super::strike::{Kind, Strike};
 use super::tally::Count;
 use super::weather::Weather;
-use super::world::{Turn, World};
+use super::world::{StormWorld, Turn};
 use crate::{Answer, Subject};
 
-/// After how long one tries again to initialise a voter.
+/// The time after which the operator tries again to initialise a voter.
 const INITIALISED_AFTER: Micros = 1_000_000;
-/// When so many answers to a voter were recorded, no more are.
+/// Maximum number of recorded answers per voter.
 const MOST_RECORDED: usize = 16;
-/// Counters by which all others could be used up: of this era, of a later one, of the last, of none.
+/// Counters that could exhaust the counter space: of this era, of a later one, of the last, of
+/// none.
 const MADE_UP: [u64; 4] = [1 << 47, 1 << COUNT_BITS, i64::MAX as u64, u64::MAX];
-/// The most effects before a member dies in the midst of a step: as many as the longest has.
+/// Maximum number of effects before a member dies within a step: as many as the longest step has.
 const MOST_EFFECTS: u64 = 7;
 
-impl<S: Subject> World<S> {
+impl<S: Subject> StormWorld<S> {
     pub(super) fn strike(&mut self, strike: Strike) -> Result<(), Broken> {
         let Strike {
             kind, lasts, how, ..
@@ -56,7 +57,7 @@ impl<S: Subject> World<S> {
         Ok(())
     }
 
-    /// Who is struck: whoever holds, or anyone.
+    /// The target of a fault: the holder, or any member.
     fn whom(&self, strike: Strike) -> usize {
         let holder = self.judge.holder(self.now).filter(|_| strike.is_aimed);
         let anyone = (strike.whom % self.seats.len() as u64) as usize;
@@ -67,11 +68,11 @@ impl<S: Subject> World<S> {
         self.seats[who].condition == Condition::Up
     }
 
-    /// Its present life.
-    fn life(&self, who: usize) -> Holder {
+    /// The present incarnation of a member.
+    fn incarnation(&self, who: usize) -> Holder {
         Holder {
             member: who,
-            life: self.seats[who].life,
+            incarnation: self.seats[who].incarnation,
         }
     }
 
@@ -84,7 +85,7 @@ impl<S: Subject> World<S> {
         if !self.is_up(who) {
             return Ok(());
         }
-        if self.seats[who].held.is_some() && holder == Some(self.life(who)) {
+        if self.seats[who].held.is_some() && holder == Some(self.incarnation(who)) {
             match request {
                 Request::Release => self.tally.note(Count::Releases),
                 Request::Transfer { to } => {
@@ -103,7 +104,7 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// It is down for `lasts`, without a word.
+    /// Crashes a member for `lasts`.
     pub(super) fn crash(&mut self, who: usize, lasts: Micros) {
         self.diary.note(self.now, || format!("{who}  is down"));
         if self.group.votes(who) {
@@ -112,16 +113,17 @@ impl<S: Subject> World<S> {
         if self.group.stands(who) {
             self.tally.note(Count::NomineeCrashes);
         }
-        self.end_life(who, lasts);
+        self.end_incarnation(who, lasts);
     }
 
-    /// A life ends, and the next begins after `lasts`. What it held runs out, though it is not there to see it.
-    fn end_life(&mut self, who: usize, lasts: Micros) {
-        let life = self.life(who);
-        self.judge.lose(life);
+    /// Ends an incarnation; the next begins after `lasts`. The tenure that it held expires in its
+    /// absence.
+    fn end_incarnation(&mut self, who: usize, lasts: Micros) {
+        let incarnation = self.incarnation(who);
+        self.judge.lose(incarnation);
         self.seats[who].stop();
         self.expect(who);
-        self.enter(lasts, Turn::Restart(life));
+        self.enter(lasts, Turn::Restart(incarnation));
     }
 
     fn doom(&mut self, who: usize, how: u64, lasts: Micros, disk: Disk) {
@@ -134,7 +136,7 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// The end of a step that a member does not survive.
+    /// The end of a step in which a member dies.
     pub(super) fn die(&mut self, who: usize, death: Death) {
         self.tally.note(Count::Deaths);
         match death.disk {
@@ -144,7 +146,7 @@ impl<S: Subject> World<S> {
         self.crash(who, death.lasts);
     }
 
-    /// At once, or just after something was promised and told.
+    /// Loses a disk at once, or just after the voter has saved and sent a promise.
     fn strike_disk(&mut self, strike: Strike) {
         let Strike {
             whom, how, lasts, ..
@@ -158,7 +160,8 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// Never of so many voters at once that no majority is left to tell what the others promised.
+    /// Loses the disk of a voter, unless too few voters with a disk would be left: a majority must
+    /// be able to report the promises.
     fn lose_disk(&mut self, who: usize) {
         let voters = &self.seats[..self.group.voters];
         let is_lost = |disk| disk == Some(Saved::Missing);
@@ -173,8 +176,8 @@ impl<S: Subject> World<S> {
 
     pub(super) fn restart(&mut self, whose: Holder) -> Result<(), Broken> {
         let who = whose.member;
-        if self.life(who) != whose {
-            return Ok(()); // somebody was quicker
+        if self.incarnation(who) != whose {
+            return Ok(()); // it has restarted already
         }
         if self.seats[who].disk == Some(Saved::Missing) {
             self.initialise(who);
@@ -185,16 +188,16 @@ impl<S: Subject> World<S> {
         }
         self.start(who)?;
         if self.seats[who].disk == Some(Saved::Missing) {
-            self.enter(INITIALISED_AFTER, Turn::Restart(self.life(who)));
+            self.enter(INITIALISED_AFTER, Turn::Restart(self.incarnation(who)));
         }
         Ok(())
     }
 
-    /// Gives a voter whose disk was lost something to begin with, if a majority of voters can be asked:
-    /// the one that knows least. What voters answered when it asked before was recorded, and arrives first.
+    /// Initialises a voter whose disk was lost, if a majority of voters can be asked: the majority
+    /// that knows least. Answers to its earlier queries were recorded, and arrive first.
     fn initialise(&mut self, who: usize) {
         let asker = MemberId(who as u64);
-        let number = self.seats[who].life.into();
+        let number = self.seats[who].incarnation.into();
         let ids = (0..self.group.voters as u64).map(MemberId);
         let told = ids.clone().zip(&self.seats).filter_map(|(voter, seat)| {
             Some(Answer {
@@ -233,21 +236,21 @@ impl<S: Subject> World<S> {
             .note(self.now, || format!("{who}  is {condition:?}"));
         self.seats[who].condition = condition;
         self.expect(who);
-        self.enter(lasts, Turn::Resume(self.life(who)));
+        self.enter(lasts, Turn::Resume(self.incarnation(who)));
     }
 
-    /// All that waited comes at once.
+    /// Resumes a member. All waiting messages arrive at once.
     pub(super) fn resume(&mut self, whose: Holder) {
         let who = whose.member;
         let stopped = [Condition::Paused, Condition::Asleep];
-        if self.life(who) != whose || !stopped.contains(&self.seats[who].condition) {
+        if self.incarnation(who) != whose || !stopped.contains(&self.seats[who].condition) {
             return; // it crashed meanwhile
         }
         self.diary.note(self.now, || format!("{who}  goes on"));
         self.seats[who].condition = Condition::Up;
         let mut waiting = std::mem::take(&mut self.seats[who].waiting);
-        for letter in waiting.drain(..) {
-            self.letters.push(self.now, letter);
+        for datagram in waiting.drain(..) {
+            self.letters.push(self.now, datagram);
         }
         self.seats[who].waiting = waiting;
         self.expect(who);
@@ -320,7 +323,8 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// In good order: after that there is no further input, but what it holds runs out.
+    /// Lets a member leave in good order. It gets no further input, but the tenure that it holds
+    /// expires only at its deadline.
     fn leave(&mut self, who: usize, lasts: Micros) -> Result<(), Broken> {
         if !self.is_up(who) {
             return Ok(());
@@ -329,20 +333,20 @@ impl<S: Subject> World<S> {
         self.diary.note(self.now, || format!("{who}  leaves"));
         self.step(who, Input::Leave)?;
         if self.is_up(who) {
-            self.end_life(who, lasts);
+            self.end_incarnation(who, lasts);
         }
         Ok(())
     }
 
-    /// Somebody who may say anything speaks in the name of another member: as a nominee, as a voter that refuses what was
-    /// asked last, or as a holder that hands over.
+    /// Delivers a forged message in the name of another member: of a nominee, of a voter that
+    /// refuses the last question, or of a holder that hands over.
     fn forge(&mut self, who: usize, how: u64) -> Result<(), Broken> {
         if !self.is_up(who) {
             return Ok(());
         }
         let counter = MADE_UP[(how % 4) as usize];
         let from = MemberId((how >> 2) % self.seats.len() as u64);
-        let owner = Incarnation {
+        let owner = BallotOwner {
             id: from,
             number: how,
         };

@@ -1,9 +1,9 @@
-//! Who holds what, in real time, and whether that breaks a promise.
+//! The judge: the holders in real time, and the check of the promises.
 //!
-//! Tenure begins and is prolonged only when its holder does something, but ends by itself, also where
-//! the holder is stopped and asks nobody. So what is kept of each tenure is the moment of real
-//! time at which its holder's clock will end it. Two hold at one instant if, and only if, one
-//! begins before the end of the other: no instant is missed between two events.
+//! A tenure begins and is renewed only in a step of its holder, but ends by itself, even if the
+//! holder is stopped. Therefore the judge keeps, for each tenure, the moment of real time at which
+//! its holder's clock will end it. Two members hold at one instant if and only if one begins before
+//! the end of the other. So no instant between two events is missed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,56 +13,57 @@ use hustings_protocol::{Fence, Instant};
 
 use super::clock::{Clock, Micros};
 
-/// One life of a member.
+/// One incarnation of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
     /// The member's number.
     pub member: usize,
-    /// Which of its lives, counted from 1.
-    pub life: u32,
+    /// The incarnation, counted from 1.
+    pub incarnation: u32,
 }
 
 /// A broken promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// Two lives had one fence.
+    /// Two incarnations had the same fence.
     FenceTwice {
-        /// Which.
+        /// The fence.
         fence: Fence,
-        /// Who had it first.
+        /// The first holder.
         first: Holder,
-        /// Who has it too.
+        /// The second holder.
         second: Holder,
     },
-    /// A later tenure has no higher fence than an earlier one.
+    /// A later tenure does not have a higher fence than an earlier one.
     FenceFell {
-        /// Of the earlier.
+        /// The highest fence of earlier tenures.
         highest: Fence,
-        /// Of the later.
+        /// The fence of the later tenure.
         fence: Fence,
-        /// Who has it.
+        /// The later holder.
         holder: Holder,
     },
-    /// Two hold at one instant of real time.
+    /// Two members hold tenure at one instant of real time.
     TwoHold {
-        /// Who held before.
+        /// The first holder.
         first: Holder,
-        /// When that one's clock ends it, in microseconds.
+        /// The moment at which the first holder's clock ends its tenure, in microseconds.
         until: u64,
-        /// Who holds too.
+        /// The second holder.
         second: Holder,
     },
-    /// A tenure began before that of a member that crashed or left had run out: what the member
-    /// guarded may run on without it.
+    /// A tenure began before the tenure of a crashed or departed member had expired. The work that
+    /// this member guarded may still be running.
     Overtaken {
-        /// Who is gone.
+        /// The crashed or departed holder.
         first: Holder,
-        /// When that one's clock would have ended it, in microseconds.
+        /// The moment at which its clock would have ended its tenure, in microseconds.
         until: u64,
-        /// Who holds now.
+        /// The present holder.
         second: Holder,
     },
-    /// A voter has promised a counter of another era, which nobody has begun: so one message could use up all counters.
+    /// A voter has promised a counter of an era that has not begun: one message could exhaust all
+    /// counters.
     LeftEra {
         /// The voter.
         voter: usize,
@@ -79,12 +80,12 @@ struct Holding {
     began: Micros,
     /// The first reading of the holder's clock at which it does not hold.
     end: Instant,
-    /// When that will be.
+    /// The moment of that reading.
     ends: Micros,
     is_gone: bool,
 }
 
-/// What became of a member's tenure in a step.
+/// The change of a member's tenure in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Began { ends: Micros },
@@ -99,13 +100,13 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Who holds now, and is not gone.
+    /// The present holder, if it is not gone.
     pub(super) fn holder(&self, now: Micros) -> Option<Holder> {
         let mut present = self.holdings.iter().filter(|it| !it.is_gone);
         present.find(|it| it.ends > now).map(|it| it.holder)
     }
 
-    /// Looks at what a member holds after a step that changed it.
+    /// Examines a member's tenure after a step that changed it.
     pub(super) fn look(
         &mut self,
         now: Micros,
@@ -120,7 +121,7 @@ impl Judge {
                 lasted: now.min(it.ends) - it.began,
             }));
         };
-        // The subject itself is asked where its tenure ends: it may be wrong about its deadline.
+        // The subject itself determines where its tenure ends: its deadline may be wrong.
         let mut end = held.until;
         while holds(end).is_some() {
             end.0 += 1;
@@ -137,7 +138,7 @@ impl Judge {
             return Ok(Some(Change::Renewed { ends }));
         }
         self.begin(held.fence, holder)?;
-        // Nobody else holds, and what this one held has ended.
+        // No other member holds tenure, and the previous tenure of this one has ended.
         self.holdings.clear();
         self.holdings.push(Holding {
             holder,
@@ -170,7 +171,7 @@ impl Judge {
         }
     }
 
-    /// A member crashed or left: what it held runs out.
+    /// Records that a member crashed or left: its tenure will expire.
     pub(super) fn lose(&mut self, holder: Holder) {
         let mut holdings = self.holdings.iter_mut();
         if let Some(holding) = holdings.find(|it| it.holder == holder) {
@@ -178,7 +179,7 @@ impl Judge {
         }
     }
 
-    /// A member's clock goes at another rate from now on, and ends at another time what it held.
+    /// Recomputes the end of a member's tenure after its clock changed its rate.
     pub(super) fn reckon(&mut self, now: Micros, member: usize, clock: &Clock) {
         for holding in &mut self.holdings {
             if holding.holder.member == member && holding.ends > now {
@@ -191,24 +192,29 @@ impl Judge {
 impl Holding {
     fn broken_by(&self, second: Holder) -> Broken {
         let (first, until) = (self.holder, self.ends);
-        match self.is_gone {
-            true => Broken::Overtaken {
+        if self.is_gone {
+            Broken::Overtaken {
                 first,
                 until,
                 second,
-            },
-            false => Broken::TwoHold {
+            }
+        } else {
+            Broken::TwoHold {
                 first,
                 until,
                 second,
-            },
+            }
         }
     }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "member {} (life {})", self.member, self.life)
+        write!(
+            f,
+            "member {} (incarnation {})",
+            self.member, self.incarnation
+        )
     }
 }
 
@@ -230,7 +236,7 @@ impl fmt::Display for Broken {
                 holder,
             } => write!(
                 f,
-                "{holder} begins a tenure with fence {fence}, but fence {highest} was before"
+                "{holder} begins a tenure with fence {fence}, not above the earlier fence {highest}"
             ),
             Self::TwoHold {
                 first,
@@ -247,12 +253,12 @@ impl fmt::Display for Broken {
                 second,
             } => write!(
                 f,
-                "{second} holds, but what {first} held when it went runs until {:.6} s",
+                "{second} holds, but the tenure of {first}, which is gone, lasts until {:.6} s",
                 seconds(until)
             ),
             Self::LeftEra { voter, counter } => write!(
                 f,
-                "voter {voter} has promised counter {counter}, of an era that nobody has begun"
+                "voter {voter} has promised counter {counter}, of an era that has not begun"
             ),
         }
     }
@@ -265,10 +271,16 @@ mod tests {
     use hustings_protocol::tenure::Held;
     use hustings_protocol::{Fence, Instant};
 
-    const A: Holder = Holder { member: 0, life: 1 };
-    const B: Holder = Holder { member: 1, life: 1 };
+    const A: Holder = Holder {
+        member: 0,
+        incarnation: 1,
+    };
+    const B: Holder = Holder {
+        member: 1,
+        incarnation: 1,
+    };
 
-    /// A member does something at `now`, after which it holds; its clock is right.
+    /// A step of a member at `now`, after which it holds until `until`; its clock is exact.
     fn hold(
         judge: &mut Judge,
         now: Micros,
@@ -283,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenure_that_begins_when_the_last_has_run_out_is_lawful_and_a_moment_earlier_is_not() {
+    fn tenure_may_begin_at_the_end_of_the_last_and_not_before() {
         for (now, is_lawful) in [(99, false), (100, true)] {
             let mut judge = Judge::default();
             let began = Ok(Some(Change::Began { ends: 100 }));
@@ -294,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_prolonged_is_the_same_tenure_and_what_has_lapsed_is_not() {
+    fn renewal_keeps_a_tenure_and_a_lapse_ends_it() {
         let mut judge = Judge::default();
         hold(&mut judge, 10, A, 1, 100).unwrap();
         let renewed = Ok(Some(Change::Renewed { ends: 150 }));
@@ -309,10 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn one_fence_is_not_for_two_lives() {
+    fn two_incarnations_with_one_fence_are_reported() {
         let mut judge = Judge::default();
         hold(&mut judge, 10, A, 1, 100).unwrap();
-        let second = Holder { life: 2, ..A };
+        let second = Holder {
+            incarnation: 2,
+            ..A
+        };
         let twice = Broken::FenceTwice {
             fence: Fence(1),
             first: A,
@@ -322,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crashed_member_held_runs_out_by_its_clock_also_when_that_is_slower_then() {
+    fn tenure_of_a_crashed_member_expires_by_its_own_clock() {
         let mut judge = Judge::default();
         hold(&mut judge, 0, A, 1, 100).unwrap();
         judge.lose(A);
@@ -339,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_is_included_is_seen() {
+    fn inclusive_deadline_is_detected() {
         let mut judge = Judge::default();
         let (fence, until) = (Fence(1), Instant(100));
         let holds = |shown| (shown <= until).then_some(Held { fence, until });

@@ -1,4 +1,4 @@
-//! Messages on their way.
+//! Messages in flight.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,33 +7,33 @@ use hustings_protocol::tenure::Message;
 
 use super::clock::Micros;
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Letter {
+pub(super) struct Datagram {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) message: Message,
 }
 
-/// Letters by the time of their arrival; of equal times, the first that was sent. What is sorted is
-/// small: the letters themselves stay where they are.
+/// Messages by time of arrival; at equal times, in the order of sending. The heap holds only small
+/// keys: the messages themselves stay in place.
 #[derive(Debug, Default)]
 pub(super) struct Letters {
     arrivals: BinaryHeap<Reverse<(Micros, u32, u32)>>,
     sent: u32,
-    places: Vec<Letter>,
+    places: Vec<Datagram>,
     free: Vec<u32>,
 }
 
 impl Letters {
-    pub(super) fn push(&mut self, at: Micros, letter: Letter) {
+    pub(super) fn push(&mut self, at: Micros, datagram: Datagram) {
         let place = match self.free.pop() {
             Some(place) => {
-                self.places[place as usize] = letter;
+                self.places[place as usize] = datagram;
                 place
             }
             None => {
-                self.places.push(letter);
+                self.places.push(datagram);
                 (self.places.len() - 1) as u32
             }
         };
@@ -41,12 +41,12 @@ impl Letters {
         self.arrivals.push(Reverse((at, self.sent, place)));
     }
 
-    /// When the next arrives, if any is on its way.
+    /// The time of the next arrival.
     pub(super) fn due(&self) -> Option<Micros> {
         self.arrivals.peek().map(|Reverse((at, ..))| *at)
     }
 
-    pub(super) fn pop(&mut self) -> Option<Letter> {
+    pub(super) fn pop(&mut self) -> Option<Datagram> {
         let Reverse((.., place)) = self.arrivals.pop()?;
         self.free.push(place);
         Some(self.places[place as usize])

@@ -1,12 +1,13 @@
-//! What kind of storm a seed is.
+//! The profile of a storm.
 
-/// Most storms bring anything. But what is wrong in one order of a few messages only, among many, is seldom seen where other
-/// strikes break them up.
+/// The profile of a storm. Most storms have all kinds of faults. But a defect that needs one
+/// particular order of a few messages is seldom seen if other faults interfere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Season {
-    /// Anything may strike anybody.
+    /// Any fault may hit any member.
     Any,
-    /// A few nominees come and go, voters lose their disks while promises are on their way, and nothing else happens.
+    /// A few nominees come and go, voters lose their disks while promises are in flight, and there
+    /// are no other faults.
     LostDisks,
 }
 

@@ -1,4 +1,4 @@
-//! One member, its machine, and the `Io` through which it acts.
+//! One member with its machine, and the `Io` through which it acts.
 
 use hustings_protocol::tenure::{Config, Durable, Held, Message, Role, Saved, Timer};
 use hustings_protocol::{
@@ -9,80 +9,80 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::chance::Chance;
 use super::clock::{Clock, Micros};
-use super::letters::Letter;
+use super::letters::Datagram;
 use crate::Subject;
 
-/// How many timers a member has.
+/// The number of timers of a member.
 const TIMERS: usize = Timer::ALL.len();
-/// What a timer that is not armed waits for.
+/// The expiry of a timer that is not armed.
 const NEVER: Micros = Micros::MAX;
-/// More timers than any step arms that comes to an end.
+/// More timers than any terminating step arms.
 const MOST_ARMED: u32 = 1_000;
 
-/// A member, its disk, its clock, and what runs for it.
-pub(super) struct Seat<S> {
+/// A member with its disk, clock and timers.
+pub(super) struct Machine<S> {
     pub(super) member: S,
     pub(super) condition: Condition,
-    /// Which of its lives this is.
-    pub(super) life: u32,
+    /// The number of its present incarnation.
+    pub(super) incarnation: u32,
     pub(super) stands: bool,
-    /// What is on its disk, if it votes.
+    /// The contents of its disk, if it votes.
     pub(super) disk: Option<Saved>,
     pub(super) clock: Clock,
     pub(super) config: Config,
-    /// What its clock must show for a timer to ring.
+    /// For each timer, the reading of its clock at which the timer expires.
     targets: [Option<Instant>; TIMERS],
-    /// When that will be.
+    /// The moment of that reading.
     rings: [Micros; TIMERS],
-    /// If so, it dies in its next step.
+    /// If set, the member dies in its next step.
     pub(super) death: Option<Death>,
-    /// What it held after its last step.
+    /// The tenure that it held after its last step.
     pub(super) held: Option<Held>,
-    /// What arrived while its process was stopped.
-    pub(super) waiting: Vec<Letter>,
+    /// Messages that arrived while its process was stopped.
+    pub(super) waiting: Vec<Datagram>,
 }
 
-/// What a member is able to do.
+/// The condition of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     Up,
-    /// Its process is stopped.
+    /// The process is stopped.
     Paused,
-    /// Its machine sleeps.
+    /// The machine sleeps.
     Asleep,
     Down,
 }
 
-/// How a member dies in the midst of a step.
+/// A death within a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Death {
-    /// How many effects come before it.
+    /// The number of effects before it.
     pub(super) after: u32,
-    /// How long it is down.
+    /// The time for which the member is down.
     pub(super) lasts: Micros,
     pub(super) disk: Disk,
 }
 
-/// What becomes of a disk whose member dies.
+/// The fate of the disk of a member that dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disk {
     Stays,
     GoesToo,
 }
 
-/// What a member did in one step.
+/// The effects of one step.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) sent: Vec<(MemberId, Message)>,
     pub(super) died: Option<Death>,
 }
 
-impl<S: Subject> Seat<S> {
+impl<S: Subject> Machine<S> {
     pub(super) fn new(stands: bool, votes: bool, clock: Clock, config: Config) -> Self {
         Self {
             member: S::new(Role::default()),
             condition: Condition::Down,
-            life: 0,
+            incarnation: 0,
             stands,
             disk: votes.then_some(Saved::Initialised(Durable::FOUNDING)),
             clock,
@@ -95,10 +95,10 @@ impl<S: Subject> Seat<S> {
         }
     }
 
-    /// A new life, with nothing but what is on its disk.
+    /// Begins a new incarnation with only the contents of its disk.
     pub(super) fn revive(&mut self) {
         self.stop();
-        self.life += 1;
+        self.incarnation += 1;
         self.condition = Condition::Up;
         self.member = S::new(Role {
             votes: self.disk,
@@ -106,7 +106,7 @@ impl<S: Subject> Seat<S> {
         });
     }
 
-    /// The end of a life.
+    /// Ends an incarnation.
     pub(super) fn stop(&mut self) {
         self.condition = Condition::Down;
         self.targets = [None; TIMERS];
@@ -116,7 +116,7 @@ impl<S: Subject> Seat<S> {
         self.waiting.clear();
     }
 
-    /// The counter on its disk, if there is one to be read and somebody to read it.
+    /// The counter on its disk, if the member is up and its disk is readable.
     pub(super) fn promised(&self) -> Option<u64> {
         match (self.condition, self.disk) {
             (Condition::Up, Some(Saved::Initialised(durable))) => Some(durable.counter),
@@ -125,7 +125,7 @@ impl<S: Subject> Seat<S> {
         }
     }
 
-    /// When it has the next thing to do of its own accord.
+    /// The time of its next timer.
     pub(super) fn due(&self) -> Micros {
         match self.condition {
             Condition::Up => self.rings.into_iter().min().unwrap_or(NEVER),
@@ -133,7 +133,7 @@ impl<S: Subject> Seat<S> {
         }
     }
 
-    /// The timer that rings first, which it does not any more then.
+    /// Takes the timer that expires first.
     pub(super) fn ring(&mut self) -> Option<Timer> {
         let first = (0..TIMERS).min_by_key(|at| self.rings[*at])?;
         self.targets[first].take()?;
@@ -141,7 +141,7 @@ impl<S: Subject> Seat<S> {
         Some(Timer::ALL[first])
     }
 
-    /// The same, but for a timer that is not due.
+    /// Takes a timer that is not due yet.
     pub(super) fn ring_early(&mut self, number: u64) -> Option<Timer> {
         let at = (number % TIMERS as u64) as usize;
         self.targets[at].take()?;
@@ -149,7 +149,7 @@ impl<S: Subject> Seat<S> {
         Some(Timer::ALL[at])
     }
 
-    /// Its clock goes at another rate: its timers ring at other times.
+    /// Changes the rate of its clock: its timers expire at other times.
     pub(super) fn change_rate(&mut self, now: Micros, rate_ppm: u64) {
         self.clock.change_rate(now, rate_ppm);
         for (ring, target) in self.rings.iter_mut().zip(self.targets) {
@@ -167,7 +167,7 @@ impl<S: Subject> Seat<S> {
         done: &mut Done,
     ) {
         let before = self.targets;
-        let mut port = Port {
+        let mut port = StormIo {
             me: Candidate::new(me as u64, 0),
             config: &self.config,
             now: self.clock.shows(now),
@@ -192,31 +192,31 @@ impl<S: Subject> Seat<S> {
     }
 }
 
-struct Port<'a> {
+struct StormIo<'a> {
     me: Candidate,
     config: &'a Config,
     now: Instant,
     seed: u64,
     rng: &'a mut Xoshiro256PlusPlus,
-    /// How many timers it armed so far.
+    /// The number of timers armed up to now.
     armed: u32,
     disk: &'a mut Option<Saved>,
     targets: &'a mut [Option<Instant>; TIMERS],
-    /// How many effects there will be before it dies.
+    /// The number of effects before it dies.
     left: u32,
     done: &'a mut Done,
 }
 
-impl Port<'_> {
-    /// Whether it lives to see the next effect.
-    fn lives(&mut self) -> bool {
-        let lives = self.left > 0;
+impl StormIo<'_> {
+    /// True if the member is alive for the next effect.
+    fn incarnations(&mut self) -> bool {
+        let incarnations = self.left > 0;
         self.left = self.left.saturating_sub(1);
-        lives
+        incarnations
     }
 }
 
-impl<S: Subject> Io<S> for Port<'_> {
+impl<S: Subject> Io<S> for StormIo<'_> {
     fn me(&self) -> Candidate {
         self.me
     }
@@ -238,13 +238,13 @@ impl<S: Subject> Io<S> for Port<'_> {
     }
 
     fn unicast(&mut self, to: MemberId, message: Message) {
-        if self.lives() {
+        if self.incarnations() {
             self.done.sent.push((to, message));
         }
     }
 
     fn multicast(&mut self, _: Message) {
-        unreachable!("tenure speaks to voters and nominees, never to all");
+        unreachable!("tenure sends only unicasts");
     }
 
     fn arm(&mut self, timer: Timer, after: Duration) {
@@ -259,11 +259,11 @@ impl<S: Subject> Io<S> for Port<'_> {
     }
 
     fn save(&mut self, state: Durable) {
-        if self.lives() {
+        if self.incarnations() {
             *self.disk = Some(Saved::Initialised(state));
         }
     }
 
-    /// What it says of itself is not what is judged.
+    /// The judge ignores a member's own reports.
     fn report(&mut self, _: Outcome) {}
 }

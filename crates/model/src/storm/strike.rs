@@ -1,34 +1,34 @@
-//! What strikes from outside. What, whom and when follows from the seed alone, not from what members
-//! do: every version goes through the same storm.
+//! Faults from outside. Their kind, target and time follow from the seed alone, not from the
+//! members' steps: every version experiences the same storm.
 
 use super::chance::Chance;
 use super::clock::Micros;
 use super::season::Season;
 
-/// The kinds of what may strike.
+/// The kinds of faults and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A member stops between two steps, and comes back later.
     Crash,
-    /// A member stops in the midst of its next step, after the first few of its effects.
+    /// A member stops within its next step, after the first few of its effects.
     Die,
-    /// A voter stops, and what was on its disk is gone: between two steps or amid one.
+    /// A voter stops, between two steps or within one, and its disk is lost.
     LoseDisk,
-    /// A process is stopped and goes on later: what arrives meanwhile waits for it.
+    /// A process is stopped and continues later: messages wait for it meanwhile.
     Pause,
-    /// A machine sleeps: what arrives meanwhile is lost.
+    /// A machine sleeps: messages are lost meanwhile.
     Sleep,
-    /// The group is divided.
+    /// The group is partitioned.
     Divide,
-    /// One member is not heard by another any more.
+    /// One member no longer hears another.
     CutOneWay,
-    /// The weather changes.
+    /// The network faults change.
     Weather,
-    /// A clock goes faster or slower.
+    /// A clock changes its rate.
     Rate,
-    /// A running member's configuration is exchanged.
+    /// A running member gets another configuration.
     Configure,
-    /// A timer rings early.
+    /// A timer expires early.
     Ring,
     Acquire,
     Withdraw,
@@ -37,11 +37,11 @@ pub(super) enum Kind {
     Sicken,
     Recover,
     Leave,
-    /// A member hears something that somebody made up, with a counter that would use up all others.
+    /// A member gets a forged message with a counter that would exhaust the counter space.
     Forge,
 }
 
-/// How often what strikes, beside all others.
+/// The relative frequency of each kind.
 const WEIGHTS: [(Kind, u64); 19] = [
     (Kind::Crash, 8),
     (Kind::Die, 6),
@@ -64,7 +64,7 @@ const WEIGHTS: [(Kind, u64); 19] = [
     (Kind::Forge, 4),
 ];
 
-/// The same where voters lose their disks.
+/// The relative frequencies in the profile of lost disks.
 const OF_LOST_DISKS: [(Kind, u64); 4] = [
     (Kind::LoseDisk, 2),
     (Kind::Acquire, 12),
@@ -72,37 +72,37 @@ const OF_LOST_DISKS: [(Kind, u64); 4] = [
     (Kind::Ring, 6),
 ];
 
-/// How far apart strikes are on the average.
+/// The mean intervals between faults.
 const CALM: [Micros; 4] = [20_000, 60_000, 250_000, 1_500_000];
-/// The longest that anything lasts: from much less than a message takes to several tenures.
+/// The maximum durations of a fault: from much less than a message takes to several tenures.
 const LONGEST: [Micros; 4] = [4_000, 40_000, 400_000, 4_000_000];
 
-/// One of them.
+/// One fault.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Strike {
     pub(super) kind: Kind,
-    /// Whether it strikes whoever holds, if anyone does.
+    /// True if it hits the present holder, if there is one.
     pub(super) is_aimed: bool,
-    /// Whom it strikes otherwise.
+    /// The target otherwise.
     pub(super) whom: u64,
     pub(super) lasts: Micros,
-    /// Whatever else there is to know.
+    /// A random number for further choices.
     pub(super) how: u64,
 }
 
-/// All that strikes in a storm, one after the other.
+/// The faults of a storm, one after the other.
 #[derive(Debug)]
 pub(super) struct Strikes {
     chance: Chance,
     weights: Vec<(Kind, u64)>,
     calm: Micros,
-    /// How long each may last, at most.
+    /// The choices for the maximum duration of a fault.
     longest: &'static [Micros],
 }
 
 impl Strikes {
-    /// In each storm some kinds are rife and some never strike: what many others would hide is then
-    /// seen in some of them.
+    /// Draws the profile of a storm. In each storm some kinds are frequent and some are absent, so
+    /// that effects become visible that other faults would hide.
     pub(super) fn new(season: Season, mut chance: Chance) -> Self {
         let (calm, longest) = match season {
             Season::Any => (&CALM[..], &LONGEST[..]),
@@ -123,16 +123,16 @@ impl Strikes {
 
     fn rife((kind, weight): (Kind, u64), chance: &mut Chance) -> (Kind, u64) {
         let much = chance.choose(&[0, 1, 1, 3]);
-        // Where nobody is ever nominated, nothing happens.
+        // Without nominations nothing happens.
         (kind, weight * much.max(u64::from(kind == Kind::Acquire)))
     }
 
-    /// For what is drawn when it strikes: the weather.
+    /// The generator for draws at the time of a fault: the network faults.
     pub(super) fn chance(&mut self) -> &mut Chance {
         &mut self.chance
     }
 
-    /// The next, and how long after the one before.
+    /// The next fault, and its time after the previous one.
     pub(super) fn next(&mut self) -> (Micros, Strike) {
         let chance = &mut self.chance;
         let total = self.weights.iter().map(|(_, weight)| weight).sum();

@@ -1,22 +1,22 @@
-//! How often what happened: a storm in which nothing does proves nothing.
+//! Counts of events: a storm without events proves nothing.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-/// Makes the kinds of what is counted, each with its name.
+/// Defines the counted events, each with its name.
 macro_rules! counts {
     ($($count:ident $name:literal),* $(,)?) => {
-        /// What is counted.
+        /// A counted event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Count {
-            $(#[doc = concat!("How many: ", $name, ".")] $count),*
+            $(#[doc = concat!("The number of: ", $name, ".")] $count),*
         }
 
         impl Count {
-            /// All that is counted.
+            /// All counted events.
             pub const ALL: &[Self] = &[$(Self::$count),*];
 
-            /// What it is called.
+            /// The name of the event.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$count => $name),*
@@ -63,26 +63,26 @@ counts! {
     Forgeries "forged messages",
 }
 
-/// Of whatever lasts: the longest, in microseconds.
+/// The longest durations, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Longest {
-    /// Tenure of one holder.
+    /// The longest tenure of one holder.
     pub tenure: u64,
-    /// Pause or sleep.
+    /// The longest pause or sleep.
     pub pause: u64,
-    /// Way of a message.
+    /// The longest delay of a message.
     pub message: u64,
 }
 
-/// How often what happened.
+/// Counts of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     counts: [u64; Count::ALL.len()],
-    /// What lasted longest.
+    /// The longest durations.
     pub longest: Longest,
 }
 
-/// The least that a million messages must bring; about half of what they do.
+/// The minimum counts per million messages: about half of the actual ones.
 const LEAST_IN_A_MILLION: &[(Count, u64)] = &[
     (Count::Tenures, 4_000),
     (Count::Renewals, 30_000),
@@ -116,7 +116,7 @@ const LEAST_IN_A_MILLION: &[(Count, u64)] = &[
 const MILLION: u64 = 1_000_000;
 
 impl Tally {
-    /// How often it happened.
+    /// The count of an event.
     pub fn of(&self, count: Count) -> u64 {
         self.counts[count as usize]
     }
@@ -125,7 +125,7 @@ impl Tally {
         self.counts[count as usize] += 1;
     }
 
-    /// Takes in what another storm brought.
+    /// Adds the counts of another storm.
     pub fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count += more;
@@ -136,8 +136,8 @@ impl Tally {
         mine.message = mine.message.max(its.message);
     }
 
-    /// What happened too seldom for the storms to have shown anything. Of fewer than a million messages
-    /// nothing can be said.
+    /// The events that were too rare for the storms to be meaningful. Empty below a million
+    /// messages.
     pub fn shortfalls(&self) -> Vec<String> {
         let messages = self.of(Count::Messages);
         if messages < MILLION {
@@ -179,7 +179,7 @@ mod tests {
     use super::{Count, LEAST_IN_A_MILLION, Tally};
 
     #[test]
-    fn storms_in_which_nothing_happens_fall_short_of_everything() {
+    fn storms_without_events_fall_short_of_every_minimum() {
         let mut tally = Tally::default();
         assert_eq!(tally.shortfalls(), [""; 0]);
         for _ in 0..1_000_000 {

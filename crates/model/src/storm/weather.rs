@@ -1,29 +1,29 @@
-//! What becomes of messages: lost, late, doubled, overtaken, cut off.
+//! Network faults: messages are lost, late, duplicated, reordered or cut off.
 
 use super::chance::Chance;
 use super::clock::Micros;
 use super::season::Season;
 
-/// By how much late messages are late, at most: a round, a tenure, or several.
+/// The maximum delays of late messages: a round, a tenure, or several.
 const LATEST: [Micros; 3] = [150_000, 1_000_000, 5_000_000];
 
-/// How long messages take where nominees get in each other's way, at most.
+/// The maximum delays of messages at which nominees interfere with each other.
 const SLOW: [Micros; 3] = [30_000, 50_000, 80_000];
 
-/// How the network is, for a while. Chances are in percent.
+/// The state of the network for some time. Probabilities are in percent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weather {
     loss: u64,
     doubling: u64,
-    /// How many are late.
+    /// The share of late messages.
     late: u64,
-    /// And by how much, at most.
+    /// The maximum delay of late messages.
     latest: Micros,
-    /// All others take up to so long, each its own time: they overtake each other.
+    /// The maximum delay of all other messages. Delays vary, so messages overtake each other.
     slowest: Micros,
 }
 
-/// What becomes of one message: when its copies arrive.
+/// The fate of one message: the arrival times of its copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Lost,
@@ -32,7 +32,8 @@ pub(super) enum Fate {
 }
 
 impl Weather {
-    /// Fair as often as not: where nobody ever holds, nothing is tried.
+    /// Draws a state of the network. Half of the time there are no faults: without a holder nothing
+    /// is tested.
     pub(super) fn draw(season: Season, chance: &mut Chance) -> Self {
         let fair = |slowest| Self {
             loss: 0,
@@ -69,18 +70,19 @@ impl Weather {
     }
 
     fn arrival(&self, now: Micros, chance: &mut Chance) -> Micros {
-        let slowest = match self.late > 0 && chance.happens(self.late) {
-            true => self.latest,
-            false => self.slowest,
+        let slowest = if self.late > 0 && chance.happens(self.late) {
+            self.latest
+        } else {
+            self.slowest
         };
         now + chance.between(1, slowest)
     }
 }
 
-/// Who cannot be heard by whom. What is on its way when a link is cut still arrives.
+/// Links that are cut. Messages already in flight still arrive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cuts {
-    /// By sender: a bit for each member that does not hear it.
+    /// For each sender, one bit per member that does not hear it.
     deaf: [u16; 16],
 }
 
@@ -89,13 +91,10 @@ impl Cuts {
         self.deaf[from] & 1 << to != 0
     }
 
-    /// Nobody on one side hears anybody on the other.
+    /// Cuts every link between the two sides.
     pub(super) fn divide(&mut self, side: u16) {
         for (who, deaf) in self.deaf.iter_mut().enumerate() {
-            *deaf |= match side & 1 << who != 0 {
-                true => !side,
-                false => side,
-            };
+            *deaf |= if side & 1 << who != 0 { !side } else { side };
         }
     }
 
@@ -113,7 +112,7 @@ mod tests {
     use super::Cuts;
 
     #[test]
-    fn a_division_separates_sides_and_nothing_else_until_it_heals() {
+    fn partition_cuts_only_links_between_sides_until_healed() {
         let mut cuts = Cuts::default();
         cuts.divide(0b0011);
         cuts.cut_one_way(2, 3);

@@ -1,4 +1,4 @@
-//! One storm: members, messages on their way, timers, and what strikes, in the order of real time.
+//! One storm: members, messages in flight, timers and faults, in the order of real time.
 
 use std::collections::BTreeMap;
 
@@ -11,44 +11,45 @@ use super::clock::Micros;
 use super::diary::{Diary, Said};
 use super::group::Group;
 use super::judge::{Broken, Change, Holder, Judge};
-use super::letters::{Letter, Letters};
+use super::letters::{Datagram, Letters};
 use super::season::Season;
-use super::seat::{Condition, Done, Seat};
+use super::seat::{Condition, Done, Machine};
 use super::strike::{Strike, Strikes};
 use super::tally::{Count, Tally};
 use super::weather::{Cuts, Fate, Weather};
 use super::{Operator, Run};
 use crate::{Answer, Subject};
 
-/// A storm that brings few messages ends all the same: at this time, or after so many events.
+/// A storm with few messages ends at this time, or after this number of events.
 const END: Micros = 400_000_000;
 const MOST_EVENTS: u64 = 20_000;
-/// How many messages arrive in a storm, at most. Many short storms see more beginnings than a few
-/// long ones, and much goes wrong only at the beginning, where counters are low.
+/// The bounds of the number of messages in a storm. Many short storms have more beginnings than a
+/// few long ones, and many defects show only at the beginning, where counters are low.
 const FEWEST: u64 = 200;
 const MOST: u64 = 5_000;
 
-/// What is on the agenda.
+/// A scheduled event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Turn {
     Strike(Strike),
-    /// A member comes back, if this life is over; or a voter whose disk was lost, to be initialised.
+    /// A member comes back, if this incarnation is over; or a voter whose disk was lost is to be
+    /// initialised.
     Restart(Holder),
-    /// Its process goes on, or its machine wakes up.
+    /// A process continues, or a machine wakes up.
     Resume(Holder),
     Heal,
 }
 
-pub(super) struct World<S> {
+pub(super) struct StormWorld<S> {
     pub(super) now: Micros,
     pub(super) group: Group,
-    pub(super) seats: Vec<Seat<S>>,
-    /// When each member has something to do of its own accord.
+    pub(super) seats: Vec<Machine<S>>,
+    /// The time of each member's next timer.
     dues: Vec<Micros>,
     pub(super) letters: Letters,
-    /// What each nominee has asked last.
+    /// The last question of each nominee.
     pub(super) asked: Vec<Option<(Ballot, Question)>>,
-    /// What voters answered to those that had lost their disks.
+    /// The answers of voters to those that had lost their disks.
     pub(super) recorded: Vec<Answer>,
     agenda: BTreeMap<(Micros, u64), Turn>,
     entered: u64,
@@ -57,14 +58,14 @@ pub(super) struct World<S> {
     pub(super) cuts: Cuts,
     network: Chance,
     pub(super) members: Chance,
-    /// By how much timers are late, at most.
+    /// The maximum lateness of timers.
     latest: Micros,
-    /// What comes first if a message and a timer are due at one moment.
+    /// True if a message precedes a timer that is due at the same moment.
     is_letter_first: bool,
     length: u64,
     pub(super) operator: Operator,
     pub(super) judge: Judge,
-    /// For whom the last tenure was given up, if it was for somebody.
+    /// The target of the transfer that ended the last tenure, if it ended by one.
     pub(super) heir: Option<usize>,
     last_holder: Option<usize>,
     pub(super) tally: Tally,
@@ -72,7 +73,7 @@ pub(super) struct World<S> {
     done: Done,
 }
 
-impl<S: Subject> World<S> {
+impl<S: Subject> StormWorld<S> {
     pub(super) fn new(seed: u64, operator: Operator, diary: Diary) -> Self {
         let season = Season::of(seed);
         let mut chance = Chance::new(seed, Stream::Group);
@@ -80,9 +81,9 @@ impl<S: Subject> World<S> {
         let mut seat = |who| {
             let clock = group.clock(who, &mut chance);
             let config = group.config(&mut chance);
-            Seat::new(group.stands(who), group.votes(who), clock, config)
+            Machine::new(group.stands(who), group.votes(who), clock, config)
         };
-        let seats: Vec<Seat<S>> = (0..group.members).map(&mut seat).collect();
+        let seats: Vec<Machine<S>> = (0..group.members).map(&mut seat).collect();
         let mut network = Chance::new(seed, Stream::Network);
         Self {
             now: 0,
@@ -112,7 +113,7 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// To the end of the storm, or to the first broken promise.
+    /// Runs to the end of the storm, or to the first broken promise.
     pub(super) fn run(mut self) -> Run {
         self.tally.note(Count::Schedules);
         let broken = self.rage().err();
@@ -142,19 +143,19 @@ impl<S: Subject> World<S> {
         Ok(())
     }
 
-    /// Whatever is next.
+    /// Executes the next event.
     fn go_on(&mut self) -> Result<(), Broken> {
-        let letter = self.letters.due().unwrap_or(Micros::MAX);
+        let datagram = self.letters.due().unwrap_or(Micros::MAX);
         let agenda = self.agenda.first_key_value();
         let agenda = agenda.map_or(Micros::MAX, |((at, _), _)| *at);
         let dues = self.dues.iter().copied().enumerate();
         let (who, timer) = dues.min_by_key(|(_, at)| *at).unwrap_or((0, Micros::MAX));
-        let next = letter.min(agenda).min(timer);
-        // What was due while a process was stopped comes as soon as it goes on.
+        let next = datagram.min(agenda).min(timer);
+        // Events that were due while a process was stopped come as soon as it continues.
         self.now = self.now.max(next);
         if agenda == next {
             self.attend()
-        } else if letter == next && (self.is_letter_first || timer > next) {
+        } else if datagram == next && (self.is_letter_first || timer > next) {
             self.deliver()
         } else {
             self.ring(who)
@@ -186,21 +187,21 @@ impl<S: Subject> World<S> {
         self.enter(after, Turn::Strike(strike));
     }
 
-    /// Puts something on the agenda.
+    /// Schedules an event.
     pub(super) fn enter(&mut self, after: Micros, turn: Turn) {
         self.entered += 1;
         self.agenda.insert((self.now + after, self.entered), turn);
     }
 
     fn deliver(&mut self) -> Result<(), Broken> {
-        let Some(letter) = self.letters.pop() else {
+        let Some(datagram) = self.letters.pop() else {
             return Ok(());
         };
-        let Letter { from, to, message } = letter;
+        let Datagram { from, to, message } = datagram;
         match self.seats[to].condition {
             Condition::Up => {}
             Condition::Paused => {
-                self.seats[to].waiting.push(letter);
+                self.seats[to].waiting.push(datagram);
                 return Ok(());
             }
             Condition::Asleep | Condition::Down => {
@@ -227,15 +228,18 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// A member begins a life; whoever may hold tenure is most often nominated at once.
+    /// Begins an incarnation of a member; a nominee is nominated at once in 70 % of the cases.
     pub(super) fn start(&mut self, who: usize) -> Result<(), Broken> {
         self.seats[who].revive();
-        let Seat {
-            life, disk, config, ..
+        let Machine {
+            incarnation,
+            disk,
+            config,
+            ..
         } = &self.seats[who];
         let (ttl, max_ttl) = (config.ttl.0, config.max_ttl.0);
         self.diary.note(self.now, || {
-            format!("{who}  starts life {life}: ttl {ttl}, max_ttl {max_ttl}, disk {disk:?}")
+            format!("{who}  starts incarnation {incarnation}: ttl {ttl}, max_ttl {max_ttl}, disk {disk:?}")
         });
         self.step(who, Input::Start)?;
         if self.group.stands(who) && self.members.happens(70) {
@@ -264,7 +268,7 @@ impl<S: Subject> World<S> {
         match died {
             None => self.judge(who),
             Some(death) => {
-                // What it did after its last effect never happened; but it may have stopped before.
+                // Effects after its last one never happened; but its tenure may have ended before.
                 let seat = &self.seats[who];
                 if seat.member.holds(seat.clock.shows(now)).is_none() {
                     self.judge(who)?;
@@ -275,14 +279,14 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// What becomes of a message.
+    /// Decides the fate of a message.
     fn send(&mut self, from: usize, to: usize, message: Message) {
         if let Message::Refusal { refused, .. } = message {
             self.tally.note(Count::Refusals);
             self.tally.note(reason(refused));
         }
         self.asked[from] = message.question().or(self.asked[from]);
-        let letter = Letter { from, to, message };
+        let datagram = Datagram { from, to, message };
         let said = Said(&message);
         if self.cuts.is_cut(from, to) {
             self.tally.note(Count::CutOff);
@@ -296,25 +300,25 @@ impl<S: Subject> World<S> {
                 self.diary
                     .note(self.now, || format!("{from} -| {to}  {said} (lost)"));
             }
-            Fate::Arrives(at) => self.post(at, letter),
+            Fate::Arrives(at) => self.post(at, datagram),
             Fate::Doubled(at, again) => {
                 self.tally.note(Count::Doubled);
-                self.post(at, letter);
-                self.post(again, letter);
+                self.post(at, datagram);
+                self.post(again, datagram);
             }
         }
     }
 
-    fn post(&mut self, at: Micros, letter: Letter) {
+    fn post(&mut self, at: Micros, datagram: Datagram) {
         let takes = at - self.now;
         if takes > self.group.longest() {
             self.tally.note(Count::Late);
         }
         self.tally.longest.message = self.tally.longest.message.max(takes);
-        self.letters.push(at, letter);
+        self.letters.push(at, datagram);
     }
 
-    /// Looks whether a member's step broke a promise.
+    /// Checks if a member's step broke a promise.
     fn judge(&mut self, who: usize) -> Result<(), Broken> {
         let (now, seat) = (self.now, &mut self.seats[who]);
         if let Some(counter) = seat.promised().filter(|it| era_of(*it) > 0) {
@@ -331,7 +335,7 @@ impl<S: Subject> World<S> {
         let (member, clock) = (seat.member, seat.clock);
         let holder = Holder {
             member: who,
-            life: seat.life,
+            incarnation: seat.incarnation,
         };
         let change = self
             .judge
@@ -363,7 +367,7 @@ impl<S: Subject> World<S> {
         }
     }
 
-    /// To be called after whatever changes when a member has something to do.
+    /// Updates the time of a member's next timer. Must be called after any change to it.
     pub(super) fn expect(&mut self, who: usize) {
         self.dues[who] = self.seats[who].due();
     }
@@ -384,12 +388,12 @@ fn reason(refused: Refused) -> Count {
 mod tests {
     use hustings_protocol::tenure::{Durable, Tenure};
 
-    use super::{Diary, World};
+    use super::{Diary, StormWorld};
     use crate::storm::seat::Condition;
     use crate::{Subject, wrong};
 
-    /// How many hold now, asked one by one.
-    fn holders<S: Subject>(world: &World<S>) -> usize {
+    /// The number of present holders, by asking every member.
+    fn holders<S: Subject>(world: &StormWorld<S>) -> usize {
         let seats = world.seats.iter();
         seats
             .filter(|seat| seat.condition != Condition::Down)
@@ -397,11 +401,11 @@ mod tests {
             .count()
     }
 
-    /// Goes through storms, and counts the members anew at each event. Returns in how many a promise
-    /// was broken.
+    /// Runs storms, and counts the holders anew at each event. Returns the number of storms that
+    /// broke a promise.
     fn broken<S: Subject>(seeds: u64) -> usize {
         let breaks = |seed: &u64| {
-            let mut world = World::<S>::new(*seed, Durable::replacing, Diary::closed());
+            let mut world = StormWorld::<S>::new(*seed, Durable::replacing, Diary::closed());
             world.expect_strike();
             let started = (0..world.seats.len()).try_for_each(|who| world.start(who));
             let mut events = 0;
@@ -418,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_holds_beside_another_unnoticed() {
+    fn judge_misses_no_second_holder() {
         assert_eq!(broken::<Tenure>(40), 0);
         assert!(broken::<wrong::live_grant_does_not_refuse::Tenure>(40) > 20);
         assert!(broken::<wrong::no_drift_factor::Tenure>(40) > 1);

@@ -1,4 +1,4 @@
-//! What became of tenure in a run: who held it, with what fences.
+//! The history of tenure in a run: holders and fences.
 
 use std::sync::atomic::Ordering;
 
@@ -16,18 +16,18 @@ pub(super) struct Tenancy {
     holder: MemberId,
 }
 
-/// What fences did so far.
+/// The order of the fences up to now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Fences {
     Rose,
-    /// Two tenures began with the same.
+    /// Two tenures began with the same fence.
     Repeated,
-    /// A later tenure began with a lower one.
+    /// A later tenure began with a lower fence.
     Fell,
 }
 
 impl<S: Subject> World<S> {
-    /// Takes down who begins and ends tenure.
+    /// Records the tenures that begin and end.
     pub(super) fn observe(&self, state: &mut State, action: Action) {
         for id in self.nominees() {
             let mut seat = self.seat(state, id);
@@ -99,7 +99,8 @@ impl<S: Subject> World<S> {
     }
 }
 
-/// A bit for each fence: those that begin far above, after a disk was lost, have a range of their own.
+/// One bit per fence. Fences that begin far above, after a disk was lost, have a range of their
+/// own.
 fn fence_bit(Fence(counter): Fence) -> u64 {
     1 << (((counter >> 32) * 16 + counter % (1 << 32)) % 64)
 }

@@ -1,14 +1,14 @@
-//! What members say to each other, and when it arrives.
+//! The messages between members, and their arrival.
 
 use hustings_protocol::tenure::counter::COUNT_BITS;
-use hustings_protocol::tenure::{Ballot, Incarnation, Message};
+use hustings_protocol::tenure::{Ballot, BallotOwner, Message};
 use hustings_protocol::{Input, MemberId};
 
 use super::{Action, State, World, place};
 use crate::mail::{Letter, Mail};
 use crate::{Answers, Subject};
 
-/// What a voter that sits there hears.
+/// The state of a voter and the message that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Heard {
     seat: u32,
@@ -16,7 +16,7 @@ pub(super) struct Heard {
     letter: u32,
 }
 
-/// How it sits then, and what it says.
+/// The next state of the voter and its answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Voted {
     seat: u32,
@@ -59,23 +59,23 @@ impl<S: Subject> World<S> {
         self.act(state, to, |seat| seat.step(to, input, tick, stage))
     }
 
-    /// A voter is asked, in the name of a nominee, to promise a counter of the next era.
+    /// A voter gets a request, in the name of a nominee, to promise a counter of the next era.
     pub(super) fn forge(&self, state: &mut State, voter: MemberId) -> Option<()> {
         let id = self.nominees().next()?;
-        let owner = Incarnation { id, number: 0 };
+        let owner = BallotOwner { id, number: 0 };
         let counter = 1 << COUNT_BITS;
         let ballot = Ballot { counter, owner };
         self.hear(state, id, voter, Message::Prepare { ballot })
     }
 
-    /// A nominee hears an answer.
+    /// Delivers an answer to a nominee.
     pub(super) fn answer(&self, state: &mut State, voter: usize, letter: u32) -> Option<()> {
         let Letter { other, message } = self.letters.get(letter);
         self.hear(state, MemberId(voter as u64), other, message)
     }
 
-    /// A voter hears a question: what most steps are, and most of them again. So what came of it is
-    /// remembered, if the voter is nothing else.
+    /// Delivers a question to a voter. This is the most frequent step, and most instances repeat.
+    /// So its result is cached, if the voter is not a nominee too.
     pub(super) fn ask(&self, state: &mut State, voter: usize, letter: u32) -> Option<()> {
         let Letter { other, message } = self.letters.get(letter);
         let id = MemberId(voter as u64);
@@ -116,7 +116,7 @@ impl<S: Subject> World<S> {
         })
     }
 
-    /// Whether a voter that hears this says and does nothing new.
+    /// True if this message changes nothing: neither the voter's state nor the set of its answers.
     fn is_old(&self, state: &State, voter: usize, letter: u32) -> bool {
         if self.stage.setting.stands(MemberId(voter as u64)) {
             return false;
@@ -129,7 +129,7 @@ impl<S: Subject> World<S> {
     pub(super) fn hand_over(&self, state: &mut State, letter: u32) -> Option<()> {
         let Letter { other, message } = self.letters.get(letter);
         let Message::Handover { released } = message else {
-            unreachable!("nothing else is among the handovers");
+            unreachable!("the set of handovers holds only handovers");
         };
         self.hear(state, released.owner.id, other, message)
     }
@@ -147,9 +147,10 @@ impl<S: Subject> World<S> {
         let mut said = Mail::default();
         for (voter, mail) in state.mail.iter().enumerate() {
             for letter in mail.said.numbers() {
-                match together && !self.letters.get(letter).is_refusal() {
-                    true => said.add(letter),
-                    false => actions.push(Action::Answer { voter, letter }),
+                if together && !self.letters.get(letter).is_refusal() {
+                    said.add(letter);
+                } else {
+                    actions.push(Action::Answer { voter, letter });
                 }
             }
         }

@@ -3,154 +3,159 @@
 use super::loss::repetitions;
 use super::wake::Wake;
 use crate::config::ConfigError;
-use crate::{Duration, Merit};
+use crate::{Duration, Priority};
 
-/// Where T_L is measured, the fewest announcements that have to be lost before a leader is missed: loss may set in
-/// suddenly. One less where members ask for the leader as well.
+/// With a measured T_L, the least number of announcements that have to be lost before a leader
+/// counts as lost: loss may set in suddenly. One less if members also query the leader.
 const LEAST_LISTEN: u32 = 3;
-const LEAST_LISTEN_WITH_QUESTIONS: u32 = 2;
+const LEAST_LISTEN_WITH_QUERIES: u32 = 2;
 
-/// The number of announcements that all questions together are worth at most. They are asked within less than T_A, so
-/// one burst of loss may take them all.
-const QUESTIONS_ARE_WORTH: u32 = 2;
-/// The range of loss in which questions count. Below it a network is taken to lose as much. Above it they do not count: a
-/// high loss is known only roughly, and a leader that works must not be missed because the estimate was too low.
+/// The number of announcements that all queries together replace at most. They are sent within less
+/// than T_A, so one burst of loss may take them all.
+const MOST_REPLACED: u32 = 2;
+/// The range of loss in which queries count. Below it a network is assumed to lose as much. Above
+/// it queries do not count: a high loss is known only roughly, and a working leader must not be
+/// given up because the estimate was too low.
 const LEAST_LOSS: f64 = 1e-3;
 const MOST_LOSS: f64 = 0.1;
 
-/// Which member of the family this is.
+/// The options that select one protocol of the family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
-    /// T_S: within this time after it starts, or misses its leader, a member wakes up and
-    /// announces itself unless it has heard of somebody better. Zero: at once (LE-A).
+    /// T_S: a member without a leader wakes up within this time and announces itself, unless it has
+    /// received an announcement of a better member. Zero: at once (LE-A).
     pub suppress: Duration,
-    /// T_A: how often a leader announces itself.
+    /// T_A: the interval between two announcements of a leader.
     pub announce: Duration,
-    /// T_L: how long a member that hears nothing of its leader takes it to be there.
+    /// T_L: the time without an announcement after which a leader counts as lost.
     pub listen: Listen,
-    /// When within T_S a member wakes up.
+    /// The distribution of the wake-up within T_S.
     pub wake: Wake,
-    /// Who is better.
+    /// The order of candidates.
     pub criterion: Criterion,
-    /// How many leaders there are to be; at least one.
+    /// The number of leaders to elect; at least 1.
     pub leaders: u32,
-    /// How a member that has no leader looks for one.
+    /// The way in which a member without a leader looks for one.
     pub joining: Joining,
-    /// How often, where members ask, a leader that falls silent is asked for before T_L is over and it is missed:
-    /// one time each `patience`, and not before an announcement is overdue, so perhaps less often. If never, it is
-    /// asked for once it is missed.
+    /// The greatest number of queries for a silent leader before T_L is over and it counts as lost.
+    /// Queries are `election_timeout` apart, and none is sent before an announcement is overdue, so there
+    /// may be fewer. With 0, members send their query after the leader counts as lost. Without
+    /// effect for [`Joining::Announce`].
     pub asks: u32,
-    /// What restarts the listen timer.
+    /// The announcements that restart the listen timer.
     pub heartbeat: Heartbeat,
-    /// What a leader does when it hears of somebody worse who announces itself.
+    /// The reaction of a leader to an announcement of a worse member.
     pub correction: Correction,
-    /// What a better newcomer does to a leader that works.
+    /// The effect of a better newcomer on a working leader.
     pub takeover: Takeover,
-    /// How often a leader that leaves says so. The same rule for all members: by
-    /// [`Repeat::Measured`] a listener complains of a leader that promises too few goodbyes, and one
-    /// with a fixed number that is too low would hear a complaint every T_A.
+    /// The number of goodbyes of a leader that leaves. All members need the same rule: by
+    /// [`Repeat::Measured`] a listener complains about a leader that promises too few goodbyes, and
+    /// a leader with a fixed number that is too low would get a complaint every T_A.
     pub farewell: Repeat,
-    /// What to assume of the loss until it is measured.
+    /// The loss to assume until it is measured.
     pub assumed_loss: f64,
 }
 
-/// How long a member that hears nothing of its leader takes it to be there.
+/// The time without an announcement after which a leader counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Listen {
-    /// For ever.
+    /// A leader never counts as lost.
     Never,
-    /// So long.
+    /// A fixed time.
     For(Duration),
-    /// T_L = k T_A and half a T_A to allow for late arrivals, where `miss` bounds the probability that
-    /// k announcements in a row are lost, by the loss measured. The questions that members ask before
-    /// T_L is over count as up to two of the k announcements, and no more: of many members too many
-    /// would ask at any time. Where more than a tenth is lost they are not counted. k is at least 3, or 2
-    /// where questions count.
+    /// T_L = k T_A, plus half a T_A to allow for late arrivals. By the measured loss, `miss` bounds
+    /// the probability that k announcements in a row are lost.
+    ///
+    /// The queries that members send before T_L is over count as up to two of the k announcements,
+    /// and no more: in a large group too many members would query at any time. If more than a tenth
+    /// of the messages is lost, queries do not count. k is at least 3, or 2 if queries count.
     Measured {
-        /// How likely a leader that is there may be missed.
+        /// The acceptable probability that a leader which is up counts as lost.
         miss: f64,
     },
 }
 
-/// How often to say what must not be missed.
+/// The number of copies of a message that must arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Repeat {
-    /// So often.
+    /// A fixed number.
     Times(u32),
-    /// So often that `miss` bounds the probability that a listener loses all copies, by the loss that
-    /// listeners measure: who needs to hear it more often says so.
+    /// The least number of copies for which `miss` bounds the probability that a listener loses all
+    /// of them. The loss is the one that listeners measure: a listener that needs more copies
+    /// complains.
     Measured {
-        /// How likely it may be missed.
+        /// The acceptable probability that all copies are lost.
         miss: f64,
     },
 }
 
-/// Who is better.
+/// The order of candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Criterion {
-    /// The greater merit, then the lower identity (LE-A, LE-S).
-    Merit,
+    /// The greater priority, then the lower identity (LE-A, LE-S).
+    Priority,
     /// The earlier wake-up within T_S, then the lower identity (LE-M).
     EarliestWake,
 }
 
-/// How a member that has no leader looks for one. Those that ask do so where there may be one: when they
-/// start, or have missed theirs. Where it is known to be gone, since it said goodbye or a failure
-/// detector says so, nobody asks: all do as with [`Joining::Announce`].
+/// The way in which a member without a leader looks for one. Members that query do so if there may
+/// be a leader: when they start, or after their leader was lost. If the leader is known to be gone,
+/// by its goodbye or by a failure detector, no member queries: all act as with
+/// [`Joining::Announce`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joining {
-    /// It waits for its wake-up and announces itself.
+    /// Waits for the wake-up and announces itself.
     Announce,
-    /// It asks at once, and announces itself if no leader answers in time.
+    /// Queries at once, and announces itself if no leader answers in time.
     Query {
-        /// How long it waits for an answer.
-        patience: Duration,
+        /// Time to wait for an answer.
+        election_timeout: Duration,
     },
-    /// It waits for its wake-up, asks, and announces itself if no leader answers in time.
+    /// Waits for the wake-up, queries, and announces itself if no leader answers in time.
     SuppressThenQuery {
-        /// How long it waits for an answer.
-        patience: Duration,
+        /// Time to wait for an answer.
+        election_timeout: Duration,
     },
 }
 
-/// What restarts the listen timer.
+/// The announcements that restart the listen timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heartbeat {
     /// Every announcement of the leader.
     Restarts,
-    /// Only a new leader, as Program 5.2 is printed: then every listener misses a leader that is
-    /// there.
+    /// Only those of a new leader, as Program 5.2 is printed: every listener then loses a leader
+    /// that is up.
     Ignored,
 }
 
-/// What a leader does when it hears of somebody worse who announces itself.
+/// The reaction of a leader to an announcement of a worse member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Correction {
-    /// Nothing: its next announcement is due in T_A at the latest.
+    /// The leader waits: its next announcement is due within T_A.
     AtNextAnnouncement,
-    /// It announces itself at once, but not more often than ten times in T_A.
+    /// The leader announces itself at once, but at most ten times within T_A.
     AtOnce,
 }
 
-/// What a better newcomer does to a leader that works.
+/// The effect of a better newcomer on a working leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takeover {
-    /// It takes over.
+    /// The newcomer takes over.
     ByTheBetter,
-    /// It follows: a leader that nobody challenged for T_S + T_A stays until it is missed. Of two such
-    /// leaders, as after a cut has healed, the one that knows of more members stays.
+    /// The newcomer follows: a leader that was unchallenged for T_S + T_A stays until it is lost.
+    /// If two such leaders meet after a partition, the one with more followers stays.
     Never,
 }
 
 impl Config {
-    /// The chapter's election: nobody leaves, nobody asks, heartbeats count.
-    pub const fn chapter(suppress: Duration, announce: Duration) -> Self {
+    /// The election of the chapter: no member leaves, no member queries, heartbeats count.
+    pub const fn paper(suppress: Duration, announce: Duration) -> Self {
         Self {
             suppress,
             announce,
             listen: Listen::Never,
             wake: Wake::Uniform,
-            criterion: Criterion::Merit,
+            criterion: Criterion::Priority,
             leaders: 1,
             joining: Joining::Announce,
             asks: 0,
@@ -164,38 +169,42 @@ impl Config {
 
     /// For real networks: a leader announces itself every `announce`.
     ///
-    /// A member that asks waits 0.1 T_A for an answer, whatever the network's delay is. Where that is less
-    /// than a round trip the answer comes too late: the member announces itself, and is corrected. Then
-    /// set `patience` to some round trips.
+    /// A member that queries waits 0.1 T_A for an answer, whatever the network's delay is. If a
+    /// round trip takes longer, the answer comes too late: the member announces itself, and the
+    /// leader corrects it. In such a network set `election_timeout` to several round trips.
     pub fn field(announce: Duration) -> Self {
         Self {
             listen: Listen::Measured { miss: 1e-3 },
             joining: Joining::SuppressThenQuery {
-                patience: announce.mul_f64(0.1),
+                election_timeout: announce.mul_f64(0.1),
             },
             asks: 8,
             correction: Correction::AtOnce,
             farewell: Repeat::Measured { miss: 1e-3 },
-            ..Self::chapter(announce.mul_f64(0.5), announce)
+            ..Self::paper(announce.mul_f64(0.5), announce)
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names the first option that cannot.
+    /// Names the first option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let zero = |field, is_zero: bool| match is_zero {
-            true => Err(ConfigError::Zero { field }),
-            false => Ok(()),
+        let zero = |field, is_zero: bool| {
+            if is_zero {
+                Err(ConfigError::Zero { field })
+            } else {
+                Ok(())
+            }
         };
         zero("announce interval", self.announce == Duration::ZERO)?;
         if let Listen::For(span) = self.listen {
             zero("listen interval", span == Duration::ZERO)?;
         }
-        if let Joining::Query { patience } | Joining::SuppressThenQuery { patience } = self.joining
+        if let Joining::Query { election_timeout }
+        | Joining::SuppressThenQuery { election_timeout } = self.joining
         {
-            zero("patience", patience == Duration::ZERO)?;
+            zero("patience", election_timeout == Duration::ZERO)?;
         }
         if self.leaders == 0 {
             return Err(ConfigError::OutOfRange {
@@ -221,8 +230,8 @@ impl Config {
         Ok(())
     }
 
-    /// Whether an announcement matters only to those who know of nobody as good.
-    pub(crate) fn ignores_the_worse(&self) -> bool {
+    /// True if an announcement matters only to members that know no candidate as good.
+    pub(crate) fn ignores_worse_candidates(&self) -> bool {
         self.leaders == 1
             && self.listen == Listen::Never
             && self.joining == Joining::Announce
@@ -231,23 +240,23 @@ impl Config {
             && self.farewell.miss().is_none()
     }
 
-    /// The merit that counts for a member that waits for `wait` before it announces itself.
-    pub(crate) fn merit_that_counts(&self, merit: Merit, wait: Duration) -> Merit {
+    /// The effective priority of a member that waits for `wait` before it announces itself.
+    pub(crate) fn effective_merit(&self, priority: Priority, wait: Duration) -> Priority {
         match self.criterion {
-            Criterion::Merit => merit,
-            Criterion::EarliestWake => Merit(u64::MAX - wait.0),
+            Criterion::Priority => priority,
+            Criterion::EarliestWake => Priority(u64::MAX - wait.0),
         }
     }
 
-    /// T_L where the probability of loss is `loss`.
+    /// T_L for the loss probability `loss`.
     pub fn listen_interval(&self, loss: f64) -> Option<Duration> {
         match self.listen {
             Listen::Never => None,
             Listen::For(span) => Some(span),
             Listen::Measured { miss } => {
-                let (worth, least) = match self.worth_of_questions(loss) {
+                let (worth, least) = match self.announcements_replaced(loss) {
                     0 => (0, LEAST_LISTEN),
-                    worth => (worth, LEAST_LISTEN_WITH_QUESTIONS),
+                    worth => (worth, LEAST_LISTEN_WITH_QUERIES),
                 };
                 let announcements = repetitions(loss, miss).saturating_sub(worth).max(least);
                 Some(self.interval_of(announcements))
@@ -255,41 +264,44 @@ impl Config {
         }
     }
 
-    /// T_L for a leader of which so many announcements may be lost.
+    /// T_L if `announcements` in a row may be lost.
     fn interval_of(&self, announcements: u32) -> Duration {
         self.announce * u64::from(announcements) + self.announce.mul_f64(0.5)
     }
 
-    /// The number of lost announcements that are at least as likely as the loss of every question or its answer.
-    fn worth_of_questions(&self, loss: f64) -> u32 {
-        // A longer T_L leaves time for as many or more.
-        let asks = self.questions_within(self.interval_of(LEAST_LISTEN_WITH_QUESTIONS));
+    /// The number of announcements whose loss is at least as likely as the loss of all queries or
+    /// their answers.
+    fn announcements_replaced(&self, loss: f64) -> u32 {
+        // A longer T_L leaves time for at least as many queries.
+        let asks = self.queries_within(self.interval_of(LEAST_LISTEN_WITH_QUERIES));
         if asks == 0 || loss > MOST_LOSS {
             return 0;
         }
-        // Where nothing was lost so far, something may be.
+        // A network that has lost nothing yet may lose something.
         let loss = loss.max(LEAST_LOSS);
         let unanswered = (1.0 - (1.0 - loss) * (1.0 - loss)).powi(asks.into());
         let (mut worth, mut lost) = (0, loss);
-        while worth < QUESTIONS_ARE_WORTH && unanswered <= lost {
+        while worth < MOST_REPLACED && unanswered <= lost {
             worth += 1;
             lost *= loss;
         }
         worth
     }
 
-    /// The least time between two announcements of a leader that has to correct somebody.
+    /// The least time between two announcements of a leader that corrects a worse member.
     pub(crate) fn correction_gap(&self) -> Duration {
         self.announce.mul_f64(0.1)
     }
 
-    /// The same for one that is asked: whoever asks a moment after an announcement gets its answer in time.
+    /// The least time between two announcements of a leader that answers queries: a query right
+    /// after an announcement still gets its answer in time.
     pub(crate) fn answer_gap(&self) -> Duration {
         let gap = self.correction_gap();
         match self.joining {
             Joining::Announce => gap,
-            Joining::Query { patience } | Joining::SuppressThenQuery { patience } => {
-                gap.min(Duration(patience.0 / 2))
+            Joining::Query { election_timeout }
+            | Joining::SuppressThenQuery { election_timeout } => {
+                gap.min(Duration(election_timeout.0 / 2))
             }
         }
     }
@@ -321,7 +333,7 @@ mod tests {
     const ANNOUNCE: Duration = Duration::from_millis(100);
 
     #[test]
-    fn measured_listening_allows_for_lost_announcements_and_for_late_ones() {
+    fn measured_listening_allows_for_lost_and_late_announcements() {
         let intervals = |joining, miss| {
             let config = Config {
                 listen: Listen::Measured { miss },
@@ -331,36 +343,37 @@ mod tests {
             [0.0, 0.01, 0.1, 0.3].map(|loss| config.listen_interval(loss).expect("it listens"))
         };
         let ms = |values: [u64; 4]| values.map(Duration::from_millis);
-        // Half an interval more is for one that is late. 0.1^3 = 1e-3, and 0.3^6 is the first below.
+        // Half an interval is added for late announcements. 0.1^3 = 1e-3; 0.3^6 is the first power
+        // below.
         let silent = Joining::Announce;
         assert_eq!(intervals(silent, 1e-3), ms([350, 350, 350, 650]));
         assert_eq!(intervals(silent, 1e-6), ms([350, 350, 650, 1250]));
-        // Eight questions are worth two announcements, but not where much is lost.
-        let patience = Duration::from_millis(5);
-        let asking = Joining::SuppressThenQuery { patience };
+        // Eight queries replace two announcements, but not at high loss.
+        let election_timeout = Duration::from_millis(5);
+        let asking = Joining::SuppressThenQuery { election_timeout };
         assert_eq!(intervals(asking, 1e-3), ms([250, 250, 250, 650]));
         assert_eq!(intervals(asking, 1e-6), ms([250, 250, 450, 1250]));
     }
 
-    /// A question and its answer are two messages: one question is lost more often than one announcement.
+    /// A query and its answer are two messages: one query fails more often than one announcement.
     #[test]
-    fn a_single_question_is_worth_no_announcement() {
+    fn a_single_query_replaces_no_announcement() {
         let config = |millis| Config {
             joining: Joining::SuppressThenQuery {
-                patience: Duration::from_millis(millis),
+                election_timeout: Duration::from_millis(millis),
             },
             ..Config::field(ANNOUNCE)
         };
         for loss in [0.0, 0.01, 0.1] {
-            assert_eq!(config(5).worth_of_questions(loss), 2);
-            assert_eq!(config(30).worth_of_questions(loss), 0, "one question");
+            assert_eq!(config(5).announcements_replaced(loss), 2);
+            assert_eq!(config(30).announcements_replaced(loss), 0, "one query");
         }
-        assert_eq!(config(90).worth_of_questions(0.1), 0, "none");
-        assert_eq!(config(5).worth_of_questions(0.11), 0, "much is lost");
+        assert_eq!(config(90).announcements_replaced(0.1), 0, "none");
+        assert_eq!(config(5).announcements_replaced(0.11), 0, "high loss");
     }
 
     #[test]
-    fn an_answer_is_never_held_back_for_longer_than_it_is_waited_for() {
+    fn an_answer_is_sent_before_the_asking_member_stops_waiting() {
         let gap = |joining| {
             let config = Config {
                 joining,
@@ -369,20 +382,20 @@ mod tests {
             config.answer_gap()
         };
         assert_eq!(gap(Joining::Announce), Duration::from_millis(10));
-        let patience = Duration::from_millis(5);
+        let election_timeout = Duration::from_millis(5);
         let half = Duration::from_micros(2_500);
-        assert_eq!(gap(Joining::Query { patience }), half);
-        assert_eq!(gap(Joining::SuppressThenQuery { patience }), half);
+        assert_eq!(gap(Joining::Query { election_timeout }), half);
+        assert_eq!(gap(Joining::SuppressThenQuery { election_timeout }), half);
     }
 
     #[test]
-    fn whoever_measures_the_loss_for_goodbyes_hears_every_announcement() {
-        let chapter = Config::chapter(ANNOUNCE, ANNOUNCE);
-        assert!(chapter.ignores_the_worse());
+    fn measured_goodbyes_need_every_announcement() {
+        let paper = Config::paper(ANNOUNCE, ANNOUNCE);
+        assert!(paper.ignores_worse_candidates());
         let measuring = Config {
             farewell: Repeat::Measured { miss: 1e-3 },
-            ..chapter
+            ..paper
         };
-        assert!(!measuring.ignores_the_worse());
+        assert!(!measuring.ignores_worse_candidates());
     }
 }

@@ -1,11 +1,13 @@
-//! Who said goodbye: what it announced before may still be on its way, and is not believed.
+//! The members that have said goodbye. Their earlier announcements may still arrive, and are
+//! ignored.
 
 use crate::{Instant, MemberId};
 
-/// Those who said goodbye, for as long as a leader that says nothing is taken to be there: a member
-/// that comes back without its disk, and so with an earlier incarnation, is believed after that.
+/// The members that have said goodbye. Each goodbye counts for the time after which a silent leader
+/// is lost. A member that comes back without its disk has an earlier incarnation, and is believed
+/// after that time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Departed(Vec<Goodbye>);
+pub(super) struct Goodbyes(Vec<Goodbye>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Goodbye {
@@ -14,21 +16,23 @@ struct Goodbye {
     until: Instant,
 }
 
-/// More are not remembered: whoever says goodbye for many takes little memory.
+/// The greatest number of goodbyes that are kept, so that forged goodbyes take little memory.
 const MOST: usize = 16;
 
-impl Departed {
-    /// Whether this life of `id` ended with a goodbye that still counts at `now`.
+impl Goodbyes {
+    /// True if this incarnation of `id`, or a later one, ended with a goodbye that still counts at
+    /// `now`.
     #[inline]
     pub(super) fn has(&self, id: MemberId, incarnation: u32, now: Instant) -> bool {
         let is_it = |gone: &Goodbye| gone.id == id && gone.incarnation >= incarnation;
         self.0.iter().any(|gone| is_it(gone) && gone.until > now)
     }
 
-    /// Enters a goodbye, heard `now`, that counts until `until`. The oldest ones make room.
+    /// Enters a goodbye, received at `now`, that counts until `until`. Removes the oldest if there
+    /// is no room.
     pub(super) fn enter(&mut self, id: MemberId, incarnation: u32, until: Instant, now: Instant) {
         if self.has(id, incarnation, now) {
-            return; // a copy, or an earlier one
+            return; // a duplicate, or an earlier goodbye
         }
         self.0.retain(|gone| gone.until > now && gone.id != id);
         if self.0.len() == MOST {
@@ -44,12 +48,12 @@ impl Departed {
 
 #[cfg(test)]
 mod tests {
-    use super::{Departed, MOST};
+    use super::{Goodbyes, MOST};
     use crate::{Instant, MemberId};
 
     #[test]
-    fn a_goodbye_counts_for_its_life_and_earlier_ones_until_it_is_forgotten() {
-        let mut departed = Departed::default();
+    fn a_goodbye_counts_for_its_incarnation_and_earlier_ones_for_a_time() {
+        let mut departed = Goodbyes::default();
         let at = Instant;
         departed.enter(MemberId(1), 3, at(10), at(0));
         departed.enter(MemberId(1), 2, at(20), at(5)); // late
@@ -61,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_so_many_are_remembered() {
-        let mut departed = Departed::default();
+    fn at_most_16_goodbyes_are_kept() {
+        let mut departed = Goodbyes::default();
         for id in 0..1_000 {
             departed.enter(MemberId(id), 1, Instant(10), Instant(0));
         }

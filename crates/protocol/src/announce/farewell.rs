@@ -1,47 +1,48 @@
-//! How often a leader says goodbye: as often as those call for who hear it worst.
+//! The number of goodbyes of a leader: as many as its worst-connected listener needs.
 //!
-//! A leader does not hear how its own words come through. So its announcements tell how many goodbyes
-//! it would say, and whoever needs more, by the loss that it has measured, complains. A complaint waits
-//! for a random time, and is dropped if somebody else makes it meanwhile. One that is lost is made
-//! again: the next announcement still promises too few. Where nobody complains, the leader tries with
-//! one goodbye less from time to time, and so follows a loss that falls.
+//! A leader does not know how well its messages get through. So its announcements contain the
+//! number of goodbyes that it would send, and a listener that needs more, by the loss that it has
+//! measured, complains. A complaint waits for a random time, and is dropped if another member makes
+//! it meanwhile. A lost complaint is repeated: the next announcement still promises too few. If no
+//! member complains, the leader tries one goodbye less from time to time, and so follows a falling
+//! loss.
 
 use super::{Announce, Config, MOST_REPETITIONS, Message, Repeat, Timer, Wake, repetitions};
-use crate::{Io, MemberId, Merit};
+use crate::{Io, MemberId, Priority};
 
-/// After so many announcements without a complaint a leader promises one goodbye less.
+/// The number of announcements without a complaint after which a leader promises one goodbye less.
 const UNDISPUTED: u8 = 32;
 
-/// When within T_A a complaint is made: mostly late, so that the first is heard before the others,
-/// however many there are.
+/// The time of a complaint within T_A: mostly late, so that the first complaint arrives before the
+/// others are sent, in a group of any size.
 const WAIT: Wake = Wake::Exponential { rate: 10.0 };
 
-/// What a member knows of the goodbyes that are called for.
+/// The goodbyes that listeners need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Farewell {
-    /// How many are called for, while it leads.
+    /// The number of goodbyes to send, while this member leads.
     byes: u8,
-    /// How many announcements it has made since somebody called for as many, answers not counted.
+    /// The number of regular announcements since a listener last asked for as many goodbyes.
     undisputed: u8,
-    /// Whether its own complaint is due: the timer runs.
+    /// True if its own complaint is due: the timer runs.
     complains: bool,
 }
 
 impl Farewell {
-    /// Begins with so many.
+    /// Starts with `byes` goodbyes.
     fn expect(&mut self, byes: u32) {
         self.byes = byes.min(MOST_REPETITIONS) as u8;
         self.undisputed = 0;
     }
 
-    /// Somebody calls for so many.
+    /// Handles a complaint that asks for `byes` goodbyes.
     fn hear(&mut self, byes: u8) {
         if byes >= self.byes {
             self.expect(byes.into());
         }
     }
 
-    /// An announcement was made when it was due.
+    /// Counts a regular announcement.
     fn age(&mut self) {
         self.undisputed += 1;
         if self.undisputed == UNDISPUTED {
@@ -51,7 +52,7 @@ impl Farewell {
 }
 
 impl Announce {
-    /// How often it would say goodbye now.
+    /// The number of goodbyes that it would send now.
     #[inline]
     pub(super) fn byes(&self, config: &Config) -> u32 {
         match config.farewell {
@@ -60,65 +61,66 @@ impl Announce {
         }
     }
 
-    /// Another T_A has passed.
+    /// Counts another T_A.
     #[inline]
-    pub(super) fn reconsider_byes(&mut self) {
+    pub(super) fn age_goodbyes(&mut self) {
         self.farewell.age();
     }
 
-    /// Begins to lead: until anybody complains it goes by what it measured of those who led before it, or
-    /// assumes.
-    pub(super) fn expect_to_be_heard(&mut self, config: &Config) {
+    /// Starts to lead: until a listener complains, the number of goodbyes follows from the loss
+    /// measured of earlier leaders, or assumed.
+    pub(super) fn reset_goodbyes(&mut self, config: &Config) {
         if let Repeat::Measured { miss } = config.farewell {
             let loss = self.loss.loss(config.assumed_loss);
             self.farewell.expect(repetitions(loss, miss));
         }
     }
 
-    /// How many goodbyes it takes to reach this member: by what it measured alone, since an assumption
-    /// gives nobody reason to complain. None where the loss does not matter.
+    /// The number of goodbyes needed to reach this member: by the measured loss alone, because an
+    /// assumption is no reason to complain. `None` if the loss does not matter.
     #[inline]
     fn needs(&self, config: &Config) -> Option<u8> {
         let miss = config.farewell.miss()?;
         Some(repetitions(self.loss.loss(0.0), miss).min(MOST_REPETITIONS) as u8)
     }
 
-    /// A leader that promises fewer than `needs`, and that nobody has told.
+    /// A leader that promises fewer than `needs`, and about which no member has complained.
     #[inline]
-    fn faint(&self, needs: u8) -> Option<MemberId> {
+    fn underpromising_leader(&self, needs: u8) -> Option<MemberId> {
         let mut leaders = self.leaders.iter();
-        let faint = leaders.find(|heard| heard.byes < needs)?;
-        Some(faint.claim.candidate.id)
+        let leader = leaders.find(|heard| heard.byes < needs)?;
+        Some(leader.claim.candidate.id)
     }
 
-    /// Has the timer for complaints run if there is reason for one.
+    /// Arms the timer for complaints if there is a reason for one.
     #[inline]
-    pub(super) fn weigh(&mut self, io: &mut impl Io<Self>) {
+    pub(super) fn consider_complaint(&mut self, io: &mut impl Io<Self>) {
         let Some(needs) = self.needs(io.config()) else {
             return;
         };
-        if self.faint(needs).is_some() && !self.farewell.complains {
+        if self.underpromising_leader(needs).is_some() && !self.farewell.complains {
             self.farewell.complains = true;
-            let wait = WAIT.draw(io.config().announce, Merit(0), io.rng());
+            let wait = WAIT.draw(io.config().announce, Priority(0), io.rng());
             io.arm(Timer::Complain, wait);
         }
     }
 
-    /// Complains of the leaders that still promise too few goodbyes, and that nobody else has told.
+    /// Complains about the leaders that still promise too few goodbyes, and about which no other
+    /// member has complained.
     pub(super) fn complain(&mut self, io: &mut impl Io<Self>) {
         self.farewell.complains = false;
         let Some(byes) = self.needs(io.config()) else {
-            return; // configured anew
+            return; // the configuration has changed
         };
-        while let Some(about) = self.faint(byes) {
+        while let Some(about) = self.underpromising_leader(byes) {
             io.multicast(Message::Complaint { about, byes });
-            self.leaders.told(about, byes);
+            self.leaders.note_complaint(about, byes);
         }
     }
 
     pub(super) fn on_complaint(&mut self, about: MemberId, byes: u8, io: &impl Io<Self>) {
         if about != io.me().id {
-            self.leaders.told(about, byes); // need not be said twice
+            self.leaders.note_complaint(about, byes); // no second complaint
         } else if self.leads() {
             self.farewell.hear(byes);
         }
@@ -131,12 +133,12 @@ mod tests {
     use crate::announce::{MOST_REPETITIONS, Message};
 
     #[test]
-    fn a_promise_takes_no_room() {
+    fn messages_are_at_most_32_bytes() {
         assert!(size_of::<Message>() <= 32, "{}", size_of::<Message>());
     }
 
     #[test]
-    fn as_many_as_are_called_for_and_one_less_after_a_while_without_complaints() {
+    fn goodbyes_follow_complaints_and_fall_by_one_without_them() {
         let mut farewell = Farewell::default();
         farewell.expect(3);
         farewell.hear(2);
@@ -152,7 +154,7 @@ mod tests {
         (1..UNDISPUTED).for_each(|_| farewell.age());
         farewell.hear(5);
         (1..UNDISPUTED).for_each(|_| farewell.age());
-        assert_eq!(farewell.byes, 5, "somebody insisted");
+        assert_eq!(farewell.byes, 5, "a listener insisted");
         (0..10_000).for_each(|_| farewell.age());
         assert_eq!(farewell.byes, 1);
         farewell.hear(u8::MAX);

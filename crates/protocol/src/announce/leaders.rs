@@ -1,40 +1,39 @@
-//! Whom a member follows: the best that it has heard of, as many as there are to be leaders.
+//! The leaders that a member follows: the best known ones, up to the number of leaders to elect.
 
 use crate::{Candidate, Instant, MemberId};
 
 use super::{Claim, Takeover};
 
-/// Somebody better who announces itself.
+/// A known leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct KnownLeader {
     pub(super) claim: Claim,
     /// The number of its last announcement.
     pub(super) beat: u32,
-    /// How many goodbyes it promises, or has been told since to promise.
+    /// The number of goodbyes that it promises, or that a complaint has asked of it since.
     pub(super) byes: u8,
-    /// How often it was asked for since.
+    /// The number of queries since its last announcement.
     pub(super) asked: u8,
-    /// By how many T_A it is missed sooner while another member announces itself.
+    /// The number of T_A by which it counts as lost sooner while another member announces itself.
     pub(super) sooner: u8,
-    /// When it is missed unless it announces itself again.
+    /// The time at which it counts as lost, unless it announces itself again.
     pub(super) until: Instant,
 }
 
-/// The best that a member has heard of, the best first. With one leader to elect, as usual, no
-/// memory is taken beside the member's own.
+/// The best known leaders, the best first. The usual single leader needs no allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Leaders {
-    first: Option<Heard>,
-    others: Vec<Heard>,
+    first: Option<KnownLeader>,
+    others: Vec<KnownLeader>,
 }
 
 impl Leaders {
     #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Heard> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &KnownLeader> {
         self.first.iter().chain(&self.others)
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Heard> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut KnownLeader> {
         self.first.iter_mut().chain(&mut self.others)
     }
 
@@ -48,41 +47,41 @@ impl Leaders {
         self.first.map(|heard| heard.claim.candidate)
     }
 
-    /// What the best claims.
+    /// The claim of the best.
     #[inline]
     pub(super) fn first(&self) -> Option<Claim> {
         self.first.map(|heard| heard.claim)
     }
 
-    /// How many outrank `claim`.
+    /// The number of leaders that outrank `claim`.
     pub(super) fn better_than(&self, claim: Claim, takeover: Takeover) -> usize {
         let rank = claim.rank(takeover);
-        let better = |heard: &&Heard| heard.claim.rank(takeover) > rank;
+        let better = |heard: &&KnownLeader| heard.claim.rank(takeover) > rank;
         self.iter().filter(better).count()
     }
 
-    /// Keeps the best `room`.
+    /// Keeps the best `room` leaders.
     pub(super) fn keep(&mut self, room: usize) {
         self.replace(self.iter().copied().take(room).collect());
     }
 
     #[inline]
-    pub(super) fn get(&self, id: MemberId) -> Option<&Heard> {
+    pub(super) fn get(&self, id: MemberId) -> Option<&KnownLeader> {
         self.iter().find(|heard| heard.claim.candidate.id == id)
     }
 
-    /// Enters `heard`, or what is new of it, by rank, and keeps the best `room`. Returns whether it
-    /// is among them.
-    pub(super) fn enter(&mut self, heard: Heard, room: usize, takeover: Takeover) -> bool {
+    /// Enters or updates `heard` by rank, and keeps the best `room`. Returns true if it is among
+    /// them.
+    pub(super) fn enter(&mut self, heard: KnownLeader, room: usize, takeover: Takeover) -> bool {
         let id = heard.claim.candidate.id;
         if room == 1 {
-            let rank = |heard: &Heard| heard.claim.rank(takeover);
+            let rank = |heard: &KnownLeader| heard.claim.rank(takeover);
             let place = self.first.as_ref();
             if place.is_none_or(|it| it.claim.candidate.id == id || rank(it) < rank(&heard)) {
                 self.first = Some(heard);
             }
         } else {
-            let mut all: Vec<Heard> = self.iter().copied().collect();
+            let mut all: Vec<KnownLeader> = self.iter().copied().collect();
             all.retain(|it| it.claim.candidate.id != id);
             all.push(heard);
             all.sort_by_key(|it| std::cmp::Reverse(it.claim.rank(takeover)));
@@ -92,16 +91,16 @@ impl Leaders {
         self.get(id).is_some()
     }
 
-    /// Somebody has told `id` to promise so many goodbyes.
-    pub(super) fn told(&mut self, id: MemberId, byes: u8) {
+    /// Notes a complaint that asked `id` for `byes` goodbyes.
+    pub(super) fn note_complaint(&mut self, id: MemberId, byes: u8) {
         let known = self.iter_mut().find(|heard| heard.claim.candidate.id == id);
         if let Some(heard) = known {
             heard.byes = heard.byes.max(byes);
         }
     }
 
-    /// Drops those for whom `goes` holds. Returns whether there were any.
-    pub(super) fn drop_if(&mut self, goes: impl Fn(&Heard) -> bool) -> bool {
+    /// Drops the leaders for which `goes` is true. Returns true if there were any.
+    pub(super) fn drop_if(&mut self, goes: impl Fn(&KnownLeader) -> bool) -> bool {
         if !self.iter().any(&goes) {
             return false;
         }
@@ -110,7 +109,7 @@ impl Leaders {
         true
     }
 
-    fn replace(&mut self, mut all: Vec<Heard>) {
+    fn replace(&mut self, mut all: Vec<KnownLeader>) {
         self.first = (!all.is_empty()).then(|| all.remove(0));
         self.others = all;
     }
@@ -118,19 +117,19 @@ impl Leaders {
 
 #[cfg(test)]
 mod tests {
-    use super::{Heard, Leaders};
+    use super::{KnownLeader, Leaders};
     use crate::announce::Claim;
     use crate::announce::Takeover::{ByTheBetter, Never};
     use crate::{Candidate, Instant, MemberId};
 
-    fn heard(id: u64, merit: u64, established: bool) -> Heard {
+    fn heard(id: u64, priority: u64, established: bool) -> KnownLeader {
         let claim = Claim {
-            candidate: Candidate::new(id, merit),
+            candidate: Candidate::new(id, priority),
             incarnation: 1,
             established,
-            backing: 0,
+            follower_count: 0,
         };
-        Heard {
+        KnownLeader {
             claim,
             beat: 1,
             byes: 3,
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_are_kept_in_order() {
+    fn the_best_leaders_are_kept_in_order() {
         for (room, takeover, left) in [
             (1, ByTheBetter, vec![4]),
             (2, ByTheBetter, vec![4, 2]),
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_of_a_leader_replaces_what_was_known() {
+    fn a_new_claim_of_a_leader_replaces_the_old_one() {
         for room in [1, 2] {
             let mut leaders = Leaders::default();
             assert!(leaders.enter(heard(1, 5, true), room, Never));
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_outrank_a_claim_are_counted_and_the_last_go_first() {
+    fn claims_that_outrank_are_counted_and_the_worst_are_dropped() {
         let mut leaders = Leaders::default();
         for it in [heard(1, 1, true), heard(2, 5, false), heard(3, 9, false)] {
             leaders.enter(it, 3, ByTheBetter);

@@ -1,59 +1,62 @@
-//! What members of the announce family say to each other.
+//! The messages of the announce family.
 
 use serde::{Deserialize, Serialize};
 
 use super::Takeover;
 use crate::{Candidate, MemberId};
 
-/// What somebody who announces itself claims.
+/// The claim of a member that announces itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who it is, with the merit that counts.
+    /// The member, with its effective priority.
     pub candidate: Candidate,
-    /// How often it has come up: an announcement from before its last restart is stale.
+    /// The number of starts of the member: an announcement from before its last restart is stale.
     pub incarnation: u32,
-    /// Whether it has led unchallenged long enough to stay where leaders are not unseated.
+    /// True if the member has led unchallenged for long enough to keep its place against a better
+    /// newcomer.
     pub established: bool,
-    /// If so, how many members it knows to be there, itself included: of two that lead, as after a cut
-    /// has healed, the one with more members behind it stays.
-    pub backing: u16,
+    /// For an established leader: the number of members that it knows to be up, itself included. If
+    /// two leaders meet after a partition, the one with more followers stays.
+    #[serde(alias = "backing")]
+    pub follower_count: u16,
 }
 
 impl Claim {
-    /// What claims are compared by.
+    /// The key by which claims are compared.
     #[inline]
     pub(super) fn rank(&self, takeover: Takeover) -> (bool, u16, Candidate) {
         match takeover {
-            Takeover::Never => (self.established, self.backing, self.candidate),
+            Takeover::Never => (self.established, self.follower_count, self.candidate),
             Takeover::ByTheBetter => (false, 0, self.candidate),
         }
     }
 }
 
-/// What members say to each other.
+/// The messages of the announce family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// I lead.
+    /// The sender leads.
     Announcement {
-        /// Who I am.
+        /// The sender's claim.
         claim: Claim,
-        /// How many announcements I have made since I came up, this one included.
+        /// The number of announcements since the sender's start, this one included.
         beat: u32,
-        /// How often I would say goodbye, by what I know now of the loss; 255: or more.
+        /// The number of goodbyes that the sender would send, by its present knowledge of the loss;
+        /// 255 stands for 255 or more.
         byes: u8,
     },
-    /// Who leads?
+    /// The sender asks which member leads.
     Query,
-    /// I lead no longer.
+    /// The sender no longer leads.
     Bye {
-        /// How often I have come up.
+        /// The incarnation of the sender.
         incarnation: u32,
     },
-    /// One of those who lead would say goodbye too rarely for me to hear it.
+    /// A leader promises too few goodbyes for the sender to receive one.
     Complaint {
-        /// Who.
+        /// The leader.
         about: MemberId,
-        /// How often would do.
+        /// The number of goodbyes that would be enough.
         byes: u8,
     },
 }
@@ -79,9 +82,9 @@ impl crate::Message for Message {
         }
     }
 
-    fn backing(&self) -> Option<u16> {
+    fn follower_count(&self) -> Option<u16> {
         match self {
-            Self::Announcement { claim, .. } => claim.established.then_some(claim.backing),
+            Self::Announcement { claim, .. } => claim.established.then_some(claim.follower_count),
             Self::Query | Self::Bye { .. } | Self::Complaint { .. } => None,
         }
     }

@@ -1,32 +1,33 @@
-//! What members say to each other, and what they pass on.
+//! The messages of a count, and the shares that they carry.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Duration, MemberId};
 
-/// A count of the group: the later one counts, and of two with the same number that of the caller of greater identity.
+/// A count of the group. A later count supersedes an earlier one; of two with the same number, the
+/// one whose caller has the greater identity counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Count {
-    /// Greater than that of any that its caller knows.
+    /// Greater than that of any count that its caller knows.
     pub number: u64,
-    /// Who called it.
+    /// The member that called the count.
     pub caller: MemberId,
 }
 
-/// What a member has, or passes on: so much of the sum, and of the weight that it is to be divided by.
+/// A part of the sum, and of the weight by which it is divided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// Of the sum over all members, in which each is 1.
+    /// The part of the sum over all members, in which each member is 1.
     pub value: f64,
-    /// Of the weight, which is 1 in all.
+    /// The part of the weight, which is 1 in total.
     pub weight: f64,
 }
 
 impl Share {
-    /// More than this no member has of a group with identities of 64 bits.
+    /// The greatest value in a group with identities of 64 bits.
     const MOST: f64 = 18_446_744_073_709_551_616.0;
 
-    /// Whether a member can have it: no sum of such shares is anything but a finite number.
+    /// True if a member can have this share: any sum of possible shares is a finite number.
     pub(super) fn is_possible(self) -> bool {
         (0.0..=Self::MOST).contains(&self.value) && (0.0..=1.0).contains(&self.weight)
     }
@@ -36,7 +37,7 @@ impl Share {
         self.weight += other.weight;
     }
 
-    /// Takes half of it away.
+    /// Halves this share and returns the other half.
     pub(super) fn split(&mut self) -> Self {
         self.value /= 2.0;
         self.weight /= 2.0;
@@ -44,21 +45,21 @@ impl Share {
     }
 }
 
-/// What members say to each other.
+/// The messages of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Message {
-    /// Take this.
+    /// Carries a share.
     Parcel {
-        /// Of which count.
+        /// The count.
         count: Count,
-        /// How long ago that was called, not counting what messages took.
+        /// The time since the count was called, without message delays.
         age: Duration,
-        /// Drawn at random: by it and the sender a parcel that comes again is known.
+        /// A random number. The sender and this number identify a repeated parcel.
         number: u32,
-        /// What is in it.
+        /// The share.
         share: Share,
     },
-    /// I have it.
+    /// Confirms a parcel.
     Receipt {
         /// The parcel's number.
         number: u32,

@@ -1,26 +1,28 @@
-//! What the last counts came to.
+//! The results of the last counts.
 
-use crate::few::Few;
+use crate::inline_vec::InlineVec;
 
 use super::Share;
 
-/// The most counts that are kept.
+/// The greatest number of counts that are kept.
 pub const MOST_KEPT: usize = 8;
 
-/// What the last counts came to, the latest first.
+/// The results of the last counts, the latest first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Results {
-    /// One divided by the size, in proportion to the weight. A count that goes wrong has lost weight, and one without any
-    /// would make a mean of sizes infinite; in a mean of these it is one of several.
-    inverses: Few<f64, MOST_KEPT>,
+    /// The inverses of the sizes, which are proportional to the weight. A count that goes wrong has
+    /// lost weight. One without any weight would make a mean of sizes infinite, but is only one of
+    /// several in a mean of inverses.
+    inverses: InlineVec<f64, MOST_KEPT>,
 }
 
 impl Results {
     pub(super) const NONE: Self = Self {
-        inverses: Few::NONE,
+        inverses: InlineVec::NONE,
     };
 
-    /// Enters what a count left a member with, unless none of the weight has reached it. Keeps so many in all.
+    /// Enters the result of a count, unless no weight has reached this member. Keeps `kept` results
+    /// in total.
     pub(super) fn enter(&mut self, share: Share, kept: usize) {
         let inverse = share.weight / share.value;
         if inverse.is_finite() && inverse > 0.0 {
@@ -58,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_shares_give_no_size_and_extreme_ones_a_possible_one() {
+    fn impossible_shares_give_no_size_and_extreme_ones_saturate() {
         let mut results = Results::NONE;
         for (value, weight) in [(1.0, 0.0), (0.0, 0.0), (0.0, 1.0), (f64::NAN, 1.0)] {
             enter(&mut results, value, weight);

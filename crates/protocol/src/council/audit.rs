@@ -1,86 +1,90 @@
-//! Whether a draw with public coins was held as it should have been.
+//! The audit of a draw with public coins.
 //!
-//! Whoever has kept the feedback messages of a session, which all can hear, and the centre's list of who replied can tell who had
-//! to reply in each round: a centre that lets somebody in who drew a no, or has left out somebody time after time, is found out.
+//! The inputs are the feedback messages of a session, which all members receive, and the centre's
+//! list of replies. From them anyone can compute which hosts had to reply in each round. So a
+//! centre that admits a host which drew a no, or omits a host time after time, is found out.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::Call;
+use super::call::ValidCall;
 use super::calls::Calls;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
 use super::{Coin, Config, Feedback};
 use crate::{Candidate, MemberId};
 
-/// One round as the centre tells it.
+/// One round, as the centre recorded it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// What it said.
+    /// The centre's feedback.
     pub feedback: Feedback,
-    /// Who replied.
+    /// The replies.
     pub replies: Vec<Voice>,
-    /// Replies to rounds before that came when this one had begun, and to this one when it was over: the centre learns from them how
-    /// many hosts there are, and no more.
+    /// Late replies: those to earlier rounds that arrived during this one, and those to this one
+    /// that arrived after its end. The centre uses them only to estimate the number of hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<Late>,
 }
 
-/// A reply that came when its round was over.
+/// A reply that arrived after the end of its round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
-    /// To which round.
+    /// The round to which it replies.
     pub to: u32,
-    /// What it said.
+    /// Its content.
     pub voice: Voice,
-    /// Whether the round was over too in whose time it came, and none had followed yet: the centre rested.
+    /// True if it arrived while the centre rested: after the end of the round in whose record it
+    /// is, and before the next one.
     pub in_rest: bool,
 }
 
-/// A reply that the centre has heard.
+/// A reply that the centre received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Voice {
-    /// Whose.
+    /// The host.
     pub host: MemberId,
-    /// With what draws.
+    /// Its draws.
     pub draws: Draws,
-    /// By which number it says that it drew.
+    /// The number by which, according to the reply, the host drew.
     pub number: u32,
 }
 
-/// Whose part in an election is not what its coins say.
+/// A host whose part in an election is not as its coins say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dispute {
-    /// In which round.
+    /// The round.
     pub round: u32,
-    /// Who.
+    /// The host.
     pub host: MemberId,
-    /// In what way.
+    /// The discrepancy.
     pub cause: Cause,
 }
 
-/// What is not as it should be.
+/// A discrepancy between a record and the coins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// It is said to have replied, with draws that it cannot have had.
+    /// The record has a reply of the host with draws that it cannot have had.
     Favoured,
-    /// It is said to have replied with a no, and only a yes is a reply.
+    /// The record has a reply of the host with a no, and only a yes is a reply.
     Silent,
-    /// It is said to have drawn by a number that no host can draw by, whichever calls it has missed.
+    /// The record has a number by which no host can draw, whichever calls it has missed.
     Beyond,
-    /// It is said to have replied late, in the time of this round, to one that had not been yet.
+    /// The record has a late reply, during this round, to one that had not begun.
     Unasked,
-    /// It had to reply, and is not on the list. A message that was lost does that too.
+    /// The host had to reply, and is not on the list. A lost message has the same effect.
     Missing,
-    /// It had to reply, and did when the round was over. That it was so late only the centre says.
+    /// The host had to reply, and replied after the end of the round. Only the centre's word shows
+    /// that it was late.
     Late,
-    /// It drew by the number of a host that has missed calls. That it has missed them only the reply says.
+    /// The host drew by the number of a host that has missed calls. Only its reply shows that it
+    /// missed them.
     MissedCalls,
 }
 
 impl Cause {
-    /// Whether no honest centre tells so. Else it may be, and nobody can tell.
+    /// True if no honest centre records this. Otherwise it may be true, and cannot be decided.
     pub fn is_fault(self) -> bool {
         match self {
             Self::Favoured | Self::Silent | Self::Beyond | Self::Unasked => true,
@@ -89,26 +93,28 @@ impl Cause {
     }
 }
 
-/// Goes through the rounds of one class and session, from the first on, with all `hosts` of that class that held no seat and
-/// heard all. None: the coins are not public, or these are not the rounds of one election, one after the other from round 1 on.
+/// Audits the rounds of one class and session, from the first on, with all `hosts` of that class
+/// that held no seat and received every call. Returns `None` if the coins are not public, or if the
+/// rounds are not consecutive rounds of one election from round 1 on.
 pub fn audit(config: &Config, rounds: &[Round], hosts: &[Candidate]) -> Option<Vec<Dispute>> {
     audit_first(config, (u32::MAX, rounds), hosts)
 }
 
-/// The same of the rounds up to `last`, in which the first election ended, where others follow: replies to the first ones may have come
-/// in the time of those.
+/// Audits the rounds up to `last`, in which the first election ended. Replies to these rounds may
+/// have arrived during later ones.
 pub fn audit_first(
     config: &Config,
     (last, rounds): (u32, &[Round]),
     hosts: &[Candidate],
 ) -> Option<Vec<Dispute>> {
     let part = 0..ends(last, rounds);
-    go_through(config, (FIRST_ROUND, rounds, part), hosts, Part::First)
+    audit_rounds(config, (FIRST_ROUND, rounds, part), hosts, AuditPart::First)
 }
 
-/// The same of the rounds that follow round `last`: they fill seats that fell empty. `rounds` are those of the whole session: what hosts
-/// draw by follows from all calls. A host is missing in rounds that call all, if it
-/// had to reply by the number of a host that has heard every call, and unless it held a seat: the rounds do not tell which hosts did.
+/// Audits the rounds after round `last`, which fill seats that fell empty. `rounds` are those of
+/// the whole session: the numbers of hosts follow from all calls. A host is missing in rounds that
+/// call all hosts, if it had to reply by the number of a host that has received every call, unless
+/// it held a seat: the rounds do not show which hosts did.
 pub fn audit_later(
     config: &Config,
     (last, rounds): (u32, &[Round]),
@@ -116,33 +122,34 @@ pub fn audit_later(
 ) -> Option<Vec<Dispute>> {
     let begins = last.checked_add(1)?;
     let part = ends(last, rounds)..rounds.len();
-    go_through(config, (begins, rounds, part), hosts, Part::Later)
+    audit_rounds(config, (begins, rounds, part), hosts, AuditPart::Later)
 }
 
-/// How many rounds there are up to `last`.
+/// The number of rounds up to `last`.
 fn ends(last: u32, rounds: &[Round]) -> usize {
     let is_before = |it: &&Round| it.feedback.round <= last;
     rounds.iter().take_while(is_before).count()
 }
 
-/// The first round of each class in a session. Were it any other, a centre could look for one whose coins it likes.
+/// The first round of each class in a session. With a free choice, a centre could look for a round
+/// whose coins it likes.
 pub(super) const FIRST_ROUND: u32 = 1;
 
-/// Which rounds of a session.
+/// The part of a session that is audited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Those of its first election.
+enum AuditPart {
+    /// The rounds of the first election.
     First,
-    /// Those after it.
+    /// The rounds after it.
     Later,
 }
 
-/// Of all these rounds goes through a part, which is to begin with the round `begins`.
-fn go_through(
+/// Audits a part of all rounds. The part must begin with the round `begins`.
+fn audit_rounds(
     config: &Config,
     (begins, all, part_of_all): (u32, &[Round], Range<usize>),
     hosts: &[Candidate],
-    part: Part,
+    part: AuditPart,
 ) -> Option<Vec<Dispute>> {
     let Coin::Public { seed } = config.coin else {
         return None;
@@ -174,9 +181,12 @@ fn go_through(
         if !calls.push(feedback, config) {
             return None;
         }
-        let (call, number) = (Call::of(feedback, config)?, calls.number(feedback.round)?);
+        let (call, number) = (
+            ValidCall::of(feedback, config)?,
+            calls.number(feedback.round)?,
+        );
         let toss = Toss::new(seed, feedback);
-        let tells_of_missing = part == Part::First || call.is_to_all;
+        let finds_missing = part == AuditPart::First || call.is_to_all;
         let mut dispute = |host, cause| {
             disputes.push(Dispute {
                 round: feedback.round,
@@ -205,24 +215,25 @@ fn go_through(
                 Some((voice, _)) if voice.draws != due => Some(Cause::Favoured),
                 Some((_, true)) => Some(Cause::Late),
                 Some((voice, _)) => (voice.number != number).then_some(Cause::MissedCalls),
-                None => (tells_of_missing && due.any()).then_some(Cause::Missing),
+                None => (finds_missing && due.any()).then_some(Cause::Missing),
             });
             if let Some(cause) = cause {
                 dispute(host.id, cause);
             }
         }
-        // Replies of those who are no hosts.
+        // Replies of members that are not hosts.
         said.iter()
             .for_each(|(it, _)| dispute(it.host, Cause::Favoured));
     }
     Some(disputes)
 }
 
-/// The draws of a host: those of its reply, if it can have replied so; else those of a host that has heard every call, by `number`.
+/// The draws of a host: those of its reply, if they are possible; else those of a host that has
+/// received every call, by `number`.
 fn draws_due(
     candidacy: &mut Candidacy,
     (host, replied): (Candidate, Option<Draws>),
-    (feedback, call, number, toss): (&Feedback, &Call, u32, Toss),
+    (feedback, call, number, toss): (&Feedback, &ValidCall, u32, Toss),
     config: &Config,
 ) -> Draws {
     if !call.admits(host, feedback.floor, 0) {
@@ -230,7 +241,7 @@ fn draws_due(
         return Draws::default();
     }
     let rounds = (feedback.round, feedback.base);
-    let takes_part = candidacy.recall(config.algorithm, rounds, call.content);
+    let takes_part = candidacy.recall(config.algorithm, rounds, call.wire_bits);
     let draws = match replied {
         Some(draws) => draws,
         None if takes_part => {

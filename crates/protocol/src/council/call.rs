@@ -1,51 +1,52 @@
-//! A feedback as a host understands it: whether it makes sense, whom it calls, and with what probability they reply.
+//! A feedback as hosts interpret it: its validity, the hosts that it calls, and the probability of
+//! a reply.
 
 use super::candidacy::Candidacy;
 use super::coin::Chance;
-use super::content::Mask;
-use super::{Algorithm, Config, Content, Estimate, Feedback, Seats};
+use super::wire_bits::Mask;
+use super::{Algorithm, Config, Estimate, Feedback, Seats, WireBits};
 use crate::Candidate;
 
-/// A feedback that makes sense.
+/// A valid feedback.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Call {
-    pub(super) content: Content,
+pub(super) struct ValidCall {
+    pub(super) wire_bits: WireBits,
     pub(super) wanted: Seats,
     c: f64,
-    /// Whether all draw, of whatever merit.
+    /// True if all hosts draw, of any priority.
     pub(super) is_to_all: bool,
-    /// Bolot's.
+    /// Bolot's mask.
     mask: Option<Mask>,
 }
 
-impl Call {
-    /// None: no centre that is configured alike says so.
+impl ValidCall {
+    /// Returns `None` if no centre with this configuration sends such a feedback.
     pub(super) fn of(feedback: &Feedback, config: &Config) -> Option<Self> {
         let chamber = config.chamber(feedback.class)?;
         let wanted = chamber.wanted(u32::from(feedback.seated))?;
         if feedback.base >= feedback.round {
-            return None; // nobody was active after a round that is yet to come
+            return None; // the base is a round that has not been yet
         }
         let algorithm = config.algorithm;
         let continues = feedback.base != 0 && feedback.base + 1 == feedback.round;
-        let content = Content::decode(feedback.word, algorithm, continues)?;
+        let wire_bits = WireBits::decode(feedback.word, algorithm, continues)?;
         let mask = match algorithm {
-            Algorithm::Bolot => Some(Mask::from_count(content.count)?),
+            Algorithm::Bolot => Some(Mask::from_count(wire_bits.count)?),
             Algorithm::Naive
             | Algorithm::Basic
             | Algorithm::SkipReset
             | Algorithm::Choice(_, _)
             | Algorithm::History { .. }
-            | Algorithm::Merit => None,
+            | Algorithm::Priority => None,
         };
-        if mask.is_none() && !content.reset && content.count <= wanted.most {
+        if mask.is_none() && !wire_bits.reset && wire_bits.count <= wanted.most {
             return None; // the election would be over
         }
-        if content.fraction != 0 && (!content.reset || config.steps().is_some()) {
-            return None; // counts are whole, and so are the numbers that hosts go down by themselves
+        if wire_bits.fraction != 0 && (!wire_bits.reset || config.steps().is_some()) {
+            return None; // counts are whole, and so are the hosts' own steps
         }
         Some(Self {
-            content,
+            wire_bits,
             wanted,
             c: chamber.c(u32::from(feedback.seated)),
             is_to_all: feedback.base == 0 && feedback.floor.is_none(),
@@ -53,7 +54,8 @@ impl Call {
         })
     }
 
-    /// By which number, in whole hosts, a host draws that goes down by itself, by these steps. It has not yet taken in this feedback.
+    /// The number, in whole hosts, by which a host draws that steps down by itself with `steps`.
+    /// The host has not yet handled this feedback.
     #[inline]
     pub(super) fn number(
         &self,
@@ -61,27 +63,30 @@ impl Call {
         round: u32,
         steps: Option<Estimate>,
     ) -> u32 {
-        let count = self.content.count;
+        let count = self.wire_bits.count;
         match steps.filter(|_| self.is_to_all) {
             Some(steps) => candidacy.step((round, count), steps, self.wanted),
             None => count,
         }
     }
 
-    /// The probability of a reply by who draws by this number; the centre's own is taken with its fraction.
+    /// The probability of a reply for a host that draws by `number`. The centre's own number is
+    /// taken with its fraction.
     #[inline]
     pub(super) fn chance(&self, number: u32) -> Chance {
-        let exact = match number == self.content.count {
-            true => self.content.number(),
-            false => f64::from(number),
+        let exact = if number == self.wire_bits.count {
+            self.wire_bits.number()
+        } else {
+            f64::from(number)
         };
-        match self.mask.is_some() || number < self.wanted.least {
-            true => Chance::CERTAIN,
-            false => Chance::new(self.c, exact),
+        if self.mask.is_some() || number < self.wanted.least {
+            Chance::CERTAIN
+        } else {
+            Chance::new(self.c, exact)
         }
     }
 
-    /// Whether it is meant for this host.
+    /// True if the call is meant for this host.
     #[inline]
     pub(super) fn admits(&self, host: Candidate, floor: Option<Candidate>, key: u16) -> bool {
         floor.is_none_or(|floor| host >= floor) && self.mask.is_none_or(|mask| mask.admits(key))

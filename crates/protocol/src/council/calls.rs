@@ -1,50 +1,52 @@
 //! The calls of one class in a session, and the replies that a host can give to them.
 //!
-//! Purpose     tells a reply that a host can have given from one that no honest host gives. The centre refuses the latter, and
-//!             whoever checks a record finds it: both ask the same question here
-//! Inputs      each call, in order
-//! Invariant   a host that follows the rules is never found at fault, whichever calls it has missed. Except one that hears
-//!             a call of some hosts after it has missed [`KEPT`] calls: its reply counts as lost
+//! Purpose   tells a reply that a host can have given from one that no honest host gives. The
+//!           centre refuses the latter, and an audit of a record finds it: both use this module
+//! Inputs    each call, in order
+//! Invariant no host that follows the rules is ever found at fault, whichever calls it has missed.
+//!           One exception: a host that receives a call of some hosts after it has missed [`KEPT`]
+//!           calls; its reply counts as lost
 
 use std::collections::VecDeque;
 
 use super::audit::{Cause, Voice};
-use super::call::Call;
+use super::call::ValidCall;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
 use super::{Coin, Config, Estimate, Feedback};
 use crate::MemberId;
 
-/// The number of calls that are kept. A host that has missed more begins with the first estimate again.
+/// The number of calls that are kept. A host that has missed more begins with the first estimate
+/// again.
 const KEPT: u32 = Estimate::MANY + 2;
 
-/// With more numbers than these, any number between the least and the greatest is taken to be possible. Steps that are as small as that
-/// are of no use in practice.
+/// The greatest number of numbers that are listed. With more, every number between the least and
+/// the greatest counts as possible. Such small steps are of no use in practice.
 const MOST_NUMBERS: usize = 1_024;
 
 /// The last calls of one class, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Calls {
     kept: VecDeque<Called>,
-    /// The number by which a host drew in the last call of all hosts, if it has heard every call.
+    /// The number by which a host that has received every call drew in the last call of all hosts.
     step_of_all: Option<u32>,
 }
 
 #[derive(Debug, Clone)]
 struct Called {
     feedback: Feedback,
-    call: Call,
-    /// The number by which a host draws that has heard every call.
+    call: ValidCall,
+    /// The number by which a host draws that has received every call.
     number: u32,
-    /// The numbers by which a host may have drawn in the last call of all hosts that it has heard, if this is the last
-    /// call that it has heard; ascending. None: more than [`MOST_NUMBERS`].
+    /// The numbers by which a host may have drawn in the last call of all hosts that it received,
+    /// if this is the last call that it received; ascending. `None`: more than [`MOST_NUMBERS`].
     steps: Option<Vec<u32>>,
 }
 
 impl Calls {
-    /// Takes in the next call. Returns whether a host would answer it at all.
+    /// Adds the next call. Returns true if a host would answer it.
     pub(super) fn push(&mut self, feedback: &Feedback, config: &Config) -> bool {
-        let Some(call) = Call::of(feedback, config) else {
+        let Some(call) = ValidCall::of(feedback, config) else {
             return false;
         };
         let round = feedback.round;
@@ -58,7 +60,7 @@ impl Calls {
                 self.step_of_all = Some(number);
                 (number, self.steps_after(&call, round, steps))
             }
-            None => (call.content.count, self.steps_before()),
+            None => (call.wire_bits.count, self.steps_before()),
         };
         self.kept.push_back(Called {
             feedback: *feedback,
@@ -70,7 +72,7 @@ impl Calls {
     }
 
     /// The numbers by which hosts may draw in a call of all hosts.
-    fn steps_after(&self, call: &Call, round: u32, steps: Estimate) -> Option<Vec<u32>> {
+    fn steps_after(&self, call: &ValidCall, round: u32, steps: Estimate) -> Option<Vec<u32>> {
         let number = |heard, step| {
             let mut candidacy = Candidacy::after(heard, step);
             call.number(&mut candidacy, round, Some(steps))
@@ -84,14 +86,14 @@ impl Calls {
                 numbers.push(number);
                 let has_missed_some = heard.saturating_add(2) < round;
                 if has_missed_some && number == highest {
-                    break; // greater ones lead as high
+                    break; // greater ones lead to the same number
                 }
             }
         }
         bounded(numbers)
     }
 
-    /// The numbers of hosts that hear a call which is not to all: those that they had before.
+    /// The numbers of hosts that receive a call of some hosts: those that they had before.
     fn steps_before(&self) -> Option<Vec<u32>> {
         let mut numbers = Vec::new();
         for before in &self.kept {
@@ -105,12 +107,13 @@ impl Calls {
         kept.find(|it| it.feedback.round == round)
     }
 
-    /// The number by which a host draws in this round that has heard every call.
+    /// The number by which a host that has received every call draws in this round.
     pub(super) fn number(&self, round: u32) -> Option<u32> {
         self.get(round).map(|it| it.number)
     }
 
-    /// Why no honest host replies so to this round. None: it may; or the round is too long ago to tell.
+    /// The reason why no honest host gives this reply to this round. `None`: it may have given it,
+    /// or the round is too long ago.
     pub(super) fn fault_of(&self, round: u32, voice: Voice, config: &Config) -> Option<Cause> {
         if !voice.draws.any() {
             return Some(Cause::Silent);
@@ -128,11 +131,12 @@ impl Calls {
         (!is_due).then_some(Cause::Favoured)
     }
 
-    /// Whether a call may be meant for this host: it calls all, or the host may have said yes in the round that it builds on.
+    /// True if a call may be meant for this host: it calls all, or the host may have said yes in
+    /// the round that it builds on.
     fn calls_on(&self, called: &Called, seed: u128, host: MemberId, config: &Config) -> bool {
         let mut called = called;
         loop {
-            let taken = called.call.content.taken;
+            let taken = called.call.wire_bits.taken;
             let base = match called.feedback.base {
                 0 => return true,
                 base => base,
@@ -144,20 +148,21 @@ impl Calls {
             if !draws.has(taken) {
                 return false;
             }
-            called = before; // which has a lower number
+            called = before; // its round is lower, so the loop ends
         }
     }
 }
 
 impl Called {
-    /// The numbers by which hosts may draw in this call, where they go down by themselves. None: too many to list.
+    /// The numbers by which hosts may draw in this call, if they step down by themselves. Inner
+    /// `None`: too many to list.
     fn steps(&self, config: &Config) -> Option<Option<&[u32]>> {
         let goes_by_steps = self.call.is_to_all && config.steps().is_some();
         goes_by_steps.then_some(self.steps.as_deref())
     }
 
     fn has_number(&self, number: u32, config: &Config) -> bool {
-        let count = self.call.content.count;
+        let count = self.call.wire_bits.count;
         match self.steps(config) {
             None => number == count,
             Some(Some(numbers)) => numbers.binary_search(&number).is_ok(),
@@ -168,10 +173,10 @@ impl Called {
         }
     }
 
-    /// The number by which it is likeliest that a host replies.
+    /// The number with the highest probability of a reply.
     fn least_number(&self, config: &Config) -> u32 {
         let least = self.steps(config).flatten().and_then(|it| it.first());
-        *least.unwrap_or(&self.call.content.count)
+        *least.unwrap_or(&self.call.wire_bits.count)
     }
 
     fn draws(&self, seed: u128, host: MemberId, number: u32, config: &Config) -> Draws {
@@ -191,17 +196,17 @@ fn bounded(mut numbers: Vec<u32>) -> Option<Vec<u32>> {
 mod tests {
     use super::Calls;
     use crate::council::audit::{Cause, Voice};
-    use crate::council::{Coin, Config, Content, Draws, Feedback, Seats};
+    use crate::council::{Coin, Config, Draws, Feedback, Seats, WireBits};
     use crate::{Duration, MemberId};
 
     fn config() -> Config {
         Config::field(Seats::new(4, 8), 100_000, Duration::from_secs(1))
     }
 
-    /// A call of all hosts by this number, or of those who said yes in the round before.
+    /// A call of all hosts by this number, or of those that said yes in the round before.
     fn call(round: u32, number: u32, base: u32) -> Feedback {
         let config = config();
-        let content = Content {
+        let wire_bits = WireBits {
             count: number,
             fraction: 0,
             reset: base == 0,
@@ -213,7 +218,7 @@ mod tests {
             round,
             base,
             seated: 0,
-            word: content.encode(config.algorithm),
+            word: wire_bits.encode(config.algorithm),
             floor: None,
         }
     }
@@ -244,17 +249,19 @@ mod tests {
     }
 
     #[test]
-    fn a_host_draws_by_a_step_whichever_calls_it_has_missed() {
+    fn a_host_draws_by_a_step_number_whichever_calls_it_missed() {
         let first = calls(&[(1, 100_000, 0)]);
         assert_eq!(may_draw_by(&first, 1), [100_000]);
         let two = calls(&[(1, 100_000, 0), (2, 3_162, 0)]);
         assert_eq!(may_draw_by(&two, 2), [3_162, 100_000]);
         assert_eq!(two.number(2), Some(3_162));
-        // Not 285: from 3,162 a step leads to 282, and one call that was missed leaves the number as it was.
+        // 285 is impossible: from 3,162 a step leads to 282, and one missed call leaves the number
+        // as it was.
         let three = calls(&[(1, 100_000, 0), (2, 3_162, 0), (3, 282, 0)]);
         assert_eq!(may_draw_by(&three, 3), [282, 3_162, 100_000]);
         assert_eq!(may_draw_by(&three, 2), [3_162, 100_000]);
-        // Who has missed two goes back up by one step: from 3,162 to 100,000, but for what rounding left.
+        // A host that has missed two calls goes back up by one step: from 3,162 to 100,000, up to
+        // rounding.
         let five = calls(&[
             (1, 100_000, 0),
             (2, 3_162, 0),
@@ -268,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_some_has_one_number_and_keeps_that_of_the_next_call_of_all() {
+    fn a_call_of_some_hosts_does_not_change_the_step_of_all_hosts() {
         let mut rounds = calls(&[(1, 100_000, 0), (2, 3_162, 0), (3, 20, 2)]);
         assert_eq!(may_draw_by(&rounds, 3), [20]);
         assert_eq!(rounds.number(3), Some(20));
@@ -278,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_refused_whose_host_did_not_say_yes_in_the_round_before() {
+    fn a_reply_without_a_yes_in_the_base_round_is_refused() {
         let config = Config {
             coin: Coin::Public { seed: 4_711 },
             ..config()
@@ -313,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn more_numbers_than_can_be_listed_are_not_told_apart() {
+    fn beyond_the_list_limit_any_number_in_range_is_possible() {
         let mut config = config();
         config.knowledge = crate::council::Knowledge::Estimated(crate::council::Estimate {
             alpha: 1.0,
@@ -336,7 +343,7 @@ mod tests {
             draws: Draws(1),
             number,
         };
-        let last = calls.kept.back().map_or(0, |it| it.call.content.count);
+        let last = calls.kept.back().map_or(0, |it| it.call.wire_bits.count);
         assert_eq!(calls.fault_of(399, voice(99_999), &config), None);
         assert_eq!(
             calls.fault_of(399, voice(last - 1), &config),

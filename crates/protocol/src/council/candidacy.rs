@@ -1,35 +1,36 @@
-//! What a host remembers of an election, and whether it takes part in the next draw.
+//! The memory of a host during an election, which decides if it takes part in the next draw.
 //!
-//! The paper's memory is a bit or two ([`Memory`]). It takes every feedback to be heard; here one may be lost, so a host also
-//! keeps the numbers that tell it whether its memory is of the round that the centre speaks of. Whoever has missed one
-//! sits out until a reset: else of `n` hosts that missed the draw with `c/n` all would draw in the next, with `c/k`.
+//! The paper's memory is one or two bits ([`Memory`]). It assumes that every feedback arrives. Here
+//! one may be lost, so a host also keeps the numbers of the rounds to which its memory belongs. A
+//! host that has missed a feedback sits out until a reset. Otherwise all of `n` hosts that missed
+//! the draw with `c/n` would draw in the next one, with `c/k`.
 
 use super::coin::Draws;
-use super::{Algorithm, Content, Estimate, MOST_DEPTH, Seats};
+use super::{Algorithm, Estimate, MOST_DEPTH, Seats, WireBits};
 
-/// The paper's state of a host, packed. Which bits mean what depends on the algorithm:
+/// The paper's state of a host, packed. The meaning of the bits depends on the algorithm:
 ///
 /// | algorithm | bits | Table I |
 /// |---|---|---|
 /// | naive | none | |
 /// | basic, Skip-Reset | the last draw | 1 |
 /// | choice | the two last draws | 3 |
-/// | history | the last draw, and who was active before it, for each round of history | 2 |
+/// | history | the last draw; active before it, for each round of history | 2 |
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory(u8);
 
 impl Memory {
-    /// How many bits an algorithm needs.
+    /// The number of bits that an algorithm needs.
     pub fn width(algorithm: Algorithm) -> u32 {
         match algorithm {
-            Algorithm::Naive | Algorithm::Merit | Algorithm::Bolot => 0,
+            Algorithm::Naive | Algorithm::Priority | Algorithm::Bolot => 0,
             Algorithm::Basic | Algorithm::SkipReset => 1,
             Algorithm::Choice(_, _) => 2,
             Algorithm::History { depth } => 1 + u32::from(depth),
         }
     }
 
-    /// The bits themselves: below two to the power of [`Memory::width`].
+    /// The bits: below two to the power of [`Memory::width`].
     pub fn bits(self) -> u8 {
         self.0
     }
@@ -38,22 +39,22 @@ impl Memory {
         Draws(self.0).has(draw)
     }
 
-    /// Sets the last draw; with history, what was before stays.
+    /// Sets the last draw; with history, the earlier bits stay.
     fn draw(&mut self, algorithm: Algorithm, draws: Draws) {
         self.0 = match algorithm {
-            Algorithm::Naive | Algorithm::Merit | Algorithm::Bolot => 0,
+            Algorithm::Naive | Algorithm::Priority | Algorithm::Bolot => 0,
             Algorithm::Basic | Algorithm::SkipReset => draws.0 & 1,
             Algorithm::Choice(_, _) => draws.0 & 3,
             Algorithm::History { .. } => self.0 & !1 | draws.0 & 1,
         };
     }
 
-    /// Whether it was active at the latest base.
+    /// True if the host was active at the latest base.
     fn was_active(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// A new base; the oldest beyond `depth` is forgotten.
+    /// Enters a new base; the oldest beyond `depth` is forgotten.
     fn push(&mut self, depth: u8, active: bool) {
         let bases = self.0 >> 1 << 1 | u8::from(active);
         let mask = (1 << depth) - 1;
@@ -70,27 +71,29 @@ impl Memory {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Candidacy {
     memory: Memory,
-    /// The last round that it heard of.
+    /// The last round whose feedback it received.
     heard: u32,
-    /// After which rounds those were active that [`Memory`] tells of, the latest first.
+    /// The base rounds that [`Memory`] has bits for, the latest first.
     bases: [u32; MOST_DEPTH],
-    /// By which number it drew when all did. None: it knows nothing of how many there are.
+    /// The number by which it drew when all hosts did. `None`: it does not know the number of
+    /// hosts.
     step: Option<u32>,
 }
 
 impl Candidacy {
-    /// The last round that it heard of; 0 if none.
+    /// The last round whose feedback it received; 0 if none.
     #[inline]
     pub fn heard(&self) -> u32 {
         self.heard
     }
 
-    /// The paper's part of it.
+    /// The paper's part of the memory.
     pub fn memory(&self) -> Memory {
         self.memory
     }
 
-    /// A host that heard `heard` last, and drew by `step` when it last heard a call of all hosts.
+    /// A host that last received round `heard`, and drew by `step` in the last call of all hosts
+    /// that it received.
     pub(super) fn after(heard: u32, step: Option<u32>) -> Self {
         Self {
             heard,
@@ -99,9 +102,10 @@ impl Candidacy {
         }
     }
 
-    /// By which number it draws where all do, if the centre says `count` in `round`, which is new. Who has heard every call
-    /// goes down with the centre; who has missed one stays where it was, who has missed more goes back up: the centre has come down
-    /// without its replies.
+    /// The number by which it draws in a call of all hosts, if the centre sends `count` in the new
+    /// round `round`. A host that has received every call steps down with the centre. A host that
+    /// missed one call stays at its number, and one that missed more goes back up: the centre came
+    /// down without its replies.
     pub(super) fn step(
         &mut self,
         (round, count): (u32, u32),
@@ -117,30 +121,31 @@ impl Candidacy {
         *self.step.insert(count.max(lowest))
     }
 
-    /// It was out of touch, so that it knows nothing of how many there are.
+    /// Forgets its number: it was out of touch, and no longer knows the number of hosts.
     pub(super) fn forget_step(&mut self) {
         self.step = None;
     }
 
-    /// Takes in the feedback of `round`, which is new. Whether this host draws; if so, [`Candidacy::draw`] must follow.
+    /// Handles the feedback of the new round `round`. Returns true if this host draws;
+    /// [`Candidacy::draw`] must follow then.
     #[inline]
     pub(super) fn recall(
         &mut self,
         algorithm: Algorithm,
         (round, base): (u32, u32),
-        content: Content,
+        wire_bits: WireBits,
     ) -> bool {
         let heard = std::mem::replace(&mut self.heard, round);
-        // After the round that the centre speaks of: what it last drew, if it has heard that round.
-        let last_drew = heard == base && self.memory.drew(content.taken);
+        // The host's draw in the base round, if it received that round.
+        let last_drew = heard == base && self.memory.drew(wire_bits.taken);
+        let drew_or_reset = if wire_bits.reset {
+            base == 0
+        } else {
+            last_drew
+        };
         let takes_part = match algorithm {
-            Algorithm::Naive | Algorithm::Merit | Algorithm::Bolot => true,
-            Algorithm::Basic | Algorithm::SkipReset | Algorithm::Choice(_, _) => {
-                match content.reset {
-                    true => base == 0,
-                    false => last_drew,
-                }
-            }
+            Algorithm::Naive | Algorithm::Priority | Algorithm::Bolot => true,
+            Algorithm::Basic | Algorithm::SkipReset | Algorithm::Choice(_, _) => drew_or_reset,
             Algorithm::History { depth } => {
                 self.recall_base(depth.min(MOST_DEPTH as u8), base, last_drew)
             }
@@ -151,7 +156,7 @@ impl Candidacy {
         takes_part
     }
 
-    /// The same with history: goes back to those who were active after the round `base`.
+    /// The same with history: goes back to the hosts that were active after the round `base`.
     fn recall_base(&mut self, depth: u8, base: u32, last_drew: bool) -> bool {
         if base == 0 {
             self.memory = Memory::default();
@@ -180,13 +185,13 @@ impl Candidacy {
         self.memory.push(depth, active);
     }
 
-    /// What came of the draw.
+    /// Enters the result of the draw.
     #[inline]
     pub(super) fn draw(&mut self, algorithm: Algorithm, draws: Draws) {
         self.memory.draw(algorithm, draws);
     }
 
-    /// Takes note of a round in which this host does not take part, and of nothing before it.
+    /// Notes a round in which this host does not take part, and forgets everything before it.
     pub(super) fn sit_out(&mut self, round: u32) {
         *self = Self {
             heard: round,
@@ -200,10 +205,10 @@ impl Candidacy {
 mod tests {
     use super::{Candidacy, Memory};
     use crate::council::coin::Draws;
-    use crate::council::{Algorithm, Content, Estimate, Seats};
+    use crate::council::{Algorithm, Estimate, Seats, WireBits};
 
     #[test]
-    fn who_has_missed_calls_goes_down_by_itself() {
+    fn a_host_that_missed_calls_steps_down_by_itself() {
         let steps = Estimate::aggressive(100_000);
         let mut host = Candidacy::default();
         let mut number = |rounds| {
@@ -214,14 +219,14 @@ mod tests {
         for (rounds, by) in [
             ((1, 100_000), 100_000),
             ((2, 3_162), 3_162),
-            ((4, 52), 3_162), // the third was missed
+            ((4, 52), 3_162), // missed round 3
             ((5, 16), 282),
             ((6, 0), 52),
             ((7, 0), 16),
             ((8, 0), 0),
             ((9, 100_000), 100_000),
             ((10, 3_162), 3_162),
-            ((13, 0), 99_987), // two were missed
+            ((13, 0), 99_987), // missed rounds 11 and 12
             ((14, 0), 3_162),
             ((15, 40_000), 40_000),
         ] {
@@ -233,7 +238,8 @@ mod tests {
         assert_eq!(late.step((77, 0), steps, Seats::new(4, 8)), 100_000);
     }
 
-    /// A feedback of `round` that has those draw who were active after `base`, and what the host draws if it does.
+    /// Handles a feedback of `round` that calls the hosts active after `base`, with the given
+    /// draws. Returns true if the host takes part.
     fn hear(host: &mut Candidacy, algorithm: Algorithm, rounds: (u32, u32), draws: u8) -> bool {
         hear_taken(host, algorithm, rounds, 0, draws)
     }
@@ -245,13 +251,13 @@ mod tests {
         taken: u8,
         draws: u8,
     ) -> bool {
-        let content = Content {
+        let wire_bits = WireBits {
             count: 9,
             fraction: 0,
             reset: base + 1 != round || base == 0,
             taken,
         };
-        let takes_part = host.recall(algorithm, (round, base), content);
+        let takes_part = host.recall(algorithm, (round, base), wire_bits);
         if takes_part {
             host.draw(algorithm, Draws(draws));
         }
@@ -270,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn who_drew_out_stays_out_until_a_reset() {
+    fn a_host_that_drew_no_stays_out_until_a_reset() {
         let skip = Algorithm::SkipReset;
         let mut host = Candidacy::default();
         assert!(hear(&mut host, skip, (1, 0), 1));
@@ -281,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn who_missed_a_feedback_sits_out_until_a_reset() {
+    fn a_host_that_missed_a_feedback_sits_out_until_a_reset() {
         let skip = Algorithm::SkipReset;
         let mut host = Candidacy::default();
         assert!(hear(&mut host, skip, (1, 0), 1));
@@ -296,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_draws_the_one_that_was_taken_counts() {
+    fn the_taken_one_of_two_draws_counts() {
         for (draws, taken, takes_part) in [(1, 0, true), (1, 1, false), (2, 0, false), (2, 1, true)]
         {
             let mut host = Candidacy::default();
@@ -307,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn with_history_those_come_back_who_were_active_before_the_undershoot() {
+    fn with_history_hosts_active_before_the_undershoot_draw_again() {
         let history = Algorithm::HISTORY;
         let mut host = Candidacy::default();
         assert!(hear(&mut host, history, (1, 0), 1));
@@ -326,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn with_history_who_missed_the_round_that_undershot_comes_back_too() {
+    fn with_history_a_host_that_missed_the_undershoot_draws_again() {
         let history = Algorithm::HISTORY;
         let mut host = Candidacy::default();
         assert!(hear(&mut host, history, (1, 0), 1));
@@ -342,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn with_more_history_the_centre_can_go_back_further() {
+    fn with_deeper_history_the_centre_can_go_back_further() {
         let deep = Algorithm::History { depth: 3 };
         let mut host = Candidacy::default();
         assert!(hear(&mut host, deep, (1, 0), 1));

@@ -1,22 +1,24 @@
-//! What hosts draw with: coins of their own, or coins that anybody can look up afterwards.
+//! The coins of hosts: private ones, or public ones that anyone can recompute.
 //!
-//! A public coin is a hash of the class, the round, the draw and the host's identity, under a key that follows from what all were told
-//! beforehand: the seed. So whoever has the centre's record can tell who had to reply ([`audit`](super::audit)), and a centre that
-//! favours somebody is found out. It can choose neither the seed nor a round's number, and a session that it begins anew has the
-//! same coins: one seed is one draw. Before the seed is known nobody can tell one identity's coins from another's, nor what
-//! two have in common. Afterwards anybody can, so identities must be settled before.
+//! A public coin is a hash of the class, the round, the draw and the host's identity. Its key
+//! follows from the seed, which all participants know beforehand. So anyone with the centre's
+//! record can compute which hosts had to reply ([`audit`](super::audit)), and a centre that favours
+//! a host is found out. The centre can choose neither the seed nor a round's number, and a session
+//! that it begins anew has the same coins: one seed is one draw. Before the seed is known the coins
+//! of all identities are indistinguishable. Afterwards anyone can compute them, so identities must
+//! be settled before.
 
 use super::{Feedback, keyed};
 use crate::MemberId;
 
-/// What hosts draw with.
+/// The source of the hosts' draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coin {
-    /// Their own chance.
+    /// Each host's own randomness.
     Private,
-    /// A hash that everybody can compute.
+    /// A hash that anyone can compute.
     Public {
-        /// Told to all beforehand.
+        /// Known to all participants beforehand.
         seed: u128,
     },
 }
@@ -24,24 +26,24 @@ pub enum Coin {
 /// The probability of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chance {
-    /// Numbers below this, of all of 64 bits, are a yes. None: all are.
+    /// Random 64-bit numbers below this are a yes. `None`: all are.
     bound: Option<u64>,
 }
 
 impl Chance {
-    /// Everybody replies.
+    /// Every host replies.
     pub(super) const CERTAIN: Self = Self { bound: None };
 
-    /// One in `number` with probability `c`: at most 1.
+    /// The probability `c / number`, at most 1.
     pub(super) fn new(c: f64, number: f64) -> Self {
         let share = c / number;
         Self {
-            // A cast saturates; what is not a number becomes 0, so that nobody replies.
+            // The cast saturates; NaN becomes 0, so that no host replies.
             bound: (share.is_nan() || share < 1.0).then(|| (share * 2f64.powi(64)) as u64),
         }
     }
 
-    /// Whether `number`, of 64 random bits, is a yes.
+    /// True if the random 64-bit `number` is a yes.
     #[inline]
     pub(super) fn admits(self, number: u64) -> bool {
         self.bound.is_none_or(|bound| number < bound)
@@ -53,7 +55,7 @@ impl Chance {
     }
 }
 
-/// The draws of one host in one round: a bit each.
+/// The draws of one host in one round, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Draws(pub u8);
@@ -66,13 +68,13 @@ impl Draws {
         Self(drawn.fold(0, |bits, draw| bits | 1 << draw))
     }
 
-    /// Whether this draw was a yes.
+    /// True if this draw was a yes.
     #[inline]
     pub fn has(self, draw: u8) -> bool {
         draw < 8 && self.0 >> draw & 1 == 1
     }
 
-    /// Whether any was.
+    /// True if any draw was a yes.
     #[inline]
     pub(super) fn any(self) -> bool {
         self.0 != 0
@@ -107,7 +109,7 @@ mod tests {
 
     /// The guide's example, which was computed by another program.
     #[test]
-    fn a_public_coin_is_what_the_guide_says() {
+    fn a_public_coin_equals_the_example_in_the_guide() {
         let feedback = Feedback {
             session: 1,
             class: 0,
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chance_is_a_share_of_all_numbers_and_at_most_certain() {
+    fn a_chance_is_a_share_of_all_numbers_and_at_most_one() {
         assert!(Chance::new(0.5, 1.0).admits((1 << 63) - 1));
         assert!(!Chance::new(0.5, 1.0).admits(1 << 63));
         assert!(Chance::new(8.0, 8.0).admits(u64::MAX) && Chance::new(9.0, 8.0).is_certain());
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn two_draws_are_two_coins() {
+    fn two_draws_use_two_coins() {
         let chance = Chance::new(1.0, 2.0);
         let draws =
             |first, second| Draws::new(2, chance, |draw| [first, second][usize::from(draw)]);

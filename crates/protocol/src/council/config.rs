@@ -1,38 +1,42 @@
-//! How many are elected, in what way, and for how long.
+//! The size of a council, the way in which it is elected, and the length of its lease.
 
 use super::{Coin, Estimate, Seats};
 use crate::config::{ConfigError, require_some_time};
 use crate::{Duration, MemberId};
 
-/// The most seats of one class: a heartbeat tells of each in one bit.
+/// The greatest number of seats of one class: a heartbeat has one bit for each.
 pub const MOST_SEATS: u32 = 64;
-/// The most rounds that a host can be made to remember.
+/// The greatest number of rounds that a host can be made to remember.
 pub const MOST_DEPTH: usize = 4;
-/// What must fit into a lease, in heartbeats: one that is lost, and the answer to the next.
+/// The number of heartbeats that must fit into a lease: one that is lost, and the answer to the
+/// next.
 const BEATS_IN_A_LEASE: u64 = 2;
 
-/// The same for the centre and all hosts.
+/// The configuration, the same for the centre and all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Whom hosts take for the centre. None: whoever calls them, which any member can that has the group's key.
+    /// The member that hosts accept as the centre. `None`: any caller, which can be any member that
+    /// has the group's key.
     pub centre: Option<MemberId>,
-    /// Whether the centre gives way to any other: a guest, that elects once. Hosts do not go over to it from a centre whose
-    /// seats may still be held, and come back from it to one that speaks again.
+    /// True if this centre gives way to any other: it is a guest that elects once. Hosts do not
+    /// leave a centre whose seats may still be held for a guest. They return from a guest to their
+    /// centre when it sends again.
     pub yields: bool,
-    /// The councils, one for each class of hosts; one alone where hosts are all alike. A host is told its class when it
-    /// is made ([`Council::host`](super::Council::host)).
+    /// The councils, one for each class of hosts; a single one if all hosts are alike. The class of
+    /// a host is given when it is created ([`Council::host`](super::Council::host)).
     pub chambers: Vec<Chamber>,
-    /// How representatives are drawn.
+    /// The algorithm that draws representatives.
     pub algorithm: Algorithm,
-    /// What the centre knows of the number of hosts, in each class.
+    /// The centre's knowledge of the number of hosts, in each class.
     pub knowledge: Knowledge,
-    /// How that number is searched for.
+    /// The search for that number.
     pub search: Search,
-    /// What hosts draw with.
+    /// The source of the hosts' draws.
     pub coin: Coin,
-    /// How long the centre waits for replies: more than a round trip. Later ones are not counted.
+    /// Time to wait for replies: more than a round trip. Later replies are not counted.
     pub round: Duration,
-    /// Whether the council is kept after its election, and how. None: it is elected once, and then for ever.
+    /// The lease by which the council is kept after its election. `None`: it is elected once,
+    /// without a lease.
     pub lease: Option<Lease>,
 }
 
@@ -41,105 +45,118 @@ pub struct Config {
 pub struct Chamber {
     /// `[L..U]`.
     pub seats: Seats,
-    /// When a seat falls empty and fewer than so many are left, others are recruited: `L` or more, `U` at most.
+    /// The least number of seats that are left without recruitment: when a seat falls empty and
+    /// fewer are left, others are recruited. From `L` to `U`.
     pub keep: u32,
-    /// `c` by how many are seated already: the first for a whole council `[L..U]`, the one at `s` for the recruitment of
-    /// `[keep - s .. U - s]` others. Below one more than the most that are wanted: else a draw might leave all for ever, unless
+    /// `c` by the number of hosts already seated: the first for a whole council `[L..U]`, the one
+    /// at `s` for the recruitment of `[keep - s .. U - s]` others. Must be less than one more than
+    /// the greatest number wanted; otherwise a draw might leave all hosts in for ever, unless
     /// messages get lost ([`Config::check_where_heard`]).
     pub c: Vec<f64>,
 }
 
-/// How representatives are drawn.
+/// The algorithm that draws representatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Everyone draws anew in each round (section IV).
+    /// Every host draws anew in each round (section IV).
     Naive,
-    /// Who drew out stays out; after an undershoot all reply, to be counted (section V).
+    /// A host that drew a no stays out; after an undershoot all reply and are counted (section V).
     Basic,
-    /// The same, but after an undershoot the centre tells the number that it knows (section V-A).
+    /// As basic, but after an undershoot the centre sends the number that it knows (section V-A).
     SkipReset,
-    /// Everyone draws twice, and the centre takes the better draw (section V-B).
+    /// Every host draws twice, and the centre takes the better draw (section V-B).
     Choice(Pick, Reset),
-    /// After an undershoot those draw again who were active before it (section VI).
+    /// After an undershoot the hosts draw again that were active before it (section VI).
     History {
-        /// How many such rounds a host remembers, from 1 to [`MOST_DEPTH`]. One is enough while hosts neither come nor go. If
-        /// so many have gone that draw after draw finds too few, the centre returns to the round before, and at last to all
-        /// ([`Search::Guarded`]).
+        /// The number of rounds that a host remembers, from 1 to [`MOST_DEPTH`]. One is enough
+        /// while hosts neither come nor go. If many hosts have gone and several draws find too few,
+        /// the centre returns to the round before, and at last to all hosts ([`Search::Guarded`]).
         depth: u8,
     },
-    /// The best hosts, by thresholds on their merit (ours).
-    Merit,
-    /// Nested masks of 16 bits (Bolot, Turletti and Wakeman): the first to reply are it, `U` of them at most.
+    /// The best hosts, by thresholds on their priority (ours).
+    Priority,
+    /// Nested masks of 16 bits (Bolot, Turletti and Wakeman): the hosts of the first mask with
+    /// enough replies are elected, `U` of them at most.
     Bolot,
 }
 
-/// Which draw the centre takes if neither gives a council.
+/// The draw that the centre takes if neither gives a council.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pick {
-    /// The smaller of those above `U`; it starts over only if both are below `L`.
+    /// The smaller of those above `U`. The centre starts over only if both are below `L`.
     SmallestOvershoot,
     /// Always the first.
     First,
 }
 
-/// What follows an undershoot.
+/// The step after an undershoot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
-    /// All reply, and are counted.
+    /// All hosts reply and are counted.
     Polled,
-    /// The centre tells the number that it knows.
+    /// The centre sends the number that it knows.
     Skipped,
 }
 
-/// What the centre knows of the number of hosts.
+/// The centre's knowledge of the number of hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Knowledge {
-    /// It was told.
+    /// The number is configured.
     Told(u32),
-    /// Nothing: it has all reply once, and counts. In a large group that is a storm.
+    /// Unknown: all hosts reply once, and the centre counts. In a large group that is a storm.
     Polled,
-    /// Nothing, and it must not ask all: it begins with a high number, and takes less after each undershoot.
+    /// Unknown, and the centre must not ask all: it begins with a high number, and lowers it after
+    /// each undershoot.
     Estimated(Estimate),
 }
 
-/// How the number of hosts is searched for where nobody knows it.
+/// The search for the number of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// As in Fig. 16: less after each undershoot, whatever was heard before, and everybody draws as the centre says. A number
-    /// that was told or counted is never doubted, and a poll of all that finds too few is followed by another at once: for the
-    /// simulator, where the outcome has the law that theory has.
+    /// As in Fig. 16: a lower number after each undershoot, whatever was received before, and every
+    /// host draws by the centre's number. The centre never doubts a configured or counted number. A
+    /// poll of all that finds too few is repeated at once. For the simulator, where the result
+    /// follows the distribution of the theory.
     Printed,
-    /// Such that there is no storm: the centre goes by the replies of all draws together, never down by more than a step of
-    /// the [`Estimate`], and begins anew after a rest if nobody replies to a poll, or too few do to several. What draw after draw
-    /// belies it no longer believes. A host that has missed calls goes down step by step itself, from
-    /// where it was; from the first estimate if it has not heard the centre for a lease. Not for algorithms that have
-    /// all reply after an undershoot, which are storms by themselves.
+    /// A search that avoids storms:
+    ///
+    /// - The centre uses the replies of all draws together, and never goes down by more than a step
+    ///   of the [`Estimate`].
+    /// - It begins anew after a rest if no host replies to a poll, or too few reply to several.
+    /// - It drops a number that draw after draw contradicts.
+    /// - A host that has missed calls steps down by itself from its last number, or from the first
+    ///   estimate if it has not received the centre for a lease.
+    ///
+    /// Unsuited for algorithms that have all reply after an undershoot: they are storms by
+    /// themselves.
     Guarded,
 }
 
-/// How a council is kept.
+/// The way in which a council is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// How often the centre says that the seats stand. Whoever is seated answers.
+    /// The interval of the centre's heartbeats. Seated hosts answer.
     pub beat: Duration,
-    /// Who has not been heard for so long has lost its seat; who has not heard the centre for so long has given it up.
+    /// The length of a lease. A host that was silent for longer has lost its seat; a host that has
+    /// not received the centre for longer gives its seat up.
     pub lasts: Duration,
-    /// What is done when too few are left.
+    /// The action if too few hosts are left.
     pub refill: Refill,
 }
 
-/// What is done when too few are left.
+/// The action if too few hosts are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refill {
-    /// Those that are seated stay, and the missing ones are drawn from the others.
+    /// Seated hosts stay, and the missing ones are drawn from the others.
     TopUp,
     /// A new council is elected, as in the paper.
     Restart,
 }
 
 impl Chamber {
-    /// Councils of `seats`, topped up when one more loss would make them too small, with `c` at two thirds of the way from
-    /// the least to the most (section V). Who knows the optimum puts it in place of that.
+    /// Councils of `seats`, topped up when one more loss would make them too small, with `c` at two
+    /// thirds of the way from the least to the most (section V). A known optimum can replace that
+    /// `c`.
     pub fn new(seats: Seats) -> Self {
         let keep = seats.least.saturating_add(1).min(seats.most);
         let mut chamber = Self {
@@ -152,7 +169,7 @@ impl Chamber {
         chamber
     }
 
-    /// How many are to be drawn where `seated` are seated already: none are where these are enough.
+    /// The number of hosts to draw if `seated` are seated already; `None` if they are enough.
     pub fn wanted(&self, seated: u32) -> Option<Seats> {
         let least = match seated {
             0 => self.seats.least,
@@ -162,7 +179,8 @@ impl Chamber {
         (least >= 1 && least <= most).then_some(Seats { least, most })
     }
 
-    /// The average number that a draw is to leave where so many are seated: as given, or by the two-thirds rule.
+    /// The average number of hosts that a draw is to leave if `seated` are seated: as configured,
+    /// or by the two-thirds rule.
     pub fn c(&self, seated: u32) -> f64 {
         let given = self.c.get(seated as usize).copied();
         given
@@ -184,7 +202,7 @@ impl Chamber {
                 return out_of_range("list of c", "one for each number of seats below keep");
             };
             let ends = match algorithm {
-                Algorithm::Naive | Algorithm::Merit | Algorithm::Bolot => c.is_finite(),
+                Algorithm::Naive | Algorithm::Priority | Algorithm::Bolot => c.is_finite(),
                 Algorithm::Basic
                 | Algorithm::SkipReset
                 | Algorithm::Choice(_, _)
@@ -193,11 +211,10 @@ impl Chamber {
             if !(*c > 0.0 && ends) {
                 return out_of_range(
                     "c",
-                    match heard < 1.0 {
-                        false => "above 0, below one more than the most that are wanted",
-                        true => {
-                            "above 0, such that of those who are to reply fewer are heard than one more than the most that are wanted"
-                        }
+                    if heard < 1.0 {
+                        "above 0, and c times the share of arriving replies less than the most seats wanted plus 1"
+                    } else {
+                        "above 0 and less than the most seats wanted plus 1"
                     },
                 );
             }
@@ -206,7 +223,7 @@ impl Chamber {
     }
 }
 
-/// Too few cost two rounds more, too many cost one.
+/// Too few cost two more rounds, too many cost one.
 fn two_thirds(wanted: Seats) -> f64 {
     let (least, most) = (f64::from(wanted.least), f64::from(wanted.most));
     least + 2.0 * (most - least) / 3.0
@@ -218,7 +235,7 @@ impl Algorithm {
     /// History as in the paper.
     pub const HISTORY: Self = Self::History { depth: 1 };
 
-    /// How many coins a host draws in a round.
+    /// The number of coins that a host draws in a round.
     pub(super) fn draws(self) -> u8 {
         match self {
             Self::Choice(_, _) => 2,
@@ -226,7 +243,7 @@ impl Algorithm {
             | Self::Basic
             | Self::SkipReset
             | Self::History { .. }
-            | Self::Merit
+            | Self::Priority
             | Self::Bolot => 1,
         }
     }
@@ -248,7 +265,8 @@ impl Config {
         }
     }
 
-    /// One council that is kept, out of up to `hosts`, on a network where a round trip takes less than `round`.
+    /// One council that is kept, out of up to `hosts`, on a network where a round trip takes less
+    /// than `round`.
     pub fn field(seats: Seats, hosts: u32, round: Duration) -> Self {
         let knowledge = Knowledge::Estimated(Estimate::aggressive(hosts));
         Self {
@@ -262,19 +280,20 @@ impl Config {
         }
     }
 
-    /// Whether it can work, whatever gets lost.
+    /// Checks that this configuration can work, whatever messages are lost.
     ///
     /// # Errors
-    /// Names the first option that cannot.
+    /// Names the first option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_where_heard(1.0)
     }
 
-    /// Whether it can work where, with this probability, a host hears the centre and the centre hears its reply. The fewer
-    /// are heard, the greater `c` may be, and is best.
+    /// Checks that this configuration can work if `heard` is the probability that a host receives
+    /// the centre and the centre receives its reply. The fewer replies arrive, the greater `c` may
+    /// be, and is best.
     ///
     /// # Errors
-    /// Names the first option that cannot.
+    /// Names the first option that cannot work.
     pub fn check_where_heard(&self, heard: f64) -> Result<(), ConfigError> {
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
         if self.chambers.is_empty() || self.chambers.len() > usize::from(u16::MAX) {
@@ -301,7 +320,7 @@ impl Config {
         }
     }
 
-    /// The steps that a host goes down by itself, where it is to. None: it draws as the centre says.
+    /// The steps by which a host goes down by itself. `None`: it draws by the centre's number.
     pub fn steps(&self) -> Option<Estimate> {
         let is_to = match (self.search, self.algorithm) {
             (Search::Printed, _) => false,
@@ -313,7 +332,7 @@ impl Config {
                 | Algorithm::SkipReset
                 | Algorithm::Choice(_, Reset::Skipped)
                 | Algorithm::History { .. }
-                | Algorithm::Merit,
+                | Algorithm::Priority,
             ) => true,
         };
         let steps = match self.knowledge {
@@ -362,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_council_is_topped_up_from_where_it_would_be_too_small_next() {
+    fn a_council_is_topped_up_before_it_becomes_too_small() {
         let chamber = Chamber::new(Seats::new(4, 8));
         assert_eq!(chamber.keep, 5);
         assert_eq!(chamber.wanted(0), Some(Seats::new(4, 8)));
@@ -377,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_by_name() {
+    fn an_invalid_option_is_refused_by_name() {
         let check = |change: fn(&mut Config), error: &str| {
             let mut config = good();
             change(&mut config);
@@ -392,7 +411,7 @@ mod tests {
             |it| it.chambers[0].keep = 9,
             "keep is out of range: choose from the least to the most seats",
         );
-        let c = "c is out of range: choose above 0, below one more than the most that are wanted";
+        let c = "c is out of range: choose above 0 and less than the most seats wanted plus 1";
         check(|it| it.chambers[0].c[0] = 9.0, c);
         check(|it| it.chambers[0].c[0] = f64::NAN, c);
         check(|it| it.chambers[0].c[4] = 5.0, c);

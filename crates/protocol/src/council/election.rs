@@ -1,107 +1,109 @@
-//! How the centre goes on from one count to the next: Figs. 4, 9, 13 and 16, without the messages.
+//! The centre's steps from one count to the next: Figs. 4, 9, 13 and 16, without the messages.
 
-use super::climb::{Climb, Found};
-use super::content::Mask;
-use super::evidence::Evidence;
+use super::reply_weight::ReplyWeight;
 use super::seats::Verdict;
-use super::{Algorithm, Config, Content, Draws, Knowledge, Pick, Reset, Search, Seats};
+use super::threshold::{Found, ThresholdSearch};
+use super::wire_bits::Mask;
+use super::{Algorithm, Config, Draws, Knowledge, Pick, Reset, Search, Seats, WireBits};
 use crate::Candidate;
 
-/// So many polls of all that find too few hosts, without an overshoot in between, are followed by a rest. One that finds nobody is:
-/// replies may be lost on their way or come late, and all would be asked again and again. As in the paper they are with
-/// [`Search::Printed`].
+/// The number of polls of all hosts that find too few, without an overshoot in between, before a
+/// rest. A poll that finds none is followed by a rest at once: replies may be lost or late, and all
+/// hosts would be asked again and again. With [`Search::Printed`] they are, as in the paper.
 const POLLS: u32 = 4;
-/// Of so many draws of all it knows with what probability hosts replied, for replies that come late.
+/// The number of draws of all hosts whose probabilities are kept for late replies.
 const REMEMBERED: usize = 16;
-/// After so many undershoots in a row from the same number the centre no longer believes it: hosts have gone. In the paper none go.
-const PATIENCE: u32 = 16;
+/// The number of undershoots in a row after which the centre drops a number: hosts have gone. In
+/// the paper none go.
+const UNDERSHOOTS_BEFORE_POLL: u32 = 16;
 
-/// An election in one chamber, and what the centre has learnt of the number of hosts.
+/// An election in one chamber, and the centre's knowledge of the number of hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Election {
-    /// `N`. Nothing: all are to reply.
+    /// `N`. Zero: all are to reply.
     size: f64,
-    /// What the replies of this election and the one before tell of the number of hosts.
-    evidence: Evidence,
-    /// The last draws of all: a reply that comes late still tells of the number of hosts.
+    /// The evidence of this election and the previous one for the number of hosts.
+    reply_weight: ReplyWeight,
+    /// The last draws of all hosts: a late reply is still evidence for the number of hosts.
     past: Vec<Past>,
-    /// Who was called last.
-    called: Called,
-    /// Whether there was an overshoot.
+    /// The hosts that were called last.
+    called: CalledHosts,
+    /// True after an overshoot.
     overshot: bool,
     /// Undershoots in a row.
     undershoots: u32,
-    /// Of which all had replied.
+    /// The number of them that were polls of all hosts.
     polls: u32,
-    /// With history: where an undershoot goes back to, the latest last.
+    /// With history: the rounds to which undershoots go back, the latest last.
     bases: Vec<Base>,
-    climb: Climb,
+    threshold: ThresholdSearch,
     mask: Mask,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Called {
+enum CalledHosts {
     /// All, to reply.
     Poll,
     /// All, to draw.
     All,
-    /// Those who were active.
+    /// The active hosts.
     Active,
 }
 
-/// A draw of all.
+/// A draw of all hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Past {
     round: u32,
-    /// `N`, or `c` where all were to reply.
+    /// `N`, or `c` if all were to reply.
     by: f64,
     c: f64,
-    /// Whether the evidence has it: not if it was begun anew since.
+    /// True if the evidence contains this draw; false after the evidence was cleared.
     is_weighed: bool,
 }
 
-/// More than `U` have replied.
+/// A round in which more than `U` hosts replied.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Base {
     round: u32,
     count: u32,
 }
 
-/// What the centre says next.
+/// The centre's next call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ask {
-    pub(super) content: Content,
-    /// Those draw who were active after this round; 0: all.
+    pub(super) wire_bits: WireBits,
+    /// The round after which the called hosts were active; 0 for all.
     pub(super) base: u32,
     pub(super) floor: Option<Candidate>,
 }
 
-/// What follows a count.
+/// The step after a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// Another round.
     Ask(Ask),
-    /// Those who said yes in this draw are the council, as many as there is room for.
+    /// The hosts that said yes in this draw are the council, as many as there is room for.
     Elected(u8),
-    /// There are too few hosts. It begins anew later.
+    /// There are too few hosts. The centre begins anew later.
     Rest,
 }
 
-/// What has come in.
+/// The replies of a round.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Count<'a> {
-    /// By draw.
+pub(super) struct RoundCount<'a> {
+    /// The number of yes, by draw.
     pub(super) yes: [u32; 2],
-    /// By draw, the numbers by which they drew in sum, `c` for those who had to reply: who has missed calls draws by a greater
-    /// one than the centre's, and stands for more.
+    /// The sum of the numbers by which the hosts drew, by draw; `c` for hosts that had to reply. A
+    /// host that has missed calls draws by a greater number than the centre's, and stands for more
+    /// hosts.
     pub(super) numbers: [f64; 2],
-    /// Who, if merit counts: the best first.
+    /// The hosts, the best first, if the priority decides.
     pub(super) best_first: &'a [Candidate],
-    /// In which round.
+    /// The round.
     pub(super) round: u32,
-    /// How many are wanted.
+    /// The number of hosts wanted.
     pub(super) wanted: Seats,
-    /// With so many there would be a council, if there are no more hosts.
+    /// The number of hosts that would make a council if there are no others.
     pub(super) enough: u32,
     pub(super) c: f64,
 }
@@ -110,32 +112,32 @@ impl Election {
     pub(super) fn new(knowledge: Knowledge) -> Self {
         Self {
             size: first_size(knowledge),
-            evidence: Evidence::default(),
+            reply_weight: ReplyWeight::default(),
             past: Vec::new(),
-            called: Called::All,
+            called: CalledHosts::All,
             overshot: false,
             undershoots: 0,
             polls: 0,
             bases: Vec::new(),
-            climb: Climb::default(),
+            threshold: ThresholdSearch::default(),
             mask: Mask { key: 0, bits: 0 },
         }
     }
 
-    /// There are so many hosts.
+    /// Sets the number of hosts.
     pub(super) fn learn(&mut self, members: u32) {
         self.size = f64::from(members);
     }
 
-    /// The first round of an election; `key` is random. It goes by the number that the last one has left, unless that is so
-    /// small that all would reply: since then many may have come.
+    /// The first round of an election; `key` is random. It uses the number that the last election
+    /// left, unless that is so small that all hosts would reply: many may have come since then.
     pub(super) fn open(&mut self, config: &Config, (wanted, c): (Seats, f64), key: u16) -> Ask {
-        let evidence = self.evidence.faded(c);
+        let reply_weight = self.reply_weight.faded(c);
         let left = match config.search {
             Search::Printed => None,
-            Search::Guarded => evidence.hosts(),
+            Search::Guarded => reply_weight.hosts(),
         };
-        let size = left.or(self.climb.foot()).unwrap_or(self.size);
+        let size = left.or(self.threshold.foot()).unwrap_or(self.size);
         let is_safe = size > f64::from(wanted.most);
         match config.knowledge {
             Knowledge::Estimated(_) if !is_safe => self.forget(config.knowledge),
@@ -148,7 +150,7 @@ impl Election {
                 let past = std::mem::take(&mut self.past);
                 *self = Self {
                     size,
-                    evidence,
+                    reply_weight,
                     past,
                     ..Self::new(config.knowledge)
                 };
@@ -161,7 +163,8 @@ impl Election {
         self.call_all(config)
     }
 
-    /// After a rest, much may have changed: too high a number is the safe one. Replies to what was asked before may come yet.
+    /// Clears the knowledge after a rest: much may have changed, and too high a number is the safe
+    /// one. Replies to earlier calls may still arrive.
     pub(super) fn forget(&mut self, knowledge: Knowledge) {
         let mut past = std::mem::take(&mut self.past);
         past.iter_mut().for_each(|it| it.is_weighed = false);
@@ -171,32 +174,32 @@ impl Election {
         };
     }
 
-    /// No reply comes late but to these rounds: the draws of others need not be remembered.
+    /// Drops the draws of rounds for which no late reply can arrive.
     pub(super) fn recall_only(&mut self, is_asked_for: impl Fn(u32) -> bool) {
         self.past.retain(|it| is_asked_for(it.round));
     }
 
-    /// A reply to `round` came when that was over: whoever gave it has no part in what follows, but there is one more host than
-    /// was thought.
+    /// Handles a late reply to `round`: the host has no part in the election, but is evidence for
+    /// one more host.
     pub(super) fn hear_late(&mut self, (round, draws, number): (u32, Draws, u32), config: &Config) {
         let most = self.most_drawn_by(config);
         let coins = config.algorithm.draws();
         let Some(past) = self.past.iter_mut().find(|it| it.round == round) else {
-            return; // of those who were active, or too long ago
+            return; // a draw of active hosts, or too long ago
         };
         let Past { by, c, .. } = *past;
         if !std::mem::replace(&mut past.is_weighed, true) {
-            self.evidence.add(0.0, f64::from(coins) * c / by);
+            self.reply_weight.add(0.0, f64::from(coins) * c / by);
         }
         let yes = (0..coins).filter(|draw| draws.has(*draw)).count() as f64;
         let number = f64::from(number).clamp(c, most.max(c));
-        self.evidence.add(yes * number / by, 0.0);
+        self.reply_weight.add(yes * number / by, 0.0);
     }
 
-    /// Takes in the count of a round.
-    pub(super) fn count(&mut self, count: Count<'_>, config: &Config) -> Next {
+    /// Handles the count of a round.
+    pub(super) fn count(&mut self, count: RoundCount<'_>, config: &Config) -> NextStep {
         match config.algorithm {
-            Algorithm::Merit => return self.count_by_merit(count, config),
+            Algorithm::Priority => return self.count_by_priority(count, config),
             Algorithm::Bolot => return self.count_by_mask(count, config),
             Algorithm::Naive
             | Algorithm::Basic
@@ -206,28 +209,28 @@ impl Election {
         }
         let taken = take(config.algorithm, count.yes, count.wanted);
         let number = count.yes[usize::from(taken)];
-        self.weigh(&count, config.algorithm);
+        self.add_evidence(&count, config.algorithm);
         match count.wanted.verdict(number) {
-            Verdict::Council => Next::Elected(taken),
-            Verdict::Overshoot => Next::Ask(self.overshoot(number, taken, count, config)),
+            Verdict::Council => NextStep::Elected(taken),
+            Verdict::Overshoot => NextStep::Ask(self.overshoot(number, taken, count, config)),
             Verdict::Undershoot => self.undershoot(number, &count, config),
         }
     }
 
-    /// No host draws by a greater number, whatever it says.
+    /// The greatest number by which an honest host draws.
     pub(super) fn most_drawn_by(&self, config: &Config) -> f64 {
         self.size.max(first_size(config.knowledge))
     }
 
-    /// What a draw of all tells of their number, whichever of two draws is taken.
-    fn weigh(&mut self, count: &Count<'_>, algorithm: Algorithm) {
+    /// Adds a draw of all hosts to the evidence, whichever of two draws is taken.
+    fn add_evidence(&mut self, count: &RoundCount<'_>, algorithm: Algorithm) {
         let by = match self.called {
-            Called::Active => return,
-            Called::Poll => count.c,
-            Called::All => self.size.max(count.c),
+            CalledHosts::Active => return,
+            CalledHosts::Poll => count.c,
+            CalledHosts::All => self.size.max(count.c),
         };
         for numbers in &count.numbers[..usize::from(algorithm.draws())] {
-            self.evidence.add(*numbers / by, count.c / by);
+            self.reply_weight.add(*numbers / by, count.c / by);
         }
         if self.past.len() >= REMEMBERED {
             self.past.remove(0);
@@ -240,11 +243,11 @@ impl Election {
         });
     }
 
-    /// More than `U`: those who said yes draw again.
-    fn overshoot(&mut self, number: u32, taken: u8, count: Count<'_>, config: &Config) -> Ask {
+    /// More than `U`: the hosts that said yes draw again.
+    fn overshoot(&mut self, number: u32, taken: u8, count: RoundCount<'_>, config: &Config) -> Ask {
         (self.undershoots, self.polls) = (0, 0);
         self.overshot = true;
-        if self.called != Called::Active {
+        if self.called != CalledHosts::Active {
             self.size = self.size_after(number, count.c, config);
         }
         let round = count.round;
@@ -262,12 +265,12 @@ impl Election {
             Algorithm::Basic
             | Algorithm::SkipReset
             | Algorithm::Choice(_, _)
-            | Algorithm::Merit
+            | Algorithm::Priority
             | Algorithm::Bolot => {}
         }
-        self.called = Called::Active;
+        self.called = CalledHosts::Active;
         Ask {
-            content: Content {
+            wire_bits: WireBits {
                 count: number,
                 fraction: 0,
                 reset: false,
@@ -278,16 +281,16 @@ impl Election {
         }
     }
 
-    /// `N` after a draw of all that left too many.
+    /// `N` after a draw of all hosts that left too many.
     fn size_after(&self, number: u32, c: f64, config: &Config) -> f64 {
         let counted = self.size.max(f64::from(number));
         match (config.knowledge, config.algorithm) {
             (Knowledge::Told(_), _) => self.size,
             (Knowledge::Estimated(_), Algorithm::Naive) if config.search == Search::Guarded => {
-                self.evidence.hosts().map_or(counted, f64::round)
+                self.reply_weight.hosts().map_or(counted, f64::round)
             }
-            // Everyone draws anew, so it takes the best guess.
-            (Knowledge::Estimated(_), Algorithm::Naive) if self.called == Called::All => {
+            // Every host draws anew, so the best guess is used.
+            (Knowledge::Estimated(_), Algorithm::Naive) if self.called == CalledHosts::All => {
                 self.size.max(c) * f64::from(number) / c
             }
             (Knowledge::Polled | Knowledge::Estimated(_), _) => counted,
@@ -295,23 +298,23 @@ impl Election {
     }
 
     /// Fewer than `L`.
-    fn undershoot(&mut self, number: u32, count: &Count<'_>, config: &Config) -> Next {
+    fn undershoot(&mut self, number: u32, count: &RoundCount<'_>, config: &Config) -> NextStep {
         let wanted = count.wanted;
         let is_guarded = config.search == Search::Guarded;
         self.undershoots += 1;
-        if self.called == Called::Poll {
+        if self.called == CalledHosts::Poll {
             if number >= count.enough {
-                return Next::Elected(0); // all that there are, and they have said yes to every draw
+                return NextStep::Elected(0); // all hosts, and they said yes to every draw
             }
             self.polls += 1;
             if is_guarded && (number == 0 || self.polls >= POLLS) {
-                return Next::Rest;
+                return NextStep::Rest;
             }
         }
-        let is_tired = is_guarded && self.undershoots.is_multiple_of(PATIENCE);
+        let is_tired = is_guarded && self.undershoots.is_multiple_of(UNDERSHOOTS_BEFORE_POLL);
         let goes_back = is_tired && self.bases.pop().is_some();
         if let Some(base) = self.bases.last() {
-            return Next::Ask(Ask {
+            return NextStep::Ask(Ask {
                 base: base.round,
                 ..call(f64::from(base.count))
             });
@@ -322,89 +325,89 @@ impl Election {
             | Algorithm::SkipReset
             | Algorithm::Choice(_, Reset::Skipped)
             | Algorithm::History { .. }
-            | Algorithm::Merit
+            | Algorithm::Priority
             | Algorithm::Bolot => false,
         };
         match config.knowledge {
-            Knowledge::Told(_) | Knowledge::Polled if polls => Next::Ask(self.poll(number)),
-            Knowledge::Estimated(_) if polls && self.overshot => Next::Ask(self.poll(number)),
+            Knowledge::Told(_) | Knowledge::Polled if polls => NextStep::Ask(self.poll(number)),
+            Knowledge::Estimated(_) if polls && self.overshot => NextStep::Ask(self.poll(number)),
             Knowledge::Estimated(estimate) => {
                 self.size = match config.search {
                     Search::Printed => estimate.next(self.size, wanted).unwrap_or(0.0),
-                    Search::Guarded => self.evidence.next(estimate, self.size, wanted),
+                    Search::Guarded => self.reply_weight.next(estimate, self.size, wanted),
                 };
-                Next::Ask(self.call_all(config))
+                NextStep::Ask(self.call_all(config))
             }
             Knowledge::Told(_) | Knowledge::Polled => {
                 // A threshold's number is a guess from few replies.
-                if config.algorithm == Algorithm::Merit || is_tired && !goes_back {
+                if config.algorithm == Algorithm::Priority || is_tired && !goes_back {
                     self.size /= 2.0;
                 }
                 if self.size < f64::from(wanted.least) {
                     self.size = 0.0;
                 }
-                Next::Ask(self.call_all(config))
+                NextStep::Ask(self.call_all(config))
             }
         }
     }
 
-    fn count_by_merit(&mut self, count: Count<'_>, config: &Config) -> Next {
+    fn count_by_priority(&mut self, count: RoundCount<'_>, config: &Config) -> NextStep {
         let size = match self.called {
-            Called::Poll => 0.0,
-            Called::All | Called::Active => self.size,
+            CalledHosts::Poll => 0.0,
+            CalledHosts::All | CalledHosts::Active => self.size,
         };
-        let Count {
+        let RoundCount {
             best_first,
             wanted,
             c,
             ..
         } = count;
-        match self.climb.take_in(best_first, size, (wanted, c)) {
-            Found::Best => Next::Elected(0),
+        match self.threshold.take_in(best_first, size, (wanted, c)) {
+            Found::Best => NextStep::Elected(0),
             Found::Size(size) => {
                 (self.undershoots, self.polls) = (0, 0);
                 self.size = if size <= c { 0.0 } else { size };
-                Next::Ask(self.call_all(config))
+                NextStep::Ask(self.call_all(config))
             }
             Found::TooFew => self.undershoot(best_first.len() as u32, &count, config),
         }
     }
 
-    /// Bolot's: one bit less each time, until somebody replies.
-    fn count_by_mask(&mut self, count: Count<'_>, config: &Config) -> Next {
+    /// Bolot's: one bit less each time, until enough hosts reply.
+    fn count_by_mask(&mut self, count: RoundCount<'_>, config: &Config) -> NextStep {
         if count.yes[0] >= count.wanted.least {
-            return Next::Elected(0);
+            return NextStep::Elected(0);
         }
-        // When none counts all have been asked to reply.
+        // Without any bits all hosts were asked to reply.
         if self.mask.bits == 0 && config.search == Search::Guarded {
-            return Next::Rest;
+            return NextStep::Rest;
         }
         self.mask.bits = self.mask.bits.saturating_sub(1);
-        Next::Ask(self.call_all(config))
+        NextStep::Ask(self.call_all(config))
     }
 
-    /// All are to reply; `number` have, which is too few.
+    /// All hosts are to reply; `number` have, which is too few.
     fn poll(&mut self, number: u32) -> Ask {
-        self.called = Called::Poll;
+        self.called = CalledHosts::Poll;
         call(f64::from(number))
     }
 
-    /// All draw, as `N` says.
+    /// All hosts draw, by `N`.
     fn call_all(&mut self, config: &Config) -> Ask {
         if config.algorithm == Algorithm::Bolot {
             return call(f64::from(self.mask.count()));
         }
         let ask = call(match config.search {
             Search::Printed => self.size,
-            Search::Guarded => self.size.round(), // hosts go down by whole numbers themselves
+            Search::Guarded => self.size.round(), // the hosts' own steps are whole numbers
         });
-        // A number below 1 has all reply, as 0 has.
-        self.called = match ask.content.count {
-            0 => Called::Poll,
-            1.. => Called::All,
+        // A number below 1 makes all reply, as 0 does.
+        self.called = match ask.wire_bits.count {
+            0 => CalledHosts::Poll,
+            1.. => CalledHosts::All,
         };
         Ask {
-            floor: self.climb.floor(),
+            floor: self.threshold.floor(),
             ..ask
         }
     }
@@ -412,7 +415,7 @@ impl Election {
 
 fn call(number: f64) -> Ask {
     Ask {
-        content: Content::to_all(number),
+        wire_bits: WireBits::to_all(number),
         base: 0,
         floor: None,
     }
@@ -426,7 +429,7 @@ fn first_size(knowledge: Knowledge) -> f64 {
     }
 }
 
-/// Which draw counts.
+/// Chooses the draw that counts.
 fn take(algorithm: Algorithm, yes: [u32; 2], wanted: Seats) -> u8 {
     let Algorithm::Choice(pick, _) = algorithm else {
         return 0;
@@ -436,7 +439,7 @@ fn take(algorithm: Algorithm, yes: [u32; 2], wanted: Seats) -> u8 {
     let second_is = |it| verdicts[1] == it;
     let second = match pick {
         _ if first_is(Verdict::Council) || second_is(Verdict::Council) => {
-            // Of two councils the larger.
+            // The larger of two councils.
             !first_is(Verdict::Council) || second_is(Verdict::Council) && yes[1] > yes[0]
         }
         Pick::First => false,

@@ -1,9 +1,10 @@
-//! Nobody knows how many hosts there are: a high estimate at first, and less after each undershoot (section VII-A).
+//! The search for an unknown number of hosts: a high estimate first, and a lower one after each
+//! undershoot (section VII-A).
 
 use super::Seats;
 use crate::config::ConfigError;
 
-/// More steps than this from the first estimate to the seats are no search.
+/// The greatest number of steps from the first estimate to the seats.
 pub const MOST_STEPS: usize = 1_000;
 
 /// Equation (17): `f(n) = n^alpha / beta`, as long as that is above `U`; then all reply.
@@ -13,8 +14,8 @@ pub struct Estimate {
     pub alpha: f64,
     /// 1 or more.
     pub beta: f64,
-    /// The first estimate, as high as there can be hosts. A centre that starts once more begins with it again: too high
-    /// costs rounds, too low a storm of replies.
+    /// The first estimate, as high as the number of hosts can be. A restarted centre begins with it
+    /// again: too high an estimate costs rounds, too low a storm of replies.
     pub first: u32,
 }
 
@@ -37,16 +38,19 @@ impl Estimate {
         }
     }
 
-    /// The estimate after an undershoot with this one. None: all reply.
+    /// The estimate after an undershoot with this one. `None`: all reply.
     pub fn next(&self, estimate: f64, seats: Seats) -> Option<f64> {
         let last = (self.beta * f64::from(seats.most)).powf(1.0 / self.alpha);
         (estimate > last).then(|| estimate.powf(self.alpha) / self.beta)
     }
 
-    /// The same in whole hosts, as it is told to them; 0: all reply. So they do where rounding leaves no more than `U`: a centre
-    /// says no such number, and hosts that went by it would draw where it counts on all. Where rounding leads back to the same
-    /// number, as from 2 with `2^0.7 = 1.6`, it is one less: else all would be called by that for ever. Only here: equation (17)
-    /// has fractions, which always fall.
+    /// The next estimate in whole hosts, as it is sent to them; 0: all reply. They also reply if
+    /// rounding leaves at most `U`: a centre sends no such number, and hosts with such a number
+    /// would draw although the centre expects all of them.
+    ///
+    /// If rounding leads back to the same number, as from 2 with `2^0.7 = 1.6`, the result is one
+    /// less: otherwise that number would be called for ever. This is needed only here: equation
+    /// (17) has fractions, which always fall.
     pub(super) fn step_down(&self, estimate: u32, seats: Seats) -> u32 {
         let next = self.next(f64::from(estimate), seats);
         let next = next.map_or(0, |it| it.round() as u32);
@@ -54,7 +58,7 @@ impl Estimate {
         if next > seats.most { next } else { 0 }
     }
 
-    /// From which estimate, or a lower one, `steps` steps lead to this one: the first if there are so many.
+    /// The least estimate from which `steps` steps lead to this one; at most the first.
     pub(super) fn step_up(&self, estimate: u32, steps: u32, seats: Seats) -> u32 {
         let mut now = f64::from(estimate.max(seats.most));
         let first = f64::from(self.first);
@@ -62,16 +66,16 @@ impl Estimate {
             if now >= first || steps > Self::MANY {
                 return self.first;
             }
-            // A step down leads at least one lower.
+            // A step down lowers the number by at least one.
             now = (now * self.beta).powf(1.0 / self.alpha).max(now + 1.0);
         }
         now.round().min(first) as u32
     }
 
-    /// Who has missed so many calls begins with the first estimate.
+    /// The number of missed calls from which a host begins with the first estimate.
     pub(super) const MANY: u32 = 64;
 
-    /// Whether it can work: estimates must fall.
+    /// Checks that the estimates fall.
     pub(super) fn check(&self, seats: Seats) -> Result<(), ConfigError> {
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
         if !(self.alpha > 0.0 && self.alpha <= 1.0) {
@@ -86,7 +90,8 @@ impl Estimate {
         if self.first <= seats.most {
             return out_of_range("first estimate", "more than the most seats");
         }
-        // With an estimate of one more than the seats, or less, nearly all reply: powers come nearer and nearer to 1.
+        // With an estimate of one more than the seats, or less, nearly all reply: powers approach 1
+        // ever more slowly.
         let next = |now: &f64| self.next(*now, seats);
         let is_high = |now: &f64| *now > f64::from(seats.most) + 1.0;
         let falling = std::iter::successors(Some(f64::from(self.first)), next);
@@ -100,7 +105,7 @@ impl Estimate {
         Ok(())
     }
 
-    /// Whether there is anything to go down by: at first, not all reply.
+    /// True if there is room for a step: not all hosts reply at first.
     pub(super) fn is_above(&self, seats: Seats) -> bool {
         self.first > seats.most
     }
@@ -120,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_fall_until_they_would_be_no_more_than_the_seats() {
+    fn estimates_fall_down_to_the_number_of_seats() {
         assert_eq!(
             chain(Estimate::conservative(1_000)),
             [1_000, 500, 250, 125, 63, 31, 16]
@@ -137,7 +142,7 @@ mod tests {
         let estimate = Estimate::aggressive(100_000);
         assert_eq!(estimate.step_down(3_162, seats), 282);
         assert_eq!(estimate.step_down(16, seats), 0);
-        assert_eq!(estimate.step_down(20, seats), 0); // from 8.1, which is 8
+        assert_eq!(estimate.step_down(20, seats), 0); // 8.1 is rounded to 8
         assert_eq!(estimate.step_up(282, 0, seats), 282);
         assert_eq!(estimate.step_up(282, 1, seats), 3_165);
         assert_eq!(estimate.step_up(282, 2, seats), 100_000);
@@ -150,9 +155,10 @@ mod tests {
         assert_eq!(slow.step_up(9, u32::MAX, seats), 1_000);
     }
 
-    /// A step that led nowhere would be taken for ever: a centre that hears nobody would call all round after round, and never rest.
+    /// A step without progress would be taken for ever: a centre without replies would call all
+    /// hosts round after round, and never rest.
     #[test]
-    fn each_step_in_whole_hosts_leads_lower_until_all_reply() {
+    fn each_step_in_whole_hosts_is_lower_until_all_reply() {
         let (alphas, betas) = ([0.1, 0.5, 0.7, 0.9, 0.99, 1.0], [1.0, 1.01, 1.05, 1.5, 2.0]);
         let pairs = alphas.map(|alpha| betas.map(|beta| (alpha, beta)));
         let mut checked = 0;
@@ -167,7 +173,7 @@ mod tests {
             }
             checked += 1;
             for from in 0..=first {
-                // From any lower one it goes on as was seen before.
+                // The steps from lower numbers are covered by the earlier ones.
                 let next = estimate.step_down(from, seats);
                 let is_lower = next < from || from == 0;
                 let is_told = next == 0 || next > most;
@@ -177,12 +183,12 @@ mod tests {
                 );
             }
         }
-        assert_eq!(checked, 16 * 29); // all but that which never falls
+        assert_eq!(checked, 16 * 29); // all but the one that never falls
     }
 
-    /// Who has missed calls must not take the centre for lower than it came from.
+    /// A host that has missed calls must not assume a lower number than the centre came from.
     #[test]
-    fn steps_up_lead_as_high_as_steps_down_began() {
+    fn steps_up_reach_at_least_the_start_of_steps_down() {
         for (alpha, beta) in [(0.7, 1.0), (0.9, 1.0), (1.0, 1.05), (1.0, 2.0)] {
             for seats in [1, 2, 8].map(|most| Seats::new(1, most)) {
                 let first = 1_000;
@@ -197,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fall_is_refused() {
+    fn estimates_that_do_not_fall_are_refused() {
         let seats = Seats::new(1, 8);
         let check = |alpha, beta, first| Estimate { alpha, beta, first }.check(seats).is_ok();
         assert!(check(1.0, 2.0, 9) && check(0.7, 1.0, 9));

@@ -1,8 +1,8 @@
-//! A host: it draws when the centre calls, and keeps its seat while the centre says so.
+//! The host: draws when the centre calls, and keeps its seat while the centre confirms it.
 
 use rand_core::Rng;
 
-use super::call::Call;
+use super::call::ValidCall;
 use super::candidacy::Candidacy;
 use super::coin::{Draws, Toss};
 use super::{
@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{Instant, Io, MemberId, Outcome};
 
-/// A centre's session: a later one ends all that was before. Of two centres at once the one with the greater number is
-/// listened to, so there should be one. But no session of a centre that yields ends one of a centre that does not.
+/// A centre's session: a later one ends all earlier ones. If there are two centres at once, hosts
+/// follow the one with the greater number, so there should be one. But no session of a centre that
+/// yields ends one of a centre that does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     insists: bool,
@@ -26,18 +27,19 @@ pub struct Host {
     candidacy: Candidacy,
     /// The last round in which it replied, and may have been elected since; 0 if it cannot.
     replied: u32,
-    /// The heartbeats before this number are old.
+    /// Heartbeats below this number are old.
     next_beat: u32,
-    /// When it last heard its centre.
+    /// The time of the last message of its centre.
     heard_at: Instant,
-    /// Until when seats may be held that its centre's last word let stand.
+    /// The time until which seats confirmed by its centre's last message may be held.
     seats_until: Instant,
-    /// Whether it goes over to no centre that yields until then: not if its centre has let go of all seats.
+    /// True if it follows no centre that yields until then. False if its centre has released all
+    /// seats.
     is_bound: bool,
-    /// The same of sessions before.
+    /// The same time for earlier sessions.
     former_until: Instant,
     class: u16,
-    /// Bolot's, for the session.
+    /// Bolot's key, for the session.
     key: u16,
     phase: Phase,
 }
@@ -46,7 +48,7 @@ pub struct Host {
 enum Phase {
     /// It holds no seat.
     Unseated,
-    /// It holds this one. While there are leases, [`Timer::LeaseDue`] runs.
+    /// It holds this place. With leases, [`Timer::LeaseDue`] runs.
     Seated(u8),
 }
 
@@ -67,7 +69,7 @@ impl Host {
         }
     }
 
-    /// The seat that it holds.
+    /// The place of its seat.
     pub fn seat(&self) -> Option<u8> {
         match self.phase {
             Phase::Unseated => None,
@@ -75,7 +77,7 @@ impl Host {
         }
     }
 
-    /// What it remembers of the election.
+    /// Its memory of the election.
     pub fn candidacy(&self) -> &Candidacy {
         &self.candidacy
     }
@@ -83,9 +85,9 @@ impl Host {
 
 // Handlers.
 impl Host {
-    /// It comes up, and knows nothing of what was before.
+    /// Starts, without knowledge of earlier events.
     pub(super) fn on_start(&mut self, io: &mut impl Io<Council>) {
-        self.rise(io);
+        self.leave_seat(io);
         *self = Self::new(self.class);
     }
 
@@ -114,7 +116,7 @@ impl Host {
         if !is_new {
             return;
         }
-        self.keep_in_touch(io);
+        self.note_contact(io);
         match message {
             Message::Feedback(feedback) => self.on_feedback(&feedback, io),
             Message::Standing(standing) => self.on_standing(standing, io),
@@ -123,9 +125,10 @@ impl Host {
         }
     }
 
-    /// The centre was heard. If it was not for a lease, it may have come to believe that few are there.
+    /// Notes a message of the centre. After a silence longer than a lease the centre may assume too
+    /// few hosts.
     #[inline]
-    fn keep_in_touch(&mut self, io: &mut impl Io<Council>) {
+    fn note_contact(&mut self, io: &mut impl Io<Council>) {
         let silence = io.now() - std::mem::replace(&mut self.heard_at, io.now());
         let Some(lease) = io.config().lease else {
             return;
@@ -137,11 +140,12 @@ impl Host {
         self.is_bound = true;
     }
 
-    /// Whether a message is of the present session: a new one begins with its first message.
+    /// True if a message belongs to the present session: a new session begins with its first
+    /// message.
     #[inline]
     fn is_current(&mut self, number: u64, centre: MemberId, io: &mut impl Io<Council>) -> bool {
         if io.config().centre.is_some_and(|it| it != centre) {
-            return false; // not who may call
+            return false; // not the configured centre
         }
         let session = Session {
             insists: !io.config().yields,
@@ -151,11 +155,12 @@ impl Host {
         if let Some(own) = self.session.filter(|it| it.centre != centre) {
             let is_over = !self.is_bound || io.now() >= self.seats_until;
             if !session.insists && !is_over {
-                self.stay(own, centre, io);
+                self.decline_guest(own, centre, io);
                 return false;
             }
         }
-        // Where its own is over a guest may call, whose number is the greater: it began later.
+        // If its own session is over a guest may call, with a greater number: the guest began
+        // later.
         let is_later = match self.session {
             Some(own) if session.insists == own.insists => session > own,
             Some(own) => session.insists || number > own.number,
@@ -163,7 +168,7 @@ impl Host {
         };
         let session = Some(session);
         if is_later {
-            self.rise(io);
+            self.leave_seat(io);
             *self = Self {
                 session,
                 former_until: self.former_until.max(self.seats_until),
@@ -176,8 +181,8 @@ impl Host {
         session == self.session
     }
 
-    /// Another centre calls that gives way to any: whoever is seated tells it that there are seats. Those are few.
-    fn stay(&self, own: Session, guest: MemberId, io: &mut impl Io<Council>) {
+    /// A guest calls: a seated host informs it that there are seats. Seated hosts are few.
+    fn decline_guest(&self, own: Session, guest: MemberId, io: &mut impl Io<Council>) {
         if let Phase::Seated(place) = self.phase {
             io.unicast(guest, Message::Present(self.held(own, place)));
         }
@@ -185,7 +190,7 @@ impl Host {
 
     #[inline]
     fn on_feedback(&mut self, feedback: &Feedback, io: &mut impl Io<Council>) {
-        let Some(call) = Call::of(feedback, io.config()) else {
+        let Some(call) = ValidCall::of(feedback, io.config()) else {
             return;
         };
         let steps = io.config().steps();
@@ -194,7 +199,7 @@ impl Host {
             Phase::Seated(_) if feedback.seated > 0 => {
                 return self.candidacy.sit_out(feedback.round);
             }
-            Phase::Seated(_) => self.rise(io),
+            Phase::Seated(_) => self.leave_seat(io),
             Phase::Unseated => {}
         }
         if !call.admits(io.me(), feedback.floor, self.key) {
@@ -202,7 +207,7 @@ impl Host {
         }
         let algorithm = io.config().algorithm;
         let rounds = (feedback.round, feedback.base);
-        if self.candidacy.recall(algorithm, rounds, call.content) {
+        if self.candidacy.recall(algorithm, rounds, call.wire_bits) {
             let (coin, me) = (io.config().coin, io.me().id);
             let (draws, chance) = (algorithm.draws(), call.chance(number));
             let draws = match coin {
@@ -216,16 +221,17 @@ impl Host {
         }
     }
 
-    /// A frame that was recorded may be repeated, to anybody: only who stood for election, and is meant, takes the seat.
+    /// A recorded frame may be replayed to any host: only the named host takes the seat, and only
+    /// if it has replied.
     fn on_seat(&mut self, seat: Seat, io: &mut impl Io<Council>) {
         if seat.host != io.me().id {
             return;
         }
         match self.phase {
-            Phase::Unseated if self.replied == 0 || seat.round < self.replied => {} // of an election before
-            Phase::Unseated => self.sit(seat.place, io),
-            Phase::Seated(place) if place == seat.place => self.confirm(place, io), // told again
-            Phase::Seated(_) => {} // the centre has given its seat up, and the heartbeat will say so
+            Phase::Unseated if self.replied == 0 || seat.round < self.replied => {} // of an earlier election
+            Phase::Unseated => self.take_seat(seat.place, io),
+            Phase::Seated(place) if place == seat.place => self.confirm(place, io), // repeated
+            Phase::Seated(_) => {} // the centre took the old seat; a heartbeat will show it
         }
     }
 
@@ -234,22 +240,23 @@ impl Host {
         self.is_bound = standing.places != 0;
         if let Phase::Seated(place) = self.phase {
             let stands = place < 128 && standing.places >> place & 1 == 1;
-            match stands {
-                true => self.confirm(place, io),
-                false => self.rise(io),
+            if stands {
+                self.confirm(place, io);
+            } else {
+                self.leave_seat(io);
             }
         }
     }
 
     pub(super) fn on_lease_due(&mut self, io: &mut impl Io<Council>) {
-        self.rise(io);
+        self.leave_seat(io);
     }
 
     pub(super) fn on_leave(&mut self, io: &mut impl Io<Council>) {
         if let (Phase::Seated(place), Some(session)) = (self.phase, self.session) {
             let farewell = Message::Farewell(self.held(session, place));
             io.unicast(session.centre, farewell);
-            self.rise(io);
+            self.leave_seat(io);
         }
     }
 }
@@ -273,7 +280,7 @@ impl Host {
                 round: feedback.round,
                 draws,
                 number,
-                merit: io.me().merit,
+                priority: io.me().priority,
                 former: self.former_until - io.now(),
             };
             io.unicast(session.centre, Message::Reply(reply));
@@ -281,13 +288,13 @@ impl Host {
     }
 
     /// Takes its seat.
-    fn sit(&mut self, place: u8, io: &mut impl Io<Council>) {
+    fn take_seat(&mut self, place: u8, io: &mut impl Io<Council>) {
         self.phase = Phase::Seated(place);
         io.report(Outcome::Council(Change::Seated { place }));
         self.confirm(place, io);
     }
 
-    /// Keeps its seat for another lease, and says so.
+    /// Keeps its seat for another lease, and confirms it to the centre.
     fn confirm(&mut self, place: u8, io: &mut impl Io<Council>) {
         if let Some(lease) = io.config().lease {
             io.arm(Timer::LeaseDue, lease.lasts);
@@ -298,9 +305,9 @@ impl Host {
         }
     }
 
-    /// Gives up its seat, if it has one. Whoever gave it that seat must give it another: the word with which it did may
-    /// come again.
-    fn rise(&mut self, io: &mut impl Io<Council>) {
+    /// Gives up its seat, if it has one. The centre must give it a new one: the old seat message
+    /// may be replayed.
+    fn leave_seat(&mut self, io: &mut impl Io<Council>) {
         if let Phase::Seated(_) = self.phase {
             self.phase = Phase::Unseated;
             self.replied = 0;

@@ -1,7 +1,8 @@
-//! SipHash-2-4 (Aumasson and Bernstein): a hash of 64 bits under a key of 128. To whoever does not know the key its values are as good
-//! as random, whatever was hashed, and however many others one knows.
+//! SipHash-2-4 (Aumasson and Bernstein): a 64-bit hash under a 128-bit key. Without the key its
+//! values are indistinguishable from random ones, whatever was hashed, and however many other
+//! values are known.
 
-/// The hash of some words.
+/// The hash of `words`.
 pub fn hash(key: u128, words: &[u64]) -> u64 {
     let (k0, k1) = (key as u64, (key >> 64) as u64);
     let mut state = [
@@ -10,7 +11,7 @@ pub fn hash(key: u128, words: &[u64]) -> u64 {
         k0 ^ 0x6c79_6765_6e65_7261,
         k1 ^ 0x7465_6462_7974_6573,
     ];
-    // The last block has no bytes that are left over, but their number.
+    // The last block contains no remaining bytes, only their number.
     let length = (words.len() as u64 * 8) << 56;
     for word in words.iter().chain([&length]) {
         state[3] ^= word;
@@ -42,9 +43,9 @@ fn round(v: &mut [u64; 4]) {
 mod tests {
     use super::hash;
 
-    /// The authors' own: key and message are the bytes 0, 1, 2 and so on.
+    /// The authors' test vectors: key and message are the bytes 0, 1, 2 and so on.
     #[test]
-    fn it_hashes_as_its_authors_say() {
+    fn the_hash_matches_the_test_vectors_of_its_authors() {
         let bytes = |from: u8| u64::from_le_bytes(std::array::from_fn(|it| from + it as u8));
         let key = u128::from(bytes(8)) << 64 | u128::from(bytes(0));
         let words: Vec<u64> = (0..7).map(|it| bytes(it * 8)).collect();

@@ -1,114 +1,118 @@
-//! What the centre and the hosts say to each other.
+//! The messages between the centre and the hosts.
 //!
-//! No message carries a probability: `c` is configured, and hosts divide. All name the session, a number greater than that of
-//! any session before, and what they are about by number, so that whatever is old is known to be.
+//! No message contains a probability: `c` is configured, and hosts divide. Every message contains
+//! the session, whose number is greater than that of any session before, and the numbers of its
+//! subject. So receivers recognise old messages.
 
 use serde::{Deserialize, Serialize};
 
 use super::coin::Draws;
-use crate::{Candidate, Duration, MemberId, Merit};
+use crate::{Candidate, Duration, MemberId, Priority};
 
-/// What the centre and the hosts say to each other.
+/// The messages between the centre and the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// So many have replied: draw. From the centre to all.
+    /// The number of replies, and the call to draw. From the centre to all.
     Feedback(Feedback),
-    /// I have drawn a yes. To the centre.
+    /// The host has drawn a yes. To the centre.
     Reply(Reply),
-    /// You are seated. From the centre to one host.
+    /// The host is seated. From the centre to one host.
     Seat(Seat),
-    /// These seats stand. From the centre to all.
+    /// The heartbeat: the seats that stand. From the centre to all.
     Standing(Standing),
-    /// I hold my seat. To the centre.
+    /// The host holds its seat. To the centre.
     Present(Held),
-    /// I give up my seat. To the centre.
+    /// The host gives up its seat. To the centre.
     Farewell(Held),
 }
 
-/// The centre's word at the beginning of a round.
+/// The centre's message at the beginning of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
-    /// In which session.
+    /// The session.
     #[serde(with = "crate::exact")]
     pub session: u64,
-    /// To which class of hosts.
+    /// The class of hosts that is called.
     pub class: u16,
-    /// Which round of its session and class, from 1 on, one after the other.
+    /// The number of the round in its session and class, from 1, consecutive.
     pub round: u32,
-    /// Those draw who were active after this round; 0: all. The round before, or what a reset goes back to.
+    /// The round after which the called hosts were active; 0 for all. Either the round before, or
+    /// the one that a reset goes back to.
     pub base: u32,
-    /// How many are seated, and stay: they do not draw. 0: none are, whoever holds a seat has lost it.
+    /// The number of hosts that are seated and stay: they do not draw. 0: none are, and a host that
+    /// holds a seat has lost it.
     pub seated: u16,
-    /// What the paper's feedback has: see [`Content`](super::Content).
+    /// The content of the paper's feedback: see [`WireBits`](super::WireBits).
     pub word: u64,
-    /// Only hosts as good as this draw.
+    /// The threshold: only hosts at least as good draw.
     pub floor: Option<Candidate>,
 }
 
 /// A host's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// In which session.
+    /// The session.
     pub session: u64,
-    /// Of which class.
+    /// The class.
     pub class: u16,
-    /// In which round.
+    /// The round.
     pub round: u32,
-    /// Which of its coins said yes.
+    /// The coins that were a yes.
     pub draws: Draws,
-    /// By which number it drew: the centre's, or a greater one if it has missed calls.
+    /// The number by which it drew: the centre's, or a greater one if it has missed calls.
     pub number: u32,
-    /// How good the host is.
-    pub merit: Merit,
-    /// How long seats may last yet that an earlier session gave, as far as this host knows.
+    /// The priority of the host.
+    #[serde(alias = "merit")]
+    pub priority: Priority,
+    /// The remaining time of seats that an earlier session gave, as far as this host knows.
     pub former: Duration,
 }
 
 /// A seat that is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seat {
-    /// In which session.
+    /// The session.
     pub session: u64,
-    /// Of which class.
+    /// The class.
     pub class: u16,
-    /// To whom. Whoever else hears it, as somebody repeats it, is not meant.
+    /// The host that is seated. Any other host ignores the message, which may be a repeated one.
     pub host: MemberId,
-    /// The round in which it was elected.
+    /// The round in which the host was elected.
     pub round: u32,
-    /// Which one, of those that [`Standing::places`] tells of.
+    /// The place, an index into [`Standing::places`].
     pub place: u8,
-    /// The number of the heartbeat after which it was given.
+    /// The number of the heartbeat after which the seat was given.
     pub beat: u32,
 }
 
 /// A heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// In which session.
+    /// The session.
     pub session: u64,
-    /// Of which class.
+    /// The class.
     pub class: u16,
-    /// The number of this heartbeat: later ones have greater.
+    /// The number of this heartbeat: later ones have greater numbers.
     pub beat: u32,
-    /// A bit for each place that is taken. Who holds another has lost it.
+    /// One bit for each place that is taken. A host in any other place has lost it.
     pub places: u128,
 }
 
-/// A seat that its holder speaks of.
+/// A seat, in a message of its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// In which session.
+    /// The session.
     pub session: u64,
-    /// Of which class.
+    /// The class.
     pub class: u16,
-    /// Which one.
+    /// The place.
     pub place: u8,
 }
 
 impl Message {
-    /// The place of [`Message::Feedback`] among the kinds.
+    /// The index of [`Message::Feedback`] among the kinds.
     pub const FEEDBACK: usize = 0;
-    /// The place of [`Message::Reply`] among the kinds.
+    /// The index of [`Message::Reply`] among the kinds.
     pub const REPLY: usize = 1;
 }
 
@@ -130,14 +134,14 @@ impl crate::Message for Message {
     }
 }
 
-/// What a member waits for.
+/// The timers of the centre and the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// The centre: the replies of a round are in.
+    /// The centre: the time for the replies of a round is over.
     RoundDue,
-    /// The centre: the next heartbeat.
+    /// The centre: the next heartbeat is due.
     BeatDue,
-    /// A host that is seated: it has not heard the centre for too long.
+    /// A seated host: the lease is over without a message of the centre.
     LeaseDue,
 }
 
@@ -150,41 +154,41 @@ impl crate::Timer for Timer {
     }
 }
 
-/// What may be asked of a centre.
+/// Requests that the driver may submit to a centre.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// There are so many hosts in a class, as somebody has found out.
+    /// Sets the number of hosts in a class.
     Members {
         /// The class.
         class: u16,
-        /// How many.
+        /// The number of hosts.
         number: u32,
     },
 }
 
-/// What a member reports.
+/// A change of the council, as a member reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// This host represents the others from now on.
     Seated {
-        /// In which place.
+        /// Its place.
         place: u8,
     },
-    /// It does so no more.
+    /// This host no longer represents the others.
     Unseated,
-    /// The centre has a council; who it is [`Centre::seats`](super::Centre::seats) tells.
+    /// The centre has a council; [`Centre::seats`](super::Centre::seats) lists it.
     Filled(Size),
     /// The centre's council has fewer seats than it must have.
     Short(Size),
 }
 
-/// A council, as the centre reports it.
+/// The size of a council, as the centre reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
-    /// Of which class of hosts.
+    /// The class of hosts.
     pub class: u16,
-    /// How many seats are filled.
+    /// The number of filled seats.
     pub seats: u32,
-    /// Greater each time that it changes.
+    /// Grows with each change.
     pub version: u32,
 }

@@ -1,15 +1,15 @@
-//! How many representatives there may be, and what a count of replies means for that.
+//! The allowed number of representatives, and the meaning of a count of replies.
 
-/// `[L..U]`: from so many to so many.
+/// `[L..U]`: the allowed number of seats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seats {
-    /// `L`: at least so many. One or more.
+    /// `L`: the least number of seats. At least 1.
     pub least: u32,
-    /// `U`: at most so many.
+    /// `U`: the greatest number of seats.
     pub most: u32,
 }
 
-/// What the centre makes of a count.
+/// The centre's verdict on a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Fewer than `L`.
@@ -26,7 +26,7 @@ impl Seats {
         Self { least, most }
     }
 
-    /// Whether so many are a council.
+    /// True if `number` seats are a council.
     pub fn contain(self, number: u32) -> bool {
         (self.least..=self.most).contains(&number)
     }

@@ -1,66 +1,66 @@
-//! What members say to each other.
+//! The messages of the epidemic multicast.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Duration, MemberId};
 
-/// The most that a digest names, and that are asked for at once: what fits into a datagram.
+/// The greatest number of identifiers in a digest or solicitation, which fit into a datagram.
 pub const MOST_NAMED: usize = 48;
 
-/// Which multicast.
+/// The identifier of a multicast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Id {
-    /// Who said it.
+    /// The member that sent it.
     pub origin: MemberId,
-    /// In which of its lives.
-    pub life: u64,
-    /// As the how manieth of that life.
+    /// The incarnation of that member.
+    pub incarnation: u64,
+    /// The sequence number in that incarnation.
     pub number: u32,
 }
 
-/// What members say to each other.
+/// The messages of the epidemic multicast.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message<M> {
-    /// This was said: pass it on.
+    /// A multicast to pass on.
     Rumour {
-        /// Which multicast.
+        /// The multicast.
         id: Id,
-        /// How long ago it was said, not counting what messages took.
+        /// The time since it was sent, without message delays.
         age: Duration,
-        /// How often it may be passed on still.
+        /// The number of hops left.
         hops: u8,
-        /// What was said.
+        /// The content.
         payload: M,
     },
-    /// I have these.
+    /// Lists multicasts that the sender has.
     Digest {
-        /// Which.
+        /// The multicasts.
         ids: Vec<Id>,
     },
-    /// Of these I have none.
+    /// Asks for multicasts that the sender misses.
     Solicitation {
-        /// Which.
+        /// The multicasts.
         ids: Vec<Id>,
     },
-    /// You asked for this.
+    /// Answers a solicitation.
     Repair {
-        /// Which multicast.
+        /// The multicast.
         id: Id,
-        /// How long ago it was said, not counting what messages took.
+        /// The time since it was sent, without message delays.
         age: Duration,
-        /// What was said.
+        /// The content.
         payload: M,
     },
 }
 
 impl<M> Message<M> {
-    /// The place of [`Message::Rumour`] among the kinds.
+    /// The index of [`Message::Rumour`] among the kinds.
     pub const RUMOUR: usize = 0;
-    /// The place of [`Message::Digest`] among the kinds.
+    /// The index of [`Message::Digest`] among the kinds.
     pub const DIGEST: usize = 1;
-    /// The place of [`Message::Solicitation`] among the kinds.
+    /// The index of [`Message::Solicitation`] among the kinds.
     pub const SOLICITATION: usize = 2;
-    /// The place of [`Message::Repair`] among the kinds.
+    /// The index of [`Message::Repair`] among the kinds.
     pub const REPAIR: usize = 3;
 }
 

@@ -1,119 +1,129 @@
-//! How the protocol is to be run, and what the document leaves open.
+//! The options of the protocol, and the choices that the paper leaves open.
 
 use super::Strategy;
 use crate::Duration;
 use crate::config::{ConfigError, require_some_time};
 
-/// Of [`Config::longest_path`]: as in the document with K = 14.
+/// The value of [`Config::longest_path`] in the field: as in the paper with K = 14.
 const FIELD_PATH: u32 = 21;
 
-/// In messages from one to another: what it takes until all have heard what is said to all where each that hears it passes it
-/// on to six. That reaches a million in nine, if a tenth is lost.
+/// The time of a rumour in messages from one member to another, if each receiver passes it on to
+/// six. That reaches a million members in nine, at a loss of a tenth.
 const RUMOUR_SPREAD: u64 = 10;
 
-/// Of what members that relay wait for a message: they find each other by what is said to all, twice over, which must be
-/// possible in the 10 messages' time of the smallest usual K.
+/// The time of a hop with rumours, in messages. Relaying members find each other by two rumours,
+/// which must fit into the time of 10 messages for the smallest usual K.
 const RUMOUR_HOPS: u64 = 3;
 
-/// How the protocol is to be run. The same for all members.
+/// The options of the protocol. The same for all members.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
     /// The key of the hash.
     pub key: u64,
     /// N_i of the filter.
     pub size: GroupSize,
-    /// K of each round, and how many there are.
+    /// K of each round, and the number of rounds.
     pub strategy: Strategy,
-    /// Who calls the next round when one has failed.
+    /// The members that call the next round after a failed one.
     pub recall: Recall,
-    /// How relaying members find each other.
+    /// The way in which relaying members find each other.
     pub introduction: Introduction,
-    /// Whom a relaying member answers.
+    /// The preferences that a relaying member answers.
     pub reply: Reply,
-    /// Whether a member that missed the initiation, and hears of two leaders, counts that as a failure.
+    /// True if a member that missed the initiation counts two different decisions as a failure.
     pub uninformed_detect: bool,
-    /// The longest that a unicast takes, with what is done about it: Time_Out_2 is 3K/2 times this.
+    /// The longest time of a unicast, including its handling: Time_Out_2 is 3K/2 times this.
     pub hop: Duration,
-    /// So many times at most. 3K/2 is the longest path that there can be among those who relay; where most of them know
-    /// each other, from the beginning or by what they say to all, they are a few hops apart, however many they are.
+    /// The upper bound on 3K/2, in hops. 3K/2 is the longest possible path among relaying members.
+    /// If most of them know each other, from the beginning or by multicast, they are a few hops
+    /// apart, however many they are.
     pub longest_path: u32,
-    /// The same for a multicast.
+    /// The longest time of a multicast, including its handling.
     pub spread: Duration,
-    /// How long whoever has decided waits for what others decided: Time_Out_3. They heard of the round up to `spread`
-    /// later, and so they are heard.
+    /// Time_Out_3: the time that a member which has decided waits for other decisions. Other
+    /// members may have learnt of the round up to `spread` later, and their decisions arrive as
+    /// much later.
     pub wait: Duration,
-    /// How far apart the final multicasts of a round may arrive at one member.
+    /// The greatest time between the final multicasts of a round at one member.
     pub apart: Duration,
-    /// What a member does when it comes up.
+    /// The action of a member that starts.
     pub joining: Joining,
-    /// Who is to call an election, or the next round, waits for a time up to this, by chance, and hears others out. The
-    /// longer it is, compared with `spread`, the fewer call at once. With [`Recall::Delay`] the next round begins when
-    /// it is over.
+    /// The longest random wait before a member calls an election or the next round; the call of
+    /// another member cancels it. The longer it is, compared with `spread`, the fewer members call
+    /// at once. With [`Recall::Delay`] the next round begins at its end.
     pub hesitation: Duration,
-    /// Whether, and how often, a leader asks one member, picked by chance, whether it is of the same mind: it may have
-    /// missed the election, or have been cut off and have another leader. All others together ask it as often.
+    /// The interval at which a leader asks one random member whether it names the same leader;
+    /// `None` for never. That member may have missed the election, or follow another leader after a
+    /// partition. All followers together ask the leader as often.
     pub check: Option<Duration>,
-    /// Whether, and how long after, an election that has failed in its last round is called anew.
+    /// The time after which an election that failed in its last round is called again; `None` for
+    /// never.
     pub again: Option<Duration>,
 }
 
-/// N_i: how large a member holds the group to be.
+/// N_i: the size of the group as a member knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupSize {
-    /// As everybody knows.
+    /// A size known to all members.
     Known(u64),
-    /// As large as its view, the document's first choice.
+    /// The size of the member's view, the paper's first choice.
     View,
-    /// As it was told last ([`Request::GroupSize`](super::Request::GroupSize)). Until then it is not drawn: by its view it
-    /// would be far too often, where that holds a small part of the group.
+    /// The size that the driver submitted last ([`Request::GroupSize`](super::Request::GroupSize)).
+    /// Until then the hash does not pick the member: by a view that holds a small part of the group
+    /// it would be picked far too often.
     Estimate,
 }
 
-/// Who calls the next round when one has failed.
+/// The members that call the next round after a failed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recall {
-    /// Those whose hash is below K/N_i: the rule of the document's Figure 3. Where few notice, none may be among them.
+    /// Members whose hash is below K/N_i: the rule of the paper's Figure 3. If few members notice
+    /// the failure, the hash may pick none of them.
     Hash,
-    /// Whoever has hesitated for the shortest time: the document's alternative.
+    /// The member with the shortest random wait: the paper's alternative.
     Delay,
-    /// Everyone that noticed.
+    /// Every member that noticed.
     All,
 }
 
-/// How relaying members find each other.
+/// The way in which relaying members find each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Introduction {
-    /// By their views, as in the document: two of which neither knows the other do not meet. Where views hold fewer
-    /// than a few in ten of all members, as they must in a group of a million, hardly any two do.
+    /// By their views, as in the paper: two members that do not know each other do not meet. If
+    /// views hold less than a few tenths of all members, as in a group of a million, hardly any two
+    /// meet.
     View,
-    /// Each tells its first preference to everyone: about K multicasts more in a round, whatever the views.
+    /// Each multicasts its first preference: about K more multicasts in a round, with any views.
     Multicast,
 }
 
-/// What a member does when it comes up.
+/// The action of a member that starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joining {
-    /// Calls an election, at once: it was asked to by somebody who wants one.
+    /// Calls an election at once, at the request of its user.
     Call,
-    /// Asks a few members who leads, and calls an election after some hesitation if none of them knows.
+    /// Asks a few members for the leader, and calls an election after a random wait if no member
+    /// knows one.
     Ask,
 }
 
-/// Whom a relaying member answers with its own choice, of those whose choice is no better.
+/// The preferences that a relaying member answers with its own choice, if they are no better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// Those whose choice is worse.
+    /// Worse preferences.
     Worse,
-    /// Those too whose choice is the same, but each only once in a round.
+    /// Equal preferences too, but each sender only once in a round.
     Once,
-    /// All, as Figure 3 has it: two that agree tell each other so until the time is over.
+    /// All, as in Figure 3: two members that agree repeat this to each other until the time is
+    /// over.
     Literal,
 }
 
 impl Config {
-    /// As the document simulates it, in a group of `members`, where every message takes `hop`. Members hesitate for so
-    /// long that almost never two call before either could have heard the other; who misses a call calls too.
-    pub fn document(members: u64, hop: Duration) -> Self {
+    /// The paper's simulation, in a group of `members`, where every message takes `hop`. The random
+    /// wait is so long that two members almost never call before either could have received the
+    /// other's call. A member that misses a call calls too.
+    pub fn paper(members: u64, hop: Duration) -> Self {
         Self {
             key: 0,
             size: GroupSize::Known(members),
@@ -134,7 +144,8 @@ impl Config {
         }
     }
 
-    /// For a group whose members know all others, where most unicasts take less than `hop`, and most multicasts less than `spread`.
+    /// For a group with complete views, where most unicasts take less than `hop`, and most
+    /// multicasts less than `spread`.
     pub fn field(key: u64, hop: Duration, spread: Duration) -> Self {
         Self {
             key,
@@ -156,8 +167,8 @@ impl Config {
         }
     }
 
-    /// The same where members know a few of many: those who relay find each other by multicast alone, and how many there are
-    /// they are told.
+    /// For partial views: relaying members find each other by multicast alone, and the driver
+    /// submits the size of the group.
     #[must_use]
     pub fn knowing_few(self) -> Self {
         Self {
@@ -167,7 +178,7 @@ impl Config {
         }
     }
 
-    /// The same where what is said to all goes from each to a few others.
+    /// For a multicast made of rumours: each receiver passes a message on to a few others.
     #[must_use]
     pub fn by_rumour(self) -> Self {
         let spread = self.hop * RUMOUR_SPREAD;
@@ -182,10 +193,10 @@ impl Config {
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names what cannot.
+    /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_some_time("hop", Some(self.hop))?;
         require_some_time("spread", Some(self.spread))?;
@@ -208,14 +219,14 @@ impl Config {
         self.strategy.check()
     }
 
-    /// Time_Out_2: how long members relay.
+    /// Time_Out_2: the time that members relay.
     #[inline]
     pub fn relay_time(&self, k: u32) -> Duration {
         let path = (u64::from(k) * 3).div_ceil(2);
         self.hop * path.min(u64::from(self.longest_path))
     }
 
-    /// How long a round lasts for a member that does not relay: Time_Out_1.
+    /// Time_Out_1: the time of a round for a member that does not relay.
     #[inline]
     pub fn round_time(&self, k: u32) -> Duration {
         self.relay_time(k) + self.wait

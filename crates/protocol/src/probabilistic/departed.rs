@@ -1,15 +1,15 @@
-//! Who is known to be gone.
+//! The members known to be gone.
 
 use crate::MemberId;
 
-/// So many are remembered: more than die within one election, unless it is a catastrophe.
+/// The greatest number of members kept: more than die within one election, except in a catastrophe.
 const MOST: usize = 16;
 
-/// The members that left last. Behind a pointer: most members of a million know of none.
+/// The members that left last. Behind a pointer: most members of a million know none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Departed(Option<Box<Gone>>);
 
-/// The last of them at the end.
+/// The latest at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Gone(Vec<MemberId>);
 
@@ -41,7 +41,7 @@ mod tests {
     use crate::MemberId;
 
     #[test]
-    fn the_last_that_left_are_remembered_until_they_come_back() {
+    fn the_last_departed_are_kept_until_they_come_back() {
         let mut departed = Departed::default();
         for id in 0..MOST as u64 + 2 {
             departed.enter(MemberId(id));
@@ -51,6 +51,6 @@ mod tests {
         assert!(!departed.has(MemberId(2)));
         departed.enter(MemberId(2));
         departed.enter(MemberId(2));
-        assert!(departed.has(MemberId(3)), "nobody counts twice");
+        assert!(departed.has(MemberId(3)), "no member counts twice");
     }
 }

@@ -1,75 +1,79 @@
-//! What members say to each other.
+//! The messages of the probabilistic election.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Candidate, Duration, Merit};
+use crate::{Candidate, Duration, Priority};
 
-/// A round of an election: the later one counts. Whoever calls the same round names the same.
+/// A round of an election. A later round supersedes an earlier one. All callers of the same round
+/// use the same numbers.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Round {
-    /// Which election: greater than that of any that its caller knows.
+    /// The number of the election: greater than that of any that its caller knows.
     pub sequence: u64,
-    /// Which round of it, from 1.
+    /// The number of the round in the election, from 1.
     pub number: u16,
 }
 
-/// What members say to each other.
+/// The messages of the probabilistic election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// A round begins. To everyone.
+    /// A round begins. To all members.
     Initiation {
-        /// Which.
+        /// The round.
         round: Round,
-        /// How many are expected to relay.
+        /// The expected number of relaying members.
         k: u32,
-        /// Those who hear of it begin so much later: by then all have, whoever it was that they heard it from.
+        /// The time after which receivers begin: by then the calls of all callers have arrived
+        /// everywhere.
         after: Duration,
     },
-    /// Of all that I know, or have heard of, this is the best. Between two that relay, or, to be found by others that
-    /// relay, to everyone.
+    /// The best candidate that the sender knows. Between two relaying members, or to all members so
+    /// that other relaying members find the sender.
     Preference {
-        /// In which round.
+        /// The round.
         round: Round,
-        /// Who.
+        /// The candidate.
         choice: Candidate,
-        /// The merit of whoever says so, by which it may become known.
-        merit: Merit,
+        /// The priority of the sender, so that receivers may add it to their views.
+        #[serde(alias = "merit")]
+        priority: Priority,
     },
-    /// We who relay have chosen. To everyone.
+    /// The choice of a relaying member. To all members.
     Decision {
-        /// In which round.
+        /// The round.
         round: Round,
-        /// How many were expected to relay.
+        /// The expected number of relaying members.
         k: u32,
-        /// Whom.
+        /// The chosen leader.
         choice: Candidate,
     },
-    /// I am new here: who leads? To a few.
+    /// The sender is new and asks for the leader. To a few members.
     Question,
-    /// I lead: do you say so too? To one.
+    /// The sender leads, and asks whether the receiver names it too. To one member.
     Check {
-        /// In which round I was elected.
+        /// The round in which the sender was elected.
         round: Round,
-        /// How well I lead.
-        merit: Merit,
+        /// The priority of the sender.
+        #[serde(alias = "merit")]
+        priority: Priority,
     },
-    /// As far as I know, this one leads. To who asked.
+    /// The leader, as far as the sender knows. To the member that asked.
     Answer {
-        /// In which round it was elected.
+        /// The round in which the leader was elected.
         round: Round,
-        /// Who.
+        /// The leader.
         leader: Candidate,
     },
 }
 
 impl Message {
-    /// The place of [`Message::Initiation`] among the kinds.
+    /// The index of [`Message::Initiation`] among the kinds.
     pub const INITIATION: usize = 0;
-    /// The place of [`Message::Preference`] among the kinds.
+    /// The index of [`Message::Preference`] among the kinds.
     pub const PREFERENCE: usize = 1;
-    /// The place of [`Message::Decision`] among the kinds.
+    /// The index of [`Message::Decision`] among the kinds.
     pub const DECISION: usize = 2;
 }
 

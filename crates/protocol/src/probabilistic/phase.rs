@@ -1,32 +1,34 @@
-//! Where a member stands in a round, and what it has heard of it.
+//! The phase of a member in a round, and the decisions that it has received.
 
 use super::relay::Relay;
 use crate::{Candidate, Instant};
 
-/// What a member waits for.
+/// The phase of a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing is to be done: no round has been heard of, or the last one is over.
+    /// Nothing to do: no round is known, or the last one is over.
     #[default]
     Resting,
-    /// It called the round, or was called, and takes part when all have heard of it.
+    /// Called the round, or received the call, and takes part once all members have received it.
     Called,
-    /// It heard of the round but does not relay, or has relayed: it waits for decisions.
+    /// Does not relay, or has relayed: waits for decisions.
     Listening,
-    /// Few do: what they know is behind a pointer.
+    /// Relays. Few members do: their data is behind a pointer.
     Relaying(Box<Relay>),
-    /// It missed the initiation, and has heard a decision.
+    /// Missed the initiation, and has received a decision.
     Overhearing,
-    /// It found that the round has failed, and is going to call the next, unless somebody else does before.
+    /// Found that the round has failed, and calls the next one, unless another member does so
+    /// first.
     Recalling { until: Instant },
-    /// It has reason to call an election, and is going to, unless somebody else does.
+    /// Has reason to call an election, and does so, unless another member calls first.
     Calling,
-    /// The last round failed. By the rule it would have called another one, if so.
+    /// The last round failed. `would_recall`: by the rule this member would have called another
+    /// one.
     GivenUp { would_recall: bool },
 }
 
 impl Phase {
-    /// Whether it takes part in no round.
+    /// True if the member takes part in no round.
     pub(super) fn is_idle(&self) -> bool {
         match self {
             Self::Resting | Self::Recalling { .. } | Self::Calling | Self::GivenUp { .. } => true,
@@ -35,16 +37,16 @@ impl Phase {
     }
 }
 
-/// The decisions of a round that a member has heard of.
+/// The decisions of a round that a member has received.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Decisions {
     #[default]
     Nothing,
     One(Candidate),
     Several,
 }
 
-impl Heard {
+impl Decisions {
     #[inline]
     pub(super) fn hear(&mut self, choice: Candidate) {
         *self = match *self {

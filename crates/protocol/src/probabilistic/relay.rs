@@ -1,23 +1,24 @@
-//! What a member knows that relays.
+//! The state of a relaying member.
 
 use super::Reply;
 use crate::{Candidate, MemberId};
 
-/// What a member knows that relays.
+/// The state of a relaying member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Relay {
-    /// The best leader that it knows of.
+    /// The best leader that it knows.
     pub(super) choice: Candidate,
-    /// Whom it tells, itself not among them.
+    /// The other relaying members, to which it sends preferences.
     set: List,
-    /// Those too, of whom it heard since it told them last. Apart, as each may belong anywhere among the others.
+    /// Relaying members found since the last sending. Separate, because each may belong anywhere in
+    /// `set`.
     late: List,
-    /// Whom it has answered, where that counts.
+    /// The members that it has answered, for [`Reply::Once`].
     answered: List,
 }
 
 impl Relay {
-    /// `set` in any order.
+    /// A new state; `set` may be in any order.
     pub(super) fn new(choice: Candidate, set: Vec<MemberId>) -> Self {
         Self {
             choice,
@@ -27,7 +28,7 @@ impl Relay {
         }
     }
 
-    /// Whom to tell, in ascending order.
+    /// The members to send to, in ascending order.
     pub(super) fn set(&mut self) -> &[MemberId] {
         if !self.late.ids.is_empty() {
             let mut ids = std::mem::take(&mut self.set.ids);
@@ -37,12 +38,12 @@ impl Relay {
         &self.set.ids
     }
 
-    /// Somebody that relays is among those to tell from now on. Returns whether it was not.
+    /// Adds a relaying member. Returns true if it was unknown.
     pub(super) fn include(&mut self, id: MemberId) -> bool {
         self.set.find(id).is_err() && self.late.enter(id)
     }
 
-    /// Whether to answer `id`, whose choice is no better.
+    /// True if `id`, whose choice is no better, gets an answer.
     pub(super) fn answers(&mut self, id: MemberId, choice: Candidate, reply: Reply) -> bool {
         match reply {
             Reply::Worse => choice < self.choice,
@@ -52,23 +53,23 @@ impl Relay {
     }
 }
 
-/// Some members, ascending. Where all of thousands relay they tell each other in that order: so whom it is asked for is
-/// most often next to the last one, and no search takes it all over the list.
+/// A sorted list of members. If thousands relay, they send in ascending order: the member looked up
+/// is mostly next to the last one, so that most lookups need no search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct List {
     ids: Vec<MemberId>,
-    /// Where the last one was, or belonged.
+    /// The position of the last lookup.
     last: usize,
 }
 
 impl List {
     fn of(mut ids: Vec<MemberId>) -> Self {
-        // Made of ascending parts, which sorting of this kind only has to merge.
+        // The list consists of ascending parts, which this sort only has to merge.
         ids.sort();
         Self { ids, last: 0 }
     }
 
-    /// Where `id` is, or else where it belongs.
+    /// The position of `id`, or else the position where it belongs.
     fn find(&mut self, id: MemberId) -> Result<usize, usize> {
         let near = self.last..self.ids.len().min(self.last + 2);
         let place = match self.ids.get(near) {
@@ -84,7 +85,7 @@ impl List {
         place
     }
 
-    /// Returns whether it was not there.
+    /// Returns true if `id` was absent.
     fn enter(&mut self, id: MemberId) -> bool {
         match self.find(id) {
             Ok(_) => false,
@@ -101,13 +102,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::{List, Relay};
-    use crate::scatter::scatter;
+    use crate::mix64::mix64;
     use crate::{Candidate, MemberId};
 
-    /// Against a plain set, in the order of identities and in none.
+    /// Compared with a plain set, in ascending and in random order.
     #[test]
-    fn everybody_is_included_once_and_told_in_order() {
-        let draw = |number: u64| MemberId(scatter(number) % 300);
+    fn every_member_is_included_once_and_in_order() {
+        let draw = |number: u64| MemberId(mix64(number) % 300);
         let in_order = |number: u64| MemberId(number % 100 * 3);
         for ids in [draw, in_order] {
             let begin: Vec<MemberId> = (0..40).map(|it| draw(1_000 + it)).collect();
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_from_wherever_the_last_one_was() {
+    fn lookups_are_right_from_every_previous_position() {
         let ids = [10, 20, 30, 40].map(MemberId).to_vec();
         for last in 0..=4 {
             for id in 5..50 {

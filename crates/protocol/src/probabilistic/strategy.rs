@@ -1,36 +1,37 @@
-//! How K grows from round to round, and when members give up (section 3.2 of the document).
+//! The growth of K from round to round, and the last round (section 3.2 of the paper).
 
-use super::Heard;
+use super::Decisions;
 use crate::config::ConfigError;
 
 /// The rounds of an election.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Strategy {
-    /// K of the first round, unless whoever calls the election was told a better one.
+    /// K of the first round, unless the driver of the caller submitted a better one.
     pub first: u32,
-    /// By what K grows in each round.
+    /// The factor by which K grows in each round.
     pub growth: f64,
-    /// How many rounds there are at most.
+    /// The greatest number of rounds.
     pub rounds: u16,
     /// K of the last of several rounds.
     pub last: LastRound,
-    /// From this round on K grows only after a round in which nobody was heard at all. Then fewer are there than N_i
-    /// says, as in a small part that was cut off from a large group; else K is large enough to be heard, and if all of a
-    /// large group relayed they would send N^2 messages.
+    /// The round from which on K grows only after a round without any decision. Such a round means
+    /// that fewer members are up than N_i says, as in a small part separated from a large group.
+    /// Otherwise K is large enough, and a large group in which all members relay would send N^2
+    /// messages.
     pub steady_from: u16,
 }
 
 /// K of the last of several rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRound {
-    /// N: everybody takes part, which takes about N^2 messages.
+    /// N: every member takes part, at a cost of about N^2 messages.
     Everybody,
-    /// As in every round.
+    /// K grows as in every round.
     Grown,
 }
 
 impl Strategy {
-    /// The document's: K = 7, 14, 28, 56, N.
+    /// The paper's strategy: K = 7, 14, 28, 56, N.
     pub const DOCUMENT: Self = Self {
         first: 7,
         growth: 2.0,
@@ -39,8 +40,8 @@ impl Strategy {
         steady_from: u16::MAX,
     };
 
-    /// In the field: K = 7, 14, 28, 56, and then 56 again, or twice as much each time while nobody is heard. So many
-    /// rounds find the one that is left of a million.
+    /// The strategy in the field: K = 7, 14, 28, 56, and then 56 again, or twice as much each time
+    /// while no decision arrives. 24 rounds find the last live member of a million.
     pub const FIELD: Self = Self {
         rounds: 24,
         last: LastRound::Grown,
@@ -48,10 +49,10 @@ impl Strategy {
         ..Self::DOCUMENT
     };
 
-    /// Whether it can work.
+    /// Checks that this strategy can work.
     ///
     /// # Errors
-    /// Names what cannot.
+    /// Names the option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let out_of_range = |field, range| Err(ConfigError::OutOfRange { field, range });
         if !(1..=1_000_000).contains(&self.first) {
@@ -66,28 +67,31 @@ impl Strategy {
         Ok(())
     }
 
-    /// K of each round in a group of `size`, all of them needed, as nobody is heard in any.
+    /// K of each round in a group of `size`, if no round brings any decision.
     pub fn ks(&self, size: u64) -> impl Iterator<Item = u32> {
         let strategy = *self;
         let rounds = std::iter::successors(Some((1, strategy.first)), move |&(round, k)| {
-            Some((round + 1, strategy.next(round, k, Heard::Nothing, size)?))
+            Some((
+                round + 1,
+                strategy.next(round, k, Decisions::Nothing, size)?,
+            ))
         });
         rounds.map(|(_, k)| k)
     }
 
-    /// Whether no round follows round `round`.
+    /// True if no round follows `round`.
     pub(super) fn is_last(&self, round: u16) -> bool {
         round >= self.rounds
     }
 
-    /// Whether K has grown enough, after round `round`, as this was heard in it.
-    pub(super) fn is_steady(&self, round: u16, heard: Heard) -> bool {
-        round >= self.steady_from && heard != Heard::Nothing
+    /// True if K stays the same after `round`, given the decisions received in it.
+    pub(super) fn is_steady(&self, round: u16, heard: Decisions) -> bool {
+        round >= self.steady_from && heard != Decisions::Nothing
     }
 
-    /// K of the round that follows round `round`, in which it was `k` and this was heard, in a group of `size`; none if
-    /// that was the last.
-    pub(super) fn next(&self, round: u16, k: u32, heard: Heard, size: u64) -> Option<u32> {
+    /// K of the round after `round`, in a group of `size`; `None` if `round` was the last. `k` and
+    /// `heard` are the K and the decisions of `round`.
+    pub(super) fn next(&self, round: u16, k: u32, heard: Decisions, size: u64) -> Option<u32> {
         let next = round.checked_add(1).filter(|_| !self.is_last(round))?;
         let everybody = u32::try_from(size).unwrap_or(u32::MAX);
         Some(match self.last {
@@ -103,7 +107,7 @@ impl Strategy {
 
 #[cfg(test)]
 mod tests {
-    use super::{Heard, LastRound, Strategy};
+    use super::{Decisions, LastRound, Strategy};
     use crate::Candidate;
 
     fn ks(strategy: Strategy, size: u64) -> Vec<u32> {
@@ -111,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn the_documents_strategy_doubles_k_and_ends_with_everybody() {
+    fn the_paper_strategy_doubles_k_and_ends_with_all_members() {
         assert_eq!(ks(Strategy::DOCUMENT, 2_000), [7, 14, 28, 56, 2_000]);
         let grown = Strategy {
             last: LastRound::Grown,
             ..Strategy::DOCUMENT
         };
         assert_eq!(ks(grown, 2_000), [7, 14, 28, 56, 112]);
-        assert_eq!(ks(grown, 20), [7, 14, 20, 20, 20], "more than all is all");
+        assert_eq!(ks(grown, 20), [7, 14, 20, 20, 20], "K is at most N");
         let single = Strategy {
             rounds: 1,
             ..Strategy::DOCUMENT
@@ -127,23 +131,23 @@ mod tests {
     }
 
     #[test]
-    fn in_the_field_k_is_steady_once_it_has_grown_unless_nobody_is_heard() {
+    fn the_field_strategy_keeps_k_steady_unless_no_decision_arrives() {
         let field = Strategy::FIELD;
-        let one = Heard::One(Candidate::new(1, 1));
-        for heard in [one, Heard::Several] {
+        let one = Decisions::One(Candidate::new(1, 1));
+        for heard in [one, Decisions::Several] {
             assert_eq!(field.next(3, 28, heard, 20_000), Some(56));
             assert_eq!(field.next(4, 56, heard, 20_000), Some(56));
         }
-        assert_eq!(field.next(4, 56, Heard::Nothing, 20_000), Some(112));
-        // Whoever is left of a million calls itself in the end.
+        assert_eq!(field.next(4, 56, Decisions::Nothing, 20_000), Some(112));
+        // The last live member of a million picks itself in the end.
         let million = 1_000_000;
         assert_eq!(ks(field, million).last(), Some(&(million as u32)));
-        let document = Strategy::DOCUMENT;
-        assert_eq!(document.next(4, 56, Heard::Several, 2_000), Some(2_000));
+        let paper = Strategy::DOCUMENT;
+        assert_eq!(paper.next(4, 56, Decisions::Several, 2_000), Some(2_000));
     }
 
     #[test]
-    fn what_cannot_work_is_named() {
+    fn an_invalid_strategy_is_refused() {
         let good = Strategy::DOCUMENT;
         assert_eq!(good.check(), Ok(()));
         for bad in [

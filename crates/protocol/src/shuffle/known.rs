@@ -1,23 +1,23 @@
-//! Whom a member knows, and since when it has not heard of them.
+//! The members that a member knows, and the ages of its entries.
 
 use rand_core::Rng;
 
 use super::Entry;
-use crate::few::Few;
-use crate::scatter::{fit, scatter};
+use crate::inline_vec::InlineVec;
+use crate::mix64::{fit, mix64};
 use crate::{Candidate, Duration, Instant, MemberId, View};
 
-/// One that is known.
+/// A known member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acquaintance {
-    /// Who, and with which merit.
+    /// The member, with its priority.
     pub candidate: Candidate,
-    /// When it said so itself, as far as can be told: what messages took is not counted.
+    /// The estimated time at which the member itself reported this, without message delays.
     pub heard: Instant,
 }
 
 impl Acquaintance {
-    /// What is told of it.
+    /// The entry to send about it.
     fn entry(self, now: Instant) -> Entry {
         Entry {
             candidate: self.candidate,
@@ -27,7 +27,7 @@ impl Acquaintance {
 }
 
 impl Entry {
-    /// Of one that is just heard.
+    /// The entry of a member that has just sent a message.
     pub fn fresh(candidate: Candidate) -> Self {
         let age = Duration::ZERO;
         Self { candidate, age }
@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-/// Whom a member knows, itself excepted.
+/// The known members, except the member itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// Strictly ascending by identity.
@@ -62,22 +62,23 @@ impl Known {
         Acquaintances { me, others }
     }
 
-    /// The one that has not been heard of for longest; of several, the one that a drawn number means.
+    /// The member with the oldest entry; of several, the one that a random `number` selects.
     pub(super) fn oldest(&self, number: u64) -> Option<Acquaintance> {
-        let rank = |it: &&Acquaintance| (it.heard, scatter(it.candidate.id.0 ^ number));
+        let rank = |it: &&Acquaintance| (it.heard, mix64(it.candidate.id.0 ^ number));
         self.list.iter().min_by_key(rank).copied()
     }
 
-    /// As many as there are up to `most`, by chance and in any order, but not `except`.
+    /// A random sample of up to `most` members in random order, without `except`.
     ///
-    /// The order matters: those that come first give way first, and must not be those of low identities.
+    /// The order matters: the first ones are replaced first, and must not be those with low
+    /// identities.
     pub(super) fn sample<const N: usize>(
         &self,
         except: MemberId,
         most: usize,
         now: Instant,
         rng: &mut impl Rng,
-    ) -> Few<Entry, N> {
+    ) -> InlineVec<Entry, N> {
         let others = || self.list.iter().filter(|it| it.candidate.id != except);
         let mut left = others().count() as u64;
         let mut wanted = most.min(N) as u64;
@@ -87,24 +88,25 @@ impl Known {
             wanted -= u64::from(is_chosen);
             is_chosen
         });
-        let mut few: Few<Entry, N> = chosen.map(|it| it.entry(now)).collect();
-        for last in (1..few.len()).rev() {
-            few.swap(last, fit(rng.next_u64(), last as u64 + 1) as usize);
+        let mut inline_vec: InlineVec<Entry, N> = chosen.map(|it| it.entry(now)).collect();
+        for last in (1..inline_vec.len()).rev() {
+            inline_vec.swap(last, fit(rng.next_u64(), last as u64 + 1) as usize);
         }
-        few
+        inline_vec
     }
 
-    /// Adds one that is not known.
+    /// Adds a member that is not known.
     pub(super) fn add(&mut self, entry: Entry, now: Instant) {
         if let Err(at) = self.place(entry.candidate.id) {
             self.list.insert(at, entry.acquaintance(now));
         }
     }
 
-    /// Takes the later word on the merit of one that is known. Returns whether it is known.
+    /// Takes over the priority from a later entry of a known member. Returns true if the member is
+    /// known.
     ///
-    /// How old it is stays: otherwise those who are known to many would be forgotten later than others, and be known to
-    /// more and more.
+    /// The age of the entry stays. Otherwise members that many others know would be forgotten
+    /// later, and become known to more and more.
     pub(super) fn update(&mut self, entry: Entry, now: Instant) -> bool {
         match self.place(entry.candidate.id) {
             Ok(at) if self.list[at].heard <= entry.acquaintance(now).heard => {
@@ -116,14 +118,14 @@ impl Known {
         true
     }
 
-    /// It has just been heard.
+    /// Sets the age of the entry to zero.
     pub(super) fn freshen(&mut self, id: MemberId, now: Instant) {
         if let Ok(at) = self.place(id) {
             self.list[at].heard = now;
         }
     }
 
-    /// Returns whether it was known.
+    /// Returns true if the member was known.
     pub(super) fn remove(&mut self, id: MemberId) -> bool {
         self.place(id).map(|at| self.list.remove(at)).is_ok()
     }
@@ -164,7 +166,7 @@ impl View for Acquaintances<'_> {
         };
         let others = self.others.len().max(1);
         let next = self.others.get(next % others).map(|it| it.candidate);
-        // Of the two that could follow, the one that is met first on the way round.
+        // The nearer of the two possible successors in cyclic order.
         let way = |to: Candidate| to.id.0.wrapping_sub(id.0).wrapping_sub(1);
         next.into_iter()
             .chain([self.me])
@@ -172,7 +174,7 @@ impl View for Acquaintances<'_> {
             .unwrap_or(self.me)
     }
 
-    /// Those others first, by identity, then the member itself.
+    /// The others first, by identity, then the member itself.
     fn candidates(&self) -> impl Iterator<Item = Candidate> {
         let others = self.others.iter().map(|it| it.candidate);
         others.chain([self.me])
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_view_is_a_ring_with_the_member_in_it() {
+    fn the_view_is_a_ring_that_contains_the_member_itself() {
         let known = known(&[30, 10, 50]);
         let view = known.view(Candidate::new(20, 7));
         assert_eq!((view.len(), view.best()), (4, Candidate::new(20, 7)));
@@ -216,10 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn the_later_word_counts_but_makes_nobody_younger() {
+    fn a_later_entry_changes_the_priority_but_not_the_age() {
         let mut known = known(&[1]);
-        let word = |merit, age| Entry {
-            candidate: Candidate::new(1, merit),
+        let word = |priority, age| Entry {
+            candidate: Candidate::new(1, priority),
             age: Duration(age),
         };
         let later = Instant(130);
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_beyond_the_beginning_of_time_are_the_beginning() {
+    fn ages_beyond_the_start_of_the_clock_saturate() {
         let mut known = known(&[1]);
         let age = Duration(u64::MAX);
         let candidate = Candidate::new(2, 0);

@@ -1,40 +1,41 @@
-//! What members say to each other.
+//! The messages of the shuffle.
 
 use serde::{Deserialize, Serialize};
 
-use crate::few::Few;
-use crate::{Candidate, Duration, Merit};
+use crate::inline_vec::InlineVec;
+use crate::{Candidate, Duration, Priority};
 
-/// The most entries that a message has.
+/// The greatest number of entries in a message.
 pub const MOST_EXCHANGED: usize = 8;
 
-/// What is told of a member.
+/// An entry about a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Who, and with which merit.
+    /// The member, with its priority.
     pub candidate: Candidate,
-    /// How long ago it said so itself.
+    /// The time since the member itself reported this.
     pub age: Duration,
 }
 
-/// What members say to each other.
+/// The messages of the shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// Take me and these, and give me as many.
+    /// Offers the sender and some entries, and asks for as many.
     Offer {
-        /// Which offer of its sender this is.
+        /// The number of the offer at its sender.
         number: u32,
-        /// The sender's merit.
-        merit: Merit,
-        /// Some of whom it knows.
-        entries: Few<Entry, MOST_EXCHANGED>,
+        /// The sender's priority.
+        #[serde(alias = "merit")]
+        priority: Priority,
+        /// Some of the members that the sender knows.
+        entries: InlineVec<Entry, MOST_EXCHANGED>,
     },
-    /// Take these.
+    /// Answers an offer.
     Answer {
-        /// To which offer.
+        /// The number of the offer.
         number: u32,
-        /// Some of whom its sender knows.
-        entries: Few<Entry, MOST_EXCHANGED>,
+        /// Some of the members that the sender knows.
+        entries: InlineVec<Entry, MOST_EXCHANGED>,
     },
 }
 

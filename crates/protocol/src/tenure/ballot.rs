@@ -1,4 +1,4 @@
-//! Who asks for tenure, in which attempt, and the number that a resource checks.
+//! The parties and attempts of tenure, and the number that a resource checks.
 
 use std::fmt;
 
@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::MemberId;
 
-/// One life of a member, from a start to the next. A restarted member is someone else: it knows
-/// nothing of what it did before, and answers to what it asked before are not for it.
+/// One incarnation of a member, from a start to the next. A restarted member counts as another one:
+/// it does not know its earlier actions, and answers to its earlier questions are not for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Incarnation {
-    /// Whose.
+pub struct BallotOwner {
+    /// The member.
     pub id: MemberId,
-    /// Drawn anew at each start.
+    /// A random number, drawn at each start.
     pub number: u64,
 }
 
-/// One attempt at tenure. Counters alone order ballots, so that of two with one counter only one can
-/// win: there is no order between owners.
+/// One attempt at tenure. Counters alone order ballots: two owners have no order, so only one of
+/// two ballots with the same counter can win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ballot {
-    /// Higher than any that its owner had heard of.
+    /// Higher than any counter that its owner knew.
     pub counter: u64,
-    /// Who made it.
-    pub owner: Incarnation,
+    /// The nominee that made the ballot.
+    pub owner: BallotOwner,
 }
 
-/// What tells one tenure from all others: the counter of the ballot with which it began. A later tenure
-/// has a higher one, so that whoever has seen a fence can refuse those below it.
+/// The identification of a tenure: the counter of the ballot with which it began. A later tenure
+/// has a higher fence, so a resource that has seen a fence can refuse lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fence(pub u64);

@@ -1,40 +1,40 @@
-//! Who votes, for how long tenure lasts, and what is assumed of clocks and the network.
+//! The voters, the length of a tenure, and the assumptions about clocks and the network.
 
 use super::drift;
 use crate::config::{ConfigError, require_some_time};
 use crate::{Duration, MemberId};
 
-/// The most voters: each question's answers are counted in the bits of one word.
+/// The greatest number of voters: the answers to a question are counted in the bits of one word.
 pub const MOST_VOTERS: usize = 63;
-/// The longest that a nominee waits because a voter tells it to. To ask a voter that has to be silent for longer costs
-/// little; and a span that somebody made up must not keep a nominee silent for ever.
+/// The longest time that a nominee waits because of a voter's answer. To ask a quarantined voter
+/// too early costs little, and a forged duration must not keep a nominee silent for ever.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// What must fit into a tenure, in `answer_within`: a renewal, and the two round trips of a greater
-/// ballot if it fails.
+/// The number of `answer_within` that must fit into a tenure: a renewal, and the two round trips of
+/// a greater ballot if it fails.
 const ANSWERS_IN_A_TENURE: u64 = 3;
 
 /// All members of a group must have the same voters and drift. `ttl` may differ; so may `max_ttl`,
 /// as long as no `ttl` is above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Who votes: an odd number of members, fixed for the life of the group.
+    /// The voters: an odd number of members, fixed for the lifetime of the group.
     pub voters: Vec<MemberId>,
-    /// For how long a nominee asks for tenure.
+    /// The time for which a nominee requests tenure.
     pub ttl: Duration,
-    /// The most that a voter grants. A voter that restarts keeps silent for so long.
+    /// The longest ttl that a voter grants. A restarted voter stays in quarantine for this time.
     pub max_ttl: Duration,
-    /// By how many parts in a million the rate of any clock may be off real time.
+    /// The bound on the rate error of any clock, in parts per million.
     pub drift_ppm: u32,
-    /// How long a nominee waits for answers: more than a round trip and a voter's write to disk.
+    /// Time to wait for answers: more than a round trip and a voter's write to disk.
     pub answer_within: Duration,
-    /// The most that a nominee waits, at random, between attempts. More than a few round trips: two that
-    /// collide must not collide again.
+    /// The longest random wait between attempts. More than a few round trips, so that two colliding
+    /// nominees do not collide again.
     pub back_off: Duration,
 }
 
 impl Config {
-    /// For a network where most answers come within `answer_within`, and clocks that are off by 200
-    /// parts in a million at most: twice what the worst oscillators of servers are.
+    /// For a network where most answers arrive within `answer_within`, and clocks with an error of
+    /// 200 parts per million at most: twice that of the worst oscillators in servers.
     pub fn field(voters: Vec<MemberId>, ttl: Duration, answer_within: Duration) -> Self {
         Self {
             voters,
@@ -46,10 +46,10 @@ impl Config {
         }
     }
 
-    /// Whether it can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// Names the first option that cannot.
+    /// Names the first option that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let voters = self.voters.len();
         if voters.is_multiple_of(2) || voters > MOST_VOTERS {
@@ -88,17 +88,18 @@ impl Config {
         Ok(())
     }
 
-    /// How many voters are more than half of them.
+    /// The least number of voters that is a majority.
     pub fn majority(&self) -> u32 {
         self.voters.len() as u32 / 2 + 1
     }
 
-    /// The place of a voter among the voters.
+    /// The index of a voter in [`Config::voters`].
     pub fn place(&self, id: MemberId) -> Option<usize> {
         self.voters.iter().position(|voter| *voter == id)
     }
 
-    /// How much of a grant for `ttl` its holder may use, by its own clock: see [`drift::usable`].
+    /// The share of a grant for `ttl` that its holder may use, by its own clock: see
+    /// [`drift::usable`].
     pub fn usable(&self, ttl: Duration) -> Duration {
         drift::usable(ttl, self.drift_ppm)
     }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_by_name() {
+    fn an_invalid_option_is_refused_by_name() {
         let check = |change: fn(&mut Config), error: &str| {
             let mut config = good();
             change(&mut config);

@@ -1,36 +1,38 @@
-//! How much of a tenure its holder may use, when no clock's rate is sure.
+//! The share of a tenure that its holder may use, given the bound on the clocks' rates.
 
 use crate::Duration;
 use crate::config::ConfigError;
 
 const MILLION: u128 = 1_000_000;
 
-/// Whether clocks that are off by so much can be reckoned with.
+/// Checks that a tenure can work with clocks of this drift.
 ///
 /// # Errors
-/// If they may stand still.
+/// If the drift allows a clock to stand still.
 pub fn check(drift_ppm: u32) -> Result<(), ConfigError> {
-    match u128::from(drift_ppm) < MILLION {
-        true => Ok(()),
-        false => Err(ConfigError::OutOfRange {
+    if u128::from(drift_ppm) < MILLION {
+        Ok(())
+    } else {
+        Err(ConfigError::OutOfRange {
             field: "drift",
             range: "less than 1000000 parts in a million",
-        }),
+        })
     }
 }
 
-/// How much of a grant for `ttl` its holder may use, by its own clock: ttl (1 - e)/(1 + e), so that a
-/// slow holder's clock ends it before a fast granter's does. Rounded down.
+/// The share of a grant for `ttl` that its holder may use, by its own clock: ttl (1 - e)/(1 + e). A
+/// slow holder's clock then ends it before a fast granter's clock does. Rounded down.
 pub fn usable(ttl: Duration, drift_ppm: u32) -> Duration {
     Duration(scale(ttl, slowest(drift_ppm), fastest(drift_ppm)))
 }
 
-/// The least ttl of which `span` is usable.
+/// The least ttl whose usable share is at least `span`.
 pub fn stretched(span: Duration, drift_ppm: u32) -> Duration {
     let down = Duration(scale(span, fastest(drift_ppm), slowest(drift_ppm)));
-    match usable(down, drift_ppm) < span {
-        true => down + Duration(1),
-        false => down,
+    if usable(down, drift_ppm) < span {
+        down + Duration(1)
+    } else {
+        down
     }
 }
 
@@ -42,7 +44,7 @@ fn fastest(drift_ppm: u32) -> u128 {
     MILLION + u128::from(drift_ppm)
 }
 
-/// `span` times `by`/`of`, rounded down; what no clock can show is as long as one can.
+/// `span` times `by`/`of`, rounded down; saturates at the longest duration.
 fn scale(span: Duration, by: u128, of: u128) -> u64 {
     let scaled = (u128::from(span.0) * by).checked_div(of);
     scaled.map_or(u64::MAX, |nanos| u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -54,7 +56,7 @@ mod tests {
     use crate::Duration;
 
     #[test]
-    fn the_holder_uses_less_than_is_granted_and_rounds_down() {
+    fn the_usable_share_is_rounded_down() {
         let usable = |drift_ppm, ttl| usable(Duration(ttl), drift_ppm).0;
         assert_eq!(usable(0, 7), 7);
         assert_eq!(usable(200_000, 3), 2);
@@ -64,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_ttl_leaves_room_for_a_span_and_a_shorter_one_does_not() {
+    fn the_least_ttl_has_room_for_the_span_and_a_shorter_one_does_not() {
         let span = Duration::from_millis(300);
         for drift_ppm in [0, 1, 200, 333_333, 999_999] {
             let least = stretched(span, drift_ppm);

@@ -1,111 +1,112 @@
-//! What nominees and voters say to each other, and what a nominee is asked by whoever runs it.
+//! The messages between nominees and voters, and the requests to a nominee.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Ballot, Fence, Saved};
 use crate::{Duration, Instant, MemberId};
 
-/// What nominees and voters say to each other.
+/// The messages between nominees and voters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Message {
-    /// Would you promise? Nothing is stored.
+    /// Asks whether the voter would promise. The voter stores nothing.
     Ask {
-        /// What would be prepared.
+        /// The ballot that would be prepared.
         ballot: Ballot,
     },
-    /// I would.
+    /// The voter would promise.
     Would {
-        /// What was asked about.
+        /// The ballot of the question.
         ballot: Ballot,
     },
-    /// Promise to grant nothing to lower ballots.
+    /// Asks the voter to promise that it grants nothing to lower ballots.
     Prepare {
-        /// What is to be promised.
+        /// The ballot to promise.
         ballot: Ballot,
     },
-    /// I promise.
+    /// The voter promises.
     Promise {
-        /// What is promised.
+        /// The promised ballot.
         ballot: Ballot,
     },
-    /// Grant me tenure.
+    /// Asks the voter to grant tenure.
     Propose {
-        /// What a majority has promised.
+        /// The ballot that a majority has promised.
         ballot: Ballot,
-        /// Which proposal of this incarnation it is.
+        /// The number of the proposal within this incarnation.
         number: u64,
-        /// For how long.
+        /// The requested length of the tenure.
         ttl: Duration,
     },
-    /// I grant it.
+    /// The voter grants tenure.
     Grant {
-        /// Of whom.
+        /// The ballot that is granted.
         ballot: Ballot,
-        /// Of which proposal.
+        /// The number of the proposal.
         number: u64,
     },
-    /// I do not.
+    /// The voter refuses.
     Refusal {
-        /// Whom.
+        /// The ballot of the question.
         ballot: Ballot,
-        /// What was asked.
+        /// The question.
         question: Question,
         /// The counter to beat.
         promised: u64,
-        /// Why.
+        /// The reason.
         refused: Refused,
     },
-    /// I hold no longer: drop your grant.
+    /// The nominee no longer holds: the voter may drop its grant.
     Release {
         /// The highest ballot that was proposed.
         ballot: Ballot,
     },
-    /// I hold no longer: you do, if you can.
+    /// The sender no longer holds: the receiver may take over.
     Handover {
-        /// What was released. Whoever is told tells the voters too, in case they were not.
+        /// The released ballot. The receiver sends the release to the voters too, in case the first
+        /// one was lost.
         released: Ballot,
     },
 }
 
-/// What a nominee can ask a voter, and what an answer is an answer to.
+/// A question of a nominee to a voter. An answer repeats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Question {
-    /// Whether it would promise.
+    /// Asks whether the voter would promise.
     Ask,
-    /// To promise.
+    /// Asks for a promise.
     Prepare,
-    /// To grant.
+    /// Asks for a grant.
     Propose {
-        /// Which proposal.
+        /// The number of the proposal.
         number: u64,
     },
 }
 
-/// Why a voter refuses.
+/// The reason of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Refused {
-    /// Somebody else holds tenure, for all this voter knows.
+    /// Another member holds tenure, as far as this voter knows.
     Held {
-        /// Who.
+        /// The holder.
         holder: MemberId,
-        /// For how long its grant lasts, unless it is renewed.
+        /// The remaining time of its grant, unless it is renewed.
         lasts: Duration,
     },
-    /// It restarted, and what it granted before may still last.
+    /// The voter restarted, and grants from before the restart may still be live.
     Quarantined {
-        /// For how long.
+        /// The remaining time of the quarantine.
         lasts: Duration,
     },
-    /// It promised as high a counter already.
+    /// The voter has already promised a counter at least as high.
     Outrun,
-    /// It never grants so much.
+    /// The requested ttl is longer than the voter grants.
     TtlTooLong {
-        /// What it grants at most.
+        /// The longest ttl that it grants.
         max_ttl: Duration,
     },
-    /// It has lost what it promised, or never had it: initialise it on purpose.
+    /// The voter has lost its promises, or never had any: an operator must initialise it.
     Uninitialised,
-    /// The counter is further above its promise than the voter may go in one step, or in another era.
+    /// The counter is in another era, or further above the voter's promise than one step allows.
     OutOfReach {
         /// The highest counter that it may promise next.
         most: u64,
@@ -113,7 +114,7 @@ pub enum Refused {
 }
 
 impl Message {
-    /// What a nominee asks a voter with it, and for which ballot; none if it is no question.
+    /// The question and its ballot; `None` if this message is not a question.
     pub fn question(&self) -> Option<(Ballot, Question)> {
         match *self {
             Self::Ask { ballot } => Some((ballot, Question::Ask)),
@@ -145,33 +146,35 @@ impl crate::Message for Message {
     }
 }
 
-/// What whoever runs a nominee may ask of it.
+/// Requests that the driver may submit to a nominee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Request {
-    /// This member is nominated: get tenure. Asked once more, it tries again at once.
+    /// This member is nominated: it tries to get tenure. A repeated request starts a new attempt at
+    /// once.
     Acquire,
-    /// It is nominated no longer: it stops trying. Tenure that it holds goes on until it is released.
+    /// This member is no longer nominated: it stops trying. Tenure that it holds goes on until it
+    /// is released.
     Withdraw,
-    /// The guarded work has stopped: give tenure up.
+    /// The guarded work has stopped: the member releases its tenure.
     Release,
-    /// The guarded work has stopped: give tenure up for another member.
+    /// The guarded work has stopped: the member hands its tenure over to another one.
     Transfer {
-        /// For whom.
+        /// The next holder.
         to: MemberId,
     },
-    /// Whether this member can do its work; until it is told it can. While it cannot, it neither tries
-    /// nor renews.
+    /// Reports whether this member can do its work. Until the first report it can. While it cannot,
+    /// the member neither tries nor renews.
     Healthy(bool),
 }
 
-/// What a nominee waits for.
+/// The timers of a nominee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// It is time for a new attempt.
+    /// A new attempt is due.
     Attempt,
-    /// Too few have answered.
+    /// Too few voters have answered in time.
     Answer,
-    /// It is time to renew.
+    /// The renewal is due.
     Renew,
     /// Tenure has ended.
     End,
@@ -185,12 +188,12 @@ impl crate::Timer for Timer {
     }
 }
 
-/// What part a member takes in tenure: either, both or none.
+/// The roles of a member in tenure: nominee, voter, both or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Role {
-    /// As a voter: what it finds on its disk.
+    /// For a voter: the state that it found on its disk.
     pub votes: Option<Saved>,
-    /// Whether it may hold tenure.
+    /// True if the member may hold tenure.
     pub stands: bool,
 }
 
@@ -199,6 +202,6 @@ pub struct Role {
 pub struct Held {
     /// The number that a resource checks.
     pub fence: Fence,
-    /// The first moment on the holder's clock at which it does not hold any more.
+    /// The first moment on the holder's clock at which it no longer holds.
     pub until: Instant,
 }

@@ -1,58 +1,60 @@
-//! A nominee: how it gets tenure, keeps it, and gives it up.
+//! The nominee: gets tenure, renews it, and gives it up.
 
 use rand_core::Rng;
 
 use super::poll::Poll;
 use super::post::Post;
 use super::{
-    Ballot, Fence, Held, Incarnation, LONGEST_WAIT, Message, Question, Refused, Request, Tenure,
+    Ballot, BallotOwner, Fence, Held, LONGEST_WAIT, Message, Question, Refused, Request, Tenure,
     Timer, counter,
 };
 use crate::{Duration, Instant, Io, MemberId, Outcome};
 
-/// Renewal begins when this part of the ttl is over: two more tries fit in before the end.
+/// The share of the ttl after which renewal begins: two more attempts fit in before the end.
 const RENEWALS_IN_A_TTL: u64 = 3;
-/// The counter of who has not heard of any: a guess.
+/// The counter of a nominee that knows none: a guess.
 const GUESS: u64 = 1;
 
-/// One life of a nominee.
+/// One incarnation of a nominee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Nominee {
-    incarnation: Incarnation,
+    incarnation: BallotOwner,
     is_nominated: bool,
     is_healthy: bool,
-    /// The highest counter that it has used or was told of, but for those that voters said are out of their reach.
+    /// The highest counter that it has used or learnt, except those that voters declared out of
+    /// their reach.
     highest: u64,
-    /// The highest counter that it has proposed. A ballot that was proposed is not used again.
+    /// The highest counter that it has proposed. A proposed ballot is never used again.
     highest_proposed: u64,
-    /// How many proposals it has made.
+    /// The number of proposals that it has made.
     proposals: u64,
     /// The highest ballot that it has proposed since it last retired all of them.
     proposed: Option<Ballot>,
-    /// The last tenure that it took over from somebody: each is handed over once.
+    /// The counter of the last tenure that was handed over to it: each is handed over once.
     taken_over: u64,
-    /// Whether the last that it heard of is that somebody else holds: then it asks before it prepares.
+    /// True if the last answer named another holder: the nominee then asks before it prepares.
     knows_of_holder: bool,
     tenure: Option<Held>,
     phase: Phase,
 }
 
-/// What it asks the voters. A ballot that is in no phase is retired: answers to it are ignored.
+/// The open question to the voters. A ballot that is in no phase is retired: answers to it are
+/// ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Phase {
-    /// Nothing.
+    /// No question is open.
     Resting,
-    /// Whether they would promise.
+    /// Asks whether the voters would promise.
     Asking { ballot: Ballot, poll: Poll },
-    /// To promise.
+    /// Asks for promises.
     Preparing { ballot: Ballot, poll: Poll },
-    /// A majority has promised: to grant.
+    /// A majority has promised: asks for grants.
     Proposing {
         ballot: Ballot,
         proposal: Proposal,
         poll: Poll,
     },
-    /// A majority has granted: nothing, until it is time to renew.
+    /// A majority has granted: no question until the renewal.
     Granted { ballot: Ballot },
 }
 
@@ -60,13 +62,13 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Proposal {
     number: u64,
-    /// What its clock said before it was sent.
+    /// The clock's reading before the proposal was sent.
     read_at: Instant,
     ttl: Duration,
 }
 
 impl Nominee {
-    pub(super) fn new(incarnation: Incarnation) -> Self {
+    pub(super) fn new(incarnation: BallotOwner) -> Self {
         Self {
             incarnation,
             is_nominated: false,
@@ -82,12 +84,12 @@ impl Nominee {
         }
     }
 
-    /// What it holds at `now`, if it does.
+    /// The tenure that it holds at `now`, if any.
     pub(super) fn holds(&self, now: Instant) -> Option<Held> {
         self.tenure.filter(|held| now < held.until)
     }
 
-    /// The highest ballot for which voters may have granted it tenure that it has not retired.
+    /// The highest ballot that it has not retired and for which voters may have granted it tenure.
     pub(super) fn proposed(&self) -> Option<Ballot> {
         self.proposed
     }
@@ -99,7 +101,7 @@ impl Nominee {
 
 // Handlers: one per input. They decide; the transitions below act.
 impl Nominee {
-    /// Rule 4. Whatever the input is, the clock is looked at first.
+    /// Rule 4. The clock is read first, whatever the input is.
     pub(super) fn on_any(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         if self.tenure.is_some() && self.holds(post.io.now()).is_none() {
             self.lapse(post);
@@ -141,14 +143,14 @@ impl Nominee {
     ) {
         let config = post.io.config();
         let Some((poll, place)) = self.current(ballot, question).zip(config.place(from)) else {
-            return; // to what it asks no longer, or from somebody who has no vote
+            return; // the question is closed, or the sender is no voter
         };
         poll.agree(place);
         if !poll.is_carried(config) {
             return;
         }
         match self.phase {
-            Phase::Resting | Phase::Granted { .. } => {} // it asks nothing
+            Phase::Resting | Phase::Granted { .. } => {} // no open question
             Phase::Asking { ballot, .. } => self.prepare(ballot, post),
             Phase::Preparing { ballot, .. } => self.propose(ballot, post),
             Phase::Proposing {
@@ -167,10 +169,10 @@ impl Nominee {
     ) {
         let config = post.io.config();
         let Some((poll, place)) = self.current(ballot, question).zip(config.place(from)) else {
-            return; // as above: what it has promised does not count either
+            return; // as above: its promise does not count either
         };
         if !counter::is_lawful(promised) {
-            return; // no voter promises that
+            return; // no voter can have promised it
         }
         poll.refuse(place, promised, refused);
         let is_lost = poll.is_lost(config);
@@ -180,7 +182,7 @@ impl Nominee {
         }
     }
 
-    /// The answers to this very question, if it is what it asks now.
+    /// The answers to this question, if it is the open one.
     fn current(&mut self, ballot: Ballot, question: Question) -> Option<&mut Poll> {
         let (asked, about, poll) = match &mut self.phase {
             Phase::Resting | Phase::Granted { .. } => return None,
@@ -205,7 +207,7 @@ impl Nominee {
             return; // forged
         }
         if released.counter <= self.taken_over {
-            return; // a copy
+            return; // a duplicate
         }
         self.taken_over = released.counter;
         self.highest = self.highest.max(released.counter);
@@ -213,7 +215,7 @@ impl Nominee {
         self.is_nominated = true;
         post.send_to_voters(Message::Release { ballot: released });
         if self.tenure.is_none() {
-            self.go_on(post);
+            self.proceed(post);
         }
     }
 
@@ -233,29 +235,29 @@ impl Nominee {
     fn on_health(&mut self, is_healthy: bool, post: &mut Post<'_, impl Io<Tenure>>) {
         let was_healthy = std::mem::replace(&mut self.is_healthy, is_healthy);
         match (was_healthy, is_healthy) {
-            (false, true) => self.go_on(post),
+            (false, true) => self.proceed(post),
             (true, false) if self.tenure.is_none() => _ = self.release(post),
-            (true, false) => {} // what it holds ends when it is released, or is not renewed
-            (true, true) | (false, false) => {} // no news
+            (true, false) => {} // its tenure ends by release, or without renewal
+            (true, true) | (false, false) => {} // no change
         }
     }
 
     pub(super) fn on_timer(&mut self, timer: Timer, post: &mut Post<'_, impl Io<Tenure>>) {
         match timer {
-            Timer::Attempt | Timer::Renew => self.go_on(post),
+            Timer::Attempt | Timer::Renew => self.proceed(post),
             Timer::Answer => self.fail(post),
-            Timer::End => self.watch_the_end(post), // it rang early: the clock was looked at
+            Timer::End => self.arm_end(post), // early: `on_any` has read the clock
         }
     }
 
-    /// Work that may still run must not be overtaken: tenure that was not released runs out.
+    /// Work that may still run must not be overtaken: tenure that was not released expires.
     pub(super) fn on_leave(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         self.withdraw(post);
     }
 }
 
 // Transitions: the only code that writes `phase`, `proposed` and `tenure`. Each leaves exactly the
-// timers that are needed.
+// timers running that are needed.
 impl Nominee {
     fn acquire(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         self.is_nominated = true;
@@ -263,16 +265,17 @@ impl Nominee {
             return;
         }
         match self.phase {
-            Phase::Resting => self.go_on(post),
+            Phase::Resting => self.proceed(post),
             Phase::Asking { poll, .. }
             | Phase::Preparing { poll, .. }
             | Phase::Proposing { poll, .. }
                 if matches!(poll.refused(), Some(Refused::Held { .. })) =>
             {
-                // Whoever wants it again may know that it has been given up since. The voter that refused will
-                // not say so, and without its vote this attempt may have to wait for one that is down.
+                // The repeated request may come from a driver that knows of a release since. The
+                // voter that refused will not report it, and without its vote this attempt may have
+                // to wait for a voter that is down.
                 self.knows_of_holder = true;
-                self.go_on(post);
+                self.proceed(post);
             }
             Phase::Asking { .. } | Phase::Preparing { .. } | Phase::Proposing { .. } => {}
             Phase::Granted { .. } => {} // it holds
@@ -286,10 +289,10 @@ impl Nominee {
         }
     }
 
-    /// Renews what it holds, or tries to get it.
-    fn go_on(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+    /// Renews the tenure that it holds, or tries to get one.
+    fn proceed(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         if !self.is_healthy {
-            return; // what it holds runs out
+            return; // its tenure expires
         }
         match (self.tenure, self.phase) {
             (Some(_), Phase::Proposing { ballot, .. } | Phase::Granted { ballot }) => {
@@ -316,7 +319,7 @@ impl Nominee {
         }
     }
 
-    /// Rule 7: disturbs nobody.
+    /// Rule 7: a question does not disturb a holder.
     fn ask(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         let ballot = self.next_ballot();
         let poll = Poll::default();
@@ -330,8 +333,8 @@ impl Nominee {
         post.send_to_voters(Message::Prepare { ballot });
     }
 
-    /// Rule 2. The clock is read before anything is sent: whatever time an answer takes is the
-    /// holder's loss.
+    /// Rule 2. The clock is read before the proposal is sent: the time of the answer shortens the
+    /// tenure.
     fn propose(&mut self, ballot: Ballot, post: &mut Post<'_, impl Io<Tenure>>) {
         let read_at = post.io.now();
         let ttl = post.io.config().ttl;
@@ -358,7 +361,7 @@ impl Nominee {
         });
     }
 
-    /// Rule 3. Tenure that it holds goes on, with its fence; else one begins.
+    /// Rule 3. A tenure that it holds goes on with its fence; otherwise a new one begins.
     fn win(&mut self, ballot: Ballot, proposal: Proposal, post: &mut Post<'_, impl Io<Tenure>>) {
         let Proposal { read_at, ttl, .. } = proposal;
         let until = read_at + post.io.config().usable(ttl);
@@ -379,62 +382,63 @@ impl Nominee {
         let renew_at = read_at + Duration(ttl.0 / RENEWALS_IN_A_TTL);
         self.enter(Phase::Granted { ballot }, post);
         post.io.arm(Timer::Renew, renew_at - post.io.now());
-        self.watch_the_end(post);
+        self.arm_end(post);
     }
 
-    fn watch_the_end(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
+    fn arm_end(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         if let Some(held) = self.tenure {
             post.io.arm(Timer::End, held.until - post.io.now());
         }
     }
 
-    /// Too many refused what it asks, or too few answered.
+    /// Handles a question that too many refused, or too few answered.
     fn fail(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
-        self.come_back_into_reach();
+        self.return_into_reach();
         match self.phase {
-            Phase::Resting | Phase::Granted { .. } => {} // it asks nothing
+            Phase::Resting | Phase::Granted { .. } => {} // no open question
             Phase::Proposing { ballot, poll, .. }
                 if self.tenure.is_some()
                     && matches!(poll.refused(), Some(Refused::TtlTooLong { .. })) =>
             {
-                // A greater ballot would be refused as well: the same again, but not at once.
+                // A greater ballot would be refused as well: repeat the proposal, but not at once.
                 self.enter(Phase::Granted { ballot }, post);
                 post.io.arm(Timer::Renew, post.io.config().answer_within);
             }
             Phase::Proposing { poll, .. } if self.tenure.is_some() => {
-                // Its ballot can no longer win if somebody refuses it and the others do not answer:
-                // then a greater one is due. If nobody refuses it, the same once more.
+                // If a voter refuses the ballot and the others do not answer, it can no longer win:
+                // a greater one is due. Without a refusal, repeat the proposal.
                 if poll.refused().is_some() {
                     self.phase = Phase::Resting;
                 }
-                self.go_on(post);
+                self.proceed(post);
             }
             Phase::Preparing { ballot, poll }
                 if ballot.counter == GUESS && poll.refused() == Some(Refused::Outrun) =>
             {
-                self.go_on(post); // now it knows better
+                self.proceed(post); // now it knows the counter
             }
             Phase::Asking { poll, .. } | Phase::Preparing { poll, .. } => self.pause(poll, post),
             Phase::Proposing { poll, .. } => self.pause(poll, post),
         }
     }
 
-    /// Rule 10. Whoever named a counter that is out of the voters' reach was wrong or lied: what the voters say counts.
-    fn come_back_into_reach(&mut self) {
+    /// Rule 10. A counter out of the voters' reach came from a faulty or forged message: the
+    /// voters' answers count.
+    fn return_into_reach(&mut self) {
         let (Phase::Asking { poll, .. }
         | Phase::Preparing { poll, .. }
         | Phase::Proposing { poll, .. }) = self.phase
         else {
-            return; // it asks nothing
+            return; // no open question
         };
-        if let Some(promised) = poll.outreached() {
+        if let Some(promised) = poll.promised_if_out_of_reach() {
             self.highest = promised.max(self.highest_proposed);
             self.taken_over = self.taken_over.min(self.highest);
         }
     }
 
-    /// Waits until nobody else holds for all it knows, and a little longer, so that of two that waited
-    /// one is first.
+    /// Waits until no known holder is left, and a random time more: one of two waiting nominees
+    /// is first.
     fn pause(&mut self, poll: Poll, post: &mut Post<'_, impl Io<Tenure>>) {
         let refused = poll.refused();
         if let Some(refused) = refused
@@ -461,7 +465,7 @@ impl Nominee {
         post.io.arm(Timer::Attempt, lasts + chance);
     }
 
-    /// Rule 4: its time is over.
+    /// Rule 4: the tenure has ended.
     fn lapse(&mut self, post: &mut Post<'_, impl Io<Tenure>>) {
         self.retire(post);
         if self.may_campaign() {
@@ -469,7 +473,8 @@ impl Nominee {
         }
     }
 
-    /// Rule 5: it stops first, then tells. Returns what it told, if voters may have granted anything.
+    /// Rule 5: stops first, then informs the voters. Returns the released ballot, if voters may
+    /// have granted one.
     fn release(&mut self, post: &mut Post<'_, impl Io<Tenure>>) -> Option<Ballot> {
         let proposed = self.retire(post);
         if let Some(ballot) = proposed {
@@ -478,8 +483,8 @@ impl Nominee {
         proposed
     }
 
-    /// Holds nothing, and never again counts an answer to any ballot it has used. Returns the highest
-    /// that it has proposed.
+    /// Drops the tenure, and counts no further answer to any ballot that it has used. Returns the
+    /// highest ballot that it has proposed.
     pub(super) fn retire(&mut self, post: &mut Post<'_, impl Io<Tenure>>) -> Option<Ballot> {
         if let Some(Held { fence, .. }) = self.tenure.take() {
             post.io.report(Outcome::TenureLost { fence });
@@ -491,7 +496,7 @@ impl Nominee {
 
     fn transfer(&mut self, to: MemberId, post: &mut Post<'_, impl Io<Tenure>>) {
         if self.tenure.is_none() {
-            return; // there is nothing to hand over
+            return; // no tenure to hand over
         }
         self.is_nominated = false;
         if let Some(released) = self.release(post) {
@@ -499,7 +504,7 @@ impl Nominee {
         }
     }
 
-    /// Asks something else, or nothing.
+    /// Enters `phase`, with the timers of its open question.
     fn enter(&mut self, phase: Phase, post: &mut Post<'_, impl Io<Tenure>>) {
         self.phase = phase;
         post.io.disarm(Timer::Attempt);

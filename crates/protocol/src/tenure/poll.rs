@@ -1,4 +1,4 @@
-//! How the voters answer one question.
+//! The voters' answers to one question.
 
 use super::{Config, Refused};
 use crate::Duration;
@@ -6,14 +6,14 @@ use crate::Duration;
 /// The answers to one question. A voter counts once, however often its answer arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Poll {
-    /// Who agreed: a bit a voter, at its place in the configuration.
+    /// The voters that agreed, one bit each, at the voter's index in the configuration.
     ayes: u64,
     noes: u64,
-    /// Why it was refused; by whoever knows a holder, if anyone does.
+    /// The reason of the refusal; one that names a holder, if there is one.
     refused: Option<Refused>,
-    /// The highest counter that the voters that refused have promised.
+    /// The highest counter promised by the voters that refused.
     promised: u64,
-    /// Whether a voter said that the counter is out of its reach.
+    /// True if a voter answered that the counter is out of its reach.
     is_out_of_reach: bool,
 }
 
@@ -31,12 +31,12 @@ impl Poll {
         }
     }
 
-    /// Whether a majority agreed.
+    /// True if a majority agreed.
     pub(super) fn is_carried(&self, config: &Config) -> bool {
         self.ayes.count_ones() >= config.majority()
     }
 
-    /// Whether so many refused that no majority can agree any more.
+    /// True if a majority refused, so that no majority can agree any more.
     pub(super) fn is_lost(&self, config: &Config) -> bool {
         self.noes.count_ones() >= config.majority()
     }
@@ -45,14 +45,14 @@ impl Poll {
         self.refused
     }
 
-    /// The highest counter that the voters that refused have promised, if one of them said that the counter asked for is
-    /// out of its reach.
-    pub(super) fn outreached(&self) -> Option<u64> {
+    /// The highest counter promised by the voters that refused, if one of them answered that the
+    /// requested counter is out of its reach.
+    pub(super) fn promised_if_out_of_reach(&self) -> Option<u64> {
         self.is_out_of_reach.then_some(self.promised)
     }
 }
 
-/// Which of several refusals tells most about when to try again.
+/// The value of a refusal for choosing the time of the next attempt.
 fn weight(refused: Refused) -> (u8, Duration) {
     match refused {
         Refused::Held { lasts, .. } => (2, lasts),

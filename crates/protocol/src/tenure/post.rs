@@ -1,12 +1,12 @@
-//! How a member sends: also to itself, where it is both nominee and voter.
+//! Sending, also from a member to itself if it is both nominee and voter.
 
 use std::collections::VecDeque;
 
 use super::{Message, Tenure};
 use crate::{Io, MemberId};
 
-/// What a member does during one step goes out through it. No network brings a member its own
-/// messages, so these are laid aside and heard at the end of the step, like any others.
+/// The effects of one step of a member. The network does not deliver a member's own messages to it.
+/// They are queued here and handled at the end of the step, like any others.
 pub(super) struct Post<'a, I> {
     pub(super) io: &'a mut I,
     to_self: VecDeque<Message>,
@@ -19,9 +19,10 @@ impl<'a, I: Io<Tenure>> Post<'a, I> {
     }
 
     pub(super) fn send(&mut self, member: MemberId, message: Message) {
-        match member == self.io.me().id {
-            true => self.to_self.push_back(message),
-            false => self.io.unicast(member, message),
+        if member == self.io.me().id {
+            self.to_self.push_back(message);
+        } else {
+            self.io.unicast(member, message);
         }
     }
 

@@ -1,4 +1,4 @@
-//! A voter: what it promises and grants, and what it must refuse.
+//! The voter: promises, grants and refuses.
 
 use super::{Ballot, Durable, Message, Question, Refused, Saved, Tenure, counter};
 use crate::{Duration, Instant, Io};
@@ -6,24 +6,24 @@ use crate::{Duration, Instant, Io};
 /// One voter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Voter {
-    /// It lost what it promised, or never had it.
+    /// It has lost its promises, or never had any.
     Uninitialised,
-    /// It was not started.
+    /// It is not started.
     Idle(Durable),
     Sworn(Sworn),
 }
 
-/// A voter that knows what it promised.
+/// A voter that knows its promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Sworn {
-    /// As it is on disk.
+    /// The state as it is on disk.
     durable: Durable,
-    /// The last moment at which a grant of an earlier life may last, if there can be any.
+    /// The last moment at which a grant of an earlier incarnation may be live, if there can be one.
     quarantined_until: Option<Instant>,
     grant: Option<Grant>,
 }
 
-/// Lives while now <= deadline.
+/// A grant, live while now <= deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Grant {
     ballot: Ballot,
@@ -42,12 +42,12 @@ impl Voter {
         match *self {
             Self::Uninitialised => {}
             Self::Idle(durable) => *self = Self::Sworn(Sworn::start(durable, io)),
-            // Started once more without having stopped: as if it had.
+            // A second start without a stop counts as a restart.
             Self::Sworn(Sworn { durable, .. }) => *self = Self::Sworn(Sworn::start(durable, io)),
         }
     }
 
-    /// What it answers, if it is a question.
+    /// Returns the answer, if the message is a question.
     pub(super) fn hear(&mut self, message: Message, io: &mut impl Io<Tenure>) -> Option<Message> {
         match self {
             Self::Sworn(sworn) => sworn.hear(message, io),
@@ -115,10 +115,10 @@ impl Sworn {
     fn on_release(&mut self, ballot: Ballot) {
         if self.grant.is_some_and(|it| it.is_released_by(ballot)) {
             self.grant = None;
-        } // else it was somebody else's, or came after
+        } // else the grant is another nominee's, or a later one
     }
 
-    /// Rule 1, in its order. It holds for *Prepare*, and for the question that may come before it.
+    /// Rule 1, in its order. It applies to *Prepare*, and to the *Ask* that may precede it.
     fn may_promise(&self, ballot: Ballot, now: Instant) -> Result<(), Refused> {
         if self.durable.is_promise_of(ballot) {
             return Ok(());
@@ -136,32 +136,36 @@ impl Sworn {
             });
         }
         self.may_rise_to(ballot.counter)?;
-        match ballot.counter > self.durable.counter {
-            true => Ok(()),
-            false => Err(Refused::Outrun),
+        if ballot.counter > self.durable.counter {
+            Ok(())
+        } else {
+            Err(Refused::Outrun)
         }
     }
 
-    /// Rule 10, whoever asks.
+    /// Rule 10, for every sender.
     fn may_rise_to(&self, counter: u64) -> Result<(), Refused> {
         let most = counter::reach_of(self.durable.counter);
-        match counter <= most {
-            true => Ok(()),
-            false => Err(Refused::OutOfReach { most }),
+        if counter <= most {
+            Ok(())
+        } else {
+            Err(Refused::OutOfReach { most })
         }
     }
 
-    /// Rule 2: neither the grants of others nor quarantine matter here, as a majority has promised.
+    /// Rule 2: neither grants to others nor quarantine matter here, because a majority has
+    /// promised.
     fn may_grant(&self, ballot: Ballot, ttl: Duration, max_ttl: Duration) -> Result<(), Refused> {
-        // What it may grant since its configuration was exchanged is on disk only when it starts.
+        // A greater `max_ttl` from a new configuration is on disk only after a restart.
         let max_ttl = max_ttl.min(self.durable.longest_ttl);
         if ttl > max_ttl {
             return Err(Refused::TtlTooLong { max_ttl });
         }
         self.may_rise_to(ballot.counter)?;
-        match self.durable.is_promise_of(ballot) || ballot.counter > self.durable.counter {
-            true => Ok(()),
-            false => Err(Refused::Outrun),
+        if self.durable.is_promise_of(ballot) || ballot.counter > self.durable.counter {
+            Ok(())
+        } else {
+            Err(Refused::Outrun)
         }
     }
 
@@ -177,7 +181,8 @@ impl Sworn {
 
 // Transitions: the only code that writes a voter's state.
 impl Sworn {
-    /// Rule 6: what earlier lives granted lasts no longer than the most that they could grant.
+    /// Rule 6: grants of earlier incarnations last no longer than the longest ttl that they could
+    /// grant.
     fn start(mut durable: Durable, io: &mut impl Io<Tenure>) -> Self {
         let lasts = durable.longest_ttl;
         if io.config().max_ttl > durable.longest_ttl {
@@ -196,7 +201,7 @@ impl Sworn {
         Message::Promise { ballot }
     }
 
-    /// Until the later of now + ttl and what the same incarnation was granted before: a grant is never
+    /// Grants until the later of now + ttl and the incarnation's earlier deadline: a grant is never
     /// shortened.
     fn grant(
         &mut self,
@@ -213,7 +218,7 @@ impl Sworn {
         Message::Grant { ballot, number }
     }
 
-    /// On disk before any answer; once is enough.
+    /// Saves the promise before any answer, once per ballot.
     fn store(&mut self, ballot: Ballot, io: &mut impl Io<Tenure>) {
         if !self.durable.is_promise_of(ballot) {
             self.durable.counter = ballot.counter;
@@ -228,7 +233,8 @@ impl Grant {
         now <= self.deadline
     }
 
-    /// Rule 5: only by that very incarnation, and only what it had proposed by then.
+    /// Rule 5: only the same incarnation can release, and only ballots that it had proposed by
+    /// then.
     fn is_released_by(&self, ballot: Ballot) -> bool {
         self.ballot.owner == ballot.owner && self.ballot.counter <= ballot.counter
     }

@@ -1,7 +1,8 @@
 //! Basic (B): each member flips a coin, and all agree on each other's results.
 //!
-//! The slots of a link are numbered: the `k`-th message that a member hears from its left is the flip of the member `k` places
-//! to its left, and it passes it on to its right as its own `k + 1`-th. The last, the `n`-th, is its own flip, come home.
+//! The slots of a link are numbered. The `k`-th message that a member receives from its left is the
+//! flip of the member `k` places to its left. It forwards this flip to its right as its own `k +
+//! 1`-th message. The last message, the `n`-th, is its own flip after a whole lap.
 
 use super::fault::{Cause, Side};
 use super::flips::{Flip, Places};
@@ -15,28 +16,28 @@ pub struct Basic {
     ring: Ring,
     flip: Flip,
     /// The first of two neighbours that do not show each other their flips: see [`Basic::begin`].
-    shy: Option<u32>,
-    left: Way,
-    right: Way,
+    hidden_pair: Option<u32>,
+    left: LinkState,
+    right: LinkState,
 }
 
-/// What passes between a member and its neighbour on one side.
+/// The messages between a member and its neighbour on one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Way {
-    /// What was heard, by the places of those that flipped.
+struct LinkState {
+    /// The received flips, by the places of the members that flipped.
     flips: Places,
     heard: u32,
     sent: u32,
-    /// Whose flip comes next.
+    /// The place of the member whose flip comes next.
     next: u32,
-    /// The last that was heard, to be passed on.
+    /// The last received message, to be forwarded.
     last: Message,
 }
 
 impl Basic {
     /// A member that has yet to begin its first round.
     pub fn new(place: u32, members: u32, ring: Ring) -> Self {
-        let way = Way {
+        let way = LinkState {
             flips: Places::none(members),
             heard: 0,
             sent: 0,
@@ -48,7 +49,7 @@ impl Basic {
             place,
             ring,
             flip: Flip::Tails,
-            shy: None,
+            hidden_pair: None,
             left: way.clone(),
             right: way,
         }
@@ -56,20 +57,21 @@ impl Basic {
 
     /// Steps 1 and 2: begins a round with `flip`.
     ///
-    /// (L), step 3: where the member at `shy` and the next one clockwise are the only ones active, neither shows the other its
-    /// flip but round the ring. In place of it goes a message that says nothing, which is passed on like a flip, so that all
-    /// wait for each other as ever.
-    pub fn begin(&mut self, flip: Flip, shy: Option<u32>) {
+    /// (L), step 3: if only the member at `hidden_pair` and the next one clockwise are active, they
+    /// show each other their flips only the long way round the ring. A placeholder message takes
+    /// the direct way. It is forwarded like a flip, so that all members wait for each other as
+    /// usual.
+    pub fn begin(&mut self, flip: Flip, hidden_pair: Option<u32>) {
         self.flip = flip;
-        self.shy = shy;
+        self.hidden_pair = hidden_pair;
         self.left.begin(self.left_of(self.place));
         self.right.begin(self.right_of(self.place));
     }
 
-    /// Takes in the next message from one side. It must be a flip, unless that is withheld.
+    /// Handles the next message from one side. It must be a flip, unless that is withheld.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the message is of the wrong kind.
     #[inline]
     pub fn hear(&mut self, side: Side, message: Message) -> Result<(), Cause> {
         let of = self.way(side).next;
@@ -77,7 +79,7 @@ impl Basic {
             Side::Left => self.left_of(of),
             Side::Right => self.right_of(of),
         };
-        let is_withheld = self.shy.is_some() && self.is_withheld(side, of);
+        let is_withheld = self.hidden_pair.is_some() && self.is_withheld(side, of);
         let way = self.way_mut(side);
         match message {
             Message::Flip(flip) if !is_withheld => way.flips.put(of, flip == Flip::Heads),
@@ -95,7 +97,8 @@ impl Basic {
         Ok(())
     }
 
-    /// Step 3: what is to be sent to one side now, if anything. What goes right came from the left.
+    /// Step 3: the message to send to one side now, if any. Messages to the right came from the
+    /// left.
     #[inline]
     pub fn say(&mut self, side: Side) -> Option<Message> {
         let (left, right) = (self.left.heard, self.right.heard);
@@ -113,10 +116,10 @@ impl Basic {
         Some(self.slot(side, sent))
     }
 
-    /// What the message to one side is that has `before` of them before it.
+    /// The message to one side that has `before` messages before it.
     fn slot(&self, side: Side, before: u32) -> Message {
         if before == 0 {
-            return if self.shy.is_some() && self.is_withheld(side.opposite(), self.place) {
+            return if self.hidden_pair.is_some() && self.is_withheld(side.opposite(), self.place) {
                 Message::Withheld
             } else {
                 Message::Flip(self.flip)
@@ -124,53 +127,54 @@ impl Basic {
         }
         let from = self.way(side.opposite());
         if before == from.heard {
-            return from.last; // as nearly always
+            return from.last; // the usual case
         }
         self.heard(side.opposite(), before)
     }
 
-    /// Message number `number`, from 1 on, of those heard from one side.
+    /// Message number `number`, from 1, of those received from one side.
     pub(super) fn heard(&self, side: Side, number: u32) -> Message {
         let of = match side {
             Side::Left => (self.place + self.members - number) % self.members,
             Side::Right => (self.place + number) % self.members,
         };
-        if self.shy.is_some() && self.is_withheld(side, of) {
+        if self.hidden_pair.is_some() && self.is_withheld(side, of) {
             Message::Withheld
         } else {
             Message::Flip(Flip::heads_if(self.way(side).flips.contains(of)))
         }
     }
 
-    /// Message number `number`, from 1 on, of those sent to one side.
+    /// Message number `number`, from 1, of those sent to one side.
     pub(super) fn said(&self, side: Side, number: u32) -> Message {
         self.slot(side, number - 1)
     }
 
-    /// How many messages were heard from one side.
+    /// The number of messages received from one side.
     #[inline]
     pub fn heard_from(&self, side: Side) -> u32 {
         self.way(side).heard
     }
 
-    /// How many were sent to one side.
+    /// The number of messages sent to one side.
     pub fn sent_to(&self, side: Side) -> u32 {
         self.way(side).sent
     }
 
-    /// Step 4: whether each flip has gone completely round in both directions.
+    /// Step 4: true if each flip has gone completely round in both directions.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.left.heard == self.members && self.right.heard == self.members
     }
 
-    /// Steps 5 to 7: who flipped heads, if both directions agree on it and this member's own flip came home.
+    /// Steps 5 to 7: the members that flipped heads, if both directions agree and this member's own
+    /// flip returned unchanged.
     ///
     /// # Errors
-    /// Tells what does not.
+    /// Names the discrepancy.
     pub fn agree(&mut self) -> Result<&Places, Cause> {
-        if let Some(first) = self.shy {
-            // Each of the two came one way only.
+        if let Some(first) = self.hidden_pair {
+            // The flips of the two neighbours arrived from one side only.
             let second = self.right_of(first);
             let (left, right) = (&mut self.left.flips, &mut self.right.flips);
             left.put(first, right.contains(first));
@@ -198,9 +202,9 @@ impl Basic {
         })
     }
 
-    /// Whether the flip of the member at `of` does not come from `side`.
+    /// True if the flip of the member at `of` does not come from `side`.
     fn is_withheld(&self, side: Side, of: u32) -> bool {
-        self.shy.is_some_and(|first| match side {
+        self.hidden_pair.is_some_and(|first| match side {
             Side::Left => of == first,
             Side::Right => of == self.right_of(first),
         })
@@ -221,7 +225,7 @@ impl Basic {
     }
 
     #[inline]
-    fn way(&self, side: Side) -> &Way {
+    fn way(&self, side: Side) -> &LinkState {
         match side {
             Side::Left => &self.left,
             Side::Right => &self.right,
@@ -229,7 +233,7 @@ impl Basic {
     }
 
     #[inline]
-    fn way_mut(&mut self, side: Side) -> &mut Way {
+    fn way_mut(&mut self, side: Side) -> &mut LinkState {
         match side {
             Side::Left => &mut self.left,
             Side::Right => &mut self.right,
@@ -237,7 +241,7 @@ impl Basic {
     }
 }
 
-impl Way {
+impl LinkState {
     fn begin(&mut self, next: u32) {
         self.heard = 0;
         self.sent = 0;

@@ -1,4 +1,4 @@
-//! What a member found wrong, and what may be said of whose doing it was.
+//! The faults that members notice, and the analysis of who caused them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::Message;
 use super::basic::Basic;
 use super::flips::Flip;
 
-/// The two neighbours of a member, and what lies between.
+/// A direction on the ring, as seen from a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -17,7 +17,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
     /// The other side.
@@ -31,125 +31,132 @@ impl Side {
     }
 }
 
-/// Evidence of a fault: who noticed, when, and what.
+/// Evidence of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The place on the ring of the member that says so, from 0 on, in the order of identities.
+    /// The place on the ring of the member that noticed it, from 0, in the order of identities.
     pub place: u32,
-    /// In which Basic round, from 1 on.
+    /// The Basic round, from 1.
     pub round: u32,
-    /// What it noticed.
+    /// The observation.
     pub cause: Cause,
 }
 
-/// What a member noticed.
+/// The observation of a member that noticed a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// (B), step 6: one flip is not the same from both sides.
+    /// (B), step 6: one flip differs between the two sides.
     Disagreement {
         /// The place of the member whose flip it is.
         of: u32,
-        /// What came from the left.
+        /// The flip that came from the left.
         from_left: Flip,
-        /// What came from the right.
+        /// The flip that came from the right.
         from_right: Flip,
     },
-    /// (B), step 6: this member's own flip came home changed.
+    /// (B), step 6: this member's own flip returned changed.
     OwnFlip {
-        /// From where.
+        /// The side from which it came.
         side: Side,
-        /// As it went.
+        /// The flip as it was sent.
         sent: Flip,
-        /// As it came.
+        /// The flip as it returned.
         received: Flip,
     },
-    /// A message that can have no place where it came: a flip where none is shown, or none where one is.
+    /// A message of the wrong kind: a flip where it is withheld, or a placeholder where a flip is
+    /// due.
     Nonsense {
-        /// From where.
+        /// The side from which it came.
         side: Side,
-        /// What it was.
+        /// The message.
         received: Message,
     },
-    /// A message that nobody can send who waits for both neighbours, as all must.
+    /// A message that no member can send that waits for both neighbours, as all must.
     OutOfTurn {
-        /// From where.
+        /// The side from which it came.
         side: Side,
     },
-    /// No message came for longer than members may take to answer.
+    /// No message arrived within the time that members have to answer.
     Silence {
-        /// From where; none: from neither side.
+        /// The silent side; `None`: neither side answered.
         side: Option<Side>,
     },
-    /// So many stages in a row all active members flipped alike. It may be chance, and blames nobody.
+    /// All active members flipped alike for too many stages in a row. It may be chance, and accuses
+    /// no member.
     Stalled {
-        /// How many.
+        /// The number of stages.
         stages: u32,
     },
-    /// Somebody else says that there is a fault.
+    /// Another member reported a fault.
     Told {
-        /// From where the message came.
+        /// The side from which the message came.
         side: Side,
     },
-    /// This member was stopped, or something failed that it cannot do without, before the draw was over.
+    /// This member was stopped, or lost something that it needs, before the end of the draw.
     Withdrawn,
 }
 
-/// What a member can say afterwards of one Basic round: what it heard; and, as it must have passed that on, what it said.
+/// A member's statement about one Basic round: the messages that it received and, because it must
+/// have forwarded them, those that it sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Testimony {
-    /// Its place.
+    /// The place of the member.
     pub place: u32,
-    /// Which round.
+    /// The number of the round.
     pub round: u32,
-    /// What it noticed, if anything.
+    /// The fault that it noticed, if any.
     pub fault: Option<Fault>,
     pub(super) basic: Basic,
 }
 
-/// A link on which the word of one member stands against that of its neighbour: one of the two lies, or the link does.
+/// A link on which the statements of two neighbours contradict each other: one of the two lies, or
+/// the link is faulty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The place of the one that says that it sent.
+    /// The place of the member that states what it sent.
     pub sender: u32,
-    /// The place of the one that says what it received.
+    /// The place of the member that states what it received.
     pub receiver: u32,
-    /// What they contradict each other about.
+    /// The subject of the contradiction.
     pub about: About,
 }
 
-/// What two neighbours contradict each other about.
+/// The subject of a contradiction between two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// A message of the round.
     Message {
-        /// Which one, from 1 on.
+        /// The number of the message, from 1.
         number: u32,
-        /// What was sent, by the sender's word.
+        /// The message as the sender states it.
         sent: Message,
-        /// What was received, by the receiver's.
+        /// The message as the receiver states it.
         received: Message,
     },
-    /// A message that was sent, by the sender's word, and for which the receiver waited in vain. It may have been on its way, where
-    /// the sender was itself kept waiting by somebody who was late: of time nobody testifies.
+    /// A message that was sent, as the sender states, and that the receiver did not get in time. It
+    /// may have been on its way, if a late member had kept the sender waiting: testimonies contain
+    /// no times.
     Silence {
-        /// Which one, from 1 on.
+        /// The number of the message, from 1.
         number: u32,
     },
-    /// A message that the receiver has, and that by the sender's word was not sent, or not yet.
+    /// A message that the receiver has, and that was not sent, or not yet, as the sender states.
     Unsent {
-        /// Which one, from 1 on; those for the next round are counted on.
+        /// The number of the message, from 1; messages for the next round continue the numbering.
         number: u32,
     },
-    /// A fault message, which the receiver has and the sender denies.
+    /// A fault message that the receiver has and the sender denies.
     FaultMessage,
 }
 
-/// Post-analysis: the links of a ring of `members` on which testimonies of one round contradict each other.
+/// Post-analysis: the links of a ring of `members` on which testimonies of one round contradict
+/// each other.
 ///
-/// A cheater can say of itself what it likes, but only what an honest member may have done; so what it really did shows on a
-/// link to an honest neighbour, or between two cheaters who did not agree on what to say. Where a cheater does not testify, or
-/// where all that happened is a fault message that nobody owns up to, nothing may be left to find.
+/// A cheater can only claim behaviour that an honest member may have shown. So its real behaviour
+/// shows on a link to an honest neighbour, or between two cheaters with different statements. If a
+/// cheater does not testify, or if the only event is a fault message that no member admits, there
+/// may be nothing to find.
 pub fn contradictions(members: u32, testimonies: &[Testimony]) -> Vec<Contradiction> {
     let mut found = Vec::new();
     for sender in testimonies {
@@ -173,7 +180,8 @@ pub fn contradictions(members: u32, testimonies: &[Testimony]) -> Vec<Contradict
     found
 }
 
-/// What `sender` says that it sent to `side`, against what `receiver` there says that it got.
+/// Compares the messages that `sender` states to have sent to `side` with those that `receiver`
+/// states to have received.
 fn contradiction(sender: &Testimony, side: Side, receiver: &Testimony) -> Option<About> {
     let from = side.opposite();
     let (sent, heard) = (sender.basic.sent_to(side), receiver.basic.heard_from(from));
@@ -203,7 +211,7 @@ fn contradiction(sender: &Testimony, side: Side, receiver: &Testimony) -> Option
         Cause::Nonsense { side, received } if side == from && is_now => {
             Some(sender.denial(from.opposite(), heard + 1, received))
         }
-        // The first for the next round is kept, the second is too many.
+        // The first message for the next round is kept, the second is one too many.
         Cause::OutOfTurn { side } if side == from && is_now => {
             Some(About::Unsent { number: heard + 2 })
         }
@@ -226,13 +234,14 @@ impl Testimony {
         }
     }
 
-    /// Whether it owns up to a fault message to `side`: it noticed something by itself, or was told from the other side.
+    /// True if the member admits a fault message to `side`: it noticed a fault itself, or received
+    /// the message from the other side.
     fn has_sent_fault(&self, side: Side) -> bool {
         self.fault
             .is_some_and(|fault| fault.cause != Cause::Told { side })
     }
 
-    /// What stands against the word of a receiver at `side` whose message `number` was `received`.
+    /// The contradiction with a receiver at `side` whose message `number` was `received`.
     fn denial(&self, side: Side, number: u32, received: Message) -> About {
         if self.basic.sent_to(side) < number {
             return About::Unsent { number };

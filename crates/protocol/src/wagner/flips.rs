@@ -1,16 +1,16 @@
-//! Flips, and sets of members by their places on the ring, packed in words.
+//! Flips, and sets of members by their places on the ring, as bit sets.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a coin shows.
+/// The result of a coin flip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flip {
     /// Counted.
     Heads,
-    /// Not counted.
+    /// Uncounted.
     Tails,
 }
 
@@ -21,7 +21,7 @@ impl Flip {
         if is_heads { Self::Heads } else { Self::Tails }
     }
 
-    /// The other side.
+    /// The opposite flip.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -33,14 +33,15 @@ impl Flip {
 
 const WORD: u32 = u64::BITS;
 
-/// One bit for each place on the ring: who flipped heads, who is active.
+/// One bit for each place on the ring, for example the members that flipped heads, or the active
+/// ones.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Places {
     words: Box<[u64]>,
 }
 
 impl Places {
-    /// None of `members` places.
+    /// The empty set, for `members` places.
     pub fn none(members: u32) -> Self {
         Self {
             words: vec![0; members.div_ceil(WORD) as usize].into(),
@@ -54,13 +55,13 @@ impl Places {
         places
     }
 
-    /// Whether `place` is among them.
+    /// True if the set contains `place`.
     #[inline]
     pub fn contains(&self, place: u32) -> bool {
         self.words[(place / WORD) as usize] >> (place % WORD) & 1 == 1
     }
 
-    /// Puts `place` among them, or takes it out.
+    /// Adds `place` to the set, or removes it.
     #[inline]
     pub fn put(&mut self, place: u32, is_in: bool) {
         let word = &mut self.words[(place / WORD) as usize];
@@ -68,24 +69,24 @@ impl Places {
         *word = *word & !(1 << bit) | u64::from(is_in) << bit;
     }
 
-    /// How many there are.
+    /// The number of places in the set.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// How many of them are among `others` too.
+    /// The number of places that are in `others` too.
     pub fn count_in(&self, others: &Self) -> u32 {
         let pairs = self.words.iter().zip(&others.words);
         pairs.map(|(a, b)| (a & b).count_ones()).sum()
     }
 
-    /// Keeps those that are among `others` too.
+    /// Keeps the places that are in `others` too.
     pub fn retain_in(&mut self, others: &Self) {
         let pairs = self.words.iter_mut().zip(&others.words);
         pairs.for_each(|(word, other)| *word &= other);
     }
 
-    /// Keeps those that are not among `others`.
+    /// Keeps the places that are not in `others`.
     pub fn retain_out(&mut self, others: &Self) {
         let pairs = self.words.iter_mut().zip(&others.words);
         pairs.for_each(|(word, other)| *word &= !other);
@@ -113,7 +114,7 @@ mod tests {
     use super::Places;
 
     #[test]
-    fn places_are_a_set_across_words() {
+    fn a_set_of_places_works_across_words() {
         let mut places = Places::none(130);
         for place in [0, 63, 64, 129] {
             places.put(place, true);

@@ -1,6 +1,7 @@
 //! Leader Election (L): subsets of subsets, until one member is active.
 //!
-//! All honest members that saw the same flips are in the same state: this is what they agree on.
+//! All honest members that saw the same flips have the same state: it is the state that they agree
+//! on.
 
 use std::num::NonZeroU32;
 
@@ -8,15 +9,15 @@ use super::coin::coin;
 use super::flips::Places;
 use super::subset::{self, Choice, Compare, First, Part, Selection};
 
-/// An election as far as it has got.
+/// The state of an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leader {
     members: u32,
     selection: Selection,
     active: Places,
-    /// What the Basic round in hand is for.
+    /// The purpose of the present Basic round.
     purpose: Purpose,
-    /// How many stages in a row all active members have flipped alike.
+    /// The number of stages in a row in which all active members flipped alike.
     equal: u32,
     stages: u32,
     flips: u32,
@@ -30,10 +31,10 @@ enum Purpose {
     Choose(Choice),
 }
 
-/// What a Basic round led to.
+/// The result of a Basic round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Another one.
+    /// Another round follows.
     Round,
     /// The member at this place is elected.
     Elected(u32),
@@ -47,7 +48,7 @@ impl Leader {
         Self::selecting(members, Selection::Proportional)
     }
 
-    /// The same, where the part that stays is chosen as `selection` says.
+    /// Step 1 with another choice of the part that stays.
     pub fn selecting(members: u32, selection: Selection) -> Self {
         Self {
             members,
@@ -60,7 +61,7 @@ impl Leader {
         }
     }
 
-    /// Step 2: takes in a Basic round in which those at `heads` flipped heads.
+    /// Step 2: handles a Basic round in which the members at `heads` flipped heads.
     pub fn take(&mut self, heads: &Places, compare: Compare, limit: Option<NonZeroU32>) -> Next {
         match &mut self.purpose {
             Purpose::Split => self.split(heads, limit),
@@ -110,8 +111,9 @@ impl Leader {
         }
     }
 
-    /// Step 3: the place of the first of two active neighbours, the other being next to it clockwise, if the round in hand
-    /// splits them. They do not show each other their flips first. The informal protocol has no such step.
+    /// Step 3: the place of the first of two active neighbours, if only they are active and the
+    /// present round splits them; the other one is next to it clockwise. They do not show each
+    /// other their flips directly. The informal protocol has no such step.
     pub fn neighbours(&self) -> Option<u32> {
         match (&self.purpose, self.selection) {
             (Purpose::Split, Selection::Proportional) => {}
@@ -131,33 +133,33 @@ impl Leader {
         }
     }
 
-    /// How many members there are.
+    /// The number of members.
     #[inline]
     pub fn members(&self) -> u32 {
         self.members
     }
 
-    /// Who is active.
+    /// The active members.
     pub fn active(&self) -> &Places {
         &self.active
     }
 
-    /// Whether the round in hand splits the active members, and does not choose between two parts.
+    /// True if the present round splits the active members. Otherwise it chooses between two parts.
     pub fn splits(&self) -> bool {
         self.purpose == Purpose::Split
     }
 
-    /// How many calls of Subset there were.
+    /// The number of calls of Subset.
     pub fn stages(&self) -> u32 {
         self.stages
     }
 
-    /// How many calls of Coin Flip.
+    /// The number of calls of Coin Flip.
     pub fn flips(&self) -> u32 {
         self.flips
     }
 
-    /// How many stages in a row all active members have flipped alike.
+    /// The number of stages in a row in which all active members flipped alike.
     pub fn equal_stages(&self) -> u32 {
         self.equal
     }

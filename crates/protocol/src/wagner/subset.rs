@@ -1,41 +1,44 @@
-//! Subset (S): all members agree on a part of those that are active, with a probability that is its part of them.
+//! Subset (S): all members agree on a part of the active ones, with a probability equal to its
+//! share.
 //!
-//! Step 4 compares a random number `t`, bit by bit, with `r = heads / active`. After `j` bits, which make the number `b`,
-//! all that matters is `rest = heads 2^j - active b`: `t` lies above `r` if `rest` is below 0, and below `r`, whatever bits
-//! follow, if it is above `active`. Until then it lies between the two, so it never overflows.
+//! Step 4 compares a random number `t`, bit by bit, with `r = heads / active`. After `j` bits,
+//! which make the number `b`, only `rest = heads 2^j - active b` matters. `t` lies above `r` if
+//! `rest` is below 0, and below `r`, whatever bits follow, if it is above `active`. Until then
+//! `rest` lies between the two, so it never overflows.
 
 use super::flips::{Flip, Places};
 
-/// When step 4 takes a comparison for decided.
+/// The condition under which step 4 is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
     /// As printed: `0.b1..bj > r`, or `0.b1..bj111... < r`.
     Strict,
-    /// `0.b1..bj >= r`, or `0.b1..bj111... <= r`. What follows decides nothing, as it has probability 0: a half takes one
-    /// flip, and not three.
+    /// `0.b1..bj >= r`, or `0.b1..bj111... <= r`. The difference has probability 0: a half takes
+    /// one flip instead of three.
     NonStrict,
 }
 
-/// Which of two parts of the active members stays.
+/// The choice between two parts of the active members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
-    /// Subset, as in this file: either with the probability that is its part of them.
+    /// Subset, as in this file: each part with a probability equal to its share.
     Proportional,
-    /// The informal protocol of the paper's introduction: heads if the heads of all members are odd, else tails. A cheater that
-    /// sees its neighbours' flips first is elected more often than its due: for the laboratory.
+    /// The informal protocol of the paper's introduction: heads if the number of heads of all
+    /// members is odd, else tails. A cheater that sees its neighbours' flips first is elected more
+    /// often than is fair: for experiments.
     Parity,
 }
 
-/// What step 2 makes of the first Basic round.
+/// The result of step 2 after the first Basic round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
     /// All active members flipped alike: all of them stay.
     Equal,
-    /// They did not: which of the two parts stays is open.
+    /// They flipped differently: the choice between the two parts is open.
     Split(Choice),
 }
 
-/// Steps 3 to 5 under way: heads or tails?
+/// Steps 3 to 5: the open choice between heads and tails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     heads: Places,
@@ -43,16 +46,17 @@ pub struct Choice {
     rest: i64,
 }
 
-/// Which of the two parts stays active.
+/// The part that stays active.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Those that flipped heads: `t < r`.
+    /// The members that flipped heads: `t < r`.
     Heads(Places),
-    /// Those that flipped tails: `t > r`.
+    /// The members that flipped tails: `t > r`.
     Tails(Places),
 }
 
-/// Steps 1 to 3: what the flips of all members, of whom `heads` flipped heads, mean for those that are `active`.
+/// Steps 1 to 3: splits the `active` members by the flips of all members, of which `heads` flipped
+/// heads.
 pub fn begin(active: &Places, heads: &Places) -> First {
     let (all, number) = (active.count(), heads.count_in(active));
     if number == 0 || number == all {
@@ -66,7 +70,7 @@ pub fn begin(active: &Places, heads: &Places) -> First {
 }
 
 impl Choice {
-    /// The part of those that flipped as `side` does.
+    /// The part of the members that flipped `side`.
     pub(super) fn part(self, side: Flip) -> Part {
         match side {
             Flip::Heads => Part::Heads(self.heads),
@@ -74,7 +78,7 @@ impl Choice {
         }
     }
 
-    /// Step 4: one more bit of `t`. The part that stays, if that is clear now.
+    /// Step 4: adds one more bit of `t`. Returns the part that stays, if it is decided now.
     pub fn take(&mut self, bit: Flip, compare: Compare) -> Option<Part> {
         self.rest *= 2;
         match bit {
@@ -108,7 +112,7 @@ mod tests {
         }
     }
 
-    /// What the bits of `t` lead to, and how many it took; heads are ones.
+    /// The decision for the bits of `t`, and the number of bits used; heads are ones.
     fn decide(heads: u32, active: u32, compare: Compare, bits: &str) -> Option<(bool, usize)> {
         let mut choice = choice(heads, active);
         for (at, bit) in bits.chars().enumerate() {
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_is_left_where_the_bits_of_t_leave_its_own() {
+    fn a_third_is_decided_at_the_first_bit_of_t_that_differs() {
         // 1/3 is 0.010101...
         for compare in [Compare::Strict, Compare::NonStrict] {
             assert_eq!(decide(1, 3, compare, "1"), Some((false, 1)));

@@ -1,4 +1,5 @@
-//! A small world for a few members: every message takes one millisecond, unless a test says otherwise.
+//! A small world for a few members: every message takes one millisecond, unless a test sets another
+//! network.
 
 use std::collections::BTreeMap;
 
@@ -18,45 +19,45 @@ pub(crate) fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Says what becomes of a message: how long each of its copies takes.
+/// The fate of a message: the delay of each of its copies.
 pub(crate) type Network = Box<dyn FnMut(MemberId, MemberId, &Message) -> Vec<Duration>>;
 
-/// A few members, what they said, and what became of it.
-pub(crate) struct Hall {
-    pub(crate) seats: Vec<Seat>,
+/// A few members, their messages, and the events to come.
+pub(crate) struct World {
+    pub(crate) nodes: Vec<Node>,
     pub(crate) now: Instant,
     pub(crate) network: Network,
-    pub(crate) said: Vec<(MemberId, MemberId, Message)>,
-    agenda: BTreeMap<(Instant, u64), Event>,
+    pub(crate) sent: Vec<(MemberId, MemberId, Message)>,
+    queue: BTreeMap<(Instant, u64), Event>,
     events: u64,
 }
 
-/// A member, and what its `Io` is made of.
-pub(crate) struct Seat {
+/// A member, with the data of its `Io`.
+pub(crate) struct Node {
     member: Tenure,
     stands: bool,
     pub(crate) disk: Disk,
     pub(crate) is_up: bool,
     pub(crate) outcomes: Vec<Outcome>,
-    paper: Paper,
+    io: NodeIo,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Disk {
-    /// It has no vote.
+    /// The member has no vote.
     None,
     Holds(Saved),
 }
 
-struct Paper {
+struct NodeIo {
     me: Candidate,
     config: Config,
     view: Roster,
     rng: Xoshiro256PlusPlus,
-    /// How its clock's rate differs from real time's, in parts of a million.
+    /// The rate error of its clock, in parts per million.
     drift_ppm: i64,
     clock: Instant,
-    /// Which arming of each timer counts.
+    /// The number of the last arming of each timer; earlier ones do not expire.
     armed: [u64; 4],
     effects: Vec<Effect>,
     saves: u32,
@@ -77,14 +78,14 @@ enum Event {
         message: Message,
     },
     Ring {
-        seat: usize,
+        node: usize,
         timer: Timer,
         arming: u64,
     },
 }
 
-impl Hall {
-    /// Members 1, 2, ... up to `votes.len()` vote as they find their disks; members 11, 12, ... stand.
+impl World {
+    /// Members 1, 2, ... up to `votes.len()` vote with the given disks; members 11, 12, ... stand.
     pub(crate) fn new(config: &Config, votes: &[Saved], standing: u64, seed: u64) -> Self {
         let voters = (1..)
             .zip(votes)
@@ -100,13 +101,13 @@ impl Hall {
     }
 
     fn with(config: &Config, members: impl Iterator<Item = (u64, Disk, bool)>, seed: u64) -> Self {
-        let seat = |(id, disk, stands): (u64, Disk, bool)| Seat {
+        let node = |(id, disk, stands): (u64, Disk, bool)| Node {
             member: Tenure::new(Role::default()),
             stands,
             disk,
             is_up: false,
             outcomes: Vec::new(),
-            paper: Paper {
+            io: NodeIo {
                 me: Candidate::new(id, id),
                 config: config.clone(),
                 view: Roster::alone(Candidate::new(id, id)),
@@ -118,49 +119,49 @@ impl Hall {
                 saves: 0,
             },
         };
-        let mut hall = Self {
-            seats: members.map(seat).collect(),
+        let mut world = Self {
+            nodes: members.map(node).collect(),
             now: Instant::START,
             network: Box::new(|_, _, _| vec![DELAY]),
-            said: Vec::new(),
-            agenda: BTreeMap::new(),
+            sent: Vec::new(),
+            queue: BTreeMap::new(),
             events: 0,
         };
-        for seat in 0..hall.seats.len() {
-            let id = hall.seats[seat].paper.me.id;
-            hall.start(id.0);
+        for node in 0..world.nodes.len() {
+            let id = world.nodes[node].io.me.id;
+            world.start(id.0);
         }
-        hall
+        world
     }
 
-    pub(crate) fn seat(&mut self, id: u64) -> &mut Seat {
+    pub(crate) fn node(&mut self, id: u64) -> &mut Node {
         let at = self.place(MemberId(id));
-        &mut self.seats[at]
+        &mut self.nodes[at]
     }
 
     fn place(&self, id: MemberId) -> usize {
-        let place = self.seats.iter().position(|seat| seat.paper.me.id == id);
-        place.expect("there is such a member")
+        let place = self.nodes.iter().position(|node| node.io.me.id == id);
+        place.expect("the member exists")
     }
 
-    /// Starts a member, for the first time or after [`Hall::crash`], with what is on its disk.
+    /// Starts a member, for the first time or after [`World::crash`], with the state on its disk.
     pub(crate) fn start(&mut self, id: u64) {
-        let seat = self.seat(id);
-        let votes = match seat.disk {
+        let node = self.node(id);
+        let votes = match node.disk {
             Disk::None => None,
             Disk::Holds(saved) => Some(saved),
         };
-        seat.is_up = true;
-        seat.member = Tenure::new(Role {
+        node.is_up = true;
+        node.member = Tenure::new(Role {
             votes,
-            stands: seat.stands,
+            stands: node.stands,
         });
-        seat.paper.armed = seat.paper.armed.map(|arming| arming + 1);
+        node.io.armed = node.io.armed.map(|arming| arming + 1);
         self.tell(id, Input::Start);
     }
 
     pub(crate) fn crash(&mut self, id: u64) {
-        self.seat(id).is_up = false;
+        self.node(id).is_up = false;
     }
 
     pub(crate) fn ask(&mut self, id: u64, request: Request) {
@@ -177,29 +178,29 @@ impl Hall {
         self.step(at, input);
     }
 
-    /// What a member holds now.
+    /// The tenure that a member holds now.
     pub(crate) fn holds(&self, id: u64) -> Option<Held> {
-        let seat = &self.seats[self.place(MemberId(id))];
-        seat.member
-            .holds(seat.paper.local(self.now))
-            .filter(|_| seat.is_up)
+        let node = &self.nodes[self.place(MemberId(id))];
+        node.member
+            .holds(node.io.local(self.now))
+            .filter(|_| node.is_up)
     }
 
-    /// Who holds now.
+    /// The members that hold now.
     pub(crate) fn holders(&self) -> Vec<u64> {
-        let ids = self.seats.iter().map(|seat| seat.paper.me.id.0);
+        let ids = self.nodes.iter().map(|node| node.io.me.id.0);
         ids.filter(|id| self.holds(*id).is_some()).collect()
     }
 
-    /// How many messages of a kind were said.
+    /// The number of messages of a kind that were sent.
     pub(crate) fn count(&self, kind: &str) -> usize {
         let is_kind = |message: &Message| Message::KINDS[message.kind()] == kind;
-        self.said.iter().filter(|(_, _, it)| is_kind(it)).count()
+        self.sent.iter().filter(|(_, _, it)| is_kind(it)).count()
     }
 
-    /// How often members wrote to disk.
+    /// The number of writes to disk of each member.
     pub(crate) fn saves(&self) -> Vec<u32> {
-        self.seats.iter().map(|seat| seat.paper.saves).collect()
+        self.nodes.iter().map(|node| node.io.saves).collect()
     }
 
     pub(crate) fn wait(&mut self, span: Duration) {
@@ -208,9 +209,9 @@ impl Hall {
         self.now = end;
     }
 
-    /// Lets the next thing happen, if it does by `end`.
+    /// Handles the next event, if it is due by `end`.
     pub(crate) fn next(&mut self, end: Instant) -> bool {
-        let Some(entry) = self.agenda.first_entry().filter(|it| it.key().0 <= end) else {
+        let Some(entry) = self.queue.first_entry().filter(|it| it.key().0 <= end) else {
             return false;
         };
         let ((at, _), event) = entry.remove_entry();
@@ -221,12 +222,12 @@ impl Hall {
                 self.step(at, Input::Message { from, message });
             }
             Event::Ring {
-                seat,
+                node,
                 timer,
                 arming,
             } => {
-                if self.seats[seat].paper.armed[timer as usize] == arming {
-                    self.step(seat, Input::Timer(timer));
+                if self.nodes[node].io.armed[timer as usize] == arming {
+                    self.step(node, Input::Timer(timer));
                 }
             }
         }
@@ -235,35 +236,35 @@ impl Hall {
 
     fn step(&mut self, at: usize, input: Input<Tenure>) {
         let now = self.now;
-        let seat = &mut self.seats[at];
-        if !seat.is_up {
+        let node = &mut self.nodes[at];
+        if !node.is_up {
             return;
         }
-        seat.paper.clock = seat.paper.local(now);
-        seat.member.step(input, &mut seat.paper);
-        for effect in std::mem::take(&mut seat.paper.effects) {
-            self.carry_out(at, effect);
+        node.io.clock = node.io.local(now);
+        node.member.step(input, &mut node.io);
+        for effect in std::mem::take(&mut node.io.effects) {
+            self.apply(at, effect);
         }
     }
 
-    fn carry_out(&mut self, at: usize, effect: Effect) {
-        let seat = &mut self.seats[at];
-        let from = seat.paper.me.id;
+    fn apply(&mut self, at: usize, effect: Effect) {
+        let node = &mut self.nodes[at];
+        let from = node.io.me.id;
         match effect {
-            Effect::Save(durable) => seat.disk = Disk::Holds(Saved::Initialised(durable)),
-            Effect::Report(outcome) => seat.outcomes.push(outcome),
+            Effect::Save(durable) => node.disk = Disk::Holds(Saved::Initialised(durable)),
+            Effect::Report(outcome) => node.outcomes.push(outcome),
             Effect::Arm { timer, after } => {
-                let after = seat.paper.real(after);
-                let arming = seat.paper.armed[timer as usize];
+                let after = node.io.real(after);
+                let arming = node.io.armed[timer as usize];
                 let ring = Event::Ring {
-                    seat: at,
+                    node: at,
                     timer,
                     arming,
                 };
                 self.plan(after, ring);
             }
             Effect::Send { to, message } => {
-                self.said.push((from, to, message));
+                self.sent.push((from, to, message));
                 for delay in (self.network)(from, to, &message) {
                     self.plan(delay, Event::Deliver { from, to, message });
                 }
@@ -273,23 +274,23 @@ impl Hall {
 
     fn plan(&mut self, after: Duration, event: Event) {
         self.events += 1;
-        self.agenda.insert((self.now + after, self.events), event);
+        self.queue.insert((self.now + after, self.events), event);
     }
 }
 
-impl Seat {
+impl Node {
     pub(crate) fn drift(&mut self, ppm: i64) {
-        self.paper.drift_ppm = ppm;
+        self.io.drift_ppm = ppm;
     }
 
     pub(crate) fn configure(&mut self, change: impl FnOnce(&mut Config)) {
-        change(&mut self.paper.config);
+        change(&mut self.io.config);
     }
 }
 
-impl Paper {
+impl NodeIo {
     fn rate(&self) -> u128 {
-        u128::try_from(1_000_000 + self.drift_ppm).expect("no clock goes backwards")
+        u128::try_from(1_000_000 + self.drift_ppm).expect("a clock does not go backwards")
     }
 
     fn local(&self, now: Instant) -> Instant {
@@ -301,7 +302,7 @@ impl Paper {
     }
 }
 
-impl Io<Tenure> for Paper {
+impl Io<Tenure> for NodeIo {
     fn me(&self) -> Candidate {
         self.me
     }
@@ -325,13 +326,13 @@ impl Io<Tenure> for Paper {
     fn unicast(&mut self, to: MemberId, message: Message) {
         assert_ne!(
             to, self.me.id,
-            "no network brings a member its own messages"
+            "the network does not deliver a member's messages to itself"
         );
         self.effects.push(Effect::Send { to, message });
     }
 
     fn multicast(&mut self, _: Message) {
-        panic!("tenure speaks to voters and nominees, never to all");
+        panic!("tenure sends to voters and nominees, never to all");
     }
 
     fn arm(&mut self, timer: Timer, after: Duration) {

@@ -1,5 +1,5 @@
-//! Tenure's promises but for safety in every case, which the model checks: what it costs, who is refused
-//! and why, and that time, disks and health count as they should.
+//! The promises of tenure, except safety in every case, which the model checks: its cost, the
+//! reasons for refusal, and the effects of time, disks and health.
 
 mod cost;
 mod ending;

@@ -1,4 +1,4 @@
-//! What a voter that has lost its disk hears from the others.
+//! The answers to a voter that has lost its disk.
 
 use hustings_protocol::tenure::{Ballot, Message, QueryAnswer, Question, Refused, VoterQuery};
 use hustings_protocol::{Duration, MemberId};
@@ -48,7 +48,7 @@ fn answer_to_another_query_does_not_count() {
 }
 
 #[test]
-fn voter_counts_once_with_its_highest_answer_and_nobody_else_counts() {
+fn only_voters_count_and_each_once_with_its_highest_answer() {
     let mut query = query();
     let (first, second) = (query.ask(1), query.ask(2));
     for (question, promised) in [(first, 4), (second, 9), (first, 5)] {

@@ -1,16 +1,16 @@
-//! Counters that somebody made up: they cost an attempt, and never end tenure for good.
+//! Forged counters: they cost an attempt, and never end tenure for good.
 
 use hustings_protocol::tenure::counter::{COUNT_BITS, REACH, last_of_era};
 use hustings_protocol::tenure::{
-    Ballot, Durable, Incarnation, LONGEST_WAIT, Message, Question, Refused, Request, Saved,
+    Ballot, BallotOwner, Durable, LONGEST_WAIT, Message, Question, Refused, Request, Saved,
 };
 use hustings_protocol::{Duration, Fence, MemberId, Outcome};
 
-use crate::hall::{DELAY, Disk, Hall, millis};
+use crate::hall::{DELAY, Disk, World, millis};
 use crate::{FOUNDING, config};
 
-/// Counters that a member could name to use up all there are.
-const MADE_UP: [u64; 5] = [
+/// Counters that a member could forge to use up all counters.
+const FORGED: [u64; 5] = [
     2 * REACH,
     (1 << COUNT_BITS) - 1,
     1 << COUNT_BITS,
@@ -25,21 +25,21 @@ fn initialised(counter: u64) -> Saved {
     })
 }
 
-fn promised(hall: &mut Hall, voter: u64) -> u64 {
-    match hall.seat(voter).disk {
+fn promised(world: &mut World, voter: u64) -> u64 {
+    match world.node(voter).disk {
         Disk::Holds(Saved::Initialised(durable)) => durable.counter,
         Disk::Holds(Saved::Missing) | Disk::None => panic!("{voter} has promised nothing"),
     }
 }
 
 /// The ballot that a member prepared last.
-fn prepared(hall: &Hall) -> Ballot {
-    let mut said = hall.said.iter().rev();
-    let ballot = said.find_map(|(_, _, message)| match message {
+fn prepared(world: &World) -> Ballot {
+    let mut sent = world.sent.iter().rev();
+    let ballot = sent.find_map(|(_, _, message)| match message {
         Message::Prepare { ballot } => Some(*ballot),
         _ => None,
     });
-    ballot.expect("somebody has prepared")
+    ballot.expect("a member has prepared")
 }
 
 fn refusal(ballot: Ballot, promised: u64) -> Message {
@@ -51,68 +51,75 @@ fn refusal(ballot: Ballot, promised: u64) -> Message {
     }
 }
 
-/// 12 has no vote, and 11 has asked it nothing.
+/// Member 12 has no vote, and 11 has asked it nothing.
 #[test]
-fn refusal_of_a_member_that_has_no_vote_changes_nothing() {
-    for made_up in MADE_UP {
-        let mut hall = Hall::new(&config(), &[FOUNDING; 3], 2, 1);
-        hall.ask(11, Request::Acquire);
-        let ballot = prepared(&hall);
-        hall.hear(12, 11, refusal(ballot, made_up));
-        hall.wait(DELAY * 4);
-        assert_eq!(hall.holds(11).map(|it| it.fence), Some(Fence(1)));
-        hall.ask(11, Request::Release);
-        hall.ask(11, Request::Acquire);
-        hall.wait(DELAY * 4);
-        assert_eq!(hall.holds(11).map(|it| it.fence), Some(Fence(2)));
+fn a_refusal_of_a_member_without_a_vote_changes_nothing() {
+    for forged_counter in FORGED {
+        let mut world = World::new(&config(), &[FOUNDING; 3], 2, 1);
+        world.ask(11, Request::Acquire);
+        let ballot = prepared(&world);
+        world.hear(12, 11, refusal(ballot, forged_counter));
+        world.wait(DELAY * 4);
+        assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(1)));
+        world.ask(11, Request::Release);
+        world.ask(11, Request::Acquire);
+        world.wait(DELAY * 4);
+        assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(2)));
     }
 }
 
 #[test]
-fn refusal_of_what_was_not_asked_changes_nothing() {
-    for made_up in MADE_UP {
-        let mut hall = Hall::new(&config(), &[FOUNDING; 3], 1, 1);
-        hall.ask(11, Request::Acquire);
-        hall.wait(DELAY * 4);
-        let ballot = prepared(&hall);
-        (1..=3).for_each(|voter| hall.hear(voter, 11, refusal(ballot, made_up)));
-        hall.ask(11, Request::Release);
-        hall.ask(11, Request::Acquire);
-        hall.wait(DELAY * 4);
-        assert_eq!(hall.holds(11).map(|it| it.fence), Some(Fence(2)));
+fn a_refusal_of_a_closed_question_changes_nothing() {
+    for forged_counter in FORGED {
+        let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
+        world.ask(11, Request::Acquire);
+        world.wait(DELAY * 4);
+        let ballot = prepared(&world);
+        (1..=3).for_each(|voter| world.hear(voter, 11, refusal(ballot, forged_counter)));
+        world.ask(11, Request::Release);
+        world.ask(11, Request::Acquire);
+        world.wait(DELAY * 4);
+        assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(2)));
     }
 }
 
-/// In a voter's name, and in answer to what is asked: it costs an attempt, and is forgotten.
+/// A forged refusal in a voter's name that answers the open question costs an attempt, and is
+/// forgotten.
 #[test]
-fn made_up_counter_of_a_voter_costs_one_attempt() {
-    for made_up in MADE_UP {
-        let mut hall = Hall::new(&config(), &[FOUNDING; 3], 1, 1);
-        hall.ask(11, Request::Acquire);
-        let ballot = prepared(&hall);
-        (1..=2).for_each(|voter| hall.hear(voter, 11, refusal(ballot, made_up)));
-        hall.wait(millis(60));
-        let fence = hall.holds(11).map(|it| it.fence);
-        assert!(fence.is_some_and(|it| it.0 <= 3), "{made_up}: {fence:?}");
+fn a_forged_counter_of_a_voter_costs_one_attempt() {
+    for forged_counter in FORGED {
+        let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
+        world.ask(11, Request::Acquire);
+        let ballot = prepared(&world);
+        (1..=2).for_each(|voter| world.hear(voter, 11, refusal(ballot, forged_counter)));
+        world.wait(millis(60));
+        let fence = world.holds(11).map(|it| it.fence);
+        assert!(
+            fence.is_some_and(|it| it.0 <= 3),
+            "{forged_counter}: {fence:?}"
+        );
         for voter in 1..=3 {
-            let promised = promised(&mut hall, voter);
-            assert!(promised <= 3, "{made_up}: {voter} promised {promised}");
+            let promised = promised(&mut world, voter);
+            assert!(
+                promised <= 3,
+                "{forged_counter}: {voter} promised {promised}"
+            );
         }
     }
 }
 
-/// What it asks for is refused in the voters' names, time and again.
+/// Refusals of its proposals are forged in the voters' names, again and again.
 #[test]
-fn made_up_counter_of_a_voter_does_not_unseat_the_holder() {
-    for made_up in MADE_UP {
-        let mut hall = Hall::new(&config(), &[FOUNDING; 3], 1, 1);
-        hall.ask(11, Request::Acquire);
-        hall.wait(millis(10));
+fn a_forged_counter_of_a_voter_does_not_unseat_the_holder() {
+    for forged_counter in FORGED {
+        let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
+        world.ask(11, Request::Acquire);
+        world.wait(millis(10));
         for _ in 0..30 {
-            let proposals = hall.count("propose");
-            let end = hall.now + millis(300);
-            while hall.count("propose") == proposals && hall.next(end) {}
-            let proposed = hall.said.iter().rev().find_map(|(_, _, it)| match it {
+            let proposals = world.count("propose");
+            let end = world.now + millis(300);
+            while world.count("propose") == proposals && world.next(end) {}
+            let proposed = world.sent.iter().rev().find_map(|(_, _, it)| match it {
                 Message::Propose { ballot, number, .. } => Some((*ballot, *number)),
                 _ => None,
             });
@@ -120,28 +127,28 @@ fn made_up_counter_of_a_voter_does_not_unseat_the_holder() {
             let forged = Message::Refusal {
                 ballot,
                 question: Question::Propose { number },
-                promised: made_up,
+                promised: forged_counter,
                 refused: Refused::Outrun,
             };
-            (1..=2).for_each(|voter| hall.hear(voter, 11, forged));
-            hall.wait(millis(40));
-            assert_eq!(hall.holds(11).map(|it| it.fence), Some(Fence(1)));
+            (1..=2).for_each(|voter| world.hear(voter, 11, forged));
+            world.wait(millis(40));
+            assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(1)));
         }
-        let promised = promised(&mut hall, 1);
-        assert!(promised < 100, "{made_up}: {promised}");
+        let promised = promised(&mut world, 1);
+        assert!(promised < 100, "{forged_counter}: {promised}");
     }
 }
 
 #[test]
-fn voter_does_not_follow_a_ballot_out_of_its_reach() {
-    for made_up in MADE_UP {
-        let mut hall = Hall::new(&config(), &[FOUNDING; 3], 2, 1);
-        let owner = Incarnation {
+fn a_voter_does_not_follow_a_ballot_out_of_its_reach() {
+    for forged_counter in FORGED {
+        let mut world = World::new(&config(), &[FOUNDING; 3], 2, 1);
+        let owner = BallotOwner {
             id: MemberId(12),
             number: 5,
         };
         let ballot = Ballot {
-            counter: made_up,
+            counter: forged_counter,
             owner,
         };
         let (number, ttl) = (1, millis(300));
@@ -153,54 +160,54 @@ fn voter_does_not_follow_a_ballot_out_of_its_reach() {
                 ttl,
             },
         ] {
-            (1..=3).for_each(|voter| hall.hear(12, voter, message));
-            let answer = hall.said.last().map(|(_, _, message)| *message);
+            (1..=3).for_each(|voter| world.hear(12, voter, message));
+            let answer = world.sent.last().map(|(_, _, message)| *message);
             let Some(Message::Refusal { refused, .. }) = answer else {
                 panic!("{message:?} was answered with {answer:?}");
             };
             assert_eq!(refused, Refused::OutOfReach { most: REACH });
         }
-        assert_eq!(promised(&mut hall, 1), 0);
-        hall.ask(11, Request::Acquire);
-        hall.wait(DELAY * 4);
-        assert_eq!(hall.holds(11).map(|it| it.fence), Some(Fence(1)));
+        assert_eq!(promised(&mut world, 1), 0);
+        world.ask(11, Request::Acquire);
+        world.wait(DELAY * 4);
+        assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(1)));
     }
 }
 
 #[test]
-fn handover_of_a_made_up_ballot_does_not_end_tenure() {
-    for made_up in MADE_UP {
-        let mut hall = Hall::new(&config(), &[FOUNDING; 3], 2, 1);
+fn a_handover_of_a_forged_ballot_does_not_end_tenure() {
+    for forged_counter in FORGED {
+        let mut world = World::new(&config(), &[FOUNDING; 3], 2, 1);
         let handover = |number, counter| Message::Handover {
             released: Ballot {
                 counter,
-                owner: Incarnation {
+                owner: BallotOwner {
                     id: MemberId(12),
                     number,
                 },
             },
         };
-        hall.hear(12, 11, handover(5, made_up));
-        hall.ask(11, Request::Acquire);
-        hall.wait(millis(60));
-        let fence = hall.holds(11).map(|it| it.fence.0).unwrap_or_default();
-        assert!((1..=3).contains(&fence), "{made_up}: {fence}");
-        // And what is handed over in earnest is taken.
-        hall.ask(11, Request::Release);
-        hall.ask(12, Request::Acquire);
-        hall.wait(millis(60));
-        assert_eq!(hall.holders(), [12], "{made_up}");
-        hall.ask(12, Request::Transfer { to: MemberId(11) });
-        hall.wait(DELAY * 6);
-        assert_eq!(hall.holders(), [11], "{made_up}");
+        world.hear(12, 11, handover(5, forged_counter));
+        world.ask(11, Request::Acquire);
+        world.wait(millis(60));
+        let fence = world.holds(11).map(|it| it.fence.0).unwrap_or_default();
+        assert!((1..=3).contains(&fence), "{forged_counter}: {fence}");
+        // A genuine handover is accepted.
+        world.ask(11, Request::Release);
+        world.ask(12, Request::Acquire);
+        world.wait(millis(60));
+        assert_eq!(world.holders(), [12], "{forged_counter}");
+        world.ask(12, Request::Transfer { to: MemberId(11) });
+        world.wait(DELAY * 6);
+        assert_eq!(world.holders(), [11], "{forged_counter}");
     }
 }
 
 #[test]
-fn made_up_wait_ends_after_a_minute() {
-    let mut hall = Hall::new(&config(), &[FOUNDING; 3], 2, 1);
-    hall.ask(11, Request::Acquire);
-    let ballot = prepared(&hall);
+fn a_forged_wait_ends_after_a_minute() {
+    let mut world = World::new(&config(), &[FOUNDING; 3], 2, 1);
+    world.ask(11, Request::Acquire);
+    let ballot = prepared(&world);
     for voter in 1..=2 {
         let forged = Message::Refusal {
             ballot,
@@ -211,46 +218,46 @@ fn made_up_wait_ends_after_a_minute() {
                 lasts: Duration(u64::MAX),
             },
         };
-        hall.hear(voter, 11, forged);
+        world.hear(voter, 11, forged);
     }
-    hall.wait(LONGEST_WAIT + millis(30));
-    assert_eq!(hall.holders(), [11]);
+    world.wait(LONGEST_WAIT + millis(30));
+    assert_eq!(world.holders(), [11]);
 }
 
-/// A group whose era is not the first: nobody has heard of any counter yet.
+/// A group whose era is not the first: no nominee knows a counter yet.
 #[test]
-fn counters_of_a_later_era_are_learnt_and_an_era_that_is_used_up_is_said() {
+fn a_later_era_is_learnt_and_a_used_up_era_is_reported() {
     let era = 3 << COUNT_BITS;
-    let mut hall = Hall::new(&config(), &[initialised(era); 3], 1, 1);
-    hall.ask(11, Request::Acquire);
-    hall.wait(DELAY * 6);
-    assert_eq!(hall.holds(11).map(|it| it.fence), Some(Fence(era + 1)));
+    let mut world = World::new(&config(), &[initialised(era); 3], 1, 1);
+    world.ask(11, Request::Acquire);
+    world.wait(DELAY * 6);
+    assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(era + 1)));
 
     let last = last_of_era(era);
-    let mut hall = Hall::new(&config(), &[initialised(last); 3], 1, 1);
-    hall.ask(11, Request::Acquire);
-    hall.wait(Duration::from_secs(1));
-    assert_eq!(hall.holders(), [0; 0]);
+    let mut world = World::new(&config(), &[initialised(last); 3], 1, 1);
+    world.ask(11, Request::Acquire);
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.holders(), [0; 0]);
     let refused = Outcome::TenureRefused(Refused::OutOfReach { most: last });
-    assert!(hall.seat(11).outcomes.contains(&refused));
+    assert!(world.node(11).outcomes.contains(&refused));
 }
 
-/// One of three was left behind. It does not vote, and holds nobody up.
+/// One of three voters is in an old era. It does not vote, and delays no nominee.
 #[test]
-fn voter_of_another_era_holds_nobody_up() {
+fn a_voter_of_another_era_delays_no_nominee() {
     let era = 2 << COUNT_BITS;
     let votes = [initialised(7), initialised(era), initialised(era)];
-    let mut hall = Hall::new(&config(), &votes, 1, 1);
-    hall.ask(11, Request::Acquire);
-    hall.wait(millis(100));
-    assert_eq!(hall.holders(), [11]);
-    assert_eq!(promised(&mut hall, 1), 7);
-    hall.wait(Duration::from_secs(2));
-    assert_eq!(hall.seat(11).outcomes.len(), 1, "it is renewed");
+    let mut world = World::new(&config(), &votes, 1, 1);
+    world.ask(11, Request::Acquire);
+    world.wait(millis(100));
+    assert_eq!(world.holders(), [11]);
+    assert_eq!(promised(&mut world, 1), 7);
+    world.wait(Duration::from_secs(2));
+    assert_eq!(world.node(11).outcomes.len(), 1, "it is renewed");
 }
 
 #[test]
-fn voter_that_lost_its_disk_stays_in_its_era() {
+fn a_voter_that_lost_its_disk_stays_in_its_era() {
     let last = last_of_era(5);
     let ttl = Duration::from_secs(1);
     assert!(Durable::can_replace(5) && !Durable::can_replace(last - 1));

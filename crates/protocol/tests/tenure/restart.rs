@@ -3,89 +3,90 @@
 use hustings_protocol::tenure::{Durable, Refused, Request, Saved};
 use hustings_protocol::{Fence, Outcome};
 
-use crate::hall::{DELAY, Disk, Hall, millis};
+use crate::hall::{DELAY, Disk, World, millis};
 use crate::{FOUNDING, config};
 
 #[test]
-fn restarted_voters_promise_nothing_while_what_they_granted_may_last() {
-    let mut hall = Hall::new(&config(), &[FOUNDING; 3], 2, 1);
-    hall.ask(11, Request::Acquire);
-    hall.wait(millis(20));
-    hall.crash(11);
-    (1..=3).for_each(|id| hall.start(id));
-    hall.ask(12, Request::Acquire);
-    hall.wait(DELAY * 2);
+fn restarted_voters_promise_nothing_in_quarantine() {
+    let mut world = World::new(&config(), &[FOUNDING; 3], 2, 1);
+    world.ask(11, Request::Acquire);
+    world.wait(millis(20));
+    world.crash(11);
+    (1..=3).for_each(|id| world.start(id));
+    world.ask(12, Request::Acquire);
+    world.wait(DELAY * 2);
     let lasts = millis(299);
     let refused = Outcome::TenureRefused(Refused::Quarantined { lasts });
-    assert_eq!(hall.seat(12).outcomes, [refused]);
-    hall.wait(millis(296));
-    assert_eq!(hall.holders(), [0; 0]);
-    hall.wait(millis(20));
-    assert_eq!(hall.holders(), [12]);
+    assert_eq!(world.node(12).outcomes, [refused]);
+    world.wait(millis(296));
+    assert_eq!(world.holders(), [0; 0]);
+    world.wait(millis(20));
+    assert_eq!(world.holders(), [12]);
 }
 
 #[test]
-fn a_holder_goes_on_across_the_restart_of_every_voter() {
-    let mut hall = Hall::new(&config(), &[FOUNDING; 3], 1, 1);
-    hall.ask(11, Request::Acquire);
+fn a_holder_survives_the_restart_of_every_voter() {
+    let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
+    world.ask(11, Request::Acquire);
     for round in 0..30 {
-        hall.wait(millis(37));
-        hall.start(round % 3 + 1);
-        assert_eq!(hall.holds(11).map(|it| it.fence), Some(Fence(1)));
+        world.wait(millis(37));
+        world.start(round % 3 + 1);
+        assert_eq!(world.holds(11).map(|it| it.fence), Some(Fence(1)));
     }
 }
 
 #[test]
-fn a_voter_remembers_the_longest_that_it_could_grant() {
-    let mut hall = Hall::new(&config(), &[FOUNDING; 3], 1, 1);
+fn quarantine_lasts_for_the_longest_max_ttl_ever_configured() {
+    let mut world = World::new(&config(), &[FOUNDING; 3], 1, 1);
     for id in [1, 2, 3, 11] {
         let shorter = millis(100);
-        hall.seat(id)
+        world
+            .node(id)
             .configure(|it| (it.ttl, it.max_ttl) = (shorter, shorter));
     }
-    (1..=3).for_each(|id| hall.start(id));
-    (1..=3).for_each(|id| hall.start(id)); // and once more
-    hall.ask(11, Request::Acquire);
-    hall.wait(millis(299));
-    assert_eq!(hall.holders(), [0; 0]);
-    hall.wait(millis(40));
-    assert_eq!(hall.holders(), [11]);
+    (1..=3).for_each(|id| world.start(id));
+    (1..=3).for_each(|id| world.start(id)); // and once more
+    world.ask(11, Request::Acquire);
+    world.wait(millis(299));
+    assert_eq!(world.holders(), [0; 0]);
+    world.wait(millis(40));
+    assert_eq!(world.holders(), [11]);
 }
 
 #[test]
 fn a_voter_that_lost_its_disk_does_not_vote_until_it_is_initialised() {
     let votes = [FOUNDING, Saved::Missing, Saved::Missing];
-    let mut hall = Hall::new(&config(), &votes, 1, 1);
-    hall.ask(11, Request::Acquire);
-    hall.wait(millis(500));
-    assert_eq!(hall.holders(), [0; 0]);
+    let mut world = World::new(&config(), &votes, 1, 1);
+    world.ask(11, Request::Acquire);
+    world.wait(millis(500));
+    assert_eq!(world.holders(), [0; 0]);
     let refused = Outcome::TenureRefused(Refused::Uninitialised);
-    assert!(hall.seat(11).outcomes.contains(&refused));
+    assert!(world.node(11).outcomes.contains(&refused));
     let highest = 1_000;
     let initialised = Saved::Initialised(Durable::replacing(highest, millis(300)));
-    hall.seat(2).disk = Disk::Holds(initialised);
-    hall.start(2);
-    hall.wait(millis(299));
+    world.node(2).disk = Disk::Holds(initialised);
+    world.start(2);
+    world.wait(millis(299));
     assert_eq!(
-        hall.holders(),
+        world.holders(),
         [0; 0],
-        "it may have granted something before"
+        "it may have granted a tenure before"
     );
-    hall.wait(millis(60));
-    let fence = hall.holds(11).unwrap().fence;
+    world.wait(millis(60));
+    let fence = world.holds(11).unwrap().fence;
     assert!(fence > Fence(highest + (1 << 32)));
 }
 
 #[test]
-fn a_member_that_starts_again_holds_nothing_until_it_is_asked_to() {
-    let mut hall = Hall::of_three(&config(), 1);
-    hall.ask(1, Request::Acquire);
-    hall.wait(millis(20));
-    hall.start(1);
-    assert_eq!(hall.holders(), [0; 0]);
-    hall.wait(millis(1_000));
-    assert_eq!(hall.holders(), [0; 0]);
-    hall.ask(1, Request::Acquire);
-    hall.wait(millis(50));
-    assert_eq!(hall.holders(), [1]);
+fn a_restarted_member_holds_nothing_until_it_acquires_again() {
+    let mut world = World::of_three(&config(), 1);
+    world.ask(1, Request::Acquire);
+    world.wait(millis(20));
+    world.start(1);
+    assert_eq!(world.holders(), [0; 0]);
+    world.wait(millis(1_000));
+    assert_eq!(world.holders(), [0; 0]);
+    world.ask(1, Request::Acquire);
+    world.wait(millis(50));
+    assert_eq!(world.holders(), [1]);
 }

@@ -1,5 +1,5 @@
-//! Everything at once, from many seeds: messages lost, late and doubled, members that crash, clocks that
-//! drift to the bound. The model is thorough where this is long.
+//! All faults at once, with many seeds: lost, late and duplicated messages, crashes, clocks that
+//! drift up to the bound. The model covers all short runs; these runs are long.
 
 use hustings_protocol::tenure::{Config, Message, Request};
 use hustings_protocol::{Duration, Fence, MemberId, Outcome};
@@ -7,14 +7,14 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config;
-use crate::hall::{Hall, millis};
+use crate::hall::{World, millis};
 
 fn below(bound: u64, rng: &mut impl Rng) -> u64 {
     rng.next_u64() % bound
 }
 
-/// A tenth of the messages is lost, a tenth doubled, and some take longer than tenure lasts.
-fn weather(seed: u64) -> impl FnMut(MemberId, MemberId, &Message) -> Vec<Duration> {
+/// A tenth of the messages is lost, a tenth duplicated, and some take longer than a tenure.
+fn faulty_network(seed: u64) -> impl FnMut(MemberId, MemberId, &Message) -> Vec<Duration> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     move |_, _, _| {
         let copies = match below(10, &mut rng) {
@@ -31,43 +31,43 @@ fn weather(seed: u64) -> impl FnMut(MemberId, MemberId, &Message) -> Vec<Duratio
 }
 
 #[test]
-fn in_any_weather_at_most_one_holds_and_fences_rise() {
+fn under_all_faults_at_most_one_holds_and_fences_rise() {
     let mut tenures = 0;
     for seed in 1..=60 {
         let config = Config {
             drift_ppm: 100_000,
             ..config()
         };
-        let mut hall = Hall::of_three(&config, seed);
+        let mut world = World::of_three(&config, seed);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        hall.network = Box::new(weather(seed));
+        world.network = Box::new(faulty_network(seed));
         for id in 1..=3 {
             let drift = [-100_000, 0, 100_000][below(3, &mut rng) as usize];
-            hall.seat(id).drift(drift);
+            world.node(id).drift(drift);
         }
         let mut highest = Fence(0);
         for _ in 0..100 {
             let id = 1 + below(3, &mut rng);
             match below(8, &mut rng) {
-                0 => hall.crash(id),
-                1 => hall.start(id),
-                2 => hall.ask(id, Request::Release),
+                0 => world.crash(id),
+                1 => world.start(id),
+                2 => world.ask(id, Request::Release),
                 3 => {
                     let to = MemberId(1 + below(3, &mut rng));
-                    hall.ask(id, Request::Transfer { to });
+                    world.ask(id, Request::Transfer { to });
                 }
                 _ => {
-                    if !hall.seat(id).is_up {
-                        hall.start(id);
+                    if !world.node(id).is_up {
+                        world.start(id);
                     }
-                    hall.ask(id, Request::Acquire);
+                    world.ask(id, Request::Acquire);
                 }
             }
-            let end = hall.now + millis(below(400, &mut rng));
-            while hall.next(end) {
-                assert!(hall.holders().len() <= 1, "seed {seed} at {:?}", hall.now);
-                for seat in &mut hall.seats {
-                    for outcome in seat.outcomes.drain(..) {
+            let end = world.now + millis(below(400, &mut rng));
+            while world.next(end) {
+                assert!(world.holders().len() <= 1, "seed {seed} at {:?}", world.now);
+                for node in &mut world.nodes {
+                    for outcome in node.outcomes.drain(..) {
                         if let Outcome::TenureGained { fence } = outcome {
                             assert!(fence > highest, "seed {seed}: {fence} after {highest}");
                             highest = fence;

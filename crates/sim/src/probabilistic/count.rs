@@ -1,24 +1,24 @@
-//! How large members hold the group to be where nobody knows all: a census before the election, in a world of its own
-//! under the same conditions.
+//! Estimates of the group's size for groups in which no member knows all others: a census before
+//! the election, in a separate world under the same conditions.
 
 use hustings_protocol::census::{Census, Config, Request};
-use hustings_protocol::{Instant, Merit};
+use hustings_protocol::{Instant, Priority};
 
 use super::{Trial, uniform};
 use crate::statistics::{Kind, Sample};
 use crate::{Delay, Detection, Network, Seeds, Setup, Stream, Verb, Who, World};
 
-/// What members hold the size to be.
+/// The members' estimates of the size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
-    /// The mean over those who know one: nobody else is drawn.
+    /// The mean over the members that have an estimate: no others are drawn.
     pub mean: f64,
-    /// How far they differ: the standard deviation.
+    /// The standard deviation.
     pub deviation: f64,
 }
 
 impl Sizes {
-    /// None if nobody knows one.
+    /// Summarises the estimates; `None` if no member has one.
     pub(super) fn of(sizes: &[Option<u64>]) -> Option<Self> {
         let mut sample = Sample::new(Kind::Number);
         let known = sizes.iter().flatten();
@@ -30,13 +30,15 @@ impl Sizes {
     }
 }
 
-/// Hops in a period: six tries, and a hop more than there and back for each.
+/// Hops in a period: six tries, each one hop longer than a round trip.
 const PERIOD: u64 = 18;
-/// Periods after the last turn of the caller by which everybody's is over: hearing of the count took them no longer.
+/// Periods after the caller's last turn by which every member's last turn is over: members heard of
+/// the count within that time.
 const AFTERWARDS: u64 = 10;
 
-/// One count, as in the field, called by one member drawn by chance. Each crashes in it with the probability of a round, at
-/// a time uniform in it, and comes to no size, and neither does whom the count has not reached.
+/// One census, as in the field, called by a random member. Each member crashes in it with the
+/// probability of a round, at a uniform time. A crashed member has no estimate, and neither has a
+/// member that the census has not reached.
 pub(super) fn count(trial: &Trial, seeds: Seeds, goes_on: impl Fn() -> bool) -> Vec<Option<u64>> {
     let members = trial.members;
     let config = Config {
@@ -44,7 +46,7 @@ pub(super) fn count(trial: &Trial, seeds: Seeds, goes_on: impl Fn() -> bool) -> 
         ..Config::field(trial.config.hop * PERIOD)
     };
     let setup = Setup {
-        merits: vec![Merit(0); members as usize],
+        priorities: vec![Priority(0); members as usize],
         network: Network {
             unicast_loss: trial.unicast_loss,
             ..Network::perfect(Delay::Constant(trial.config.hop))

@@ -1,7 +1,8 @@
-//! How a segment of neighbours cheats: the paper's list of faults, by members that know all that any of them knows.
+//! Cheating by a segment of neighbours: the paper's list of faults, by members that share all
+//! knowledge.
 //!
-//! Whatever they do, they keep to the rhythm of honest members otherwise, follow the draw as honest members do, and pass on
-//! flips and fault messages.
+//! Apart from the fault, they keep the timing of honest members, follow the draw as honest members
+//! do, and pass on flips and fault messages.
 
 mod policy;
 mod scheme;
@@ -19,75 +20,82 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::Setting;
 pub use scheme::{Aim, NoScheme, Scheme};
 
-/// A type of fault, by the paper's names. All but those of chosen flips strike in the first Basic round.
+/// A type of fault, by the paper's names. All faults except those of chosen flips happen in the
+/// first Basic round.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cheat {
-    /// Deterministic Flip: they see as many flips as they can before they choose the last of their own, and choose it for
-    /// one of them to be elected. As many as theory allows, `segment::largest`, gain nothing by it; one more owns the coin.
+    /// Deterministic Flip: the cheaters see as many flips as they can before they choose the last
+    /// of their own, and choose it so that a cheater is elected. Up to `segment::largest`
+    /// cheaters gain nothing by it; one more controls the coin.
     DeterministicFlip,
-    /// Initiate Inconsistent Message: heads one way, and tails the other.
+    /// Initiate Inconsistent Message: heads to one side, and tails to the other.
     InconsistentMessage,
-    /// Change Message: a flip that is passed on one way is turned round.
+    /// Change Message: a flip that is passed on to one side is inverted.
     ChangeMessage,
     /// Broken Ring: from some message on there is silence, on one side or both.
     BrokenRing,
-    /// Fault Message: there is a fault, it says to one side, when there is none.
+    /// Fault Message: one side gets a fault message although there is no fault.
     FaultMessage,
-    /// No Fault message: an inconsistent message, and not a word about it, nor is anybody else's passed on.
+    /// No Fault message: an inconsistent message without a fault message. Fault messages of others
+    /// are not passed on.
     NoFaultMessage,
     /// Simulate Processor: they pretend to be one more than they are.
     SimulateProcessor,
-    /// StaleMate: they flip as their neighbours do, so that all who are active flip alike for ever, if they can.
+    /// StaleMate: they flip as their neighbours do, so that all active members flip alike for ever,
+    /// if possible.
     StaleMate,
-    /// Deterministic Flip once more, or StaleMate: by the best flips there are.
+    /// Deterministic Flip or StaleMate by the optimal flips.
     Best(Arc<Scheme>),
 }
 
 /// Neighbours that cheat together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// How.
+    /// The type of fault.
     pub cheat: Cheat,
-    /// The place of the first of them.
+    /// The position of the first of them.
     pub from: u32,
-    /// The place of the last, clockwise of the first, or the same.
+    /// The position of the last, clockwise of the first, or the same.
     pub to: u32,
 }
 
 impl Segment {
-    /// How many they are on a ring of `members`.
+    /// The number of cheaters on a ring of `members`.
     pub fn len(&self, members: u32) -> u32 {
         (self.to + members - self.from) % members + 1
     }
 
-    /// Whether `place` is one of theirs.
+    /// True if `place` is in the segment.
     pub fn holds(&self, place: u32, members: u32) -> bool {
         (place + members - self.from) % members < self.len(members)
     }
 
-    /// Whether they are on a ring of `members`, and leave two others or more, of which each has a neighbour that cheats.
+    /// True if the segment is on a ring of `members` and leaves two others or more, each with a
+    /// neighbour that cheats.
     pub fn fits(&self, members: u32) -> bool {
         self.from < members && self.to < members && self.len(members) + 2 <= members
     }
 }
 
-/// What a segment knows, and means to do.
+/// The knowledge and the plan of a segment.
 #[derive(Debug, Clone)]
 pub struct Plot {
     segment: Segment,
     setting: Setting,
-    /// How many they are.
+    /// The number of cheaters.
     cheaters: u32,
     leader: Leader,
     round: u32,
-    /// The round in hand.
-    left: Port,
-    right: Port,
-    /// Their own flips, from left to right, as far as they are chosen; of as many as they pretend to be.
+    /// The present round.
+    left: SegmentEnd,
+    right: SegmentEnd,
+    /// Their own flips, from left to right, chosen or not; one for each member that they pretend to
+    /// be.
     own: Vec<Option<Flip>>,
-    /// How many messages may go to the left and to the right before all of their flips are chosen.
+    /// The number of messages that may go to the left and to the right before all of their flips
+    /// are chosen.
     ahead: (u32, u32),
-    /// What they mean to do, once they have planned it.
+    /// The plan, once it is drawn.
     plan: Option<Plan>,
     is_over: bool,
     said: Vec<(Side, Message)>,
@@ -95,28 +103,29 @@ pub struct Plot {
 
 /// One end of the segment.
 #[derive(Debug, Clone, Default)]
-struct Port {
+struct SegmentEnd {
     heard: Vec<Message>,
-    /// What was heard for the next round.
+    /// Messages that belong to the next round.
     early: Vec<Message>,
     said: u32,
     fault_is_known: bool,
 }
 
-/// What cheaters mean to do, drawn by chance of their own: the coins that they flip as members are another thing.
+/// The cheaters' plan. It has random numbers of its own, separate from the coins that they flip as
+/// members.
 #[derive(Debug, Clone)]
 struct Plan {
     strike: Strike,
-    /// The coins of one that they pretend to be and are not.
+    /// The coins of the pretended member.
     pretended: Xoshiro256PlusPlus,
 }
 
-/// Where a fault that happens once happens.
+/// The place of a fault that happens once.
 #[derive(Debug, Clone, Copy)]
 struct Strike {
     side: Side,
     both: bool,
-    /// Which message, from 1 on.
+    /// The number of the message, from 1 on.
     slot: u32,
 }
 
@@ -142,8 +151,8 @@ impl Plot {
             cheaters,
             leader: Leader::selecting(members, setting.honest.selection),
             round: 1,
-            left: Port::default(),
-            right: Port::default(),
+            left: SegmentEnd::default(),
+            right: SegmentEnd::default(),
             own: vec![None; pretended as usize],
             ahead: (0, 0),
             plan: None,
@@ -152,7 +161,7 @@ impl Plot {
         }
     }
 
-    /// Everybody begins. What is not planned by then is planned now.
+    /// Begins the draw. If there is no plan yet, draws it now.
     pub(super) fn begin(&mut self, rng: &mut impl Rng) {
         if self.plan.is_none() {
             self.plan(rng);
@@ -160,7 +169,7 @@ impl Plot {
         self.begin_round(rng);
     }
 
-    /// A neighbour said something.
+    /// Handles a message from a neighbour.
     pub(super) fn hear(&mut self, side: Side, message: Message, rng: &mut impl Rng) {
         if message == Message::Fault {
             self.hear_of_fault(side);
@@ -179,12 +188,12 @@ impl Plot {
         self.act(rng);
     }
 
-    /// What is to be said, in order.
+    /// The messages to send, in order.
     pub(super) fn take_said(&mut self) -> Vec<(Side, Message)> {
         std::mem::take(&mut self.said)
     }
 
-    /// Whom they have seen elected.
+    /// The member that they have seen elected.
     pub(super) fn elected(&self) -> Option<MemberId> {
         let mut active = self.leader.active().iter();
         let (first, second) = (active.next()?, active.next());
@@ -200,12 +209,12 @@ impl Plot {
         MemberId(u64::from((self.segment.to + 1) % self.setting.members))
     }
 
-    /// Who speaks for them on the right, if it is somebody else.
+    /// The right end of the segment, if it is a different member than the left end.
     pub(super) fn mouth(&self) -> Option<MemberId> {
         (self.cheaters > 1).then(|| MemberId(self.segment.to.into()))
     }
 
-    /// Draws what they mean to do.
+    /// Draws the plan.
     pub(super) fn plan(&mut self, rng: &mut impl Rng) {
         let members = u64::from(self.setting.members);
         let side = match rng.next_u64() >> 63 {
@@ -214,7 +223,8 @@ impl Plot {
         };
         let both = rng.next_u64() >> 63 == 1;
         let (first, last) = match self.segment.cheat {
-            // Of their own flips the first that the neighbour gets, which is not what the other gets last.
+            // One of their own flips, among the first that the neighbour gets; these are not the
+            // last that the other neighbour gets.
             Cheat::InconsistentMessage | Cheat::NoFaultMessage => (1, u64::from(self.cheaters)),
             Cheat::ChangeMessage => (u64::from(self.cheaters) + 1, members),
             Cheat::BrokenRing
@@ -233,7 +243,7 @@ impl Plot {
         };
         let pretended = Xoshiro256PlusPlus::seed_from_u64(match self.segment.cheat {
             Cheat::SimulateProcessor => rng.next_u64(),
-            _ => 0, // there is none
+            _ => 0, // there is no pretended member
         });
         self.plan = Some(Plan { strike, pretended });
     }
@@ -249,18 +259,19 @@ impl Plot {
         self.act(rng);
     }
 
-    /// Chooses, speaks, and draws conclusions, as long as there is anything to do.
+    /// Chooses, sends and concludes, as long as there is anything to do.
     fn act(&mut self, rng: &mut impl Rng) {
         self.choose(rng);
         while self.speak_up(Side::Left) | self.speak_up(Side::Right) {}
         let members = self.setting.members;
-        let is_done = |port: &Port| port.heard.len() as u32 == members && port.said == members;
+        let is_done =
+            |port: &SegmentEnd| port.heard.len() as u32 == members && port.said == members;
         if is_done(&self.left) && is_done(&self.right) {
             self.conclude(rng);
         }
     }
 
-    /// Says what comes next to `side`, if it is time. Tells whether it did.
+    /// Sends the next message to `side`, if it is due. Returns true if it did.
     fn speak_up(&mut self, side: Side) -> bool {
         if self.is_over {
             return false;
@@ -274,7 +285,7 @@ impl Plot {
         };
         match self.segment.cheat {
             Cheat::BrokenRing if self.is_struck(side, slot) => {
-                self.is_over = true; // and silent: then nothing can be passed on either way
+                self.is_over = true; // silent: nothing passes in either direction
                 return false;
             }
             Cheat::FaultMessage if self.is_struck(side, slot) => {
@@ -292,7 +303,8 @@ impl Plot {
         true
     }
 
-    /// How many messages an honest member would have sent to `side` by now; before all flips are chosen, as many as are ahead.
+    /// The number of messages that an honest member would have sent to `side` by now. Before all
+    /// flips are chosen, the number in `ahead`.
     fn due(&self, side: Side) -> u32 {
         let (left, right) = (self.left.heard.len() as u32, self.right.heard.len() as u32);
         let due = match (self.setting.honest.ring, side) {
@@ -334,7 +346,7 @@ impl Plot {
         Some(Message::Flip(if is_struck { flip.other() } else { flip }))
     }
 
-    /// Whether the fault that happens once happens here.
+    /// True if the single fault happens here.
     fn is_struck(&self, side: Side, slot: u32) -> bool {
         let Some(Plan { strike, .. }) = &self.plan else {
             return false;
@@ -355,7 +367,8 @@ impl Plot {
             }
     }
 
-    /// Whether the flip of the member at `of` does not go to `side`, as the two that are active are neighbours.
+    /// True if the flip of the member at `of` does not go to `side`, because the two active members
+    /// are neighbours.
     fn is_withheld(&self, side: Side, of: u32) -> bool {
         self.leader.neighbours().is_some_and(|first| match side {
             Side::Right => of == first,
@@ -375,7 +388,7 @@ impl Plot {
         }
     }
 
-    /// Who flipped heads, as far as they can tell.
+    /// The members that flipped heads, as far as the cheaters know.
     fn heads(&self) -> Places {
         let mut heads = Places::none(self.setting.members);
         for place in 0..self.setting.members {
@@ -384,7 +397,7 @@ impl Plot {
         heads
     }
 
-    /// What the member at `place` flipped, as far as they know it by now.
+    /// The flip of the member at `place`, as far as the cheaters know it by now.
     fn flip_of(&self, place: u32) -> Option<Flip> {
         let members = self.setting.members;
         let inside = (place + members - self.segment.from) % members;
@@ -393,7 +406,7 @@ impl Plot {
         }
         let from_left = (self.segment.from + members - place) % members;
         let from_right = (place + members - self.segment.to) % members;
-        let heard = |port: &Port, number: u32| match port.heard.get(number as usize - 1) {
+        let heard = |port: &SegmentEnd, number: u32| match port.heard.get(number as usize - 1) {
             Some(Message::Flip(flip)) => Some(*flip),
             Some(Message::Withheld | Message::Fault) | None => None,
         };
@@ -421,14 +434,14 @@ impl Plot {
         }
     }
 
-    fn port(&self, side: Side) -> &Port {
+    fn port(&self, side: Side) -> &SegmentEnd {
         match side {
             Side::Left => &self.left,
             Side::Right => &self.right,
         }
     }
 
-    fn port_mut(&mut self, side: Side) -> &mut Port {
+    fn port_mut(&mut self, side: Side) -> &mut SegmentEnd {
         match side {
             Side::Left => &mut self.left,
             Side::Right => &mut self.right,

@@ -1,8 +1,9 @@
-//! A place on the ring: an honest member, or one of a segment that cheats.
+//! A position on the ring: an honest member, or one of a segment that cheats.
 //!
-//! The segment thinks at its left end. Its right end passes on what it hears, says what it is told to, and those between
-//! have nothing to do: "just the two faulty processors at the segment ends could simulate the whole segment". What they tell
-//! each other goes outside the ring and is not counted as its messages.
+//! The segment's left end decides. Its right end forwards its messages to the left end and sends
+//! what that decides. The members between do nothing: "just the two faulty processors at the
+//! segment ends could simulate the whole segment". Messages between the two ends go outside the
+//! ring and do not count as messages.
 
 use hustings_protocol::wagner::fault::Side;
 use hustings_protocol::wagner::{self, Config, Timer, Wagner};
@@ -14,40 +15,40 @@ use serde::Serialize;
 
 use super::cheat::{Plot, Segment};
 
-/// What all members are told alike; the honest ones ignore who cheats.
+/// The configuration of all members; the honest ones ignore the cheaters.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// How the honest ones go about it.
+    /// The configuration of the honest members.
     pub honest: Config,
-    /// How many members there are.
+    /// The number of members.
     pub members: u32,
-    /// Who cheats, and how. Nobody is in two segments.
+    /// The cheating segments, which are disjoint.
     pub cheaters: Vec<Segment>,
 }
 
-/// A place on the ring.
-// The honest are nearly all there are.
+/// A position on the ring.
+// Nearly all members are honest.
 #[derive(Debug, Clone)]
 pub enum Seat {
     /// An honest member.
     Honest(Wagner),
-    /// The left end of a segment that cheats, where it thinks.
+    /// The left end of a cheating segment, which decides for it.
     Mind(Box<Plot>),
-    /// The right end of such a segment, and the place of the left.
+    /// The right end of a cheating segment, with the position of the left end.
     Mouth(u32),
-    /// One between the two.
+    /// A member between the two ends.
     Between,
 }
 
-/// What goes from member to member.
+/// A message between members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Note {
-    /// On the ring.
+    /// A message on the ring.
     Ring(wagner::Message),
-    /// Outside it: what the right end of a segment heard, or is to say.
+    /// A message outside the ring: one that the right end received, or is to send.
     Whisper {
-        /// Either.
+        /// The message.
         whisper: wagner::Message,
     },
 }
@@ -65,7 +66,7 @@ impl Message for Note {
 }
 
 impl Seat {
-    /// The place of `id`.
+    /// The member at position `id`.
     ///
     /// # Panics
     /// If the cheaters are not on the ring, or leave fewer than two others.
@@ -84,8 +85,8 @@ impl Seat {
         }
     }
 
-    /// Lets those who think for a segment draw what they mean to do from chance that is not the draw's. Without it they do so
-    /// as they begin, by the chance of the seat.
+    /// Lets the deciding end of a segment draw its plan from random numbers that are not the
+    /// draw's. Otherwise it draws the plan at the start, from the member's random numbers.
     pub fn plan(&mut self, rng: &mut impl Rng) {
         match self {
             Self::Mind(plot) => plot.plan(rng),
@@ -93,7 +94,7 @@ impl Seat {
         }
     }
 
-    /// Whom those who think for a segment have seen elected.
+    /// The member that the deciding end of a segment has seen elected.
     pub fn foreseen(&self) -> Option<MemberId> {
         match self {
             Self::Mind(plot) => plot.elected(),
@@ -122,7 +123,7 @@ impl Protocol for Seat {
         match self {
             Self::Honest(member) => {
                 let Some(input) = on_the_ring(&input) else {
-                    return; // whispers are for cheaters
+                    return; // only cheaters whisper
                 };
                 member.step(input, &mut OnTheRing(io));
             }
@@ -133,7 +134,7 @@ impl Protocol for Seat {
     }
 }
 
-/// The same input to an honest member.
+/// The corresponding input to an honest member.
 #[inline]
 fn on_the_ring(input: &Input<Seat>) -> Option<Input<Wagner>> {
     match *input {
@@ -153,7 +154,7 @@ fn on_the_ring(input: &Input<Seat>) -> Option<Input<Wagner>> {
     }
 }
 
-/// A segment's left end.
+/// The step of a segment's left end.
 fn think(plot: &mut Plot, input: &Input<Seat>, io: &mut impl Io<Seat>) {
     match *input {
         Input::Start => plot.begin(io.rng()),
@@ -161,9 +162,10 @@ fn think(plot: &mut Plot, input: &Input<Seat>, io: &mut impl Io<Seat>) {
             from,
             message: Note::Ring(message),
         } => {
-            let side = match plot.left_neighbour() == from {
-                true => Side::Left,
-                false => Side::Right,
+            let side = if plot.left_neighbour() == from {
+                Side::Left
+            } else {
+                Side::Right
             };
             plot.hear(side, message, io.rng());
         }
@@ -185,14 +187,14 @@ fn think(plot: &mut Plot, input: &Input<Seat>, io: &mut impl Io<Seat>) {
     }
 }
 
-/// A segment's right end.
+/// The step of a segment's right end.
 fn speak(mind: MemberId, input: &Input<Seat>, io: &mut impl Io<Seat>) {
     match *input {
         Input::Message { from, message } => match message {
             Note::Ring(message) if from != mind => {
                 io.unicast(mind, Note::Whisper { whisper: message });
             }
-            Note::Ring(_) => {} // nothing goes on the ring between cheaters
+            Note::Ring(_) => {} // cheaters do not use the ring between them
             Note::Whisper { whisper } => {
                 let next = io.view().successor(io.me().id).id;
                 io.unicast(next, Note::Ring(whisper));

@@ -1,4 +1,4 @@
-//! A member of the announce family at a desk, and what it hears there.
+//! A single member of the announce family under test, and the announcements that it hears.
 
 use hustings_protocol::Candidate;
 use hustings_protocol::announce::{Claim, Config, Message};
@@ -6,7 +6,7 @@ use hustings_protocol::announce::{Claim, Config, Message};
 use crate::kin::Kin;
 use crate::support::desk::Desk;
 
-/// A member that has done nothing yet.
+/// A member that has not started.
 pub(crate) fn seat<P: Kin>(
     me: Candidate,
     config: Config,
@@ -19,16 +19,16 @@ pub(crate) fn seat<P: Kin>(
 /// An announcement of `id`.
 pub(crate) fn announcement(
     id: u64,
-    merit: u64,
+    priority: u64,
     incarnation: u32,
     beat: u32,
     established: bool,
 ) -> Message {
     let claim = Claim {
-        candidate: Candidate::new(id, merit),
+        candidate: Candidate::new(id, priority),
         incarnation,
         established,
-        backing: 0,
+        follower_count: 0,
     };
     Message::Announcement {
         claim,

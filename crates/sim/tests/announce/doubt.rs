@@ -1,4 +1,4 @@
-//! Leaders that fall silent: they are asked for, and named until nobody has answered.
+//! Leaders that fall silent: followers ask for them, and keep them until no answer came.
 
 use hustings_protocol::announce::{Config, Repeat};
 use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId};
@@ -12,15 +12,15 @@ use crate::support::{below, ranked, script};
 use crate::{Verdict, require};
 
 const LEADER: u64 = 9;
-/// That of [`field`].
-const PATIENCE: Duration = Duration(ANNOUNCE.0 / 10);
+/// The patience of [`field`].
+const ELECTION_TIMEOUT: Duration = Duration(ANNOUNCE.0 / 10);
 
 /// A member that has heard its leader for a while, and just now.
 fn follower<P: Kin>(seed: u64) -> (Desk<P>, Duration) {
     let rng = &mut Seeds::new(seed, 1).rng(Stream::Layout);
     let me = Candidate::new(below(9, rng), 5);
     let config = Config {
-        // What nobody calls for is not said.
+        // With one farewell there are no complaints.
         farewell: Repeat::Times(1),
         ..field()
     };
@@ -41,9 +41,9 @@ fn questions<P: Kin>(desk: &Desk<P>, since: Instant) -> Vec<Duration> {
         .collect()
 }
 
-/// It is asked for when an announcement is overdue, one time each `patience`, and named for T_L; then nobody is left
-/// to ask.
-pub(crate) fn a_silent_leader_is_asked_for_and_named<P: Kin>(seed: u64) -> Verdict {
+/// Followers ask for the leader when an announcement is overdue, once per `election_timeout`, and keep it
+/// for T_L. After that they do not ask.
+pub(crate) fn silent_leader_is_asked_for_and_kept<P: Kin>(seed: u64) -> Verdict {
     let (mut desk, listen) = follower::<P>(seed);
     let heard = desk.papers.now;
     desk.wait(Duration(listen.0 - 1));
@@ -53,25 +53,29 @@ pub(crate) fn a_silent_leader_is_asked_for_and_named<P: Kin>(seed: u64) -> Verdi
     let asked = questions(&desk, heard);
     require(asked.len() >= 5, || format!("asked {asked:?}"))?;
     let in_time = asked[0] >= Duration(listen.0 - ANNOUNCE.0)
-        && asked[asked.len() - 1] <= Duration(listen.0 - PATIENCE.0);
+        && asked[asked.len() - 1] <= Duration(listen.0 - ELECTION_TIMEOUT.0);
     let apart = asked
         .windows(2)
-        .all(|two| two[1].0 - two[0].0 >= PATIENCE.0);
+        .all(|two| two[1].0 - two[0].0 >= ELECTION_TIMEOUT.0);
     require(in_time && apart, || format!("asked {asked:?} of {listen}"))?;
     desk.wait(Duration(1));
-    require(desk.names().is_none(), || "misses nobody".to_owned())?;
+    require(desk.names().is_none(), || {
+        "keeps its leader after T_L".to_owned()
+    })?;
     desk.wait(field().suppress);
     require(desk.member.honest().leads(), || "does not lead".to_owned())?;
     let more = questions(&desk, heard + listen);
-    require(more.is_empty(), || format!("asked {more:?} nobody"))
+    require(more.is_empty(), || {
+        format!("asked {more:?} without a leader")
+    })
 }
 
-/// One that answers is not missed, and is not asked for again until it falls silent again.
-pub(crate) fn an_answer_ends_the_doubt<P: Kin>(seed: u64) -> Verdict {
+/// A leader that answers is kept, and is not asked for again until it falls silent again.
+pub(crate) fn answer_ends_the_suspicion<P: Kin>(seed: u64) -> Verdict {
     let (mut desk, listen) = follower::<P>(seed);
     let heard = desk.papers.now;
     let rng = &mut Seeds::new(seed, 2).rng(Stream::Layout);
-    desk.wait(Duration(listen.0 - 1 - below(PATIENCE.0, rng)));
+    desk.wait(Duration(listen.0 - 1 - below(ELECTION_TIMEOUT.0, rng)));
     desk.hear(LEADER, announcement(LEADER, 9, 1, 1_000, true));
     let answered = desk.papers.now;
     desk.wait(Duration(listen.0 - ANNOUNCE.0));
@@ -85,12 +89,13 @@ pub(crate) fn an_answer_ends_the_doubt<P: Kin>(seed: u64) -> Verdict {
     })
 }
 
-/// Who did not run cannot know whether anybody was silent: it asks first, and waits as long as ever for answers.
-pub(crate) fn one_that_overslept_asks_first<P: Kin>(seed: u64) -> Verdict {
+/// A member that was paused cannot know if the leader was silent: it asks first, and waits as long
+/// as usual for answers.
+pub(crate) fn paused_member_asks_first<P: Kin>(seed: u64) -> Verdict {
     let (mut desk, listen) = follower::<P>(seed);
     desk.oversleep(listen + ANNOUNCE);
     let woke = desk.papers.now;
-    desk.wait(PATIENCE * 4);
+    desk.wait(ELECTION_TIMEOUT * 4);
     let (names, asked) = (desk.names(), questions(&desk, woke));
     require(names == Some(MemberId(LEADER)) && asked.len() >= 3, || {
         format!("names {names:?}, asked {asked:?}")
@@ -101,13 +106,14 @@ pub(crate) fn one_that_overslept_asks_first<P: Kin>(seed: u64) -> Verdict {
     })
 }
 
-/// Of many who miss a leader few ask: the others hear them.
+/// Few of many members that miss a leader ask: the others hear them.
 pub(crate) fn few_ask_for_a_silent_leader<P: Kin>(seed: u64) -> Verdict {
     const MEMBERS: u32 = 200;
     let scenario = script(&format!("at 0s start all\nat 10s kill {}", MEMBERS - 1));
     let mut world = world::<P>(&ranked(MEMBERS), calm(), field(), seed, &scenario);
     world.run_until(at(20_000));
     let asked = world.trace().count(at(10_000), is_query);
-    // Each of seven times, who is not reached in time by the first to ask: a tenth of all, and some.
+    // Seven times, the members that the first question does not reach in time: a tenth of all, and
+    // some.
     require((7..=7 * 30).contains(&asked), || format!("{asked} ask"))
 }

@@ -1,4 +1,4 @@
-//! Goodbyes: how often they are said, and what they save.
+//! Goodbyes: their number, and the time that they save.
 
 use hustings_protocol::announce::{Announce, Config, Listen, Message, Repeat, repetitions};
 use hustings_protocol::{Candidate, Duration, Input, MemberId};
@@ -11,13 +11,14 @@ use crate::support::desk::Desk;
 use crate::support::{below, choose, ranked, script};
 use crate::{Verdict, require};
 
-/// What a new leader needs once the old one is known to be gone: its wake-up, its question, and a
-/// delay each for the goodbye and the announcement.
+/// The time of an election after the old leader is known to be gone: its wake-up, its question, and
+/// a delay each for the goodbye and the announcement.
 fn election(config: &Config) -> Duration {
     config.suppress + ANNOUNCE.mul_f64(0.1) + DELAY * 4 + ANNOUNCE.mul_f64(0.1)
 }
 
-/// How long after the leader went all agree on another one; none if longer than 20 T_A.
+/// The time from the leader's departure until all agree on another one; `None` if longer than 20
+/// T_A.
 fn vacancy<P: Kin>(verb: &str, network: Network, config: Config, seed: u64) -> Option<Duration> {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let gone = 10_000 + below(1_000, rng);
@@ -33,7 +34,7 @@ fn vacancy<P: Kin>(verb: &str, network: Network, config: Config, seed: u64) -> O
 }
 
 /// A leader that says goodbye is replaced within T_S, the patience and a few delays.
-pub(crate) fn a_goodbye_spares_the_listen_interval<P: Kin>(seed: u64) -> Verdict {
+pub(crate) fn goodbye_saves_the_listen_interval<P: Kin>(seed: u64) -> Verdict {
     let most = election(&field());
     let took = vacancy::<P>("leave", calm(), field(), seed);
     require(took.is_some_and(|took| took <= most), || {
@@ -41,8 +42,8 @@ pub(crate) fn a_goodbye_spares_the_listen_interval<P: Kin>(seed: u64) -> Verdict
     })
 }
 
-/// A goodbye that is lost, or never said, costs T_L more and no harm.
-pub(crate) fn a_lost_goodbye_is_healed_by_listening<P: Kin>(seed: u64) -> Verdict {
+/// A goodbye that is lost, or never sent, costs T_L more and does no harm.
+pub(crate) fn lost_goodbye_costs_one_listen_interval<P: Kin>(seed: u64) -> Verdict {
     let config = Config {
         farewell: Repeat::Times(0),
         ..field()
@@ -57,15 +58,15 @@ pub(crate) fn a_lost_goodbye_is_healed_by_listening<P: Kin>(seed: u64) -> Verdic
     )
 }
 
-/// How likely a goodbye may be missed, by the field's rules.
+/// The permitted probability that a goodbye is missed, by the field's rules.
 const MISS: f64 = 1e-3;
-/// The best leads from the start, so that it never measures anything itself.
+/// The best member leads from the start, so that it never measures the loss itself.
 const BEST: u32 = 7;
 
-/// A leader that never followed anyone says goodbye as often as the loss calls for: once where nothing
-/// is lost. (Up to twice more, since the followers' estimates vary; once less, while it tries whether
-/// that will do.)
-pub(crate) fn a_leader_learns_how_it_is_heard<P: Kin>(seed: u64) -> Verdict {
+/// A leader that never followed another repeats its goodbye according to the loss: once without
+/// loss. (Up to twice more, because the followers' estimates vary; once less, while it tries a
+/// smaller number.)
+pub(crate) fn leader_learns_its_loss<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let loss = choose(&[0.0, 0.1, 0.2, 0.4], rng);
     let gone = 150_000 + below(200_000, rng);
@@ -83,9 +84,9 @@ pub(crate) fn a_leader_learns_how_it_is_heard<P: Kin>(seed: u64) -> Verdict {
     })
 }
 
-/// However many hear a leader faintly, few of them say so: some dozens until it knows, and one in ten
-/// T_A later on.
-pub(crate) fn few_complain<P: Kin>(seed: u64) -> Verdict {
+/// Few of any number of members that hear a leader badly complain: some dozens until it has
+/// learnt, and one in ten T_A later on.
+pub(crate) fn few_members_complain<P: Kin>(seed: u64) -> Verdict {
     let members = 1_000;
     let network = lossy(0.4, LossModel::Uncorrelated);
     let scenario = script("at 0s start all");
@@ -99,8 +100,8 @@ pub(crate) fn few_complain<P: Kin>(seed: u64) -> Verdict {
     })
 }
 
-/// Who says goodbye a fixed number of times does so, and nobody complains.
-pub(crate) fn a_fixed_number_is_not_disputed<P: Kin>(seed: u64) -> Verdict {
+/// A member with a fixed number of goodbyes sends that number, and no member complains.
+pub(crate) fn fixed_number_of_goodbyes_is_not_disputed<P: Kin>(seed: u64) -> Verdict {
     let times = below(5, &mut Seeds::new(seed, 0).rng(Stream::Layout)) as u32;
     let config = Config {
         farewell: Repeat::Times(times),
@@ -117,8 +118,8 @@ pub(crate) fn a_fixed_number_is_not_disputed<P: Kin>(seed: u64) -> Verdict {
     })
 }
 
-/// A complaint counts for the leader that it is about, and for that one alone.
-pub(crate) fn complaints_are_personal<P: Kin>(seed: u64) -> Verdict {
+/// A complaint counts only for the leader that it is about.
+pub(crate) fn complaints_count_for_their_subject_only<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let me = below(3, rng);
     let mut desk = seat::<P>(Candidate::new(me, 5), field(), None, seed);
@@ -129,18 +130,19 @@ pub(crate) fn complaints_are_personal<P: Kin>(seed: u64) -> Verdict {
     desk.tell(Input::Leave);
     let said = desk.papers.said.iter();
     let byes = said.filter(|(_, message)| is_bye(message)).count() as u32;
-    let expected = match about == MemberId(me) {
-        true => 12,
-        false => repetitions(field().assumed_loss, MISS),
+    let expected = if about == MemberId(me) {
+        12
+    } else {
+        repetitions(field().assumed_loss, MISS)
     };
     require(byes == expected, || {
         format!("{me} says {byes} goodbyes after a complaint about {about}, not {expected}")
     })
 }
 
-/// With goodbyes repeated as the loss calls for, hardly a listener misses them all: most groups agree
-/// again before the old leader would even be missed. (Not all: the new one's announcements get lost
-/// as well.)
+/// With goodbyes repeated according to the loss, hardly a listener misses them all: most groups
+/// agree again before they would even miss the old leader. (Not all: the new leader's announcements
+/// get lost as well.)
 #[test]
 fn under_loss_goodbyes_get_through() {
     for loss in [0.1, 0.3] {
@@ -164,7 +166,7 @@ fn under_loss_goodbyes_get_through() {
     }
 }
 
-/// A member that has measured the loss as a follower says goodbye as often as that calls for.
+/// A member that has measured the loss as a follower repeats its goodbye accordingly.
 #[test]
 fn goodbyes_follow_the_loss_that_was_measured() {
     let byes = |missed: u32, miss: f64| {
@@ -193,7 +195,7 @@ fn goodbyes_follow_the_loss_that_was_measured() {
     assert_eq!(byes(3, 1e-3), 21);
 }
 
-/// Who leaves while its complaint is due, and comes back, can complain again.
+/// A member that leaves while its complaint is due, and comes back, can complain again.
 #[test]
 fn a_complaint_cut_short_by_leaving_is_made_after_a_return() {
     let mut desk = seat::<Announce>(Candidate::new(9, 1), field(), None, 0);
@@ -202,7 +204,8 @@ fn a_complaint_cut_short_by_leaving_is_made_after_a_return() {
         said.filter(|(_, message)| is_complaint(message)).count()
     };
     desk.tell(Input::Start);
-    // Every second one is missed: three goodbyes are too few, and a complaint is due within T_A.
+    // Every second announcement is missed: three goodbyes are too few, and a complaint is due
+    // within T_A.
     for heard in 1..10 {
         desk.hear(0, announcement(0, 5, 1, heard * 2, true));
     }
@@ -225,13 +228,13 @@ fn only_leaders_say_goodbye() {
     assert_eq!(world.tally().multicasts[2], 3, "loss 0.1, miss 0.001");
 }
 
-/// Who left may come back, and without its disk: also where nobody is ever missed.
+/// A member that left may come back, even without its disk, and even if members never time out.
 #[test]
 fn a_goodbye_is_forgotten_even_without_a_listen_interval() {
     let config = Config {
         listen: Listen::Never,
         farewell: Repeat::Times(3),
-        ..Config::chapter(ANNOUNCE, ANNOUNCE)
+        ..Config::paper(ANNOUNCE, ANNOUNCE)
     };
     let scenario = script("at 0s start all\nat 10s leave 5\nat 12s restart 5 fresh");
     let mut world = world::<Announce>(&ranked(6), calm(), config, 0, &scenario);

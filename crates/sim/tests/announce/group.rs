@@ -1,9 +1,10 @@
-//! Groups of the announce family at work, and the record of what they do. T_A is one second.
+//! Groups of the announce family in the simulator, and the log of their messages. T_A is one
+//! second.
 
 use std::collections::BTreeSet;
 
 use hustings_protocol::announce::{Config, Message};
-use hustings_protocol::{Duration, Instant, MemberId, Merit, Outcome, Protocol};
+use hustings_protocol::{Duration, Instant, MemberId, Outcome, Priority, Protocol};
 use hustings_sim::{
     Boot, Delay, Detection, Event, LossModel, Network, Scenario, Seeds, Setup, Trace, World,
 };
@@ -12,25 +13,25 @@ use crate::kin::Kin;
 
 /// T_A.
 pub(crate) const ANNOUNCE: Duration = Duration::from_secs(1);
-/// How long a message takes where delays do not vary.
+/// The delay of a message, if delays are constant.
 pub(crate) const DELAY: Duration = Duration::from_millis(10);
 
-/// What the field's preset has for T_A.
+/// The field's preset for T_A.
 pub(crate) fn field() -> Config {
     Config::field(ANNOUNCE)
 }
 
-/// `millis` after the beginning.
+/// The time `millis` after the beginning.
 pub(crate) fn at(millis: u64) -> Instant {
     Instant::START + Duration::from_millis(millis)
 }
 
-/// Every message takes [`DELAY`], and none is lost.
+/// A network in which every message takes [`DELAY`], and none is lost.
 pub(crate) fn calm() -> Network {
     Network::perfect(Delay::Constant(DELAY))
 }
 
-/// The same, but for this loss.
+/// The same network with this loss.
 pub(crate) fn lossy(loss: f64, loss_model: LossModel) -> Network {
     Network {
         multicast_loss: loss,
@@ -39,20 +40,27 @@ pub(crate) fn lossy(loss: f64, loss_model: LossModel) -> Network {
     }
 }
 
-/// A world in which `scenario` lies ahead.
+/// A world that will execute `scenario`.
 pub(crate) fn world<P: Kin>(
-    merits: &[Merit],
+    priorities: &[Priority],
     network: Network,
     config: Config,
     seed: u64,
     scenario: &Scenario,
 ) -> World<P, Log> {
-    detecting_world(merits, network, Detection::Never, config, seed, scenario)
+    detecting_world(
+        priorities,
+        network,
+        Detection::Never,
+        config,
+        seed,
+        scenario,
+    )
 }
 
-/// The same where a failure detector tells who comes and goes.
+/// The same, with a failure detector.
 pub(crate) fn detecting_world<P: Kin>(
-    merits: &[Merit],
+    priorities: &[Priority],
     network: Network,
     detection: Detection,
     config: Config,
@@ -61,7 +69,7 @@ pub(crate) fn detecting_world<P: Kin>(
 ) -> World<P, Log> {
     assert_eq!(config.check(), Ok(()));
     let setup = Setup {
-        merits: merits.to_vec(),
+        priorities: priorities.to_vec(),
         network,
         detection,
         view: 1.0,
@@ -73,7 +81,7 @@ pub(crate) fn detecting_world<P: Kin>(
     world
 }
 
-/// What was said, and who named whom.
+/// The messages sent, and the nominees.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) said: Vec<(Instant, u32, Message)>,
@@ -121,7 +129,7 @@ impl Log {
         }
     }
 
-    /// When `member` first announced itself after `since`.
+    /// The time of `member`'s first announcement after `since`.
     pub(crate) fn announced(&self, member: u32, since: Instant) -> Option<Instant> {
         let mut said = self.said.iter();
         said.find(|(at, from, message)| {
@@ -131,14 +139,14 @@ impl Log {
         .map(|(at, _, _)| *at)
     }
 
-    /// How many messages were said from `since` on for which `which` holds.
+    /// The number of messages from `since` on for which `which` holds.
     pub(crate) fn count(&self, since: Instant, which: fn(&Message) -> bool) -> usize {
         let said = self.said.iter();
         said.filter(|(at, _, message)| *at >= since && which(message))
             .count()
     }
 
-    /// When `member` began, at `since` or later, to name `whom`.
+    /// The time, at `since` or later, at which `member` began to name `whom`.
     pub(crate) fn named(&self, member: u32, whom: u32, since: Instant) -> Option<Instant> {
         let whom = Some(MemberId(u64::from(whom)));
         let mut names = self.names.iter();
@@ -147,7 +155,7 @@ impl Log {
             .map(|(at, _, _)| *at)
     }
 
-    /// Whom `member` named after `since`, each change.
+    /// The nominees of `member` after `since`, each change.
     pub(crate) fn changes(&self, member: u32, since: Instant) -> Vec<Option<MemberId>> {
         let names = self.names.iter();
         names
@@ -173,19 +181,19 @@ pub(crate) fn is_complaint(message: &Message) -> bool {
     matches!(message, Message::Complaint { .. })
 }
 
-/// Those who are up.
+/// The live members.
 pub(crate) fn up<P: Kin>(world: &World<P, Log>) -> Vec<u32> {
     (0..world.len()).filter(|&it| world.is_up(it)).collect()
 }
 
-/// Those who are up, the best first.
+/// The live members, the best first.
 pub(crate) fn ranking<P: Kin>(world: &World<P, Log>) -> Vec<u32> {
     let mut up = up(world);
     up.sort_by_key(|&it| std::cmp::Reverse(world.candidate(it)));
     up
 }
 
-/// The longest T_L of all members, by what they have measured.
+/// The longest T_L of all members, according to their measurements.
 pub(crate) fn listen_interval<P: Kin>(world: &World<P, Log>, config: &Config) -> Duration {
     let members = world.members().iter();
     let intervals = members.map(|it| it.honest().listen_interval(config));
@@ -193,7 +201,8 @@ pub(crate) fn listen_interval<P: Kin>(world: &World<P, Log>, config: &Config) ->
     longest.unwrap_or(Duration::ZERO)
 }
 
-/// Who leads, if as many do as should, everyone else follows just those, and all name the same.
+/// The leaders, if their number is as configured, all others follow exactly them, and all name the
+/// same.
 pub(crate) fn agreed<P: Kin>(world: &World<P, Log>, config: &Config) -> Result<Vec<u32>, String> {
     let ranking = ranking(world);
     let leads = |it: u32| world.members()[it as usize].honest().leads();

@@ -1,4 +1,4 @@
-//! Names that are not what they seem.
+//! Duplicate names and forged announcements.
 
 use hustings_protocol::announce::{Announce, Message};
 use hustings_protocol::{Candidate, Input, MemberId, Outcome};
@@ -10,9 +10,9 @@ use crate::kin::Kin;
 use crate::support::{below, choose};
 use crate::{Verdict, require};
 
-/// A member that hears itself announced, in this life or a later one, falls silent for ever and says
-/// why; an earlier life of its own does not trouble it.
-pub(crate) fn a_namesake_silences<P: Kin>(seed: u64) -> Verdict {
+/// A member that hears itself announced, in this incarnation or a later one, falls silent for ever
+/// and reports the reason. An earlier incarnation of its own has no effect.
+pub(crate) fn duplicate_name_silences_a_member<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
     let mut desk = seat::<P>(Candidate::new(3, below(5, rng)), field(), Some(4), seed);
     desk.tell(Input::Start);
@@ -25,13 +25,13 @@ pub(crate) fn a_namesake_silences<P: Kin>(seed: u64) -> Verdict {
     desk.hear(3, announcement(3, below(9, rng), earlier, 1, true));
     desk.hear(3, Message::Bye { incarnation: 9 });
     require(*desk.member.honest() == before, || {
-        format!("life {earlier} made a difference to life 5")
+        format!("incarnation {earlier} changed incarnation 5")
     })?;
     let later = 5 + below(3, rng) as u32;
     desk.hear(3, announcement(3, below(9, rng), later, 1, false));
     let reported = desk.papers.outcomes.last().copied();
     require(reported == Some(Outcome::DuplicateIdentity), || {
-        format!("{reported:?}, though life {later} is heard in life 5")
+        format!("{reported:?}, although incarnation 5 hears incarnation {later}")
     })?;
     let said = desk.papers.said.len();
     for input in [0, 1, 2] {
@@ -47,13 +47,14 @@ pub(crate) fn a_namesake_silences<P: Kin>(seed: u64) -> Verdict {
         desk.papers.said.len() == said
             && (desk.running(), desk.names()) == (0, None)
             && desk.member.honest().follows().next().is_none(),
-        || "it goes on after it met its own identity".to_owned(),
+        || "it continues after it heard its own identity".to_owned(),
     )
 }
 
-/// Whoever announces another than itself is not believed; nor does it silence the one it names.
+/// An announcement in the name of another member is ignored; it does not silence that member
+/// either.
 #[test]
-fn an_announcement_in_another_name_is_ignored() {
+fn announcement_in_another_name_is_ignored() {
     let mut desk = seat::<Announce>(Candidate::new(3, 1), field(), None, 0);
     desk.tell(Input::Start);
     desk.wait(ANNOUNCE);
@@ -63,12 +64,17 @@ fn an_announcement_in_another_name_is_ignored() {
         assert_eq!(desk.member, before, "{from} spoke for {id}");
     }
     desk.hear(7, announcement(7, 9, 9, 9, true));
-    assert_eq!(desk.names(), Some(MemberId(7)), "for itself it may");
+    assert_eq!(
+        desk.names(),
+        Some(MemberId(7)),
+        "a member may announce itself"
+    );
 }
 
-/// Two that go by one identity: whichever came up more often stays; of equals at least one goes.
+/// If two members have one identity, the one with more incarnations stays; of equals at least one
+/// goes.
 #[test]
-fn of_two_namesakes_one_is_refused_loudly() {
+fn one_of_two_members_with_one_name_is_refused() {
     for (one, other, left) in [(4, 2, [true, false]), (2, 4, [false, true])] {
         let me = Candidate::new(3, 1);
         let mut desks = [one, other].map(|saved| {

@@ -1,4 +1,4 @@
-//! Newcomers: how soon they know the leader, and what their questions cost.
+//! Newcomers: the time until they know the leader, and the cost of their questions.
 
 use hustings_protocol::Duration;
 use hustings_protocol::announce::{Announce, Config, Joining};
@@ -9,11 +9,11 @@ use crate::kin::Kin;
 use crate::support::{below, choose, ranked, script};
 use crate::{Verdict, require};
 
-const PATIENCE: Duration = Duration::from_millis(100);
+const ELECTION_TIMEOUT: Duration = Duration::from_millis(100);
 /// The least time between two announcements of a leader that is asked.
 const ANSWER_GAP: Duration = Duration::from_millis(100);
 
-/// How long the worst of five takes to follow the leader when it comes late.
+/// The time that the worst of five takes to follow the leader when it joins late.
 fn newcomer<P: Kin>(seed: u64, joining: Joining) -> Option<Duration> {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let comes = 10_000 + below(1_000, rng);
@@ -27,14 +27,14 @@ fn newcomer<P: Kin>(seed: u64, joining: Joining) -> Option<Duration> {
 
 /// A newcomer that asks follows the leader after two delays and the answer gap, and its wake-up if
 /// it waits for that first.
-pub(crate) fn a_question_is_answered_at_once<P: Kin>(seed: u64) -> Verdict {
-    // Longer than the answer may take: whoever goes without an answer is found out.
-    let patience = PATIENCE * 3;
+pub(crate) fn question_is_answered_at_once<P: Kin>(seed: u64) -> Verdict {
+    // Longer than the answer may take, so that a newcomer without an answer fails the test.
+    let election_timeout = ELECTION_TIMEOUT * 3;
     let asks = DELAY * 2 + ANSWER_GAP;
     for (joining, most) in [
-        (Joining::Query { patience }, asks),
+        (Joining::Query { election_timeout }, asks),
         (
-            Joining::SuppressThenQuery { patience },
+            Joining::SuppressThenQuery { election_timeout },
             field().suppress + asks,
         ),
     ] {
@@ -55,10 +55,10 @@ fn asking_beats_waiting() {
         let sum: f64 = (0..runs).map(|seed| took(seed).as_secs_f64()).sum();
         sum / runs as f64
     };
-    let patience = PATIENCE;
+    let election_timeout = ELECTION_TIMEOUT;
     let (query, then) = (
-        mean(Joining::Query { patience }),
-        mean(Joining::SuppressThenQuery { patience }),
+        mean(Joining::Query { election_timeout }),
+        mean(Joining::SuppressThenQuery { election_timeout }),
     );
     let waits = mean(Joining::Announce);
     assert!(query < 0.04, "{query}");
@@ -66,12 +66,12 @@ fn asking_beats_waiting() {
     assert!(then <= waits + 0.02, "{waits}");
 }
 
-/// All come at once: by asking at once each asks; after suppression only those do that wake up
-/// before the first who asked announces itself.
+/// All join at once. If they ask at once each asks; after suppression only those ask that wake up
+/// before the first announcement.
 pub(crate) fn few_ask_after_suppression<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let members = choose(&[20, 50, 100], rng);
-    let patience = PATIENCE;
+    let election_timeout = ELECTION_TIMEOUT;
     let asked = |joining| {
         let config = Config { joining, ..field() };
         let scenario = script("at 0s start all");
@@ -80,20 +80,20 @@ pub(crate) fn few_ask_after_suppression<P: Kin>(seed: u64) -> Verdict {
         let leaders = agreed(&world, &config);
         (leaders, world.into_trace().count(at(0), is_query))
     };
-    let (leaders, all) = asked(Joining::Query { patience });
+    let (leaders, all) = asked(Joining::Query { election_timeout });
     require(leaders == Ok(vec![members - 1]), || format!("{leaders:?}"))?;
     require(all == members as usize, || {
         format!("{all} of {members} ask")
     })?;
-    let (leaders, some) = asked(Joining::SuppressThenQuery { patience });
+    let (leaders, some) = asked(Joining::SuppressThenQuery { election_timeout });
     require(leaders == Ok(vec![members - 1]), || format!("{leaders:?}"))?;
-    // A share (patience + delay) / T_S of all, and those better than whoever speaks first.
+    // A share (patience + delay) / T_S of all, and those better than the first announcer.
     require(some <= members as usize * 3 / 4, || {
         format!("{some} of {members} ask after suppression")
     })
 }
 
-/// Of a hundred that come at once a third ask after suppression, on average.
+/// A third of a hundred simultaneous joiners ask after suppression, on average.
 #[test]
 fn suppression_spares_most_questions() {
     let config = field();

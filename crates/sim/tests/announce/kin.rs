@@ -1,4 +1,4 @@
-//! Members of the announce family, honest ones and ones with one rule broken.
+//! Members of the announce family, correct ones and ones with one rule broken.
 
 use std::marker::PhantomData;
 
@@ -7,13 +7,13 @@ use hustings_protocol::{Candidate, Input, Io, NoRequest, Protocol};
 
 use crate::support::wrapper::{Effect, Through, Wrapper, inward};
 
-/// A member that the laws can be held against.
+/// A member that the laws can be checked against.
 pub(crate) trait Kin:
     Protocol<Message = Message, Timer = Timer, Durable = u32> + 'static
 {
     fn make(saved: Option<u32>) -> Self;
 
-    /// The member within.
+    /// The wrapped correct member.
     fn honest(&self) -> &Announce;
 
     fn configure(config: Config) -> Self::Config;
@@ -33,24 +33,24 @@ impl Kin for Announce {
     }
 }
 
-/// How a member is wrong.
+/// The defect of a member.
 pub(crate) trait Defect: Default + 'static {
-    /// How all are wrongly told to behave.
+    /// The wrong configuration of all members.
     fn config(config: Config) -> Config {
         config
     }
 
-    /// Whether it takes in an input, which it may alter.
+    /// Returns true if the member handles an input, which the defect may alter.
     fn hears(&mut self, _input: &mut Input<Announce>, _me: Candidate) -> bool {
         true
     }
 
-    /// Whether an effect comes to pass.
+    /// Returns true if an effect is executed.
     fn does(&mut self, _effect: &Effect<Announce>) -> bool {
         true
     }
 
-    /// What it says besides, having taken in this input.
+    /// An additional message after this input.
     fn adds(
         &mut self,
         _input: &Input<Announce>,
@@ -61,7 +61,7 @@ pub(crate) trait Defect: Default + 'static {
     }
 }
 
-/// A member that is honest but for one defect.
+/// A correct member with one defect.
 pub(crate) struct Wrong<D> {
     honest: Announce,
     defect: D,

@@ -1,4 +1,4 @@
-//! Heartbeats and the listen interval: who is missed, rightly or wrongly.
+//! Heartbeats and the listen interval: true and false departures.
 
 use hustings_protocol::announce::{Announce, Config, Heartbeat, Joining, Listen, repetitions};
 use hustings_protocol::{Duration, Instant};
@@ -9,8 +9,8 @@ use crate::kin::Kin;
 use crate::support::{below, choose, ranked, script};
 use crate::{Verdict, require};
 
-/// Without loss nobody ever misses a leader that is there.
-pub(crate) fn a_healthy_leader_is_never_missed<P: Kin>(seed: u64) -> Verdict {
+/// Without loss no member ever misses a live leader.
+pub(crate) fn healthy_leader_is_never_missed<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let members = 2 + below(10, rng) as u32;
     let config = Config {
@@ -36,7 +36,7 @@ fn l12_as_printed_every_listener_times_out() {
         listen: Listen::For(ANNOUNCE * 3),
         joining: Joining::Announce,
         heartbeat: Heartbeat::Ignored,
-        ..Config::chapter(ANNOUNCE, ANNOUNCE)
+        ..Config::paper(ANNOUNCE, ANNOUNCE)
     };
     let members = 10;
     let scenario = script("at 0s start all");
@@ -46,13 +46,13 @@ fn l12_as_printed_every_listener_times_out() {
     for member in 0..members - 1 {
         let missed = log.changes(member, at(3_000));
         let missed = missed.iter().filter(|named| named.is_none()).count();
-        // T_L, and at most T_A until it is heard again: 14 times in 57 s at the least.
+        // T_L, and at most T_A until it hears the leader again: 14 times in 57 s at the least.
         assert!(missed >= 13, "{member} missed its leader {missed} times");
     }
 }
 
-/// Runs of 11 members, one of which leads all the time. How many of the announcements that each
-/// follower was due were the last before it missed the leader; and the mean T_L at the end, in T_A.
+/// Runs of 11 members, one of which leads all the time. Returns the fraction of due announcements
+/// that were the last before a follower missed the leader; and the mean T_L at the end, in T_A.
 fn false_departures(loss: f64, model: LossModel, seed: u64) -> (f64, f64) {
     const WARM_UP: Instant = Instant(200_000_000_000);
     const END: u64 = 1_200_000;
@@ -76,7 +76,7 @@ fn false_departures(loss: f64, model: LossModel, seed: u64) -> (f64, f64) {
     (missed as f64 / (beats * 10) as f64, mean)
 }
 
-/// The means over so many runs.
+/// The means over `runs` runs.
 fn mean(loss: f64, model: LossModel, runs: u64) -> (f64, f64) {
     let runs = (0..runs).map(|seed| false_departures(loss, model, seed));
     let runs: Vec<(f64, f64)> = runs.collect();
@@ -86,24 +86,25 @@ fn mean(loss: f64, model: LossModel, runs: u64) -> (f64, f64) {
     (rate, listen)
 }
 
-/// A leader that is there is missed after fewer than one in a thousand of its announcements, as the
-/// preset states; and where little is lost, members listen for a shorter time.
+/// A live leader is missed after fewer than one in a thousand of its announcements, as the preset
+/// states; and with little loss, members listen for a shorter time.
 #[test]
-fn the_listen_interval_follows_the_loss() {
+fn listen_interval_follows_the_loss() {
     let mut last = 0.0;
     for loss in [0.0, 0.05, 0.1, 0.2, 0.3, 0.4] {
         let (rate, listen) = mean(loss, LossModel::Uncorrelated, 20);
         assert!(rate <= 1e-3, "loss {loss}: {rate} missed");
         assert!(listen >= last, "loss {loss}: T_L {listen}");
         last = listen;
-        // The questions before a leader is missed are worth two announcements, but only if little is lost.
+        // The questions before a leader is missed are worth two announcements, but only with little
+        // loss.
         let announcements = repetitions(loss, 1e-3);
         let least = f64::from(announcements.saturating_sub(2).max(2)) + 0.5;
         let most = f64::from(announcements.max(3)) + 0.5;
         let honest = match loss {
             _ if loss < 0.1 => least..=least,
             _ if loss > 0.1 => most..=most,
-            _ => least..=most, // by the estimate, now more and now less
+            _ => least..=most, // depends on the estimate
         };
         let is_honest = honest.start() - 1.0 <= listen && listen <= honest.end() + 1.0;
         assert!(is_honest, "loss {loss}: T_L {listen}");
@@ -111,7 +112,7 @@ fn the_listen_interval_follows_the_loss() {
 }
 
 #[test]
-fn the_listen_interval_follows_correlated_loss_too() {
+fn listen_interval_follows_correlated_loss() {
     for loss in [0.1, 0.3] {
         // Ten listeners that miss it together are one: it takes more runs.
         let (rate, listen) = mean(loss, LossModel::Correlated, 60);
@@ -119,10 +120,10 @@ fn the_listen_interval_follows_correlated_loss_too() {
     }
 }
 
-/// Clocks that run at odd rates, and so are read a moment before or after their timers run out, do
-/// not keep a leader that is gone, nor the world from going on.
+/// Clocks with odd rates, which are read a moment before or after their timers expire, neither keep
+/// a dead leader nor stop the world.
 #[test]
-fn a_leader_is_missed_by_any_clock() {
+fn dead_leader_is_missed_with_any_clock_rate() {
     for seed in 0..20_u32 {
         let rate = 0.31 + 0.717 * f64::from(seed);
         let script = script(&format!(

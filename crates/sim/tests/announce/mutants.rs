@@ -1,23 +1,23 @@
-//! Wrong members, and the law that catches each. A law is as good as the mutants it kills.
+//! Defective members, and the law that catches each. A law is as good as the mutants it kills.
 
 use std::collections::BTreeSet;
 
 use hustings_protocol::announce::{
     Announce, Claim, Config, Correction, Heartbeat, Listen, Message, Repeat, Takeover, Timer,
 };
-use hustings_protocol::{Candidate, Input, MemberId, Merit, ViewChange};
+use hustings_protocol::{Candidate, Input, MemberId, Priority, ViewChange};
 
 use crate::kin::{Defect, Wrong};
 use crate::support::wrapper::Effect;
 use crate::{
-    doubt, farewell, identity, joining, listening, lives, reunion, rival, settle, sticky, totality,
-    vacancy,
+    doubt, farewell, identity, incarnations, joining, listening, reunion, rival, settle, sticky,
+    totality, vacancy,
 };
 
-/// How many seeds a law has to catch a mutant.
+/// The number of seeds in which a law has to catch a mutant.
 const SEEDS: u64 = 400;
 
-/// One test for each mutant: its defect, and the law that catches it.
+/// Defines one test for each mutant: its defect, and the law that catches it.
 macro_rules! mutants {
     ($($name:ident: $defect:ident, $file:ident::$law:ident;)*) => {$(
         #[test]
@@ -30,51 +30,51 @@ macro_rules! mutants {
 }
 
 mutants! {
-    one_that_ignores_heartbeats: IgnoresHeartbeats, listening::a_healthy_leader_is_never_missed;
-    one_that_never_times_out: NeverTimesOut, settle::all_settle_in_time_and_for_good;
-    one_that_waits_for_its_leader_without_end: NoListenTimer, farewell::a_lost_goodbye_is_healed_by_listening;
-    one_that_never_corrects: NeverCorrects, reunion::a_stray_is_corrected_at_once;
-    one_that_takes_the_best_for_the_best_backed: UnimpressedByNumbers, reunion::the_larger_side_keeps_its_leader;
+    one_that_ignores_heartbeats: IgnoresHeartbeats, listening::healthy_leader_is_never_missed;
+    one_that_never_times_out: NeverTimesOut, settle::all_settle_in_time_and_permanently;
+    one_that_waits_for_its_leader_without_end: NoListenTimer, farewell::lost_goodbye_costs_one_listen_interval;
+    one_that_never_corrects: NeverCorrects, reunion::stray_member_is_corrected_at_once;
+    one_that_takes_the_best_for_the_best_backed: UnimpressedByNumbers, reunion::larger_side_keeps_its_leader;
     one_that_never_corrects_and_two_sides: NeverCorrects, reunion::sides_unite;
-    one_that_forgets_incarnations: ForgetsIncarnations, lives::what_is_past_changes_nothing;
-    one_that_forgets_the_order_of_announcements: ForgetsBeats, lives::what_is_past_changes_nothing;
-    one_that_believes_after_a_goodbye: BelievesAfterBye, lives::a_goodbye_is_final;
-    one_that_remembers_lives_for_ever: RemembersForEver, lives::a_leader_without_its_disk_is_believed_in_the_end;
-    one_that_leaves_without_a_goodbye: SaysNoBye, farewell::a_goodbye_spares_the_listen_interval;
-    one_that_is_deaf_to_goodbyes: DeafToByes, farewell::a_goodbye_spares_the_listen_interval;
-    one_that_never_complains: NeverComplains, farewell::a_leader_learns_how_it_is_heard;
-    one_that_is_deaf_to_complaints: DeafToComplaints, farewell::a_leader_learns_how_it_is_heard;
-    one_that_overdoes_its_goodbyes: Overdoes, farewell::a_leader_learns_how_it_is_heard;
-    one_that_complains_of_what_it_assumes: ComplainsOnSuspicion, farewell::a_leader_learns_how_it_is_heard;
-    one_that_complains_though_others_did: RepeatsComplaints, farewell::few_complain;
-    one_that_complains_at_once: ComplainsAtOnce, farewell::few_complain;
-    one_that_is_deaf_to_complaints_and_many_who_make_them: DeafToComplaints, farewell::few_complain;
-    one_that_measures_where_it_should_not: Measures, farewell::a_fixed_number_is_not_disputed;
-    one_that_heeds_the_complaints_of_others: HeedsAll, farewell::complaints_are_personal;
-    one_that_does_not_answer: DoesNotAnswer, joining::a_question_is_answered_at_once;
+    one_that_forgets_incarnations: ForgetsIncarnations, incarnations::stale_messages_change_nothing;
+    one_that_forgets_the_order_of_announcements: ForgetsBeats, incarnations::stale_messages_change_nothing;
+    one_that_believes_after_a_goodbye: BelievesAfterBye, incarnations::goodbye_is_final;
+    one_that_remembers_incarnations_for_ever: RemembersForEver, incarnations::leader_without_its_disk_is_followed_again;
+    one_that_leaves_without_a_goodbye: SaysNoBye, farewell::goodbye_saves_the_listen_interval;
+    one_that_is_deaf_to_goodbyes: DeafToByes, farewell::goodbye_saves_the_listen_interval;
+    one_that_never_complains: NeverComplains, farewell::leader_learns_its_loss;
+    one_that_is_deaf_to_complaints: DeafToComplaints, farewell::leader_learns_its_loss;
+    one_that_overdoes_its_goodbyes: Overdoes, farewell::leader_learns_its_loss;
+    one_that_complains_of_what_it_assumes: ComplainsOnSuspicion, farewell::leader_learns_its_loss;
+    one_that_complains_though_others_did: RepeatsComplaints, farewell::few_members_complain;
+    one_that_complains_at_once: ComplainsAtOnce, farewell::few_members_complain;
+    one_that_is_deaf_to_complaints_and_many_who_make_them: DeafToComplaints, farewell::few_members_complain;
+    one_that_measures_where_it_should_not: Measures, farewell::fixed_number_of_goodbyes_is_not_disputed;
+    one_that_heeds_the_complaints_of_others: HeedsAll, farewell::complaints_count_for_their_subject_only;
+    one_that_does_not_answer: DoesNotAnswer, joining::question_is_answered_at_once;
     one_that_answers_without_limit: AnswersWithoutLimit, totality::answers_are_limited;
     one_that_asks_again_and_again: Asks, joining::few_ask_after_suppression;
-    one_that_takes_a_goodbye_for_silence: TakesByesForSilence, vacancy::after_a_goodbye_nobody_asks;
-    one_that_takes_a_goodbye_for_silence_and_asks_at_once: TakesByesForSilence, vacancy::after_a_goodbye_nobody_asks_at_once;
-    one_that_takes_silence_for_a_goodbye: TakesSilenceForByes, vacancy::after_a_miss_members_ask;
-    one_that_asks_only_those_it_misses: AsksTooLate, doubt::a_silent_leader_is_asked_for_and_named;
-    one_that_asks_too_late_and_oversleeps: AsksTooLate, doubt::one_that_overslept_asks_first;
-    one_that_takes_no_answer: IgnoresHeartbeats, doubt::an_answer_ends_the_doubt;
+    one_that_takes_a_goodbye_for_silence: TakesByesForSilence, vacancy::no_member_asks_after_a_goodbye;
+    one_that_takes_a_goodbye_for_silence_and_asks_at_once: TakesByesForSilence, vacancy::no_member_asks_at_once_after_a_goodbye;
+    one_that_takes_silence_for_a_goodbye: TakesSilenceForByes, vacancy::members_ask_after_missing_the_leader;
+    one_that_asks_only_those_it_misses: AsksTooLate, doubt::silent_leader_is_asked_for_and_kept;
+    one_that_asks_too_late_and_oversleeps: AsksTooLate, doubt::paused_member_asks_first;
+    one_that_takes_no_answer: IgnoresHeartbeats, doubt::answer_ends_the_suspicion;
     one_that_asks_though_others_did: DoesNotAnswer, doubt::few_ask_for_a_silent_leader;
-    one_that_is_deaf_to_rivals: DeafToRivals, rival::a_restarted_follower_is_as_quick_as_the_others;
-    one_that_does_not_count_what_others_ask: DoesNotAnswer, rival::a_restarted_follower_is_as_quick_as_the_others;
-    one_that_believes_a_rival_unasked: AsksTooLate, rival::an_overdue_leader_is_asked_for_beside_a_rival;
-    one_that_follows_whoever_spoke_last: FollowsTheLatest, rival::a_leader_that_is_heard_is_kept_beside_rivals;
-    one_that_is_deaf_to_its_failure_detector: DeafToItsDetector, vacancy::a_detector_spares_the_listen_interval;
-    one_that_takes_every_death_for_its_leaders: MournsAnyone, vacancy::a_detector_that_tells_of_no_leader_changes_nothing;
-    one_that_breaks_ties_otherwise: BreaksTiesOtherwise, sticky::the_best_of_those_who_come_together_leads;
-    one_that_breaks_ties_otherwise_in_a_storm: BreaksTiesOtherwise, settle::all_settle_in_time_and_for_good;
-    one_that_unseats: Unseats, sticky::a_better_newcomer_takes_over_only_if_it_may;
-    one_that_unseats_again_and_again: Unseats, lives::flapping_is_bounded;
-    one_that_never_gives_way: NeverGivesWay, sticky::a_better_newcomer_takes_over_only_if_it_may;
-    one_that_does_not_know_its_namesake: IgnoresNamesakes, identity::a_namesake_silences;
-    one_that_fears_its_past: FearsItsPast, identity::a_namesake_silences;
-    one_that_speaks_before_it_starts: SpeaksUnasked, totality::nonsense_is_survived;
+    one_that_is_deaf_to_rivals: DeafToRivals, rival::restarted_follower_is_as_quick_as_the_others;
+    one_that_does_not_count_what_others_ask: DoesNotAnswer, rival::restarted_follower_is_as_quick_as_the_others;
+    one_that_believes_a_rival_unasked: AsksTooLate, rival::overdue_leader_is_asked_for_beside_a_rival;
+    one_that_follows_the_last_announcer: FollowsTheLatest, rival::leader_that_is_heard_is_kept_beside_rivals;
+    one_that_is_deaf_to_its_failure_detector: DeafToItsDetector, vacancy::failure_detector_saves_the_listen_interval;
+    one_that_takes_every_death_for_its_leaders: MournsAnyone, vacancy::detected_death_of_a_follower_changes_nothing;
+    one_that_breaks_ties_otherwise: BreaksTiesOtherwise, sticky::best_of_simultaneous_starters_leads;
+    one_that_breaks_ties_otherwise_in_a_storm: BreaksTiesOtherwise, settle::all_settle_in_time_and_permanently;
+    one_that_unseats: Unseats, sticky::better_newcomer_takes_over_only_if_permitted;
+    one_that_unseats_again_and_again: Unseats, incarnations::flapping_is_bounded;
+    one_that_never_gives_way: NeverGivesWay, sticky::better_newcomer_takes_over_only_if_permitted;
+    one_that_ignores_its_own_name: IgnoresNamesakes, identity::duplicate_name_silences_a_member;
+    one_that_fears_its_past: FearsItsPast, identity::duplicate_name_silences_a_member;
+    one_that_speaks_before_it_starts: SpeaksUnasked, totality::arbitrary_input_does_not_panic;
 }
 
 /// The claim in an announcement, with its number.
@@ -89,7 +89,7 @@ fn claim(input: &mut Input<Announce>) -> Option<(&mut Claim, &mut u32)> {
     }
 }
 
-/// Who says goodbye, and for which life.
+/// The sender of a goodbye, and its incarnation.
 fn bye(input: &Input<Announce>) -> Option<(MemberId, u32)> {
     match input {
         Input::Message {
@@ -101,7 +101,7 @@ fn bye(input: &Input<Announce>) -> Option<(MemberId, u32)> {
     }
 }
 
-/// About whom a complaint is, and how many goodbyes it calls for.
+/// The subject of a complaint, and the number of goodbyes that it asks for.
 fn complaint(input: &mut Input<Announce>) -> Option<(&mut MemberId, &mut u8)> {
     match input {
         Input::Message {
@@ -138,7 +138,7 @@ misled! {
     AsksTooLate: asks 0;
 }
 
-/// Never learns that time is up.
+/// Its listen timer never expires.
 #[derive(Default)]
 struct NoListenTimer;
 
@@ -153,7 +153,7 @@ impl Defect for NoListenTimer {
     }
 }
 
-/// Takes every life for the same.
+/// Treats all incarnations as the same.
 #[derive(Default)]
 struct ForgetsIncarnations;
 
@@ -166,7 +166,7 @@ impl Defect for ForgetsIncarnations {
     }
 }
 
-/// Takes every announcement of a life for the latest.
+/// Treats every announcement of an incarnation as the latest.
 #[derive(Default)]
 struct ForgetsBeats;
 
@@ -179,7 +179,7 @@ impl Defect for ForgetsBeats {
     }
 }
 
-/// Takes what it hears after a goodbye for a new life.
+/// Treats announcements after a goodbye as a new incarnation.
 #[derive(Default)]
 struct BelievesAfterBye {
     gone: BTreeSet<MemberId>,
@@ -197,10 +197,10 @@ impl Defect for BelievesAfterBye {
     }
 }
 
-/// Never forgets the last life that it knew of anyone.
+/// Never forgets the last incarnation that it knew of any member.
 #[derive(Default)]
 struct RemembersForEver {
-    lives: std::collections::BTreeMap<MemberId, u32>,
+    incarnations: std::collections::BTreeMap<MemberId, u32>,
 }
 
 impl Defect for RemembersForEver {
@@ -208,9 +208,9 @@ impl Defect for RemembersForEver {
         let Some((claim, _)) = claim(input) else {
             return true;
         };
-        let life = self.lives.entry(claim.candidate.id).or_default();
-        *life = (*life).max(claim.incarnation);
-        claim.incarnation == *life
+        let incarnation = self.incarnations.entry(claim.candidate.id).or_default();
+        *incarnation = (*incarnation).max(claim.incarnation);
+        claim.incarnation == *incarnation
     }
 }
 
@@ -224,7 +224,7 @@ impl Defect for DeafToByes {
     }
 }
 
-/// Takes a leader that says goodbye for one that it misses.
+/// Treats a leader that says goodbye as one that it misses.
 #[derive(Default)]
 struct TakesByesForSilence;
 
@@ -237,7 +237,7 @@ impl Defect for TakesByesForSilence {
     }
 }
 
-/// Takes a leader that it misses for one that is gone for certain.
+/// Treats a leader that it misses as one that is certainly gone.
 #[derive(Default)]
 struct TakesSilenceForByes {
     heard: Option<MemberId>,
@@ -257,7 +257,7 @@ impl Defect for TakesSilenceForByes {
     }
 }
 
-/// Does not hear who is gone.
+/// Ignores departures that the failure detector reports.
 #[derive(Default)]
 struct DeafToItsDetector;
 
@@ -267,7 +267,7 @@ impl Defect for DeafToItsDetector {
     }
 }
 
-/// Takes whoever is gone for the leader that it heard last.
+/// Treats any departed member as the leader that it heard last.
 #[derive(Default)]
 struct MournsAnyone {
     heard: Option<MemberId>,
@@ -285,7 +285,7 @@ impl Defect for MournsAnyone {
     }
 }
 
-/// Keeps to itself how it hears its leader.
+/// Never reports that it hears its leader badly.
 #[derive(Default)]
 struct NeverComplains;
 
@@ -300,7 +300,7 @@ impl Defect for NeverComplains {
     }
 }
 
-/// Does not hear complaints, whomever they are about.
+/// Ignores complaints, about any member.
 #[derive(Default)]
 struct DeafToComplaints;
 
@@ -310,7 +310,7 @@ impl Defect for DeafToComplaints {
     }
 }
 
-/// Says many more goodbyes than were called for.
+/// Sends many more goodbyes than asked for.
 #[derive(Default)]
 struct Overdoes;
 
@@ -323,7 +323,7 @@ impl Defect for Overdoes {
     }
 }
 
-/// What a member says of a leader whose announcement promises fewer goodbyes than `byes`.
+/// A complaint about a leader whose announcement promises fewer goodbyes than `byes`.
 fn disputed(input: &Input<Announce>, byes: u8) -> Option<Message> {
     match input {
         Input::Message {
@@ -358,7 +358,7 @@ impl Defect for ComplainsAtOnce {
     }
 }
 
-/// Does not care whether others have complained.
+/// Ignores the complaints of others.
 #[derive(Default)]
 struct RepeatsComplaints;
 
@@ -368,7 +368,7 @@ impl Defect for RepeatsComplaints {
     }
 }
 
-/// Takes every complaint for one about itself.
+/// Treats every complaint as one about itself.
 #[derive(Default)]
 struct HeedsAll;
 
@@ -385,7 +385,7 @@ fn is_query(input: &Input<Announce>) -> bool {
     matches!(input, Input::Message { message, .. } if *message == Message::Query)
 }
 
-/// Does not hear questions.
+/// Ignores questions.
 #[derive(Default)]
 struct DoesNotAnswer;
 
@@ -395,7 +395,7 @@ impl Defect for DoesNotAnswer {
     }
 }
 
-/// Answers every question, however many there are.
+/// Answers every question, without a limit.
 #[derive(Default)]
 struct AnswersWithoutLimit {
     beat: u32,
@@ -411,7 +411,7 @@ impl Defect for AnswersWithoutLimit {
             candidate: me,
             incarnation: 1,
             established: true,
-            backing: u16::MAX,
+            follower_count: u16::MAX,
         };
         Some(Message::Announcement {
             claim,
@@ -421,7 +421,7 @@ impl Defect for AnswersWithoutLimit {
     }
 }
 
-/// Whoever leads is backed by as many as anybody.
+/// Treats every leader as one with the maximum number of followers.
 #[derive(Default)]
 struct UnimpressedByNumbers;
 
@@ -432,13 +432,13 @@ impl Defect for UnimpressedByNumbers {
             ..
         } = input
         {
-            claim.backing = u16::MAX;
+            claim.follower_count = u16::MAX;
         }
         true
     }
 }
 
-/// Asks when it starts, whatever it should do.
+/// Asks when it starts, in any configuration.
 #[derive(Default)]
 struct Asks;
 
@@ -448,7 +448,7 @@ impl Defect for Asks {
     }
 }
 
-/// Hears no other member announce itself before it begins to ask for its leader.
+/// Ignores announcements of other members before it begins to ask for its leader.
 #[derive(Default)]
 struct DeafToRivals {
     leader: Option<MemberId>,
@@ -471,7 +471,7 @@ impl Defect for DeafToRivals {
     }
 }
 
-/// Takes whoever announces itself for gone as soon as another does.
+/// Treats an announcer as gone as soon as another announces itself.
 #[derive(Default)]
 struct FollowsTheLatest {
     latest: Option<MemberId>,
@@ -489,7 +489,7 @@ impl Defect for FollowsTheLatest {
     }
 }
 
-/// Takes a lower identity of its own merit for worse.
+/// Treats a lower identity of its own priority as worse.
 #[derive(Default)]
 struct BreaksTiesOtherwise;
 
@@ -497,9 +497,9 @@ impl Defect for BreaksTiesOtherwise {
     fn hears(&mut self, input: &mut Input<Announce>, me: Candidate) -> bool {
         if let Some((claim, _)) = claim(input) {
             let it = &mut claim.candidate;
-            if it.merit == me.merit && it.id < me.id {
-                match it.merit.0.checked_sub(1) {
-                    Some(less) => it.merit = Merit(less),
+            if it.priority == me.priority && it.id < me.id {
+                match it.priority.0.checked_sub(1) {
+                    Some(less) => it.priority = Priority(less),
                     None => return false,
                 }
             }
@@ -508,7 +508,7 @@ impl Defect for BreaksTiesOtherwise {
     }
 }
 
-/// Does not hear its own name.
+/// Ignores its own name.
 #[derive(Default)]
 struct IgnoresNamesakes;
 
@@ -518,7 +518,7 @@ impl Defect for IgnoresNamesakes {
     }
 }
 
-/// Takes an earlier life of its own for somebody else.
+/// Treats an earlier incarnation of its own as another member.
 #[derive(Default)]
 struct FearsItsPast;
 
@@ -533,7 +533,7 @@ impl Defect for FearsItsPast {
     }
 }
 
-/// Speaks whenever it hears anything.
+/// Sends whenever it receives anything.
 #[derive(Default)]
 struct SpeaksUnasked;
 

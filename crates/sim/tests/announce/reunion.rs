@@ -1,9 +1,9 @@
-//! Members that come back from a cut: the stray one is corrected, sides unite.
+//! Members after a partition: a stray member is corrected, sides unite.
 
 use std::collections::BTreeSet;
 
 use hustings_protocol::announce::{Config, Correction, Joining, Takeover};
-use hustings_protocol::{Duration, Instant, Merit};
+use hustings_protocol::{Duration, Instant, Priority};
 use hustings_sim::{Detection, Seeds, Stream};
 
 use crate::group::{
@@ -16,15 +16,15 @@ use crate::{Verdict, require};
 /// The least time between two announcements of a leader that corrects.
 const ANSWER_GAP: Duration = Duration::from_millis(100);
 
-/// How long a member that led on its own, cut off, does so after its first announcement that gets
-/// through. None if the leader was heard before.
+/// The time for which a cut-off member that led alone still does so after its first announcement
+/// that gets through. `None` if it heard the leader before.
 fn stray<P: Kin>(seed: u64, correction: Correction) -> Option<Duration> {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let heal = 20_000 + below(2_000, rng);
     let scenario = format!("at 0s start all\nat 10s cut 0 | 1-4\nat {heal}ms heal");
     let config = Config {
         correction,
-        suppress: ANNOUNCE, // so that it may begin to lead at any time between two announcements
+        suppress: ANNOUNCE, // so that it may start to lead at any time between two announcements
         ..field()
     };
     let mut world = world::<P>(&ranked(5), calm(), config, seed, &script(&scenario));
@@ -36,7 +36,7 @@ fn stray<P: Kin>(seed: u64, correction: Correction) -> Option<Duration> {
 }
 
 /// A leader that hears a worse announcer answers: one delay there, at most a moment, one back.
-pub(crate) fn a_stray_is_corrected_at_once<P: Kin>(seed: u64) -> Verdict {
+pub(crate) fn stray_member_is_corrected_at_once<P: Kin>(seed: u64) -> Verdict {
     let most = DELAY * 2 + ANSWER_GAP;
     match stray::<P>(seed, Correction::AtOnce) {
         Some(took) => require(took <= most, || format!("corrected after {took}")),
@@ -46,7 +46,7 @@ pub(crate) fn a_stray_is_corrected_at_once<P: Kin>(seed: u64) -> Verdict {
 
 /// Without corrections a stray member waits for the next announcement: half of T_A on average.
 #[test]
-fn corrections_are_what_makes_it_quick() {
+fn corrections_make_the_reunion_quick() {
     use hustings_protocol::announce::Announce;
     let mean = |correction| {
         let waits: Vec<Duration> = (0..200)
@@ -62,13 +62,13 @@ fn corrections_are_what_makes_it_quick() {
     assert!((0.3..0.7).contains(&at_next), "{at_next}");
 }
 
-/// Two sides of a cut elect a leader each; after it heals there is one within a round trip and the
-/// answer gap of the first announcement, and nobody changes more than once.
+/// Two sides of a partition elect a leader each. After it heals there is one leader within a round
+/// trip and the answer gap of the first announcement, and no member changes more than once.
 pub(crate) fn sides_unite<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let members = 4 + below(8, rng);
-    let mut merits: Vec<Merit> = ranked(members as u32);
-    shuffle(&mut merits, rng);
+    let mut priorities: Vec<Priority> = ranked(members as u32);
+    shuffle(&mut priorities, rng);
     let split = 1 + below(members - 1, rng);
     let heal = 30_000 + below(2_000, rng);
     let config = Config {
@@ -81,7 +81,7 @@ pub(crate) fn sides_unite<P: Kin>(seed: u64) -> Verdict {
         split - 1,
         members - 1
     );
-    let mut world = world::<P>(&merits, calm(), config, seed, &script(&scenario));
+    let mut world = world::<P>(&priorities, calm(), config, seed, &script(&scenario));
     world.run_until(at(heal - 1));
     let side = |members: std::ops::Range<u64>| -> BTreeSet<Option<u64>> {
         let named = members.map(|it| world.nominee(it as u32).map(|(id, _)| id.0));
@@ -103,9 +103,9 @@ pub(crate) fn sides_unite<P: Kin>(seed: u64) -> Verdict {
         united.is_some_and(|when| when <= first + DELAY * 2 + ANSWER_GAP),
         || format!("announced at {first:?}, united at {united:?}\n{scenario}"),
     )?;
-    let best = merits[leader as usize];
-    require(best == Merit(members - 1), || {
-        format!("both were established, yet {leader} leads {merits:?}\n{scenario}")
+    let best = priorities[leader as usize];
+    require(best == Priority(members - 1), || {
+        format!("both were established, yet {leader} leads {priorities:?}\n{scenario}")
     })?;
     for member in 0..members as u32 {
         let changes = log.changes(member, at(heal));
@@ -116,13 +116,13 @@ pub(crate) fn sides_unite<P: Kin>(seed: u64) -> Verdict {
     Ok(())
 }
 
-/// Two sides of a cut, one larger, each with a leader that works: where leaders are not unseated it is the
-/// larger side's that stays, however good the other one is.
-pub(crate) fn the_larger_side_keeps_its_leader<P: Kin>(seed: u64) -> Verdict {
+/// Two sides of a partition, one larger, each with an established leader: without takeover the
+/// larger side's leader stays, even if the other one is better.
+pub(crate) fn larger_side_keeps_its_leader<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let members = 3 + 2 * below(4, rng); // odd: no two sides are alike
-    let mut merits: Vec<Merit> = ranked(members as u32);
-    shuffle(&mut merits, rng);
+    let mut priorities: Vec<Priority> = ranked(members as u32);
+    shuffle(&mut priorities, rng);
     let split = 1 + below(members - 1, rng);
     let heal = 40_000 + below(2_000, rng);
     let config = Config {
@@ -134,10 +134,10 @@ pub(crate) fn the_larger_side_keeps_its_leader<P: Kin>(seed: u64) -> Verdict {
         split - 1,
         members - 1
     );
-    // A detector that is slower than a leader's word, after the cut as after its end.
+    // The detector is slower than a leader's announcement, after the partition as after its end.
     let detection = Detection::After(ANNOUNCE * 3);
     let script = script(&scenario);
-    let mut world = detecting_world::<P>(&merits, calm(), detection, config, seed, &script);
+    let mut world = detecting_world::<P>(&priorities, calm(), detection, config, seed, &script);
     world.run_until(at(heal - 1));
     let of_the_larger = if split * 2 > members { 0 } else { split };
     let leader = world.nominee(of_the_larger as u32).map(|(id, _)| id.0);

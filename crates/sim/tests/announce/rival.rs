@@ -1,4 +1,4 @@
-//! Rivals: members that announce themselves while somebody else is followed.
+//! Rivals: members that announce themselves while another is followed.
 
 use hustings_protocol::announce::{Config, Joining, Listen, Message, Repeat, Takeover};
 use hustings_protocol::{Candidate, Duration, Input, MemberId};
@@ -14,27 +14,29 @@ use crate::{Verdict, require};
 const LEADER: u64 = 9;
 const RIVAL: u64 = 8;
 /// Several round trips.
-const PATIENCE: Duration = Duration(ANNOUNCE.0 / 20);
-/// T_L where nothing is lost.
+const ELECTION_TIMEOUT: Duration = Duration(ANNOUNCE.0 / 20);
+/// T_L without loss.
 const SHORTEST: Duration = Duration(ANNOUNCE.0 / 2 * 5);
 
-/// Field rules with intervals as agents have them: elections take little of T_A, and a member that has measured little
-/// listens for longer than others.
+/// Field rules with intervals as agents have them: elections take little of T_A, and a member that
+/// has measured little listens longer than others.
 fn config(seed: u64) -> Config {
     let rng = &mut Seeds::new(seed, 1).rng(Stream::Layout);
     Config {
-        suppress: PATIENCE,
+        suppress: ELECTION_TIMEOUT,
         listen: Listen::Measured { miss: 1e-6 },
-        joining: Joining::SuppressThenQuery { patience: PATIENCE },
+        joining: Joining::SuppressThenQuery {
+            election_timeout: ELECTION_TIMEOUT,
+        },
         takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
         farewell: Repeat::Times(1),
         ..field()
     }
 }
 
-/// A member that restarted a moment ago follows the next leader when the others do, though it would listen for longer by
-/// what it assumes of the loss.
-pub(crate) fn a_restarted_follower_is_as_quick_as_the_others<P: Kin>(seed: u64) -> Verdict {
+/// A member that has just restarted follows the next leader when the others do, although it would
+/// listen longer by its assumption about the loss.
+pub(crate) fn restarted_follower_is_as_quick_as_the_others<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let restarts = below(4, rng);
     let lost = 62_000 + below(10_000, rng);
@@ -43,8 +45,9 @@ pub(crate) fn a_restarted_follower_is_as_quick_as_the_others<P: Kin>(seed: u64) 
     let mut world = world::<P>(&ranked(5), calm(), config, seed, &script(&scenario));
     world.run_until(at(lost - 1));
     let before = agreed(&world, &config)?;
-    // The first wakes up, and a better one after it; the last question is answered, if it is.
-    let most = SHORTEST + config.suppress * 2 + PATIENCE + DELAY * 4;
+    // The first member wakes up, and a better one after it; the last question is answered, if at
+    // all.
+    let most = SHORTEST + config.suppress * 2 + ELECTION_TIMEOUT + DELAY * 4;
     world.run_until(at(lost) + most);
     let after = agreed(&world, &config).map_err(|what| format!("{what} after\n{scenario}"))?;
     require(before == [4] && after != [4], || {
@@ -52,7 +55,7 @@ pub(crate) fn a_restarted_follower_is_as_quick_as_the_others<P: Kin>(seed: u64) 
     })
 }
 
-/// A member that has heard its leader `most` times or less, with nothing lost, and just now.
+/// A member that has heard its leader at most `most` times, without loss, and just now.
 fn follower<P: Kin>(most: u64, seed: u64) -> Desk<P> {
     let rng = &mut Seeds::new(seed, 2).rng(Stream::Layout);
     let me = Candidate::new(below(8, rng), below(9, rng));
@@ -65,14 +68,14 @@ fn follower<P: Kin>(most: u64, seed: u64) -> Desk<P> {
     desk
 }
 
-/// Announces itself for the `beat`th time, and is worse than the leader.
+/// The rival announces itself for the `beat`th time; it is worse than the leader.
 fn rival<P: Kin>(desk: &mut Desk<P>, beat: u32) {
     desk.hear(RIVAL, announcement(RIVAL, 8, 1, beat, false));
 }
 
-/// A leader that is heard is named, whoever else announces itself and asks who leads: now and then one announcement is
-/// lost.
-pub(crate) fn a_leader_that_is_heard_is_kept_beside_rivals<P: Kin>(seed: u64) -> Verdict {
+/// A leader that members hear is kept, regardless of other announcements and questions: now and
+/// then one announcement is lost.
+pub(crate) fn leader_that_is_heard_is_kept_beside_rivals<P: Kin>(seed: u64) -> Verdict {
     let mut desk = follower::<P>(40, seed);
     let rng = &mut Seeds::new(seed, 3).rng(Stream::Layout);
     let (mut beat, mut is_lost) = (100, false);
@@ -98,11 +101,11 @@ pub(crate) fn a_leader_that_is_heard_is_kept_beside_rivals<P: Kin>(seed: u64) ->
     Ok(())
 }
 
-/// A leader that is overdue when a rival appears, and for which nobody has asked, is asked for: if it answers it is kept,
-/// and if not it is given up before T_L is over.
-pub(crate) fn an_overdue_leader_is_asked_for_beside_a_rival<P: Kin>(seed: u64) -> Verdict {
+/// A leader that is overdue when a rival appears, and for which no member has asked, is asked for.
+/// If it answers it is kept, and if not it is given up before T_L is over.
+pub(crate) fn overdue_leader_is_asked_for_beside_a_rival<P: Kin>(seed: u64) -> Verdict {
     for answers in [true, false] {
-        // So few announcements that by what it assumes of the loss it would not ask yet.
+        // So few announcements that by its assumption about the loss it would not ask yet.
         let mut desk = follower::<P>(15, seed);
         desk.wait(SHORTEST);
         let appears = desk.papers.now;
@@ -110,14 +113,14 @@ pub(crate) fn an_overdue_leader_is_asked_for_beside_a_rival<P: Kin>(seed: u64) -
         require(desk.names() == Some(MemberId(LEADER)), || {
             format!("names {:?} unasked", desk.names())
         })?;
-        desk.wait(PATIENCE);
+        desk.wait(ELECTION_TIMEOUT);
         let said = desk.papers.said.iter();
         let asked = said.filter(|(when, it)| *when >= appears && is_query(it));
         require(asked.count() == 1, || "does not ask".to_owned())?;
         if answers {
             desk.hear(LEADER, announcement(LEADER, 9, 1, 1_000, true));
         }
-        desk.wait(PATIENCE * 8);
+        desk.wait(ELECTION_TIMEOUT * 8);
         let names = desk.names();
         require((names == Some(MemberId(LEADER))) == answers, || {
             format!("names {names:?}, answered {answers}")

@@ -1,9 +1,9 @@
-//! After any faults: all name the same, in time, and for good.
+//! After any faults: all name the same, in time, and permanently.
 
 use std::fmt;
 
 use hustings_protocol::announce::{Config, Joining, Listen, Takeover};
-use hustings_protocol::{Duration, Instant, Merit};
+use hustings_protocol::{Duration, Instant, Priority};
 use hustings_sim::{Delay, LossModel, Network, Reordering, Scenario, Seeds, Stream, Verb, Who};
 use rand_core::Rng;
 
@@ -13,17 +13,17 @@ use crate::support::faults::{self, DRIFT};
 use crate::support::{below, choose, happens};
 use crate::{Verdict, require};
 
-/// When the last fault ends.
+/// The end of the last fault.
 pub(crate) const OVER: Instant = Instant(40_000_000_000);
-/// How many announcements in a row may be lost where messages are.
+/// The number of consecutive announcements that may be lost on a lossy network.
 const LOST_IN_A_ROW: u64 = 8;
 
-/// A group, and what befalls it until [`OVER`].
+/// A group, and its faults until [`OVER`].
 pub(crate) struct Storm {
     pub(crate) config: Config,
-    pub(crate) merits: Vec<Merit>,
+    pub(crate) priorities: Vec<Priority>,
     pub(crate) network: Network,
-    /// What a message takes at most.
+    /// The maximum delay of a message.
     pub(crate) longest: Duration,
     pub(crate) scenario: Scenario,
 }
@@ -34,20 +34,20 @@ impl Storm {
         let members = 2 + below(6, rng) as u32;
         let (network, longest) = network(rng);
         let is_lossy = network.multicast_loss > 0.0;
-        let patience = ANNOUNCE.mul_f64(0.1);
+        let election_timeout = ANNOUNCE.mul_f64(0.1);
         let config = Config {
             takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
             leaders: choose(&[1, 1, 2, 3], rng),
             joining: choose(
                 &[
                     Joining::Announce,
-                    Joining::Query { patience },
-                    Joining::SuppressThenQuery { patience },
+                    Joining::Query { election_timeout },
+                    Joining::SuppressThenQuery { election_timeout },
                 ],
                 rng,
             ),
             listen: match is_lossy {
-                // So long that no leader is missed by chance.
+                // Long enough that no leader is missed by chance.
                 true => Listen::For(ANNOUNCE.mul_f64(15.5)),
                 false => choose(
                     &[
@@ -61,19 +61,19 @@ impl Storm {
         };
         Self {
             config,
-            merits: (0..members).map(|_| Merit(below(4, rng))).collect(),
+            priorities: (0..members).map(|_| Priority(below(4, rng))).collect(),
             network,
             longest,
             scenario: scenario(members, rng),
         }
     }
 
-    /// How long after [`OVER`] all are settled, given the longest T_L.
+    /// The time after [`OVER`] by which all are settled, given the longest T_L.
     pub(crate) fn bound(&self, listen: Duration) -> Duration {
         let Config {
             suppress, announce, ..
         } = self.config;
-        // Which of several leaders is named may change until all are established.
+        // With several leaders, the nominee may change until all are established.
         let established = match (self.config.leaders, self.config.takeover) {
             (1, _) | (_, Takeover::ByTheBetter) => Duration::ZERO,
             (_, Takeover::Never) => suppress + announce,
@@ -89,8 +89,8 @@ impl Storm {
 
 impl fmt::Display for Storm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let merits: Vec<u64> = self.merits.iter().map(|merit| merit.0).collect();
-        writeln!(f, "merits {merits:?}, {:?}", self.config)?;
+        let priorities: Vec<u64> = self.priorities.iter().map(|priority| priority.0).collect();
+        writeln!(f, "merits {priorities:?}, {:?}", self.config)?;
         write!(f, "{:?}\n{}", self.network, self.scenario)
     }
 }
@@ -113,15 +113,15 @@ fn network(rng: &mut impl Rng) -> (Network, Duration) {
     (network, to + ms(held_back))
 }
 
-/// All start; then members crash, leave, restart, pause, are cut off, and their clocks drift. In the
-/// end all cuts heal, everyone resumes, and of those that are down some restart.
+/// All start. Then members crash, leave, restart, pause, are cut off, and their clocks drift. In
+/// the end all cuts heal, all members resume, and some of those that are down restart.
 fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
     let mut scenario = Scenario::default();
     for member in 0..members {
         let when = Instant::START + ANNOUNCE.mul_f64(below(8, rng) as f64 / 4.0);
         scenario.push(when, Verb::Start(Who::one(member)));
     }
-    // Some storms gather towards the end.
+    // Some storms have their faults near the end.
     let begins = choose(&[3_000, 3_000, 20_000, 36_000], rng);
     let mut times: Vec<u64> = (0..2 + below(14, rng))
         .map(|_| begins + below(39_900 - begins, rng))
@@ -165,12 +165,19 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
     scenario
 }
 
-/// Everyone who is up follows the same leaders, as many as there are to be, within the time that
-/// the header of `announce` states from the last fault on, and for good; by the better: the best.
-pub(crate) fn all_settle_in_time_and_for_good<P: Kin>(seed: u64) -> Verdict {
+/// All live members follow the same leaders, in the configured number, within the time that the
+/// header of `announce` states from the last fault on, and permanently. With takeover by the
+/// better, the best lead.
+pub(crate) fn all_settle_in_time_and_permanently<P: Kin>(seed: u64) -> Verdict {
     let storm = Storm::new(seed);
     let config = storm.config;
-    let mut world = world::<P>(&storm.merits, storm.network, config, seed, &storm.scenario);
+    let mut world = world::<P>(
+        &storm.priorities,
+        storm.network,
+        config,
+        seed,
+        &storm.scenario,
+    );
     world.run_until(OVER);
     let deadline = OVER + storm.bound(listen_interval(&world, &config));
     world.run_until(deadline);

@@ -1,7 +1,7 @@
-//! Takeovers: whether a better newcomer unseats a leader that works.
+//! Takeovers: a better newcomer and an established leader.
 
 use hustings_protocol::announce::{Config, Joining, Takeover};
-use hustings_protocol::{MemberId, Merit};
+use hustings_protocol::{MemberId, Priority};
 use hustings_sim::{Seeds, Stream};
 
 use crate::group::{ANNOUNCE, DELAY, agreed, at, calm, field, world};
@@ -11,14 +11,14 @@ use crate::{Verdict, require};
 
 fn config(takeover: Takeover, seed: u64) -> Config {
     let rng = &mut Seeds::new(seed, 1).rng(Stream::Layout);
-    let patience = field().announce.mul_f64(0.1);
+    let election_timeout = field().announce.mul_f64(0.1);
     Config {
         takeover,
         joining: choose(
             &[
                 Joining::Announce,
-                Joining::Query { patience },
-                Joining::SuppressThenQuery { patience },
+                Joining::Query { election_timeout },
+                Joining::SuppressThenQuery { election_timeout },
             ],
             rng,
         ),
@@ -26,8 +26,8 @@ fn config(takeover: Takeover, seed: u64) -> Config {
     }
 }
 
-/// A better newcomer follows the leader that is established; or takes over, once and for all.
-pub(crate) fn a_better_newcomer_takes_over_only_if_it_may<P: Kin>(seed: u64) -> Verdict {
+/// A better newcomer follows the established leader; or takes over, once and for all.
+pub(crate) fn better_newcomer_takes_over_only_if_permitted<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let comes = 10_000 + below(2_000, rng);
     let scenario = script(&format!("at 0s start 0-4\nat {comes}ms start 5"));
@@ -54,32 +54,38 @@ pub(crate) fn a_better_newcomer_takes_over_only_if_it_may<P: Kin>(seed: u64) -> 
     Ok(())
 }
 
-/// A leader that has only just begun gives way to the better, whatever the rule.
-pub(crate) fn the_best_of_those_who_come_together_leads<P: Kin>(seed: u64) -> Verdict {
+/// A leader that has only just begun gives way to the better, under any rule.
+pub(crate) fn best_of_simultaneous_starters_leads<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let members = 2 + below(8, rng);
-    // Few merits, so that ties are common.
-    let mut merits: Vec<Merit> = (0..members).map(|it| Merit(it / 3)).collect();
-    shuffle(&mut merits, rng);
+    // Few priorities, so that ties are common.
+    let mut priorities: Vec<Priority> = (0..members).map(|it| Priority(it / 3)).collect();
+    shuffle(&mut priorities, rng);
     let takeover = choose(&[Takeover::Never, Takeover::ByTheBetter], rng);
     let config = config(takeover, seed);
-    let mut world = world::<P>(&merits, calm(), config, seed, &script("at 0s start all"));
+    let mut world = world::<P>(
+        &priorities,
+        calm(),
+        config,
+        seed,
+        &script("at 0s start all"),
+    );
     world.run_until(at(3_000));
     let leaders = agreed(&world, &config)?;
     let best = (0..members as u32).max_by_key(|&it| world.candidate(it));
     require(best.is_some_and(|best| leaders == [best]), || {
-        format!("{leaders:?} lead, of {merits:?}, not {best:?}")
+        format!("{leaders:?} lead, of {priorities:?}, not {best:?}")
     })
 }
 
-/// A newcomer that asks takes over as soon as a worse leader answers, whatever its patience.
-pub(crate) fn a_worse_answer_ends_the_wait<P: Kin>(seed: u64) -> Verdict {
+/// A newcomer that asks takes over as soon as a worse leader answers, for any patience.
+pub(crate) fn worse_answer_ends_the_wait<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let comes = 10_000 + below(2_000, rng);
     let scenario = script(&format!("at 0s start 0-4\nat {comes}ms start 5"));
-    let patience = ANNOUNCE.mul_f64(0.7);
+    let election_timeout = ANNOUNCE.mul_f64(0.7);
     let config = Config {
-        joining: Joining::Query { patience },
+        joining: Joining::Query { election_timeout },
         ..field()
     };
     let mut world = world::<P>(&ranked(6), calm(), config, seed, &scenario);
@@ -89,8 +95,8 @@ pub(crate) fn a_worse_answer_ends_the_wait<P: Kin>(seed: u64) -> Verdict {
     require(leaders == [5], || format!("{leaders:?} lead\n{scenario}"))
 }
 
-/// A leader that restarts has to begin anew: somebody better who followed it takes over.
-pub(crate) fn a_restart_costs_the_seat<P: Kin>(seed: u64) -> Verdict {
+/// A leader that restarts has to begin anew: a better member that followed it takes over.
+pub(crate) fn restarted_leader_loses_its_place<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let restarts = 20_000 + below(2_000, rng);
     let scenario = script(&format!(

@@ -1,4 +1,4 @@
-//! Any input at any time, and any number of them.
+//! Any input at any time, in any number.
 
 use hustings_protocol::announce::{Config, Criterion, Joining, Listen, Message, Takeover};
 use hustings_protocol::{Candidate, Duration, Input, Timer as _, ViewChange};
@@ -49,22 +49,22 @@ fn sender(message: &Message, rng: &mut impl Rng) -> u64 {
     }
 }
 
-/// Whatever a member is told, it does not panic; before it starts and after it leaves, or once it
-/// is refused, it says nothing.
-pub(crate) fn nonsense_is_survived<P: Kin>(seed: u64) -> Verdict {
+/// No input makes a member panic; before it starts and after it leaves, or once it is refused, it
+/// sends nothing.
+pub(crate) fn arbitrary_input_does_not_panic<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
-    let patience = ANNOUNCE.mul_f64(0.1);
+    let election_timeout = ANNOUNCE.mul_f64(0.1);
     let config = Config {
         suppress: choose(&[Duration::ZERO, field().suppress], rng),
         takeover: choose(&[Takeover::Never, Takeover::ByTheBetter], rng),
         leaders: choose(&[1, 2, 3], rng),
         listen: choose(&[Listen::Never, field().listen], rng),
-        criterion: choose(&[Criterion::Merit, Criterion::EarliestWake], rng),
+        criterion: choose(&[Criterion::Priority, Criterion::EarliestWake], rng),
         joining: choose(
             &[
                 Joining::Announce,
-                Joining::Query { patience },
-                Joining::SuppressThenQuery { patience },
+                Joining::Query { election_timeout },
+                Joining::SuppressThenQuery { election_timeout },
             ],
             rng,
         ),
@@ -96,17 +96,17 @@ pub(crate) fn nonsense_is_survived<P: Kin>(seed: u64) -> Verdict {
         desk.tell(input);
         desk.wait(ANNOUNCE.mul_f64(below(100, rng) as f64 / 50.0));
         require(is_up || desk.papers.said.len() == said, || {
-            "it speaks before it starts, or after it left".to_owned()
+            "it sends before it starts, or after it left".to_owned()
         })?;
         is_up &= !leaves;
     }
     require(desk.papers.told.is_empty(), || {
-        "not everything is said to everyone".to_owned()
+        "it sends a unicast".to_owned()
     })
 }
 
-/// However often it has to correct, a leader announces itself at most ten times in T_A; however often it is asked, twice
-/// in the time that whoever asks waits, a tenth of T_A here.
+/// For any number of corrections, a leader announces itself at most ten times in T_A; for any
+/// number of questions, twice in the time for which an asking member waits, a tenth of T_A here.
 pub(crate) fn answers_are_limited<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Faults);
     let mut desk = seat::<P>(Candidate::new(3, 5), field(), None, seed);

@@ -1,4 +1,4 @@
-//! Leaders that are gone: who asks for them, who need not, and what a failure detector spares.
+//! Departed leaders: the members that ask for them, and the time that a failure detector saves.
 
 use hustings_protocol::announce::{Config, Joining, Listen, Message, Takeover};
 use hustings_protocol::{Duration, Instant};
@@ -12,19 +12,19 @@ use crate::kin::Kin;
 use crate::support::{below, choose, ranked, script};
 use crate::{Verdict, require};
 
-/// Longer than any election in which nobody waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// How long after a change the failure detector tells of it.
+/// Longer than any election in which no member waits for an answer.
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(3);
+/// The delay of the failure detector.
 const NOTICE: Duration = Duration::from_millis(200);
 /// The best of six.
 const BEST: u32 = 5;
 
-/// When something happens to a group that has settled.
+/// The time of an event in a group that has settled.
 fn some_time(seed: u64) -> u64 {
     10_000 + below(1_000, &mut Seeds::new(seed, 0).rng(Stream::Layout))
 }
 
-/// Field rules, but for how members look for a leader, and at which intervals, and who may lead.
+/// Field rules, except for the search for a leader, its intervals, and takeovers.
 fn config(joining: Joining, seed: u64) -> Config {
     let rng = &mut Seeds::new(seed, 1).rng(Stream::Layout);
     Config {
@@ -36,7 +36,7 @@ fn config(joining: Joining, seed: u64) -> Config {
     }
 }
 
-/// Whoever is the next best leads beside those who are left, in time and without a question.
+/// Checks that the next best leads beside the remaining leaders, in time and without a question.
 fn replaced_without_a_question<P: Kin>(
     mut world: World<P, Log>,
     config: &Config,
@@ -46,7 +46,7 @@ fn replaced_without_a_question<P: Kin>(
     world.run_until(gone + most);
     let leaders = agreed(&world, config).map_err(|what| format!("after {most}: {what}"))?;
     require(leaders[0] == BEST - 1, || format!("{leaders:?} lead"))?;
-    world.run_until(gone + PATIENCE * 3);
+    world.run_until(gone + ELECTION_TIMEOUT * 3);
     let asked = world.trace().count(gone, is_query);
     require(asked == 0, || format!("{asked} ask"))
 }
@@ -60,24 +60,25 @@ fn after_a_goodbye<P: Kin>(joining: Joining, seed: u64) -> Verdict {
     replaced_without_a_question(world, &config, at(gone), most)
 }
 
-/// After a goodbye those who would ask at their wake-up announce themselves.
-pub(crate) fn after_a_goodbye_nobody_asks<P: Kin>(seed: u64) -> Verdict {
-    let patience = PATIENCE;
-    after_a_goodbye::<P>(Joining::SuppressThenQuery { patience }, seed)
+/// After a goodbye members that would ask at their wake-up announce themselves.
+pub(crate) fn no_member_asks_after_a_goodbye<P: Kin>(seed: u64) -> Verdict {
+    let election_timeout = ELECTION_TIMEOUT;
+    after_a_goodbye::<P>(Joining::SuppressThenQuery { election_timeout }, seed)
 }
 
-/// After a goodbye those who would ask at once wait for their wake-up, and announce themselves.
-pub(crate) fn after_a_goodbye_nobody_asks_at_once<P: Kin>(seed: u64) -> Verdict {
-    let patience = PATIENCE;
-    after_a_goodbye::<P>(Joining::Query { patience }, seed)
+/// After a goodbye members that would ask at once wait for their wake-up, and announce themselves.
+pub(crate) fn no_member_asks_at_once_after_a_goodbye<P: Kin>(seed: u64) -> Verdict {
+    let election_timeout = ELECTION_TIMEOUT;
+    after_a_goodbye::<P>(Joining::Query { election_timeout }, seed)
 }
 
-/// Who has missed its leader, and did not ask for it before, asks before it announces itself: the leader may be there.
-pub(crate) fn after_a_miss_members_ask<P: Kin>(seed: u64) -> Verdict {
-    let patience = field().announce.mul_f64(0.1);
+/// A member that has missed its leader, and did not ask for it before, asks before it announces
+/// itself: the leader may be alive.
+pub(crate) fn members_ask_after_missing_the_leader<P: Kin>(seed: u64) -> Verdict {
+    let election_timeout = field().announce.mul_f64(0.1);
     for joining in [
-        Joining::SuppressThenQuery { patience },
-        Joining::Query { patience },
+        Joining::SuppressThenQuery { election_timeout },
+        Joining::Query { election_timeout },
     ] {
         let config = Config {
             leaders: 1,
@@ -102,15 +103,15 @@ pub(crate) fn after_a_miss_members_ask<P: Kin>(seed: u64) -> Verdict {
     Ok(())
 }
 
-/// A group with a failure detector that would listen for a leader for a very long time.
+/// A group with a failure detector and a very long listen interval.
 fn patient<P: Kin>(verb: &str, who: u32, seed: u64) -> (World<P, Log>, Config, Instant) {
-    let patience = PATIENCE;
+    let election_timeout = ELECTION_TIMEOUT;
     let rng = &mut Seeds::new(seed, 2).rng(Stream::Layout);
     let joining = choose(
         &[
             Joining::Announce,
-            Joining::Query { patience },
-            Joining::SuppressThenQuery { patience },
+            Joining::Query { election_timeout },
+            Joining::SuppressThenQuery { election_timeout },
         ],
         rng,
     );
@@ -121,26 +122,27 @@ fn patient<P: Kin>(verb: &str, who: u32, seed: u64) -> (World<P, Log>, Config, I
     let gone = some_time(seed);
     let scenario = script(&format!("at 0s start all\nat {gone}ms {verb} {who}"));
     let detection = Detection::After(NOTICE);
-    let merits = ranked(BEST + 1);
-    let world = detecting_world::<P>(&merits, calm(), detection, config, seed, &scenario);
+    let priorities = ranked(BEST + 1);
+    let world = detecting_world::<P>(&priorities, calm(), detection, config, seed, &scenario);
     (world, config, at(gone))
 }
 
 /// A leader that a failure detector has seen die need not be missed first, nor asked for.
-pub(crate) fn a_detector_spares_the_listen_interval<P: Kin>(seed: u64) -> Verdict {
+pub(crate) fn failure_detector_saves_the_listen_interval<P: Kin>(seed: u64) -> Verdict {
     let (world, config, gone) = patient::<P>("kill", BEST, seed);
     let most = NOTICE + config.suppress + DELAY;
     replaced_without_a_question(world, &config, gone, most)
 }
 
-/// Whoever dies without having led is no loss: all name whom they named, and only leaders speak.
-pub(crate) fn a_detector_that_tells_of_no_leader_changes_nothing<P: Kin>(seed: u64) -> Verdict {
+/// The death of a member that did not lead has no effect: all keep their nominees, and only leaders
+/// send.
+pub(crate) fn detected_death_of_a_follower_changes_nothing<P: Kin>(seed: u64) -> Verdict {
     let rng = &mut Seeds::new(seed, 3).rng(Stream::Layout);
     let dies = below(u64::from(BEST) - 1, rng) as u32;
     let (mut world, config, gone) = patient::<P>("kill", dies, seed);
     world.run_until(gone);
     let leaders = agreed(&world, &config)?;
-    world.run_until(gone + PATIENCE * 3);
+    world.run_until(gone + ELECTION_TIMEOUT * 3);
     let after = agreed(&world, &config)?;
     require(after == leaders, || {
         format!("{after:?} lead, not {leaders:?}")

@@ -1,9 +1,9 @@
-//! When members wake up and what that costs; and the two baselines.
+//! Wake-up times and their cost; and the two baselines.
 
-use hustings_protocol::announce::{Announce, Config, MeritScale, Wake};
+use hustings_protocol::announce::{Announce, Config, PriorityScale, Wake};
 use hustings_protocol::announce_listen::{self, AnnounceListen};
 use hustings_protocol::suppression::{self, Suppression};
-use hustings_protocol::{Merit, Protocol};
+use hustings_protocol::{Priority, Protocol};
 use hustings_sim::{Boot, Detection, LossModel, Network, Seeds, Setup, World};
 
 use crate::group::{ANNOUNCE, at, calm, lossy, world};
@@ -11,15 +11,15 @@ use crate::support::{ranked, script};
 
 const MEMBERS: u32 = 100;
 
-/// Who speaks first, and how many announcements are made until all know the best.
+/// The first announcer, and the number of announcements until all know the best.
 fn election(wake: Wake, seed: u64) -> (u32, u64) {
     let config = Config {
         wake,
-        ..Config::chapter(ANNOUNCE, ANNOUNCE * 2)
+        ..Config::paper(ANNOUNCE, ANNOUNCE * 2)
     };
     let scenario = script("at 0s start all");
     let mut world = world::<Announce>(&ranked(MEMBERS), calm(), config, seed, &scenario);
-    // Everybody has woken up or been silenced, and the winner has not announced itself again.
+    // All members have woken up or been silenced, and the winner has not announced itself again.
     world.run_until(at(1_050));
     let names = |it| world.nominee(it).map(|(id, _)| id.0);
     let best = Some(u64::from(MEMBERS - 1));
@@ -29,10 +29,10 @@ fn election(wake: Wake, seed: u64) -> (u32, u64) {
 }
 
 #[test]
-fn by_merit_the_best_wakes_first_and_few_speak() {
+fn wake_up_by_priority_lets_the_best_speak_first() {
     let runs = 30;
-    let scale = MeritScale::up_to(Merit(u64::from(MEMBERS - 1)));
-    let exact = MeritScale {
+    let scale = PriorityScale::up_to(Priority(u64::from(MEMBERS - 1)));
+    let exact = PriorityScale {
         chance: 0.0,
         ..scale
     };
@@ -41,17 +41,17 @@ fn by_merit_the_best_wakes_first_and_few_speak() {
         counts.sum::<u64>() as f64 / runs as f64
     };
     for seed in 0..runs {
-        // Those within one delay of the best speak too.
-        let (first, count) = election(Wake::ByMerit(exact), seed);
+        // Members within one delay of the best announce themselves too.
+        let (first, count) = election(Wake::ByPriority(exact), seed);
         assert_eq!(first, MEMBERS - 1);
         assert!(count <= 2, "{count}");
     }
-    let (by_merit, uniform) = (mean(Wake::ByMerit(scale)), mean(Wake::Uniform));
-    assert!(by_merit < 4.0, "{by_merit}");
-    // LE-S: the harmonic sum and those who have not heard yet.
+    let (by_priority, uniform) = (mean(Wake::ByPriority(scale)), mean(Wake::Uniform));
+    assert!(by_priority < 4.0, "{by_priority}");
+    // LE-S: the harmonic sum and those that have not heard yet.
     assert!(
-        uniform > 5.0 && by_merit * 1.5 < uniform,
-        "{by_merit} {uniform}"
+        uniform > 5.0 && by_priority * 1.5 < uniform,
+        "{by_priority} {uniform}"
     );
 }
 
@@ -62,7 +62,7 @@ fn baseline<P: Protocol + Default + 'static>(
     seed: u64,
 ) -> World<P> {
     let setup = Setup {
-        merits: ranked(MEMBERS),
+        priorities: ranked(MEMBERS),
         network,
         detection: Detection::Never,
         view: 1.0,

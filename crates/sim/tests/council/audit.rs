@@ -1,8 +1,8 @@
-//! Draws with public coins can be checked by anybody who has heard the feedbacks.
+//! Draws with public coins can be checked by any member that has heard the feedbacks.
 
 use hustings_protocol::council::{
-    Algorithm, Cause, Coin, Config, Council, Course, Dispute, Draws, Knowledge, Message, Round,
-    Seats, Voice, audit, audit_later, course,
+    Algorithm, Cause, Coin, Config, Council, Dispute, Draws, Knowledge, Message, Replay, Round,
+    Seats, Voice, audit, audit_later, replay,
 };
 use hustings_protocol::{Candidate, Instant, MemberId};
 use hustings_sim::council::{Trial, elect_traced};
@@ -71,7 +71,8 @@ const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::HISTORY,
 ];
 
-/// A session's coins are all the same whoever tosses them, so that runs differ by the seed of the coins alone.
+/// The coins of a session are the same for every run, so that runs differ by the seed of the coins
+/// alone.
 fn seeded(algorithm: Algorithm, seed: u64) -> Trial {
     let mut trial = public(algorithm);
     trial.config.coin = Coin::Public { seed: seed.into() };
@@ -79,7 +80,7 @@ fn seeded(algorithm: Algorithm, seed: u64) -> Trial {
 }
 
 #[test]
-fn exactly_those_replied_who_had_to() {
+fn exactly_the_required_hosts_replied() {
     let mut longest = 0;
     for algorithm in ALGORITHMS {
         for seed in 0..20 {
@@ -88,22 +89,22 @@ fn exactly_those_replied_who_had_to() {
             longest = longest.max(rounds.len());
             let disputes = audit(&trial.config, &rounds, &hosts());
             assert_eq!(disputes, Some(vec![]), "{algorithm:?}, seed {seed}");
-            let course = course(&trial.config, &rounds);
+            let replay = replay(&trial.config, &rounds);
             let last = rounds.last().expect("there were some").feedback.round;
-            let is_over = matches!(&course, Course::Elected(it) if it.first.0 == last);
-            assert!(is_over, "{algorithm:?}, seed {seed}: {course:?}");
+            let is_over = matches!(&replay, Replay::Elected(it) if it.first.0 == last);
+            assert!(is_over, "{algorithm:?}, seed {seed}: {replay:?}");
         }
     }
-    assert!(longest >= 4, "no election was long enough to show anything");
+    assert!(longest >= 4, "no election was long enough for the test");
 }
 
 #[test]
-fn a_favourite_and_a_host_left_out_are_found() {
+fn favoured_and_omitted_hosts_are_found() {
     for algorithm in ALGORITHMS {
         let trial = public(algorithm);
         let mut rounds = rounds(&trial, 0);
         let last = rounds.iter_mut().rfind(|it| !it.replies.is_empty());
-        let last = last.expect("somebody replied");
+        let last = last.expect("a host replied");
         let round = last.feedback.round;
         let Voice {
             host: left_out,
@@ -131,17 +132,18 @@ fn a_favourite_and_a_host_left_out_are_found() {
     }
 }
 
-/// All replied as they had to, but the centre went on as it liked: it called all again until the one that it wanted replied.
+/// All replied as they had to, but the centre broke its rules: it called all again until the host
+/// that it wanted replied.
 #[test]
-fn a_centre_that_does_not_go_by_its_rules_is_found() {
+fn centre_that_breaks_its_rules_is_found() {
     let mut found = 0;
     for seed in 0..20 {
         let mut trial = seeded(Algorithm::SkipReset, seed);
         let rounds = rounds(&trial, 0);
-        let before = course(&trial.config, &rounds);
-        assert!(matches!(before, Course::Elected(_)), "{before:?}");
+        let before = replay(&trial.config, &rounds);
+        assert!(matches!(before, Replay::Elected(_)), "{before:?}");
         trial.config.knowledge = Knowledge::Told(499);
-        assert_eq!(course(&trial.config, &rounds), Course::Departs(1));
+        assert_eq!(replay(&trial.config, &rounds), Replay::Departs(1));
         let mut rounds = rounds;
         trial.config.knowledge = Knowledge::Told(500);
         for round in &mut rounds {
@@ -149,7 +151,7 @@ fn a_centre_that_does_not_go_by_its_rules_is_found() {
                 round.feedback.base = 0;
                 round.feedback.word = 500 << 1 | 1;
                 let number = round.feedback.round;
-                assert_eq!(course(&trial.config, &rounds), Course::Departs(number));
+                assert_eq!(replay(&trial.config, &rounds), Replay::Departs(number));
                 found += 1;
                 break;
             }
@@ -158,9 +160,10 @@ fn a_centre_that_does_not_go_by_its_rules_is_found() {
     assert!(found > 5, "{found}");
 }
 
-/// Coins depend on the round: a centre that could begin with any would look for one whose coins it likes.
+/// Coins depend on the round: a centre that could begin with any round would look for one whose
+/// coins it prefers.
 #[test]
-fn an_election_that_begins_with_another_round_than_the_first_is_no_draw() {
+fn election_that_skips_the_first_round_is_no_draw() {
     for algorithm in ALGORITHMS {
         let trial = public(algorithm);
         let mut shifted = rounds(&trial, 0);
@@ -168,10 +171,10 @@ fn an_election_that_begins_with_another_round_than_the_first_is_no_draw() {
             feedback.round += 7;
             feedback.base += if feedback.base == 0 { 0 } else { 7 };
         }
-        assert_eq!(course(&trial.config, &shifted), Course::Begins(8));
+        assert_eq!(replay(&trial.config, &shifted), Replay::Begins(8));
         assert_eq!(audit(&trial.config, &shifted, &hosts()), None);
     }
-    // A number was looked for with which a friend is the only one that must reply.
+    // A number chosen such that a friend is the only host that must reply.
     let trial = public(Algorithm::SkipReset);
     let (first, friend) = (rounds(&trial, 0)[0].clone(), MemberId(77));
     let ground = (2..).map(|number| {
@@ -194,13 +197,14 @@ fn an_election_that_begins_with_another_round_than_the_first_is_no_draw() {
         .find(is_clean)
         .expect("some number does");
     let begins = ground[0].feedback.round;
-    assert_eq!(course(&trial.config, &ground), Course::Begins(begins));
+    assert_eq!(replay(&trial.config, &ground), Replay::Begins(begins));
     assert_eq!(audit(&trial.config, &ground, &hosts()), None);
 }
 
-/// After an election the next begins with the number that it has left, and with the round that follows.
+/// After an election the next begins with the number that it has left, and with the round that
+/// follows.
 #[test]
-fn a_centre_that_calls_as_it_likes_when_seats_fall_empty_is_found() {
+fn centre_that_breaks_its_rules_when_refilling_is_found() {
     for algorithm in ALGORITHMS {
         let mut trial = public(algorithm);
         trial.config.chambers[0].keep = 1;
@@ -209,20 +213,20 @@ fn a_centre_that_calls_as_it_likes_when_seats_fall_empty_is_found() {
         let mut next = rounds[0].clone();
         (next.feedback.round, next.replies) = (last + 1, Vec::new());
         rounds.push(next);
-        let went = course(&trial.config, &rounds);
+        let went = replay(&trial.config, &rounds);
         assert!(
-            matches!(&went, Course::Elected(it) if it.first.0 == last),
+            matches!(&went, Replay::Elected(it) if it.first.0 == last),
             "{algorithm:?}: {went:?}"
         );
 
-        // Of a poll all are missing who did not reply.
+        // In a poll every host that did not reply is missing.
         let poll = rounds.last_mut().expect("just pushed");
         poll.feedback.word = match algorithm {
             Algorithm::Naive | Algorithm::Basic => 0,
             Algorithm::CHOICE => 2,
             _ => 1,
         };
-        assert_eq!(course(&trial.config, &rounds), Course::Departs(last + 1));
+        assert_eq!(replay(&trial.config, &rounds), Replay::Departs(last + 1));
         let later = |after| audit_later(&trial.config, (after, &rounds[last as usize..]), &hosts());
         let missing = later(last).expect("it follows");
         assert_eq!(missing.len(), 500, "{algorithm:?}");
@@ -231,9 +235,10 @@ fn a_centre_that_calls_as_it_likes_when_seats_fall_empty_is_found() {
     }
 }
 
-/// Whoever begins anew draws the same: or it could do so until it likes what it gets.
+/// A centre that begins anew gets the same coins; otherwise it could repeat until it likes the
+/// result.
 #[test]
-fn another_session_has_the_same_coins() {
+fn new_session_has_the_same_coins() {
     let trial = public(Algorithm::SkipReset);
     let mut again = rounds(&trial, 0);
     for round in &mut again {
@@ -243,7 +248,7 @@ fn another_session_has_the_same_coins() {
 }
 
 #[test]
-fn rounds_that_are_left_out_and_private_coins_cannot_be_checked() {
+fn missing_rounds_and_private_coins_cannot_be_checked() {
     let trial = (0..50).map(|seed| seeded(Algorithm::SkipReset, seed));
     let long = trial.map(|it| (it.clone(), rounds(&it, 0)));
     let (trial, mut rounds) = long
@@ -281,9 +286,10 @@ fn public_coins_are_as_fair_as_private_ones() {
     assert_mean("rounds with public coins", &rounds, mean);
 }
 
-/// The centre refuses what the audit finds to be a fault, so honest hosts must never be among it: whichever calls they miss.
+/// The centre refuses what the audit finds to be a fault, so honest hosts must never be among it,
+/// for any calls that they miss.
 #[test]
-fn a_host_that_misses_calls_draws_by_a_number_that_is_possible_and_not_proved() {
+fn host_that_misses_calls_is_never_reported_as_faulty() {
     let mut missed_calls = 0;
     for algorithm in ALGORITHMS {
         for seed in 0..40 {

@@ -20,7 +20,7 @@ fn runs(stay: &Stay) -> Vec<Upkeep> {
 }
 
 #[test]
-fn no_more_than_the_most_hosts_are_seated_ever_and_seldom_too_few() {
+fn never_too_many_hosts_are_seated_and_seldom_too_few() {
     for refill in [Refill::TopUp, Refill::Restart] {
         for upkeep in runs(&stay(refill)) {
             assert!(upkeep.most_seats <= SEATS.most, "{refill:?}: {upkeep:?}");
@@ -49,22 +49,23 @@ fn c13_topping_up_takes_fewer_replies_and_rounds_than_starting_over() {
 }
 
 #[test]
-fn a_centre_that_restarts_provokes_no_storm_and_seats_nobody_beside_the_old_council() {
+fn restarted_centre_causes_no_storm_and_no_excess_seats() {
     let mut stay = stay(Refill::TopUp);
     stay.centre_restarts = Some(at(500));
     stay.trial.hosts = 2_000;
     for (seed, upkeep) in (0..).zip(runs(&stay)) {
         assert!(upkeep.most_seated <= SEATS.most, "seed {seed}: {upkeep:?}");
-        // Of 2,000. The second estimate is 631, by which 21 reply on average, with a standard deviation of 5; a third is not
-        // taken before somebody has replied.
+        // Of 2,000. The second estimate is 631, by which 21 reply on average, with a standard
+        // deviation of 5; there is no third before a host has replied.
         assert!(upkeep.peak_replies < 60, "seed {seed}: {upkeep:?}");
         assert!(upkeep.short < 0.1, "seed {seed}: {upkeep:?}");
     }
 }
 
-/// The centre comes down to a poll of all, for want of replies, and the network heals in any round of that.
+/// The centre comes down to a poll of all, for want of replies, and the network heals in any round
+/// of that.
 #[test]
-fn a_centre_that_was_cut_off_provokes_no_storm_when_it_is_heard_again() {
+fn centre_after_a_partition_causes_no_storm() {
     let peaks = |search| {
         let mut stay = stay(Refill::TopUp);
         stay.trial.hosts = 1_000;
@@ -84,8 +85,9 @@ fn a_centre_that_was_cut_off_provokes_no_storm_when_it_is_heard_again() {
         };
         (30..70).map(peak).collect::<Vec<u64>>()
     };
-    // As after a restart: by the second estimate, 631, about 11 of 1,000 reply. In one of 800 searches so few do that by the third 40 or
-    // more do: with up to three searches in each of 40 runs, three such runs are one case in 2,000. By 91, the lowest that the third can be,
+    // As after a restart: by the second estimate, 631, about 11 of 1,000 reply. In one of 800
+    // searches so few do that by the third 40 or more do: with up to three searches in each of 40
+    // runs, three such runs are one case in 2,000. By 91, the lowest value of the third estimate,
     // 73 do, with a standard deviation of 8.
     let guarded = peaks(Search::Guarded);
     assert!(
@@ -93,13 +95,14 @@ fn a_centre_that_was_cut_off_provokes_no_storm_when_it_is_heard_again() {
         "{guarded:?}"
     );
     assert!(guarded.iter().all(|it| *it < 120), "{guarded:?}");
-    // As in the paper, a poll of all is answered by all.
+    // As in the paper, all hosts answer a poll of all.
     assert_eq!(peaks(Search::Printed).into_iter().max(), Some(1_000));
 }
 
-/// Just as many hosts as there must be seats: one is lost, and comes back. More are to be kept, and there are none.
+/// Just as many hosts as the minimum of seats: one is lost, and comes back. The centre wants more,
+/// and there are none.
 #[test]
-fn the_last_host_is_seated_though_more_are_to_be_kept() {
+fn last_host_is_seated_although_more_are_wanted() {
     let mut stay = stay(Refill::TopUp);
     stay.trial.hosts = SEATS.least;
     (stay.trial.reply_loss, stay.trial.multicast_loss) = (0.0, 0.0);
@@ -109,14 +112,14 @@ fn the_last_host_is_seated_though_more_are_to_be_kept() {
         gone_for: Duration::from_secs(1),
     });
     let (upkeep, _) = keep(&stay, Seeds::new(32, 0), Scratch::default());
-    // About twenty are lost. The loss shows after a lease, 15 s, the place is free after another, and a search with its
-    // rest takes 30 s at most.
+    // About twenty are lost. The loss shows after a lease, 15 s, the place is free after another,
+    // and a search with its rest takes 30 s at most.
     assert!(upkeep.changes > 20, "{upkeep:?}");
     assert!(upkeep.short < 0.08, "{upkeep:?}");
 }
 
 #[test]
-fn too_few_hosts_are_asked_again_later_and_with_the_highest_estimate() {
+fn too_few_hosts_are_asked_again_with_the_highest_estimate() {
     let mut stay = stay(Refill::TopUp);
     stay.trial.hosts = 2;
     stay.churn = None;

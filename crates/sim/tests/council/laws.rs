@@ -1,10 +1,10 @@
-//! What holds in every run.
+//! Properties of every run.
 
 use hustings_protocol::council::{
     Algorithm, Chamber, Change, Coin, Config, Council, Estimate, Feedback, Knowledge, Message,
     Search, Seats,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Merit, Outcome};
+use hustings_protocol::{Duration, Instant, MemberId, Outcome, Priority};
 use hustings_sim::council::{Trial, elect};
 use hustings_sim::{
     Boot, Delay, Detection, Event, Network, Reordering, Scratch, Seeds, Setup, Trace, Verb, Who,
@@ -20,11 +20,11 @@ const ALGORITHMS: [Algorithm; 8] = [
     Algorithm::CHOICE,
     Algorithm::HISTORY,
     Algorithm::History { depth: 3 },
-    Algorithm::Merit,
+    Algorithm::Priority,
     Algorithm::Bolot,
 ];
 
-/// All messages sent, who reported what, and who replied to what.
+/// All messages sent, all reports, and all replies.
 #[derive(Default)]
 struct Log {
     said: Vec<(u32, Message)>,
@@ -48,7 +48,7 @@ impl Trace<Council> for Log {
     }
 }
 
-/// A network that does to messages whatever networks do.
+/// A network with delays, losses, duplicates and reordering.
 fn rough() -> Network {
     Network {
         unicast_loss: 0.1,
@@ -67,7 +67,7 @@ fn rough() -> Network {
 
 fn world(hosts: u32, config: Config, network: Network, seed: u64) -> World<Council, Log> {
     let setup = Setup {
-        merits: (0..=u64::from(hosts)).map(Merit).collect(),
+        priorities: (0..=u64::from(hosts)).map(Priority).collect(),
         network,
         detection: Detection::Never,
         view: 1.0,
@@ -95,14 +95,14 @@ fn seated(world: &World<Council, Log>) -> Vec<MemberId> {
 }
 
 #[test]
-fn once_settled_exactly_those_are_seated_whom_the_centre_has_seated() {
+fn settled_hosts_agree_with_the_centre_on_seats() {
     for algorithm in ALGORITHMS {
         for seed in 0..30 {
             let mut world = world(60, field(algorithm), rough(), seed);
             world.start(0);
             let (mut told, mut same_for) = (Vec::new(), 0);
             let mut second = 0;
-            // Three leases without a change: whoever was to hear of its seat has, or has lost it.
+            // Three leases without a change: every host has heard of its seat, or has lost it.
             while same_for < 45 {
                 second += 1;
                 world.run_until(at(second));
@@ -125,14 +125,15 @@ fn once_settled_exactly_those_are_seated_whom_the_centre_has_seated() {
                 held.iter().all(|it| told.contains(it)),
                 "{held:?} of {told:?}"
             );
-            // One may have missed so many heartbeats that it has given up, and the centre does not know yet.
+            // One host may have missed enough heartbeats to give up, and the centre does
+            // not know yet.
             assert!(held.len() + 1 >= told.len(), "{held:?} of {told:?}");
         }
     }
 }
 
 #[test]
-fn no_council_is_told_of_that_is_too_small_or_too_large() {
+fn centre_reports_no_council_of_the_wrong_size() {
     for algorithm in ALGORITHMS {
         for seed in 0..20 {
             let mut world = world(60, field(algorithm), rough(), seed);
@@ -155,9 +156,10 @@ fn no_council_is_told_of_that_is_too_small_or_too_large() {
 }
 
 #[test]
-fn nobody_replies_twice_to_one_feedback_nor_to_an_old_one() {
+fn no_host_replies_twice_or_to_an_old_feedback() {
     for algorithm in ALGORITHMS {
-        // All that the centre of an election said, again and in the same order, to hosts that have heard it.
+        // All messages of the centre of an election, again and in the same order, to hosts that
+        // have heard them.
         let heard_by_all = Network {
             multicast_loss: 0.0,
             ..rough()
@@ -191,15 +193,16 @@ fn nobody_replies_twice_to_one_feedback_nor_to_an_old_one() {
 }
 
 #[test]
-fn replies_that_come_too_late_are_not_counted_in_a_later_round() {
+fn late_replies_are_not_counted_in_a_later_round() {
     for algorithm in ALGORITHMS {
-        // There and back takes longer than a round.
+        // A round trip takes longer than a round.
         let slow = Network::perfect(Delay::Constant(Duration::from_millis(600)));
         let mut world = world(40, field(algorithm), slow, 2);
         world.start(0);
         world.run_until(at(200));
         let said = &world.trace().said;
-        // Rounds last longer then, and whoever is seated has replied in the round in which it is said to have been elected.
+        // Then rounds last longer, and every seated host has replied in the round in which it was
+        // elected.
         let centre = world.members()[0].as_centre().expect("the centre");
         assert!(centre.waits(ROUND) > ROUND, "{algorithm:?}");
         let seats = said.iter().filter_map(|(_, message)| match message {
@@ -216,10 +219,10 @@ fn replies_that_come_too_late_are_not_counted_in_a_later_round() {
 }
 
 #[test]
-fn hosts_that_know_their_centre_heed_no_other() {
+fn hosts_that_know_their_centre_ignore_others() {
     let config = Config {
         centre: Some(MemberId(0)),
-        search: Search::Printed, // else nobody replies to a poll that nothing led up to
+        search: Search::Printed, // otherwise hosts ignore a poll without earlier rounds
         ..field(Algorithm::Naive)
     };
     let mut world = world(40, config, rough(), 3);
@@ -233,7 +236,7 @@ fn hosts_that_know_their_centre_heed_no_other() {
     let Message::Feedback(call) = call else {
         panic!("no feedback")
     };
-    // Of a later session, so that it would be heeded, and such that all would reply.
+    // Of a later session, so that hosts would accept it, and such that all would reply.
     let forged = Message::Feedback(Feedback {
         session: 9,
         word: 0,
@@ -259,7 +262,7 @@ fn centres((_, message): &(u32, Message)) -> Option<Message> {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run() {
+fn same_seed_gives_the_same_run() {
     for algorithm in ALGORITHMS {
         let run = |seed| {
             let mut world = world(50, field(algorithm), rough(), seed);
@@ -273,7 +276,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn an_overestimate_keeps_replies_few() {
+fn overestimate_keeps_replies_few() {
     let estimate = Knowledge::Estimated(Estimate::aggressive(100_000));
     let trial = trial(
         20_000,
@@ -292,7 +295,7 @@ fn an_overestimate_keeps_replies_few() {
 }
 
 #[test]
-fn each_class_has_a_council_of_its_own() {
+fn each_class_has_its_own_council() {
     let config = Config {
         chambers: vec![
             Chamber::new(Seats::new(1, 2)),

@@ -1,4 +1,4 @@
-//! Council elections, host by host, against theory and against what they promise.
+//! Council elections, host by host, against theory and against their promises.
 
 mod audit;
 mod beyond;
@@ -21,7 +21,7 @@ fn at(seconds: u64) -> Instant {
     Instant::START + Duration::from_secs(seconds)
 }
 
-/// An election that is held once, with one `c`.
+/// A single election, with one `c`.
 fn trial(hosts: u32, seats: Seats, algorithm: Algorithm, knowledge: Knowledge, c: f64) -> Trial {
     let mut config = Config::once(seats, algorithm, knowledge, ROUND);
     config.chambers[0].c = vec![c];
@@ -65,7 +65,7 @@ fn measure(trial: &Trial, seed: u64, runs: u64) -> Means {
     means
 }
 
-/// Holds a mean to what is expected, within four and a half standard errors.
+/// Asserts a mean, within four and a half standard errors.
 #[track_caller]
 fn assert_mean(what: &str, sample: &Sample, expected: f64) {
     let mean = sample.estimate().expect("there were runs").mean;

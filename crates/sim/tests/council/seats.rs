@@ -1,14 +1,14 @@
-//! Who holds seats, whatever befalls the centre and its words.
+//! Seats under faults of the centre and loss of its messages.
 
 use hustings_protocol::council::{
     Config, Council, Draws, Held, Holder, Knowledge, Message, Reply, Seats,
 };
-use hustings_protocol::{Duration, MemberId, Merit};
+use hustings_protocol::{Duration, MemberId, Priority};
 use hustings_sim::{Boot, Delay, Detection, Network, Seeds, Setup, Silent, Verb, Who, World};
 
 use crate::{ROUND, at};
 
-/// Hosts that are all down: what the centre hears is handed to it.
+/// Hosts that are all down: the test delivers messages to the centre.
 struct Stage {
     world: World<Council, Silent>,
 }
@@ -16,7 +16,7 @@ struct Stage {
 impl Stage {
     fn new(config: Config) -> Self {
         let setup = Setup {
-            merits: vec![Merit(0); 21],
+            priorities: vec![Priority(0); 21],
             network: Network::perfect(Delay::Constant(ROUND)),
             detection: Detection::Never,
             view: 1.0,
@@ -32,7 +32,7 @@ impl Stage {
         Self { world }
     }
 
-    /// These hosts reply to the round that is under way, the `round`-th, shortly after a second.
+    /// These hosts reply to the present round, the `round`-th, shortly after a second.
     fn reply(&mut self, round: u32, second: u64, hosts: std::ops::Range<u32>) {
         self.world.run_until(at(second));
         for host in hosts {
@@ -42,14 +42,14 @@ impl Stage {
                 round,
                 draws: Draws(1),
                 number: 20,
-                merit: Merit(0),
+                priority: Priority(0),
                 former: Duration::ZERO,
             });
             self.world.hand(host, 0, reply);
         }
     }
 
-    /// So many of those who are seated say so.
+    /// The first `count` seated hosts send a heartbeat.
     fn present(&mut self, second: u64, count: usize) {
         self.world.run_until(at(second));
         let centre = self.world.members()[0].as_centre().expect("the centre");
@@ -70,29 +70,29 @@ impl Stage {
     }
 }
 
-/// Seats fall empty during an election, and their places are not free yet when it ends: those that were left room for are too
-/// few, and the centre must not take that for a council.
+/// Seats fall empty during an election, and their places are not free yet when it ends. The
+/// remaining ones are too few, and the centre must not report a council.
 #[test]
-fn an_election_that_finds_room_for_too_few_is_followed_by_another() {
+fn election_without_enough_free_places_is_repeated() {
     let mut config = Config::field(Seats::new(4, 7), 100, ROUND);
     config.knowledge = Knowledge::Told(20);
     config.chambers[0].keep = 4;
     config.chambers[0].c.truncate(4);
     let mut stage = Stage::new(config);
     stage.reply(1, 0, 1..5);
-    // Of four that are seated two are heard again, and lost ten seconds after the others.
+    // Of four seated hosts two are heard again, and lost ten seconds after the others.
     stage.present(12, 2);
     stage.world.run_until(at(19));
     assert_eq!(stage.centre(), (4, 1, true));
     stage.world.run_until(at(30));
     let (seated, rounds, is_settled) = stage.centre();
     assert_eq!((seated, is_settled), (0, false));
-    // Four of seven places are kept free for those who may still believe to hold them.
+    // Four of seven places are kept free for hosts that may still believe that they hold them.
     stage.reply(rounds as u32, 30, 5..10);
     stage.world.run_until(at(32));
     let (seated, called, is_settled) = stage.centre();
     assert_eq!((seated, is_settled), (3, false));
-    // Until they must have noticed.
+    // By then they must have noticed.
     stage.world.run_until(at(45));
     let (_, then, _) = stage.centre();
     stage.world.run_until(at(49));

@@ -1,4 +1,4 @@
-//! Means of simulations by somebody else: `kind: mc` in the table of `hustings-theory`.
+//! Means of independent simulations: `kind: mc` in the table of `hustings-theory`.
 
 use hustings_protocol::council::{Algorithm, Estimate, Knowledge, Seats};
 use hustings_sim::statistics::Sample;
@@ -8,11 +8,12 @@ use crate::{Means, measure, trial};
 
 const TABLE: &str = include_str!("../../../theory/tests/data/council.json");
 
-/// All points of that kind but one, which is of a misprint (Fig. 13 to the letter) that this machine does not have.
+/// All points of that kind but one, which is of a misprint (Fig. 13 literally) that this
+/// implementation does not have.
 const POINTS: usize = 43;
 
 #[test]
-fn every_simulated_mean_of_the_table_is_met() {
+fn every_simulated_mean_of_the_table_is_reproduced() {
     let table: Value = serde_json::from_str(TABLE).expect("the table is JSON");
     let points = table["points"].as_array().expect("a list of points");
     let such = |it: &&Value| it["kind"] == "mc" && it["params"]["literal"] != true;
@@ -20,7 +21,7 @@ fn every_simulated_mean_of_the_table_is_met() {
     let mut measured: Option<(Value, Means)> = None;
     for point in points.iter().filter(such) {
         let params = &point["params"];
-        // Points of the same election follow each other.
+        // Points of the same election are adjacent.
         let means = match measured.take() {
             Some((of, means)) if of == *params => means,
             Some(_) | None => measure(&of_params(params), 7, 6_000),
@@ -37,7 +38,7 @@ fn every_simulated_mean_of_the_table_is_met() {
     assert_eq!(met, POINTS);
 }
 
-/// Two means differ by no more than four and a half of their standard errors.
+/// Asserts that two means differ by at most four and a half of their standard errors.
 #[track_caller]
 fn assert_near(id: &str, ours: &Sample, point: &Value) {
     let float = |name: &str| point[name].as_f64().expect("a number");

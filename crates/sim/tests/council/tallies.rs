@@ -1,27 +1,28 @@
-//! The two engines of the simulator: hosts, each with its state machine, and tallies alone. Whatever is measured has the same law.
+//! The two engines of the simulator: individual hosts, and aggregate counts. All metrics have the
+//! same distribution.
 
 use hustings_protocol::council::{Algorithm, Estimate, Knowledge, Seats};
 use hustings_sim::council::{Trial, elect};
 use hustings_sim::statistics::Sample;
-use hustings_sim::{Scratch, Seeds, council_tally};
+use hustings_sim::{Scratch, Seeds, council_aggregate};
 use hustings_theory::council::{self as theory, Election, Loss};
 
 use crate::theory::{ALL, FOUR_TO_EIGHT, ONE, election};
 use crate::{Means, measure, trial};
 
 const RUNS: u64 = 3_000;
-/// So many of the tallies for each of the hosts': they are quick, and then nearly all of the error is the hosts'.
+/// Aggregate runs per run of hosts: they are quick, so that nearly all of the error is the hosts'.
 const TALLIES: u64 = 10;
 const MOST_ROUNDS: u64 = 100_000;
-/// How many standard errors the means may differ by: one in 150,000 does, by chance.
+/// The permitted difference of means in standard errors: one in 150,000 exceeds it by chance.
 const STANDARD_ERRORS: f64 = 4.5;
 
-/// Messages that get lost: replies, and multicasts.
+/// The loss of replies and of multicasts.
 type Lost = (f64, f64);
 
 const NOTHING: Lost = (0.0, 0.0);
 
-fn tally(runs: u64, one: impl Fn(Seeds) -> council_tally::Run) -> Means {
+fn tally(runs: u64, one: impl Fn(Seeds) -> council_aggregate::Run) -> Means {
     let mut means = Means::default();
     for run in 0..runs {
         let it = one(Seeds::new(9, run));
@@ -54,7 +55,7 @@ fn assert_alike(what: &str, hosts: &Means, tallies: &Means) {
     }
 }
 
-/// Holds an election by both, `runs` times host by host.
+/// Runs an election with both engines, `runs` times host by host.
 #[track_caller]
 fn compare(mut trial: Trial, (reply, multicast): Lost, runs: u64) {
     (trial.reply_loss, trial.multicast_loss) = (reply, multicast);
@@ -75,15 +76,15 @@ fn compare(mut trial: Trial, (reply, multicast): Lost, runs: u64) {
         ..election(trial.hosts, chamber.seats, algorithm, c)
     };
     let tallies = tally(runs * TALLIES, |seeds| {
-        council_tally::elect(&election, MOST_ROUNDS, seeds)
+        council_aggregate::elect(&election, MOST_ROUNDS, seeds)
     });
     let hosts = measure(&trial, 8, runs);
     assert_alike(&format!("{election:?}"), &hosts, &tallies);
 }
 
-/// Of 30 hosts 0.1 are to reply: there are long rows of rounds to which nobody does.
+/// On average 0.1 of 30 hosts are to reply: there are many rounds without a reply.
 #[test]
-fn hosts_and_tallies_agree_where_draw_after_draw_finds_too_few() {
+fn hosts_and_aggregate_agree_on_repeated_undershoots() {
     for algorithm in ALL {
         for lost in [NOTHING, (0.2, 0.1)] {
             compare(
@@ -95,18 +96,19 @@ fn hosts_and_tallies_agree_where_draw_after_draw_finds_too_few() {
     }
 }
 
-/// The poll that comes before the rounds is not counted among them, nor are its replies: where all find room there is nothing to count.
+/// The poll before the rounds is not counted among them, nor are its replies: if all find room
+/// there is nothing to count.
 #[test]
-fn hosts_and_tallies_agree_where_the_poll_decides() {
+fn hosts_and_aggregate_agree_if_the_poll_decides() {
     for algorithm in ALL {
         let trial = trial(6, FOUR_TO_EIGHT, algorithm, Knowledge::Polled, 6.0);
         compare(trial, NOTHING, 10);
     }
 }
 
-/// Of six hosts four must be heard: polls of all find too few, time after time.
+/// Four of six hosts must be heard: polls of all find too few, time after time.
 #[test]
-fn hosts_and_tallies_agree_where_most_replies_are_lost() {
+fn hosts_and_aggregate_agree_if_most_replies_are_lost() {
     let known = Knowledge::Told(6);
     let estimated = Knowledge::Estimated(Estimate::aggressive(100));
     for algorithm in ALL {
@@ -117,9 +119,9 @@ fn hosts_and_tallies_agree_where_most_replies_are_lost() {
     }
 }
 
-/// Estimates that are no whole numbers, as small as they become: the smaller they are the more a fraction matters.
+/// Fractional estimates, as small as they become: the smaller they are the more a fraction matters.
 #[test]
-fn hosts_and_tallies_agree_where_few_hosts_are_estimated() {
+fn hosts_and_aggregate_agree_on_small_estimates() {
     for (hosts, estimate) in [
         (7, Estimate::aggressive(2_000)),
         (10, Estimate::aggressive(100_000)),
@@ -134,7 +136,7 @@ fn hosts_and_tallies_agree_where_few_hosts_are_estimated() {
 }
 
 #[test]
-fn hosts_and_tallies_agree_where_multicasts_are_lost() {
+fn hosts_and_aggregate_agree_if_multicasts_are_lost() {
     let few = Seats::new(2, 5);
     for algorithm in ALL {
         for knowledge in [
@@ -148,18 +150,19 @@ fn hosts_and_tallies_agree_where_multicasts_are_lost() {
     }
 }
 
-/// So many are to reply that without loss nobody of nine would ever draw out.
+/// Without loss none of nine hosts would ever draw out with this `c`.
 #[test]
-fn hosts_and_tallies_agree_where_loss_makes_a_great_c_right() {
+fn hosts_and_aggregate_agree_on_a_large_c_with_loss() {
     for algorithm in ALL {
         let trial = trial(60, FOUR_TO_EIGHT, algorithm, Knowledge::Told(60), 10.0);
         compare(trial, (0.2, 0.2), RUNS);
     }
 }
 
-/// The naive algorithm ends with any `c`: here all reply at first, and tell the centre how many they are.
+/// The naive algorithm ends with any `c`: here all reply at first, and the centre learns their
+/// number.
 #[test]
-fn hosts_and_tallies_agree_where_more_are_to_reply_than_there_are() {
+fn hosts_and_aggregate_agree_on_a_c_above_the_number_of_hosts() {
     let low = Knowledge::Estimated(Estimate::conservative(9));
     for lost in [NOTHING, (0.3, 0.2)] {
         compare(
@@ -170,9 +173,10 @@ fn hosts_and_tallies_agree_where_more_are_to_reply_than_there_are() {
     }
 }
 
-/// Of six hosts, four of which must be heard, more than half of all replies are lost: many elections take more than three rounds.
+/// Four of six hosts must be heard, and more than half of all replies are lost: many
+/// elections take more than three rounds.
 #[test]
-fn hosts_and_tallies_give_up_after_as_many_rounds() {
+fn hosts_and_aggregate_stop_after_the_same_rounds() {
     let lost = Loss {
         reply: 0.6,
         multicast: 0.0,
@@ -186,7 +190,7 @@ fn hosts_and_tallies_give_up_after_as_many_rounds() {
     let (mut hosts, mut tallies) = (Means::default(), Means::default());
     for run in 0..RUNS {
         let (by_hosts, _) = elect(&trial, Seeds::new(10, run), Scratch::default());
-        let by_tallies = council_tally::elect(&election, 3, Seeds::new(11, run));
+        let by_tallies = council_aggregate::elect(&election, 3, Seeds::new(11, run));
         for (means, rounds, messages, is_elected) in [
             (
                 &mut hosts,
@@ -212,7 +216,7 @@ fn hosts_and_tallies_give_up_after_as_many_rounds() {
 }
 
 #[test]
-fn hosts_and_tallies_agree_on_the_baseline() {
+fn hosts_and_aggregate_agree_on_the_baseline() {
     let seats = Seats::new(1, 64);
     for (reply, multicast) in [NOTHING, (0.6, 0.0), (0.5, 0.4)] {
         for hosts in [1, 10] {
@@ -220,7 +224,7 @@ fn hosts_and_tallies_agree_on_the_baseline() {
             (trial.reply_loss, trial.multicast_loss) = (reply, multicast);
             let loss = Loss { reply, multicast };
             let tallies = tally(RUNS * TALLIES, |seeds| {
-                council_tally::poll(u64::from(hosts), loss, MOST_ROUNDS, seeds)
+                council_aggregate::poll(u64::from(hosts), loss, MOST_ROUNDS, seeds)
             });
             let what = format!("{hosts} hosts, {loss:?}");
             assert_alike(&what, &measure(&trial, 8, RUNS), &tallies);

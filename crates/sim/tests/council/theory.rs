@@ -1,4 +1,4 @@
-//! Rounds, replies, and how often one round is enough: measured, and as theory has them exactly.
+//! Rounds, replies, and the success of the first round: measured, and exactly as in theory.
 
 use hustings_protocol::council::{Algorithm, Estimate, Knowledge, Pick, Reset, Search, Seats};
 use hustings_theory::council::estimate::by_pseudocode;
@@ -36,7 +36,9 @@ pub(crate) fn election(hosts: u32, seats: Seats, algorithm: Algorithm, c: f64) -
         Algorithm::SkipReset => theory::Algorithm::SkipReset,
         Algorithm::Choice(it, then) => theory::Algorithm::Choice(pick(it), reset(then)),
         Algorithm::History { .. } => theory::Algorithm::History,
-        Algorithm::Merit | Algorithm::Bolot => panic!("theory has no {algorithm:?} of this kind"),
+        Algorithm::Priority | Algorithm::Bolot => {
+            panic!("theory has no {algorithm:?} of this kind")
+        }
     };
     let seats = theory::Seats {
         least: u64::from(seats.least),
@@ -58,7 +60,7 @@ fn compare(what: &str, means: &crate::Means, cost: Cost) {
 }
 
 #[test]
-fn all_algorithms_cost_what_theory_says_where_the_centre_was_told_how_many_there_are() {
+fn known_numbers_cost_what_theory_says() {
     for (seats, c) in [(FOUR_TO_EIGHT, 5.6), (ONE, 1.1), (FOUR_TO_EIGHT, 8.0)] {
         for algorithm in ALL {
             let trial = trial(300, seats, algorithm, Knowledge::Told(300), c);
@@ -70,10 +72,10 @@ fn all_algorithms_cost_what_theory_says_where_the_centre_was_told_how_many_there
 }
 
 #[test]
-fn and_where_it_polls_them_first() {
+fn polled_numbers_cost_what_theory_says() {
     for algorithm in ALL {
         if algorithm == Algorithm::Naive {
-            continue; // its poll is a round like any other
+            continue; // its poll counts as a round
         }
         let trial = trial(200, FOUR_TO_EIGHT, algorithm, Knowledge::Polled, 5.6);
         let cost = election(200, FOUR_TO_EIGHT, algorithm, 5.6).cost();
@@ -83,7 +85,7 @@ fn and_where_it_polls_them_first() {
 }
 
 #[test]
-fn deeper_history_changes_nothing_while_nobody_comes_or_goes() {
+fn deeper_history_changes_nothing_without_churn() {
     let deep = Algorithm::History { depth: 4 };
     let trial = trial(200, ONE, deep, Knowledge::Told(200), 1.1);
     let cost = election(200, ONE, deep, 1.1).cost();
@@ -94,7 +96,7 @@ fn deeper_history_changes_nothing_while_nobody_comes_or_goes() {
 fn c11_loss_costs_what_theory_says_exactly() {
     for (reply, multicast) in [(0.2, 0.0), (0.0, 0.2), (0.3, 0.1)] {
         for algorithm in ALL {
-            // Two draws with loss take theory long where many are wanted.
+            // Two draws with loss take theory long if many seats are wanted.
             let (hosts, seats, c) = match algorithm {
                 Algorithm::Choice(_, _) => (50, ONE, 1.1),
                 _ => (300, FOUR_TO_EIGHT, 5.6),
@@ -112,7 +114,7 @@ fn c11_loss_costs_what_theory_says_exactly() {
 }
 
 #[test]
-fn a_wrong_number_of_hosts_costs_what_theory_says() {
+fn wrong_number_of_hosts_costs_what_theory_says() {
     for (taken, seats) in [(100, FOUR_TO_EIGHT), (3_000, ONE_TO_EIGHT)] {
         let told = Knowledge::Told(taken);
         let trial = trial(300, seats, Algorithm::SkipReset, told, 5.6);
@@ -151,7 +153,7 @@ fn c10_estimates_cost_what_theory_says() {
                 loss: Loss { reply, multicast },
                 ..election(700, ONE_TO_EIGHT, algorithm, 5.6)
             };
-            // The basic algorithm has no pseudocode with an estimate: it is held to the equations.
+            // The basic algorithm has no pseudocode with an estimate: the equations apply.
             let cost = match algorithm {
                 Algorithm::Basic => election.cost(),
                 _ => by_pseudocode(&election).expect("an estimate with resets"),
@@ -163,7 +165,7 @@ fn c10_estimates_cost_what_theory_says() {
 }
 
 #[test]
-fn the_search_of_the_field_costs_what_theory_says_and_less_than_that_of_the_paper() {
+fn field_search_costs_what_theory_says_and_less_than_the_papers() {
     let estimates = [
         (Estimate::conservative(65_536), 1.0, 2.0, 65_536.0),
         (Estimate::aggressive(100_000), 0.7, 1.0, 1e5),
@@ -200,10 +202,10 @@ fn the_search_of_the_field_costs_what_theory_says_and_less_than_that_of_the_pape
     }
 }
 
-/// After 20 comes 8.1, which is no more than 8 seats when it is a whole number: the centre has all reply, and all do. And after 2 comes
-/// 1.6, which would be 2 again: with one seat all reply then.
+/// After 20 comes 8.1, which as a whole number is not above 8 seats: the centre makes all reply.
+/// And after 2 comes 1.6, which would be 2 again: with one seat all reply then.
 #[test]
-fn the_search_of_the_field_ends_with_a_poll_to_which_all_reply() {
+fn field_search_ends_with_a_poll_of_all() {
     let estimate = Knowledge::Estimated(Estimate::aggressive(20));
     let (alpha, beta, first) = (0.7, 1.0, 20.0);
     for (members, seats, c) in [

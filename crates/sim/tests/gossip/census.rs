@@ -1,4 +1,4 @@
-//! A census: how well members know how many they are.
+//! A census: the accuracy of the members' estimates of their number.
 
 use hustings_protocol::census::{Census, Config, Count, Message, Request, Share, Timer};
 use hustings_protocol::{Candidate, Duration, Input, MemberId};
@@ -9,7 +9,7 @@ use crate::support::desk::Desk;
 use crate::support::{below, choose, seeds};
 use crate::{PERIOD, assert_silent, moments, setup};
 
-/// One count a time, when asked.
+/// One count at a time, on request.
 fn once(turns: u16) -> Config {
     Config {
         turns,
@@ -29,16 +29,16 @@ fn run(world: &mut World<Census>, periods: u64) {
     world.run_until(world.now() + PERIOD * periods);
 }
 
-/// What those who are up hold the size to be.
+/// The live members' estimates of the size.
 fn sizes(world: &World<Census>) -> Vec<f64> {
     let up = (0..world.len()).filter(|&member| world.is_up(member));
     let size = |member| world.members()[member as usize].size();
     up.filter_map(size).map(|size| size as f64).collect()
 }
 
-/// Member 0 calls a count; what all come to, as a part of `members`.
+/// Member 0 calls a count; returns the estimates of all, as a part of `members`.
 fn count(setup: Setup, config: Config, run_number: u64) -> Vec<f64> {
-    let members = setup.merits.len() as f64;
+    let members = setup.priorities.len() as f64;
     let mut world = world(setup, config, 1, run_number);
     world.request(0, Request::Count);
     run(&mut world, u64::from(config.turns) + 40);
@@ -48,13 +48,13 @@ fn count(setup: Setup, config: Config, run_number: u64) -> Vec<f64> {
 
 fn assert_all_near(sizes: &[f64], expected: f64, error: f64) {
     let is_off = |size: &&f64| (*size / expected - 1.0).abs() > error;
-    assert!(!sizes.is_empty(), "nobody knows");
+    assert!(!sizes.is_empty(), "no member has an estimate");
     let off = sizes.iter().find(is_off);
     assert_eq!(off, None, "instead of {expected}");
 }
 
 #[test]
-fn everybody_learns_the_size() {
+fn all_members_learn_the_size() {
     for (members, view) in [
         (1, 1.0),
         (2, 1.0),
@@ -77,7 +77,7 @@ fn everybody_learns_the_size() {
 }
 
 #[test]
-fn ten_more_turns_for_ten_times_as_many() {
+fn ten_more_turns_suffice_for_ten_times_as_many() {
     for (members, turns) in [(100, 30), (1_000, 40), (10_000, 50)] {
         let sizes = count(setup(members, 0.0), once(turns), 0);
         let (mean, variance) = moments(sizes.iter().copied());
@@ -91,7 +91,7 @@ fn ten_more_turns_for_ten_times_as_many() {
 
 /// The formula in the documentation of `Config::tries`.
 #[test]
-fn what_loss_does_and_what_tries_do_about_it() {
+fn tries_compensate_loss() {
     for (members, loss, runs) in [
         (100, 0.05, 100),
         (100, 0.2, 300),
@@ -127,7 +127,7 @@ fn what_loss_does_and_what_tries_do_about_it() {
 }
 
 #[test]
-fn where_two_in_five_are_lost_sizes_are_right_too() {
+fn sizes_are_right_at_a_loss_of_two_in_five() {
     for (members, view, runs) in [(500, 0.1, 20), (2_000, 0.05, 10)] {
         let sizes = |run| {
             let setup = Setup {
@@ -135,7 +135,11 @@ fn where_two_in_five_are_lost_sizes_are_right_too() {
                 ..setup(members, 0.4)
             };
             let sizes = count(setup, once(60), run);
-            assert_eq!(sizes.len(), members as usize, "everybody knows");
+            assert_eq!(
+                sizes.len(),
+                members as usize,
+                "every member has an estimate"
+            );
             moments(sizes.into_iter())
         };
         let counts: Vec<(f64, f64)> = (0..runs).map(sizes).collect();
@@ -147,7 +151,7 @@ fn where_two_in_five_are_lost_sizes_are_right_too() {
 }
 
 #[test]
-fn of_callers_at_once_one_counts() {
+fn one_of_simultaneous_callers_counts() {
     for callers in [vec![3, 900], vec![900, 3], (0..1_000).step_by(50).collect()] {
         let mut world = world(setup(1_000, 0.1), once(80), 2, 0);
         for &caller in &callers {
@@ -161,7 +165,7 @@ fn of_callers_at_once_one_counts() {
 }
 
 #[test]
-fn a_tenth_crashes_in_the_middle() {
+fn crash_of_a_tenth_during_a_count_is_tolerated() {
     for seed in seeds(5) {
         let mut world = world(setup(1_000, 0.05), once(80), seed, 0);
         world.request(0, Request::Count);
@@ -170,13 +174,13 @@ fn a_tenth_crashes_in_the_middle() {
         world.schedule(world.now(), Verb::Kill(Who::Members(dead)));
         run(&mut world, 100);
         assert_eq!(sizes(&world).len(), 900);
-        // The dead take shares with them, and those who passed theirs on to the dead too.
+        // The dead take shares with them, including shares that others passed on to them.
         assert_all_near(&sizes(&world), 950.0, 0.15);
     }
 }
 
 #[test]
-fn who_leaves_does_not_take_its_share_away() {
+fn leaving_member_passes_its_share_on() {
     let mut world = world(setup(1_000, 0.0), once(80), 3, 0);
     world.request(0, Request::Count);
     for caller_and_others in [vec![0], (1..200).collect()] {
@@ -184,13 +188,13 @@ fn who_leaves_does_not_take_its_share_away() {
         world.schedule(world.now(), Verb::Leave(Who::Members(caller_and_others)));
     }
     run(&mut world, 120);
-    // Of those who have left by then some have not heard of the count.
+    // Some of the members that have left by then have not heard of the count.
     let sizes = sizes(&world);
     assert_all_near(&sizes, 900.0, 0.12);
 }
 
 #[test]
-fn who_comes_late_spoils_nothing_and_learns_the_size() {
+fn late_joiner_does_no_harm_and_learns_the_size() {
     let mut world = world(setup(1_000, 0.0), once(80), 4, 0);
     let late: Vec<u32> = (800..1_000).collect();
     world.schedule(world.now(), Verb::Kill(Who::Members(late.clone())));
@@ -211,7 +215,7 @@ fn who_comes_late_spoils_nothing_and_learns_the_size() {
 }
 
 #[test]
-fn counts_go_on_by_themselves_and_are_quiet_between() {
+fn counts_repeat_and_are_silent_between() {
     let config = Config {
         turns: 40,
         pause: PERIOD * 200,
@@ -233,16 +237,17 @@ fn counts_go_on_by_themselves_and_are_quiet_between() {
     }
     assert!((5..=8).contains(&counted), "{counted} counts");
     assert_all_near(&sizes(&world), 300.0, 0.03);
-    // Each member sends one a turn, and one in nine again; and few counts are called in vain.
-    let parcels = sent as f64 / f64::from(counted) / 300.0;
+    // Each member sends one parcel a turn, and one in nine again; and few counts are called in
+    // vain.
+    let shares = sent as f64 / f64::from(counted) / 300.0;
     assert!(
-        (40.0..70.0).contains(&parcels),
-        "{parcels} a member and count"
+        (40.0..70.0).contains(&shares),
+        "{shares} a member and count"
     );
 }
 
 #[test]
-fn parcels_that_come_twice_count_once() {
+fn duplicate_parcels_count_once() {
     let twice = setup(300, 0.2);
     let setup = Setup {
         network: Network {
@@ -255,7 +260,7 @@ fn parcels_that_come_twice_count_once() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_run() {
+fn same_seed_gives_the_same_run() {
     let run = |seed| {
         let mut world = world(setup(200, 0.2), once(30), seed, 0);
         world.request(0, Request::Count);
@@ -267,7 +272,7 @@ fn the_same_seed_is_the_same_run() {
 }
 
 #[test]
-fn nonsense_is_survived() {
+fn arbitrary_input_does_not_panic() {
     let mut sized = 0;
     for seed in seeds(300) {
         let mut rng = Seeds::new(seed, 0).rng(Stream::Faults);
@@ -342,12 +347,12 @@ fn nonsense(rng: &mut impl Rng) -> Input<Census> {
 }
 
 #[test]
-fn a_member_takes_little() {
+fn member_state_is_small() {
     assert!(size_of::<Census>() <= 480, "{}", size_of::<Census>());
 }
 
 #[test]
-fn a_configuration_that_cannot_work_is_refused() {
+fn impossible_configuration_is_refused() {
     let field = Config::field(PERIOD);
     assert_eq!(field.check(), Ok(()));
     for (config, complaint) in [
@@ -360,7 +365,7 @@ fn a_configuration_that_cannot_work_is_refused() {
         ),
         (
             Config {
-                patience: Duration::from_millis(200),
+                election_timeout: Duration::from_millis(200),
                 ..field
             },
             "period 1s is below tries x patience / 4 1200ms: raise period",
@@ -388,7 +393,7 @@ fn one_of_two() -> Desk<Census> {
     desk
 }
 
-/// The `number`th parcel of member 1, of a count called so many periods ago.
+/// The `number`th parcel of member 1, of a count called `periods` periods ago.
 fn parcel(count: u64, periods: u64, number: u32) -> Message {
     Message::Parcel {
         count: Count {
@@ -404,18 +409,18 @@ fn parcel(count: u64, periods: u64, number: u32) -> Message {
     }
 }
 
-/// The numbers of the parcels that it has sent since it was asked last.
-fn parcels(desk: &mut Desk<Census>) -> Vec<u32> {
+/// The numbers of the parcels that it has sent since the last call.
+fn shares(desk: &mut Desk<Census>) -> Vec<u32> {
     let said = desk.papers.told.drain(..);
-    let parcels = said.filter_map(|(_, message)| match message {
+    let shares = said.filter_map(|(_, message)| match message {
         Message::Parcel { number, .. } => Some(number),
         Message::Receipt { .. } => None,
     });
-    parcels.collect()
+    shares.collect()
 }
 
 #[test]
-fn a_count_ends_for_all_at_the_same_time() {
+fn count_ends_for_all_at_the_same_time() {
     let mut desk = one_of_two();
     let turn = |desk: &mut Desk<Census>| {
         desk.papers.now = desk.papers.now + PERIOD;
@@ -438,58 +443,58 @@ fn a_count_ends_for_all_at_the_same_time() {
     );
 }
 
-/// The time for a receipt has passed.
+/// Lets the time for a receipt pass.
 fn lose_patience(desk: &mut Desk<Census>) {
-    desk.papers.now = desk.papers.now + once(10).patience;
+    desk.papers.now = desk.papers.now + once(10).election_timeout;
     desk.tell(Input::Timer(Timer::Receipt));
 }
 
 #[test]
-fn a_parcel_is_out_until_its_own_receipt_comes() {
+fn parcel_is_pending_until_its_receipt_comes() {
     let mut desk = one_of_two();
     desk.tell(Input::Request(Request::Count));
-    let [number] = parcels(&mut desk)[..] else {
+    let [number] = shares(&mut desk)[..] else {
         panic!("one parcel");
     };
     desk.hear(1, Message::Receipt { number: number ^ 1 });
     desk.hear(2, Message::Receipt { number });
     lose_patience(&mut desk);
-    assert_eq!(parcels(&mut desk), [number]);
+    assert_eq!(shares(&mut desk), [number]);
     desk.hear(1, Message::Receipt { number });
     lose_patience(&mut desk);
-    assert!(parcels(&mut desk).is_empty());
+    assert!(shares(&mut desk).is_empty());
 }
 
 #[test]
-fn a_parcel_is_tried_for_four_turns_beside_later_ones_and_then_taken_back() {
+fn parcel_is_retried_for_four_turns_and_then_taken_back() {
     let mut desk = one_of_two();
     desk.tell(Input::Request(Request::Count));
-    let first = parcels(&mut desk)[0];
+    let first = shares(&mut desk)[0];
     for turn in 1..=4 {
         (0..6).for_each(|_| lose_patience(&mut desk));
-        assert!(parcels(&mut desk).contains(&first), "in turn {turn}");
+        assert!(shares(&mut desk).contains(&first), "in turn {turn}");
         desk.tell(Input::Timer(Timer::Turn));
-        let later = parcels(&mut desk);
+        let later = shares(&mut desk);
         assert_eq!(later.len(), 1, "another one goes out: {later:?}");
     }
     (0..6).for_each(|_| lose_patience(&mut desk));
-    assert!(!parcels(&mut desk).contains(&first));
+    assert!(!shares(&mut desk).contains(&first));
 }
 
 #[test]
-fn what_is_out_when_a_later_count_begins_is_forgotten() {
+fn pending_parcels_are_dropped_when_a_later_count_begins() {
     let mut desk = one_of_two();
     desk.tell(Input::Request(Request::Count));
-    parcels(&mut desk);
+    shares(&mut desk);
     desk.hear(1, parcel(7, 0, 1));
     lose_patience(&mut desk);
-    assert!(parcels(&mut desk).is_empty());
+    assert!(shares(&mut desk).is_empty());
 }
 
 #[test]
-fn after_the_last_number_nobody_goes_back() {
+fn last_number_is_not_followed_by_an_earlier_one() {
     let mut desk = one_of_two();
     desk.hear(1, parcel(u64::MAX, 0, 1));
     desk.tell(Input::Request(Request::Count));
-    assert!(parcels(&mut desk).is_empty());
+    assert!(shares(&mut desk).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Epidemic multicast: who hears what, how often, and at what cost.
+//! Epidemic multicast: its reach, its repetitions and its cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ fn run(world: &mut World<Epidemic<u32>>, periods: u64) {
     world.run_until(world.now() + PERIOD * periods);
 }
 
-/// How many members have heard each word. None has heard one twice.
+/// The number of members that have heard each message. None has heard one twice.
 fn heard(world: &mut World<Epidemic<u32>>) -> BTreeMap<u32, u32> {
     let mut heard = BTreeMap::new();
     for (index, member) in world.members_mut().iter_mut().enumerate() {
@@ -45,19 +45,19 @@ fn heard(world: &mut World<Epidemic<u32>>) -> BTreeMap<u32, u32> {
     heard
 }
 
-/// The first phase, and nothing else.
+/// The first phase only.
 fn no_repair(fan_out: u8, hops: u8) -> Config {
     Config {
         fan_out,
         hops,
         period: PERIOD * 1_000_000,
-        life: PERIOD * 1_000_000,
+        repair_time: PERIOD * 1_000_000,
         room: 10,
     }
 }
 
-/// The fraction that hears a word by its `hops`th step: of those who have not, each is told by one of those who heard it
-/// just before with probability fq/(N - 1).
+/// The fraction that hears a message by its `hops`th step: each member without it gets it from one
+/// of those that heard it just before with probability fq/(N - 1).
 fn expected(members: u32, fan_out: u8, arrives: f64, hops: u8) -> f64 {
     let others = f64::from(members - 1);
     let (mut untold, mut telling) = (others, 1.0);
@@ -70,7 +70,7 @@ fn expected(members: u32, fan_out: u8, arrives: f64, hops: u8) -> f64 {
 }
 
 #[test]
-fn the_first_phase_reaches_as_many_as_computed() {
+fn first_phase_reaches_as_many_as_computed() {
     let constant = |loss| {
         let setup = setup(1_000, loss);
         let delay = Delay::Constant(PERIOD.mul_f64(0.01));
@@ -101,7 +101,7 @@ fn the_first_phase_reaches_as_many_as_computed() {
         let reached: Vec<f64> = reached.collect();
         let (mean, variance) = moments(reached.iter().copied());
         let expected = expected(1_000, fan_out, 1.0 - loss, hops);
-        // Four times what chance does to the mean of 40, and what it does to the first few steps.
+        // Four times the error of a mean of 40, and an allowance for the first few steps.
         let error = 4.0 * (variance / 40.0).sqrt() + 0.01;
         assert!(
             (mean - expected).abs() < error,
@@ -111,7 +111,7 @@ fn the_first_phase_reaches_as_many_as_computed() {
 }
 
 #[test]
-fn repair_leaves_nobody_out() {
+fn repair_reaches_all_members() {
     for (members, view, loss, fan_out) in [
         (1_000, 1.0, 0.05, 3),
         (1_000, 1.0, 0.2, 6),
@@ -139,7 +139,8 @@ fn repair_leaves_nobody_out() {
     }
 }
 
-/// Each period, one that has missed a word is told of it by those who have it, asks, and is answered: each with q.
+/// Each period, a member that has missed a message hears of it from those that have it, requests
+/// it, and gets it: each with q.
 #[test]
 fn repair_goes_as_fast_as_computed() {
     let (arrives, periods) = (0.5_f64, 10);
@@ -158,7 +159,7 @@ fn repair_goes_as_fast_as_computed() {
             *missed += (1.0 - f64::from(reached) / 999.0) / 40.0;
         }
     }
-    // Both those who miss it and those who have it change: the odds fall evenly.
+    // Both the members without it and those with it change: the odds fall evenly.
     let [before, after] = missed.map(|it| it / (1.0 - it));
     let expected = (-arrives.powi(3) * periods as f64).exp();
     let ratio = after / before / expected;
@@ -169,10 +170,10 @@ fn repair_goes_as_fast_as_computed() {
 }
 
 #[test]
-fn all_hear_it_or_almost_none() {
+fn all_members_hear_it_or_almost_none() {
     let config = Config {
         fan_out: 2,
-        life: PERIOD * 120,
+        repair_time: PERIOD * 120,
         ..Config::field(PERIOD)
     };
     let mut counts = [0_u32; 3];
@@ -189,9 +190,10 @@ fn all_hear_it_or_almost_none() {
         }] += 1;
     }
     let [none, some, all] = counts;
-    // Both of its words are lost with 0.16: mean 16, standard deviation 3.7.
+    // Both of its first messages are lost with 0.16: mean 16, standard deviation 3.7.
     assert!((2..=30).contains(&none), "{counts:?}");
-    // From one to 200 takes the repair some 30 periods, and then 200 e^(-0.6^3 x 90) are left out: 10^-6.
+    // From one to 200 takes the repair some 30 periods, and then 200 e^(-0.6^3 x 90) are left out:
+    // 10^-6.
     assert_eq!((some, all), (0, 100 - none));
 }
 
@@ -217,7 +219,7 @@ fn duplicates_and_disorder_do_no_harm() {
 }
 
 #[test]
-fn a_word_costs_the_fan_out_a_member_and_then_nothing() {
+fn message_costs_the_fan_out_per_member_and_then_nothing() {
     let mut world = world(setup(2_000, 0.05), Config::field(PERIOD), 0);
     say(&mut world, 0, 7);
     run(&mut world, 100);
@@ -230,14 +232,14 @@ fn a_word_costs_the_fan_out_a_member_and_then_nothing() {
     let asked = a_member(Kinds::SOLICITATION);
     assert!(asked < 0.02 && a_member(Kinds::REPAIR) <= asked, "{asked}");
     run(&mut world, 1_000);
-    assert_eq!(world.tally().unicasts, sent, "nobody says anything");
+    assert_eq!(world.tally().unicasts, sent, "no member sends anything");
 }
 
 #[test]
-fn memory_is_bounded_and_what_finds_no_room_is_not_heard_twice() {
+fn memory_is_bounded_and_refused_messages_are_heard_once() {
     let config = Config {
         room: 50,
-        life: PERIOD * 5,
+        repair_time: PERIOD * 5,
         ..Config::field(PERIOD)
     };
     let mut world = world(setup(50, 0.1), config, 0);
@@ -247,7 +249,8 @@ fn memory_is_bounded_and_what_finds_no_room_is_not_heard_twice() {
         let most = world.members().iter().map(Epidemic::remembered).max();
         assert!(most <= Some(50), "{most:?}");
     }
-    // What was refused for want of room is repaired when there is some: never twice, as `heard` makes sure.
+    // Messages that were refused for want of room are repaired when there is some: never twice, as
+    // `heard` checks.
     let heard = heard(&mut world);
     let heard_by_all = heard.values().filter(|&&by| by == 49).count();
     assert!((50..400).contains(&heard_by_all), "{heard_by_all}");
@@ -258,11 +261,11 @@ fn memory_is_bounded_and_what_finds_no_room_is_not_heard_twice() {
 }
 
 #[test]
-fn who_restarts_says_other_words_in_its_next_life() {
-    let mut lives = 0;
+fn restarted_member_uses_new_message_numbers() {
+    let mut incarnations = 0;
     let make = move |_: Boot<Epidemic<u32>>| {
-        lives += 1;
-        Epidemic::new(lives)
+        incarnations += 1;
+        Epidemic::new(incarnations)
     };
     let config = Config::field(PERIOD);
     let mut world = World::new(setup(20, 0.0), config, Seeds::new(1, 0), make);
@@ -280,7 +283,7 @@ fn who_restarts_says_other_words_in_its_next_life() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_run() {
+fn same_seed_gives_the_same_run() {
     let run = |number| {
         let mut world = world(setup(200, 0.3), Config::field(PERIOD), number);
         say(&mut world, 0, 7);
@@ -294,7 +297,7 @@ fn the_same_seed_is_the_same_run() {
 fn id(origin: u64, number: u32) -> Id {
     Id {
         origin: MemberId(origin),
-        life: 1,
+        incarnation: 1,
         number,
     }
 }
@@ -322,7 +325,7 @@ fn delivered(desk: &mut Desk<Epidemic<u32>>) -> usize {
 }
 
 #[test]
-fn a_rumour_goes_so_far_and_to_so_many() {
+fn rumour_respects_hops_and_fan_out() {
     let config = Config {
         fan_out: 3,
         hops: 5,
@@ -355,9 +358,9 @@ fn a_rumour_goes_so_far_and_to_so_many() {
 }
 
 #[test]
-fn words_grow_old_and_die() {
+fn old_messages_are_dropped() {
     let config = Config {
-        life: PERIOD * 10,
+        repair_time: PERIOD * 10,
         ..Config::field(PERIOD)
     };
     let mut desk = one_of_eight(config);
@@ -392,7 +395,7 @@ fn words_grow_old_and_die() {
 }
 
 #[test]
-fn only_what_is_missed_is_asked_for() {
+fn only_missing_messages_are_requested() {
     let mut desk = one_of_eight(Config::field(PERIOD));
     desk.hear(1, rumour(id(1, 1), 0, 0));
     let ids = vec![id(1, 1), id(1, 2), id(0, 5), id(2, 1)];
@@ -405,10 +408,10 @@ fn only_what_is_missed_is_asked_for() {
 }
 
 #[test]
-fn room_is_made_when_it_is_wanted() {
+fn room_is_made_on_demand() {
     let config = Config {
         room: 1,
-        life: PERIOD * 10,
+        repair_time: PERIOD * 10,
         ..Config::field(PERIOD)
     };
     let mut desk = one_of_eight(config);
@@ -421,7 +424,7 @@ fn room_is_made_when_it_is_wanted() {
 }
 
 #[test]
-fn no_question_and_no_answer_is_longer_than_a_digest() {
+fn requests_and_answers_are_at_most_a_digest_long() {
     let mut desk = one_of_eight(Config::field(PERIOD));
     let ids = (0..100).map(|number| id(1, number)).collect();
     desk.hear(3, Message::Digest { ids });
@@ -436,7 +439,7 @@ fn no_question_and_no_answer_is_longer_than_a_digest() {
 }
 
 #[test]
-fn nobody_hears_itself_but_repairs_what_it_said() {
+fn member_repairs_its_own_message_without_delivering_it() {
     let mut desk = one_of_eight(Config::field(PERIOD));
     desk.tell(Input::Request(Request::Multicast(7)));
     desk.papers.told.clear();
@@ -445,15 +448,18 @@ fn nobody_hears_itself_but_repairs_what_it_said() {
     let [(MemberId(3), Message::Repair { payload: 7, .. })] = desk.papers.told[..] else {
         panic!("{:?}", desk.papers.told);
     };
-    for life in [1, 2] {
-        let own = Id { life, ..id(0, 1) };
+    for incarnation in [1, 2] {
+        let own = Id {
+            incarnation,
+            ..id(0, 1)
+        };
         desk.hear(1, rumour(own, 0, 3));
     }
     assert_eq!(delivered(&mut desk), 0);
 }
 
 #[test]
-fn what_does_not_fit_into_a_digest_comes_in_another() {
+fn digest_overflow_goes_into_the_next() {
     let mut desk = one_of_eight(Config::field(PERIOD));
     for number in 0..100 {
         desk.hear(1, rumour(id(1, number), 0, 0));
@@ -473,12 +479,12 @@ fn what_does_not_fit_into_a_digest_comes_in_another() {
 }
 
 #[test]
-fn nonsense_is_survived() {
+fn arbitrary_input_does_not_panic() {
     for seed in seeds(300) {
         let mut rng = Seeds::new(seed, 0).rng(Stream::Faults);
         let config = Config {
             room: 6,
-            life: PERIOD * 3,
+            repair_time: PERIOD * 3,
             ..Config::field(PERIOD)
         };
         let mut desk = one_of_eight(config);
@@ -496,7 +502,7 @@ fn nonsense_is_survived() {
 fn nonsense(rng: &mut impl Rng) -> Input<Epidemic<u32>> {
     let any = |rng: &mut _| Id {
         origin: MemberId(choose(&[0, 1, 2, u64::MAX], rng)),
-        life: choose(&[0, 1, u64::MAX], rng),
+        incarnation: choose(&[0, 1, u64::MAX], rng),
         number: choose(&[0, 1, 2, u32::MAX], rng),
     };
     let (one, count) = (any(rng), below(99, rng));
@@ -523,6 +529,6 @@ fn nonsense(rng: &mut impl Rng) -> Input<Epidemic<u32>> {
 }
 
 #[test]
-fn a_member_that_has_heard_nothing_takes_nothing() {
+fn idle_member_state_is_small() {
     assert!(size_of::<Epidemic<u32>>() <= 80);
 }

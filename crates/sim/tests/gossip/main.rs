@@ -1,4 +1,5 @@
-//! What members do for a group that nobody knows whole: shuffle whom they know, count themselves, pass words on.
+//! Protocols for groups in which no member knows all: shuffling of partial views, census, epidemic
+//! multicast.
 
 mod census;
 mod epidemic;
@@ -6,22 +7,23 @@ mod shuffle;
 #[path = "../support/mod.rs"]
 mod support;
 
-use hustings_protocol::{Duration, Merit, Protocol};
+use hustings_protocol::{Duration, Priority, Protocol};
 use hustings_sim::{Delay, Detection, Network, Setup};
 
 use support::desk::Desk;
 
-/// What members wait between two turns, throughout.
+/// The time between two turns, throughout.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Members that all know each other, on a network that loses so many messages, and takes up to a tenth of a period.
+/// Members that all know each other, on a network with this loss and delays of up to a tenth of a
+/// period.
 fn setup(members: u32, loss: f64) -> Setup {
     let delay = Delay::Uniform {
         from: Duration::ZERO,
         to: PERIOD.mul_f64(0.1),
     };
     Setup {
-        merits: vec![Merit(0); members as usize],
+        priorities: vec![Priority(0); members as usize],
         network: Network {
             unicast_loss: loss,
             ..Network::perfect(delay)
@@ -31,7 +33,7 @@ fn setup(members: u32, loss: f64) -> Setup {
     }
 }
 
-/// None of these needs a multicast, or elects anybody.
+/// Asserts that a member sent no multicast and reported nothing.
 fn assert_silent<P: Protocol>(desk: &Desk<P>, seed: u64) {
     assert!(desk.papers.said.is_empty(), "seed {seed}");
     assert_eq!(desk.papers.outcomes, [], "seed {seed}");

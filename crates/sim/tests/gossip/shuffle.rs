@@ -1,8 +1,8 @@
-//! Shuffling: whom members know after a while, whatever they knew at first.
+//! Shuffling: the partial views after some time, from any initial views.
 
-use hustings_protocol::few::Few;
+use hustings_protocol::inline_vec::InlineVec;
 use hustings_protocol::shuffle::{Acquaintance, Config, Entry, Message, Request, Shuffle, Timer};
-use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId, Merit, ViewChange};
+use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId, Priority, ViewChange};
 use hustings_sim::{Boot, Network, Reordering, Seeds, Stream, Verb, Who, World};
 use rand_core::Rng;
 
@@ -17,14 +17,14 @@ fn config(room: u16) -> Config {
     }
 }
 
-/// A group in which all know member 0, and nobody else.
+/// A group in which all know member 0, and no other.
 struct Group {
     world: World<Shuffle>,
     room: u16,
 }
 
 impl Group {
-    /// The first so many of the members begin.
+    /// A group in which the first members begin.
     fn begin(first: u32, members: u32, room: u16, loss: f64, seed: u64) -> Self {
         let mut setup = setup(members, loss);
         if loss > 0.0 {
@@ -78,7 +78,7 @@ impl Group {
         entries.map(|entry| entry.candidate.id.0 as u32)
     }
 
-    /// How many of those who are up know each.
+    /// For each member, the number of live members that know it.
     fn known_to(&self) -> Vec<f64> {
         let mut known_to = vec![0.0; self.world.len() as usize];
         for subject in self.up().flat_map(|member| self.knows(member)) {
@@ -87,19 +87,20 @@ impl Group {
         known_to
     }
 
-    /// How many know one of these: mean and variance.
+    /// The number of members that know a member of `of`: mean and variance.
     fn degrees(&self, of: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
         let known_to = self.known_to();
         moments(of.map(|member| known_to[member as usize]))
     }
 
-    /// How many entries are about somebody who is gone.
+    /// The number of entries about dead members.
     fn dead_entries(&self) -> usize {
         let known = self.up().flat_map(|member| self.knows(member));
         known.filter(|&subject| !self.world.is_up(subject)).count()
     }
 
-    /// Whether a word that each passes on to all that it knows reaches everyone, whoever begins; `from` is one of them.
+    /// True if a message that each member forwards to all that it knows reaches every member, from
+    /// any start; `from` is one of them.
     fn spreads_from(&self, from: u32) -> bool {
         let mut heard = vec![false; self.world.len() as usize];
         let mut telling = vec![from];
@@ -122,14 +123,14 @@ impl Group {
 }
 
 #[test]
-fn from_one_contact_to_a_random_graph() {
+fn one_contact_leads_to_a_random_graph() {
     for (members, room, periods) in [(4_000, 20, 60), (1_000, 100, 250)] {
         let mut group = Group::new(members, room, 0.0, 1);
         group.run(periods);
         let (mean, variance) = group.degrees(group.up());
         let room = f64::from(room);
         assert!(mean > room - 0.1, "mean {mean}");
-        // In a random graph it is Poisson's: the variance is the mean.
+        // In a random graph it is Poisson distributed: the variance is the mean.
         assert!(variance < room, "variance {variance} at {room}");
         assert!(group.is_connected());
     }
@@ -149,15 +150,16 @@ fn loss_duplicates_and_disorder_widen_the_spread_a_little() {
 }
 
 #[test]
-fn the_dead_are_forgotten_in_time() {
+fn dead_members_are_forgotten_in_time() {
     for (loss, dead) in [(0.0, 1), (0.2, 1), (0.0, 1_000), (0.2, 1_000)] {
         let mut group = Group::new(2_000, 20, loss, 3);
         group.run(60);
         let dead = Who::Members((500..500 + dead).collect());
         group.strike(Verb::Kill(dead));
         group.run(0);
-        assert!(group.dead_entries() > 0, "it was known");
-        // Twice, and what entries spend under way: up to a tenth of a period each time that they are exchanged.
+        assert!(group.dead_entries() > 0, "members knew it");
+        // Twice, plus the time that entries spend in flight: up to a tenth of a period for each
+        // exchange.
         group.run(3 * u64::from(group.room));
         assert_eq!(group.dead_entries(), 0, "at loss {loss}");
         assert!(group.is_connected(), "at loss {loss}");
@@ -167,7 +169,7 @@ fn the_dead_are_forgotten_in_time() {
 }
 
 #[test]
-fn newcomers_become_as_known_as_the_others() {
+fn newcomers_become_as_well_known_as_the_others() {
     for loss in [0.0, 0.2] {
         let mut group = Group::begin(500, 1_000, 20, loss, 4);
         group.run(60);
@@ -181,7 +183,7 @@ fn newcomers_become_as_known_as_the_others() {
 }
 
 #[test]
-fn a_newcomer_whose_words_are_lost_asks_again() {
+fn newcomer_whose_messages_are_lost_asks_again() {
     for seed in seeds(20) {
         let mut group = Group::new(20, 30, 0.6, seed);
         group.run(60);
@@ -190,7 +192,7 @@ fn a_newcomer_whose_words_are_lost_asks_again() {
 }
 
 #[test]
-fn in_a_small_group_all_know_all_and_miss_the_dead() {
+fn small_group_has_full_views_without_dead_members() {
     let mut group = Group::new(10, 20, 0.0, 5);
     group.run(40);
     assert!(group.known_to().iter().all(|&by| by == 9.0));
@@ -201,7 +203,7 @@ fn in_a_small_group_all_know_all_and_miss_the_dead() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_run() {
+fn same_seed_gives_the_same_run() {
     let run = |seed| {
         let mut group = Group::new(200, 10, 0.2, seed);
         group.run(30);
@@ -213,7 +215,7 @@ fn the_same_seed_is_the_same_run() {
 }
 
 #[test]
-fn it_costs_two_messages_a_period() {
+fn shuffling_costs_two_messages_a_period() {
     let mut group = Group::new(500, 20, 0.0, 8);
     group.run(100);
     let sent = group.world.tally().unicasts.iter().sum::<u64>();
@@ -221,7 +223,7 @@ fn it_costs_two_messages_a_period() {
 }
 
 #[test]
-fn nonsense_is_survived() {
+fn arbitrary_input_does_not_panic() {
     for seed in seeds(300) {
         let mut rng = Seeds::new(seed, 0).rng(Stream::Faults);
         let me = Candidate::new(below(12, &mut rng), 3);
@@ -241,14 +243,14 @@ fn nonsense_is_survived() {
 
 fn nonsense(rng: &mut impl Rng) -> Input<Shuffle> {
     let count = below(9, rng);
-    let entries: Few<Entry, 8> = (0..count).map(|_| any_entry(rng)).collect();
+    let entries: InlineVec<Entry, 8> = (0..count).map(|_| any_entry(rng)).collect();
     let number = below(40, rng) as u32;
     let from = MemberId(below(12, rng));
     let message = match below(2, rng) {
         0 => Message::Answer { number, entries },
         _ => Message::Offer {
             number,
-            merit: Merit(rng.next_u64()),
+            priority: Priority(rng.next_u64()),
             entries,
         },
     };
@@ -270,7 +272,7 @@ fn any_entry(rng: &mut impl Rng) -> Entry {
 }
 
 #[test]
-fn whom_another_protocol_meets_is_known_at_once() {
+fn contact_of_another_protocol_is_known_at_once() {
     let mut desk = full();
     desk.tell(Input::Request(Request::Meet(Candidate::new(50, 7))));
     assert_eq!(known(&desk).len(), 6);
@@ -278,11 +280,11 @@ fn whom_another_protocol_meets_is_known_at_once() {
 }
 
 #[test]
-fn only_the_answer_to_the_last_offer_counts_and_once() {
+fn only_one_answer_to_the_last_offer_counts() {
     let member = Shuffle::knowing([Candidate::new(1, 0)], Instant::START);
     let mut desk = Desk::new(Candidate::new(0, 0), member, config(6), 10);
     desk.tell(Input::Timer(Timer::Period));
-    desk.tell(Input::Timer(Timer::Period)); // not answered: the last that it knows is asked again
+    desk.tell(Input::Timer(Timer::Period)); // not answered: it asks its last contact again
     let numbers = desk.papers.told.iter().map(|said| match said {
         (MemberId(1), Message::Offer { number, .. }) => *number,
         other => panic!("{other:?}"),
@@ -302,13 +304,13 @@ fn only_the_answer_to_the_last_offer_counts_and_once() {
 }
 
 #[test]
-fn a_member_takes_little() {
+fn member_state_is_small() {
     let acquaintances = 100 * size_of::<Acquaintance>();
     let whole = size_of::<Shuffle>() + acquaintances;
     assert!(whole <= 2_600, "{whole}");
 }
 
-/// A member that knows 1 to 6, and has room for no more, at the time of its first offer.
+/// A member that knows 1 to 6, and has no more room, at the time of its first offer.
 fn full() -> Desk<Shuffle> {
     let others = (1..7).map(|id| Candidate::new(id, 0));
     let member = Shuffle::knowing(others, Instant::START);
@@ -323,7 +325,7 @@ fn known(desk: &Desk<Shuffle>) -> Vec<u64> {
 }
 
 #[test]
-fn who_answers_gives_way_to_whom_it_sends() {
+fn answering_member_is_replaced_by_its_entries() {
     let mut desk = full();
     let Some(&(MemberId(to), Message::Offer { number, .. })) = desk.papers.told.first() else {
         panic!("{:?}", desk.papers.told);
@@ -335,12 +337,12 @@ fn who_answers_gives_way_to_whom_it_sends() {
 }
 
 #[test]
-fn what_is_too_old_is_dropped_and_not_taken() {
+fn too_old_entries_are_dropped() {
     let mut desk = full();
     let limit = PERIOD * 12;
     let offer = |id, age| Message::Offer {
         number: 1,
-        merit: Merit(0),
+        priority: Priority(0),
         entries: [Entry {
             candidate: Candidate::new(id, 0),
             age,
@@ -357,7 +359,7 @@ fn what_is_too_old_is_dropped_and_not_taken() {
 }
 
 #[test]
-fn who_does_not_answer_in_time_is_forgotten() {
+fn member_that_does_not_answer_in_time_is_forgotten() {
     let mut desk = full();
     let to = desk.papers.told[0].0;
     assert!(known(&desk).contains(&to.0));

@@ -1,4 +1,4 @@
-//! After any faults, agreement: in time, for good, without going back, and in silence.
+//! After any faults, agreement: in time, permanently, without going back, and in silence.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::storm::Storm;
 use crate::support::UNIT;
 use crate::support::family::Family;
 
-/// Every member that is up names the best that is up, within the time that the protocol's header
-/// states from the moment at which nothing is lost and the views are right, and does so for good.
+/// Every live member names the best live member, permanently, within the time that the protocol's
+/// header states, counted from the moment at which nothing is lost and the views are right.
 pub(crate) fn comes_in_time_and_lasts<P: Family>(seed: u64) -> Result<(), String> {
     let storm = Storm::new(seed, P::LAPS);
     let deadline = storm.deadline::<P>();
@@ -25,7 +25,7 @@ pub(crate) fn comes_in_time_and_lasts<P: Family>(seed: u64) -> Result<(), String
             ));
         }
     }
-    world.run_until(deadline + storm.patience * 10);
+    world.run_until(deadline + storm.election_timeout * 10);
     let later = world.into_trace().names.into_iter();
     let wrong = later
         .filter(|(at, _, named)| *at > deadline && *named != Some(best))
@@ -37,9 +37,9 @@ pub(crate) fn comes_in_time_and_lasts<P: Family>(seed: u64) -> Result<(), String
     }
 }
 
-/// Once all is well, and what was asked before is answered or given up, nobody returns to a leader
-/// that it has left for another.
-pub(crate) fn nobody_goes_back<P: Family>(seed: u64) -> Result<(), String> {
+/// Once the faults are over, and earlier questions are answered or given up, no member returns to a
+/// leader that it has left for another.
+pub(crate) fn no_member_goes_back<P: Family>(seed: u64) -> Result<(), String> {
     let storm = Storm::new(seed, P::LAPS);
     let all_well = storm.all_well() + UNIT * 3;
     let mut world = storm.world::<P>();
@@ -47,7 +47,7 @@ pub(crate) fn nobody_goes_back<P: Family>(seed: u64) -> Result<(), String> {
     let named: Vec<Option<MemberId>> = (0..world.len())
         .map(|member| world.nominee(member).map(|(id, _)| id))
         .collect();
-    world.run_until(storm.deadline::<P>() + storm.patience * 3);
+    world.run_until(storm.deadline::<P>() + storm.election_timeout * 3);
     let names = world.into_trace().names;
     for (member, first) in (0..).zip(named) {
         let later = names
@@ -63,11 +63,11 @@ pub(crate) fn nobody_goes_back<P: Family>(seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// When patience outlasts an election, there is an end of messages and timers.
+/// If patience outlasts an election, messages and timers end.
 pub(crate) fn ends_in_silence<P: Family>(seed: u64) -> Result<(), String> {
     let storm = Storm::new(seed, 4);
     let mut world = storm.world::<P>();
-    let limit = storm.deadline::<P>() + storm.patience * 3 + UNIT * 100;
+    let limit = storm.deadline::<P>() + storm.election_timeout * 3 + UNIT * 100;
     match world.run_until(limit) {
         Halt::Quiet => Ok(()),
         Halt::Limit => Err(format!("no end after\n{storm}")),
@@ -80,5 +80,5 @@ pub(crate) fn up<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> impl Iterator
 
 pub(crate) fn best_up<P: Protocol, T: Trace<P>>(world: &World<P, T>) -> MemberId {
     let best = up(world).map(|member| world.candidate(member)).max();
-    best.expect("somebody is up").id
+    best.expect("a member is up").id
 }

@@ -1,6 +1,6 @@
-//! Elections as the source has them: what they cost, and which deaths they survive.
+//! Elections as in the source: their cost, and the deaths that they survive.
 
-use hustings_protocol::{Instant, Merit};
+use hustings_protocol::{Instant, Priority};
 use hustings_sim::{Scenario, Seeds, Stream, Summary, Verb, Who};
 
 use crate::support::family::{Family, best_of};
@@ -8,14 +8,14 @@ use crate::support::{below, group, run, shuffle, total};
 
 /// One caller: the best is elected with exactly the messages that the theory counts.
 pub(crate) fn one_caller<P: Family>(seed: u64) -> Result<(), String> {
-    let (merits, initiators, summary) = election::<P>(seed, 1);
-    let exactly = P::messages(&merits, initiators[0]);
+    let (priorities, initiators, summary) = election::<P>(seed, 1);
+    let exactly = P::messages(&priorities, initiators[0]);
     let messages = total(&summary.tally);
     if summary.elected_best && messages == exactly {
         return Ok(());
     }
     Err(format!(
-        "{initiators:?} of {merits:?} called: {exactly} messages expected, {summary:?}"
+        "{initiators:?} of {priorities:?} called: {exactly} messages expected, {summary:?}"
     ))
 }
 
@@ -23,49 +23,49 @@ pub(crate) fn one_caller<P: Family>(seed: u64) -> Result<(), String> {
 pub(crate) fn many_callers<P: Family>(seed: u64) -> Result<(), String> {
     let rng = &mut Seeds::new(seed, 1).rng(Stream::Layout);
     let callers = 1 + below(9, rng) as u32;
-    let (merits, initiators, summary) = election::<P>(seed, callers);
-    let most = P::most_messages(merits.len() as u32, initiators.len() as u32);
+    let (priorities, initiators, summary) = election::<P>(seed, callers);
+    let most = P::most_messages(priorities.len() as u32, initiators.len() as u32);
     let messages = total(&summary.tally);
     if summary.elected_best && messages <= most {
         return Ok(());
     }
     Err(format!(
-        "{initiators:?} of {merits:?} called: at most {most} messages expected, {summary:?}"
+        "{initiators:?} of {priorities:?} called: at most {most} messages expected, {summary:?}"
     ))
 }
 
-/// A member dies during an election, in a way that the source says it survives: the best that is
-/// left is elected all the same.
-pub(crate) fn a_death_is_survived<P: Family>(seed: u64) -> Result<(), String> {
+/// A member dies during an election, in a way that the source says it survives: the best remaining
+/// member is elected all the same.
+pub(crate) fn death_is_survived<P: Family>(seed: u64) -> Result<(), String> {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let members = 3 + below(6, rng);
-    let mut merits: Vec<Merit> = (0..members).map(Merit).collect();
-    shuffle(&mut merits, rng);
-    let scenario = P::with_a_death(&merits, rng);
-    let setup = group(merits.clone(), P::DETECTION);
-    let summary = run::<P>(setup, scenario.clone(), P::slides(), 1_000);
+    let mut priorities: Vec<Priority> = (0..members).map(Priority).collect();
+    shuffle(&mut priorities, rng);
+    let scenario = P::with_a_death(&priorities, rng);
+    let setup = group(priorities.clone(), P::DETECTION);
+    let summary = run::<P>(setup, scenario.clone(), P::paper(), 1_000);
     if summary.elected_best {
         return Ok(());
     }
-    Err(format!("{merits:?}: {summary:?} after\n{scenario}"))
+    Err(format!("{priorities:?}: {summary:?} after\n{scenario}"))
 }
 
-/// A random group of which so many members, or all that live, call an election at once.
-fn election<P: Family>(seed: u64, callers: u32) -> (Vec<Merit>, Vec<u32>, Summary) {
+/// A random group of which `callers` members, or all live ones, call an election at once.
+fn election<P: Family>(seed: u64, callers: u32) -> (Vec<Priority>, Vec<u32>, Summary) {
     let rng = &mut Seeds::new(seed, 0).rng(Stream::Layout);
     let members = 2 + below(8, rng);
-    let mut merits: Vec<Merit> = (0..members).map(Merit).collect();
-    shuffle(&mut merits, rng);
+    let mut priorities: Vec<Priority> = (0..members).map(Priority).collect();
+    shuffle(&mut priorities, rng);
     let mut scenario = Scenario::default();
     let mut live: Vec<u32> = (0..members as u32).collect();
     if P::LEADER_DEAD {
-        live.remove(best_of(&merits) as usize);
+        live.remove(best_of(&priorities) as usize);
         scenario.push(Instant::START, Verb::Kill(Who::Best));
     }
     shuffle(&mut live, rng);
     live.truncate(callers as usize);
     scenario.push(Instant::START, Verb::Start(Who::Members(live.clone())));
-    let setup = group(merits.clone(), P::DETECTION);
-    let summary = run::<P>(setup, scenario, P::slides(), 1_000);
-    (merits, live, summary)
+    let setup = group(priorities.clone(), P::DETECTION);
+    let summary = run::<P>(setup, scenario, P::paper(), 1_000);
+    (priorities, live, summary)
 }

@@ -1,51 +1,53 @@
-//! Honest protocols with one rule broken.
+//! Correct protocols with one rule broken.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use hustings_protocol::{Candidate, Duration, Input, Instant, Io, MemberId, Merit, Protocol, View};
+use hustings_protocol::{
+    Candidate, Duration, Input, Instant, Io, MemberId, Priority, Protocol, View,
+};
 use hustings_sim::{Detection, Scenario};
 use rand_core::Rng;
 
 use crate::support::family::Family;
 use crate::support::wrapper::{Effect, Through, Wrapper, inward};
 
-/// How a protocol is wrong.
+/// The defect of a protocol.
 pub(crate) trait Defect<P: Protocol>: Default + 'static {
-    /// How all its members are wrongly told to behave.
+    /// The wrong configuration of all members.
     fn config(config: P::Config) -> P::Config {
         config
     }
 
-    /// Whether it takes in an input, which it may alter.
+    /// Returns true if the member handles an input, which the defect may alter.
     fn hears(&mut self, _input: &mut Input<P>, _me: Candidate, _now: Instant) -> bool {
         true
     }
 
-    /// Whether it forgets all it knew when it takes in this input.
+    /// Returns true if the member forgets everything when it handles this input.
     fn forgets(&mut self, _input: &Input<P>, _me: Candidate) -> bool {
         false
     }
 
-    /// Whether an effect comes to pass.
+    /// Returns true if an effect is executed.
     fn does(&mut self, _effect: &Effect<P>, _me: Candidate) -> bool {
         true
     }
 
-    /// What it sends to its successor besides, when it has taken in this input.
+    /// An additional message to its successor after this input.
     fn adds(&mut self, _input: &Input<P>, _me: Candidate) -> Option<P::Message> {
         None
     }
 }
 
-/// A member that is honest but for one defect.
+/// A correct member with one defect.
 #[derive(Debug, Default)]
 pub(crate) struct Defective<P, D> {
     honest: P,
     defect: D,
 }
 
-/// The honest protocol's configuration, as the defective one has it.
+/// The correct protocol's configuration, as the defective one has it.
 #[derive(Debug)]
 pub(crate) struct Misguided<C, D>(C, PhantomData<D>);
 
@@ -93,28 +95,28 @@ impl<P: Family<Config: Debug>, D: Defect<P>> Family for Defective<P, D> {
     const ORDERED: bool = P::ORDERED;
     const LAPS: u64 = P::LAPS;
 
-    fn slides() -> Self::Config {
-        Misguided(D::config(P::slides()), PhantomData)
+    fn paper() -> Self::Config {
+        Misguided(D::config(P::paper()), PhantomData)
     }
 
-    fn field(patience: Duration) -> Self::Config {
-        Misguided(D::config(P::field(patience)), PhantomData)
+    fn field(election_timeout: Duration) -> Self::Config {
+        Misguided(D::config(P::field(election_timeout)), PhantomData)
     }
 
-    fn settles_within(members: u32, patience: Duration) -> Duration {
-        P::settles_within(members, patience)
+    fn settles_within(members: u32, election_timeout: Duration) -> Duration {
+        P::settles_within(members, election_timeout)
     }
 
-    fn messages(merits: &[Merit], initiator: u32) -> u64 {
-        P::messages(merits, initiator)
+    fn messages(priorities: &[Priority], initiator: u32) -> u64 {
+        P::messages(priorities, initiator)
     }
 
     fn most_messages(members: u32, initiators: u32) -> u64 {
         P::most_messages(members, initiators)
     }
 
-    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario {
-        P::with_a_death(merits, rng)
+    fn with_a_death(priorities: &[Priority], rng: &mut impl Rng) -> Scenario {
+        P::with_a_death(priorities, rng)
     }
 
     fn garbage(rng: &mut impl Rng) -> (MemberId, Self::Message) {

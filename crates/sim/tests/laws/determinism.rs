@@ -1,8 +1,8 @@
-//! One seed, one run.
+//! The same seed gives the same run.
 
 use std::ops::ControlFlow;
 
-use hustings_protocol::Merit;
+use hustings_protocol::Priority;
 use hustings_sim::statistics::{Kind, Sample};
 use hustings_sim::{
     Boot, Delay, Detection, Experiment, JsonLines, LossModel, Network, Reordering, Seeds, Setup,
@@ -67,12 +67,16 @@ pub(crate) fn any_number_of_threads<P: Family>(seed: u64) -> Result<(), String> 
     Ok(())
 }
 
-/// A storm in a network that does all that networks do.
+/// A storm in a network with delays, losses, duplicates and reordering.
 fn rough(seed: u64) -> Experiment {
     let storm = Storm::new(seed, 1);
     Experiment {
         setup: Setup {
-            merits: storm.merits.iter().map(|merit| Merit(merit.0)).collect(),
+            priorities: storm
+                .priorities
+                .iter()
+                .map(|priority| Priority(priority.0))
+                .collect(),
             network: Network {
                 unicast_loss: 0.1,
                 multicast_loss: 0.1,

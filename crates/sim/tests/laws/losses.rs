@@ -1,6 +1,6 @@
-//! Networks that never heal: agreement comes with time, and most likely.
+//! Networks that never heal: agreement comes with time, with high probability.
 
-use hustings_protocol::Merit;
+use hustings_protocol::Priority;
 use hustings_sim::{
     Boot, Delay, Detection, Experiment, LossModel, Network, Reordering, Scenario, Seeds, Setup,
     Stream,
@@ -9,25 +9,25 @@ use hustings_sim::{
 use crate::support::family::Family;
 use crate::support::{UNIT, ranked, script, shuffle};
 
-/// How many of `runs` groups of five, in which one message of ten is lost for ever and the best
-/// dies, do not agree after so many times their patience.
+/// The number of `runs` groups of five, with a permanent loss of one message in ten and a dead best
+/// member, that do not agree after `patiences` times their patience.
 pub(crate) fn disagreements<P: Family>(runs: u64, patiences: u64) -> u64 {
     let disagree = |run: &u64| {
         let seeds = Seeds::new(11, *run);
-        let patience = UNIT * 21;
-        let mut merits: Vec<Merit> = ranked(5);
-        shuffle(&mut merits, &mut seeds.rng(Stream::Layout));
+        let election_timeout = UNIT * 21;
+        let mut priorities: Vec<Priority> = ranked(5);
+        shuffle(&mut priorities, &mut seeds.rng(Stream::Layout));
         let experiment = Experiment {
             setup: Setup {
-                merits,
+                priorities,
                 network: lossy::<P>(),
                 detection: Detection::After(UNIT),
                 view: 1.0,
             },
             scenario: deaths(),
-            limit: crate::support::units(100) + patience * patiences,
+            limit: crate::support::units(100) + election_timeout * patiences,
         };
-        let config = P::field(patience);
+        let config = P::field(election_timeout);
         let summary = experiment.run(config, seeds, |_: Boot<P>| P::default());
         !summary.elected_best
     };

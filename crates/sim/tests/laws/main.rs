@@ -1,4 +1,5 @@
-//! Laws that every protocol keeps, each run from many seeds; and wrong protocols that break them.
+//! Laws that every protocol keeps, each run from many seeds; and defective protocols that break
+//! them.
 
 mod agreement;
 mod cost;
@@ -18,7 +19,7 @@ use hustings_protocol::modified_ring::ModifiedRing;
 use support::family::Family;
 use support::{Replay, seeds};
 
-/// Holds a protocol to a law for so many seeds.
+/// Checks a law for a protocol and `count` seeds.
 fn hold<P: Family>(test: &'static str, count: u64, law: fn(u64) -> Result<(), String>) {
     let file = "laws";
     for seed in seeds(count) {
@@ -29,7 +30,7 @@ fn hold<P: Family>(test: &'static str, count: u64, law: fn(u64) -> Result<(), St
     }
 }
 
-/// One test for each protocol.
+/// Defines one test for each protocol.
 macro_rules! laws {
     ($($name:ident: $file:ident::$law:ident, $seeds:literal seeds;)*) => {$(
         mod $name {
@@ -58,19 +59,20 @@ macro_rules! laws {
 
 laws! {
     agreement_comes_in_time_and_lasts: agreement::comes_in_time_and_lasts, 2_000 seeds;
-    nobody_goes_back: agreement::nobody_goes_back, 1_000 seeds;
+    no_member_goes_back: agreement::no_member_goes_back, 1_000 seeds;
     same_seed_same_trace: determinism::same_seed_same_trace, 100 seeds;
     any_number_of_threads: determinism::any_number_of_threads, 2 seeds;
     one_caller_costs_what_theory_says: cost::one_caller, 500 seeds;
     many_callers_cost_at_most_the_worst_case: cost::many_callers, 500 seeds;
-    a_death_is_survived: cost::a_death_is_survived, 500 seeds;
-    nonsense_is_survived: totality::nonsense_is_survived, 2_000 seeds;
+    death_is_survived: cost::death_is_survived, 500 seeds;
+    arbitrary_input_does_not_panic: totality::arbitrary_input_does_not_panic, 2_000 seeds;
     elections_end_in_silence: agreement::ends_in_silence, 1_000 seeds;
 }
 
 #[test]
-fn losses_that_never_end_delay_agreement_but_do_not_prevent_it() {
-    /// Of 500 groups, how many may disagree after 10 times and after 40 times their patience.
+fn permanent_loss_delays_agreement_but_does_not_prevent_it() {
+    /// The number of 500 groups that may disagree after 10 times and after 40 times their
+    /// patience.
     const MAY_DISAGREE: [(u64, u64); 2] = [(10, 10), (40, 0)];
     for (patiences, may) in MAY_DISAGREE {
         for (name, disagree) in [

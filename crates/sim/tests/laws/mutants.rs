@@ -1,8 +1,8 @@
-//! Wrong protocols, and the law that catches each. A law is as good as the mutants it kills.
+//! Defective protocols, and the law that catches each. A law is as good as the mutants it kills.
 
 use hustings_protocol::bully::{self, Bully};
 use hustings_protocol::chang_roberts::{self, ChangRoberts, Initiator};
-use hustings_protocol::config::Hearsay;
+use hustings_protocol::config::Reports;
 use hustings_protocol::modified_ring::{self, ModifiedRing};
 use hustings_protocol::{Candidate, Duration, Input, Instant, MemberId, Protocol, ViewChange};
 
@@ -10,10 +10,10 @@ use crate::defect::{Defect, Defective};
 use crate::support::wrapper::Effect;
 use crate::{agreement, cost, totality};
 
-/// How many seeds a law has to catch a mutant.
+/// The number of seeds in which a law has to catch a mutant.
 const SEEDS: u64 = 2_000;
 
-/// One test for each mutant: the honest protocol, its defect, and the law that catches it.
+/// Defines one test for each mutant: the correct protocol, its defect, and the law that catches it.
 macro_rules! mutants {
     ($($name:ident: $honest:ident, $defect:ident, $file:ident::$law:ident;)*) => {$(
         #[test]
@@ -27,9 +27,9 @@ macro_rules! mutants {
 
 mutants! {
     a_bully_deaf_to_coordinators: Bully, DeafToCoordinators, cost::one_caller;
-    a_bully_that_waits_for_the_winner_without_end: Bully, NoVictoryTimer, cost::a_death_is_survived;
+    a_bully_that_waits_for_the_winner_without_end: Bully, NoVictoryTimer, cost::death_is_survived;
     a_bully_that_never_answers: Bully, Mute, cost::one_caller;
-    a_bully_that_believes_any_coordinator: Bully, Credulous, totality::nonsense_is_survived;
+    a_bully_that_believes_any_coordinator: Bully, Credulous, totality::arbitrary_input_does_not_panic;
     a_bully_that_keeps_a_dead_leader: Bully, KeepsTheDead, agreement::comes_in_time_and_lasts;
     a_bully_that_does_not_stand_after_a_restart: Bully, StaysDown, agreement::comes_in_time_and_lasts;
     a_bully_that_overlooks_newcomers: Bully, Unwelcoming, agreement::comes_in_time_and_lasts;
@@ -39,19 +39,19 @@ mutants! {
     a_ring_that_keeps_a_dead_leader: ChangRoberts, KeepsTheDead, agreement::comes_in_time_and_lasts;
     a_ring_that_does_not_pass_elected_on: ChangRoberts, StopsElected, cost::one_caller;
     a_ring_without_patience: ChangRoberts, NoPatience, agreement::comes_in_time_and_lasts;
-    a_ring_that_believes_hearsay: ChangRoberts, Credulous, agreement::nobody_goes_back;
-    a_modified_ring_that_does_not_ask_for_the_signature: ModifiedRing, Unsigned, cost::a_death_is_survived;
+    a_ring_that_believes_hearsay: ChangRoberts, Credulous, agreement::no_member_goes_back;
+    a_modified_ring_that_does_not_ask_for_the_signature: ModifiedRing, Unsigned, cost::death_is_survived;
     a_modified_ring_that_discards_better_initiators: ModifiedRing, DiscardsBetter, cost::many_callers;
-    a_modified_ring_that_overlooks_its_own_signature: ModifiedRing, Overlooks, cost::a_death_is_survived;
+    a_modified_ring_that_overlooks_its_own_signature: ModifiedRing, Overlooks, cost::death_is_survived;
     a_modified_ring_that_elects_the_wrong_member: ModifiedRing, MissesTheBest, cost::one_caller;
     a_modified_ring_that_keeps_a_dead_leader: ModifiedRing, KeepsTheDead, agreement::comes_in_time_and_lasts;
     a_modified_ring_without_patience: ModifiedRing, NoPatience, agreement::comes_in_time_and_lasts;
-    a_modified_ring_that_believes_hearsay: ModifiedRing, Credulous, totality::nonsense_is_survived;
+    a_modified_ring_that_believes_hearsay: ModifiedRing, Credulous, totality::arbitrary_input_does_not_panic;
 }
 
-// Of every protocol.
+// Defects of every protocol.
 
-/// Does not hear that a member left.
+/// Ignores that a member left.
 #[derive(Default)]
 struct KeepsTheDead;
 
@@ -61,28 +61,28 @@ impl<P: Protocol> Defect<P> for KeepsTheDead {
     }
 }
 
-/// Believes what it hears, though time-outs run.
+/// Believes reports although time-outs run.
 #[derive(Default)]
 struct Credulous;
 
 impl Defect<ChangRoberts> for Credulous {
     fn config(config: chang_roberts::Config) -> chang_roberts::Config {
-        let hearsay = Hearsay::Believed;
-        chang_roberts::Config { hearsay, ..config }
+        let reports = Reports::Trusted;
+        chang_roberts::Config { reports, ..config }
     }
 }
 
 impl Defect<ModifiedRing> for Credulous {
     fn config(config: modified_ring::Config) -> modified_ring::Config {
-        let hearsay = Hearsay::Believed;
-        modified_ring::Config { hearsay, ..config }
+        let reports = Reports::Trusted;
+        modified_ring::Config { reports, ..config }
     }
 }
 
 impl Defect<Bully> for Credulous {
     fn config(config: bully::Config) -> bully::Config {
-        let hearsay = Hearsay::Believed;
-        bully::Config { hearsay, ..config }
+        let reports = Reports::Trusted;
+        bully::Config { reports, ..config }
     }
 }
 
@@ -96,9 +96,9 @@ impl<P: Protocol> Defect<P> for NoPatience {
     }
 }
 
-// Of the bully.
+// Defects of the bully.
 
-/// Does not hear who leads.
+/// Ignores the winner's announcement.
 #[derive(Default)]
 struct DeafToCoordinators;
 
@@ -126,7 +126,7 @@ impl Defect<Bully> for NoVictoryTimer {
     }
 }
 
-/// Leaves those who ask without an answer.
+/// Does not answer.
 #[derive(Default)]
 struct Mute;
 
@@ -137,7 +137,7 @@ impl Defect<Bully> for Mute {
     }
 }
 
-/// Comes up silently, but for the first time.
+/// Comes up silently, except for the first time.
 #[derive(Default)]
 struct StaysDown;
 
@@ -148,7 +148,7 @@ impl Defect<Bully> for StaysDown {
     }
 }
 
-/// Does not hear that a member came.
+/// Ignores that a member joined.
 #[derive(Default)]
 struct Unwelcoming;
 
@@ -158,7 +158,7 @@ impl Defect<Bully> for Unwelcoming {
     }
 }
 
-// Of Chang and Roberts' ring.
+// Defects of the ring of Chang and Roberts.
 
 fn election(input: &Input<ChangRoberts>) -> Option<Candidate> {
     match input {
@@ -171,7 +171,7 @@ fn election(input: &Input<ChangRoberts>) -> Option<Candidate> {
     }
 }
 
-/// Passes every identity on, also one worse than its own.
+/// Forwards every identity, even one worse than its own.
 #[derive(Default)]
 struct PassesOn;
 
@@ -186,7 +186,7 @@ impl Defect<ChangRoberts> for PassesOn {
     }
 }
 
-/// Does not remember, when a worse identity comes, that a better one went on.
+/// Forgets, when a worse identity comes, that it has forwarded a better one.
 #[derive(Default)]
 struct Forgets;
 
@@ -196,7 +196,7 @@ impl Defect<ChangRoberts> for Forgets {
     }
 }
 
-/// The slides to the letter.
+/// The slides literally.
 #[derive(Default)]
 struct Literal;
 
@@ -210,7 +210,7 @@ impl Defect<ChangRoberts> for Literal {
     }
 }
 
-/// Keeps the news of the winner to itself.
+/// Does not forward the winner's announcement.
 #[derive(Default)]
 struct StopsElected;
 
@@ -221,7 +221,7 @@ impl Defect<ChangRoberts> for StopsElected {
     }
 }
 
-// Of the modified ring.
+// Defects of the modified ring.
 
 fn list(input: &mut Input<ModifiedRing>) -> Option<&mut modified_ring::Message> {
     match input {
@@ -231,7 +231,7 @@ fn list(input: &mut Input<ModifiedRing>) -> Option<&mut modified_ring::Message> 
     }
 }
 
-/// Takes the coordinator's signature for given.
+/// Assumes the coordinator's signature.
 #[derive(Default)]
 struct Unsigned;
 
@@ -249,7 +249,7 @@ impl Defect<ModifiedRing> for Unsigned {
     }
 }
 
-/// With an election of its own under way it discards those of better initiators too.
+/// During an election of its own it discards those of better initiators too.
 #[derive(Default)]
 struct DiscardsBetter {
     called: bool,
@@ -280,7 +280,7 @@ impl Defect<ModifiedRing> for DiscardsBetter {
     }
 }
 
-/// Does not see that a list went all the way round.
+/// Does not notice that a list went all the way round.
 #[derive(Default)]
 struct Overlooks;
 
@@ -300,7 +300,7 @@ impl Defect<ModifiedRing> for Overlooks {
     }
 }
 
-/// Reads its own list without the last who signed.
+/// Reads its own list without the last signature.
 #[derive(Default)]
 struct MissesTheBest;
 

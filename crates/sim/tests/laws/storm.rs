@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hustings_protocol::{Duration, Input, Instant, Io, MemberId, Merit, Protocol};
+use hustings_protocol::{Duration, Input, Instant, Io, MemberId, Priority, Protocol};
 use hustings_sim::{
     Boot, Delay, Detection, Network, Scenario, Seeds, Setup, Stream, Verb, Who, World,
 };
@@ -14,20 +14,20 @@ use crate::support::watch::Watch;
 use crate::support::wrapper::{Through, Wrapper, all, inward};
 use crate::support::{UNIT, below, choose, happens};
 
-/// When the last fault ends.
+/// The end of the last fault.
 const OVER: Instant = Instant(60_000_000_000);
 
-/// A group and what befalls it until [`OVER`].
+/// A group and its faults until [`OVER`].
 pub(crate) struct Storm {
-    pub(crate) merits: Vec<Merit>,
-    pub(crate) patience: Duration,
+    pub(crate) priorities: Vec<Priority>,
+    pub(crate) election_timeout: Duration,
     pub(crate) scenario: Scenario,
     pub(crate) weather: Weather,
     noticed_after: Duration,
     seeds: Seeds,
 }
 
-/// What happens to messages until [`OVER`], in percent.
+/// The network faults until [`OVER`], in percent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weather {
     loss: u64,
@@ -43,10 +43,10 @@ impl Storm {
         let members = 2 + below(6, rng) as u32;
         let noticed_after = choose(&[UNIT.mul_f64(0.5), UNIT, UNIT.mul_f64(3.7)], rng);
         let laps = least_laps + below(4, rng);
-        let patience = noticed_after + UNIT * (laps * u64::from(members) + 1);
+        let election_timeout = noticed_after + UNIT * (laps * u64::from(members) + 1);
         Self {
-            merits: (0..members).map(|_| Merit(below(4, rng))).collect(),
-            patience,
+            priorities: (0..members).map(|_| Priority(below(4, rng))).collect(),
+            election_timeout,
             weather: Weather {
                 loss: choose(&[0, 10, 40], rng),
                 doubling: choose(&[0, 0, 20], rng),
@@ -59,21 +59,21 @@ impl Storm {
     }
 
     pub(crate) fn members(&self) -> u32 {
-        self.merits.len() as u32
+        self.priorities.len() as u32
     }
 
-    /// When nothing is lost any more and the views are right.
+    /// The time from which nothing is lost and the views are right.
     pub(crate) fn all_well(&self) -> Instant {
         OVER + self.noticed_after
     }
 
-    /// When everyone should name the best; clocks may be off.
+    /// The time by which all members should name the best, with an allowance for clock drift.
     pub(crate) fn deadline<P: Family>(&self) -> Instant {
-        let bound = P::settles_within(self.members(), self.patience);
+        let bound = P::settles_within(self.members(), self.election_timeout);
         self.all_well() + bound.mul_f64(1.0 + 2.0 * DRIFT)
     }
 
-    /// At most one unit; where links keep order, always that.
+    /// At most one unit; if links keep order, exactly that.
     fn delay<P: Family>(&self) -> Delay {
         if P::ORDERED || self.members().is_multiple_of(2) {
             return Delay::Constant(UNIT);
@@ -84,16 +84,16 @@ impl Storm {
         }
     }
 
-    /// The world with this storm ahead.
+    /// The world that will execute this storm.
     pub(crate) fn world<P: Family>(&self) -> World<Rough<P>, Watch> {
         let setup = Setup {
-            merits: self.merits.clone(),
+            priorities: self.priorities.clone(),
             network: Network::perfect(self.delay::<P>()),
             detection: Detection::After(self.noticed_after),
             view: 1.0,
         };
         let config = RoughConfig {
-            inner: P::field(self.patience),
+            inner: P::field(self.election_timeout),
             weather: self.weather,
         };
         let watch = Watch::default();
@@ -106,28 +106,31 @@ impl Storm {
 
 impl fmt::Display for Storm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let merits: Vec<u64> = self.merits.iter().map(|merit| merit.0).collect();
+        let priorities: Vec<u64> = self.priorities.iter().map(|priority| priority.0).collect();
         let Self {
-            patience,
+            election_timeout,
             noticed_after,
             weather,
             scenario,
             ..
         } = self;
-        writeln!(f, "merits {merits:?}, patience {patience}, {weather:?}")?;
+        writeln!(
+            f,
+            "merits {priorities:?}, patience {election_timeout}, {weather:?}"
+        )?;
         write!(f, "changes are noticed after {noticed_after}\n{scenario}")
     }
 }
 
-/// All start; then members crash, restart, pause, resume, are cut off, and their clocks drift. In
-/// the end all cuts heal, everyone resumes, and of those that are down some restart.
+/// All start. Then members crash, restart, pause, resume, are cut off, and their clocks drift. In
+/// the end all cuts heal, all members resume, and some of those that are down restart.
 fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
     let mut scenario = Scenario::default();
     for member in 0..members {
         let at = UNIT.mul_f64(below(8, rng) as f64 / 2.0);
         scenario.push(Instant::START + at, Verb::Start(Who::one(member)));
     }
-    // Some storms gather towards the end.
+    // Some storms have their faults near the end.
     let begins = choose(&[8_000, 8_000, 35_000, 52_000], rng);
     let mut times: Vec<u64> = (0..2 + below(14, rng))
         .map(|_| begins + below((59_500 - begins) / 500, rng) * 500 + choose(&[0, 0, 137], rng))
@@ -170,7 +173,7 @@ fn scenario(members: u32, rng: &mut impl Rng) -> Scenario {
     scenario
 }
 
-/// A member whose messages are lost, doubled and overtaken until the storm is over.
+/// A member whose messages are lost, duplicated and reordered until the storm is over.
 #[derive(Debug)]
 pub(crate) struct Rough<P: Protocol> {
     member: P,
@@ -207,7 +210,7 @@ impl<P: Protocol> Protocol for Rough<P> {
     type Request = P::Request;
 
     fn step(&mut self, input: Input<Self>, io: &mut impl Io<Self>) {
-        // Its own clock may be off: so the weather improves a little before the storm is over.
+        // Its own clock may be off: so the network faults end a little before the storm is over.
         let is_over = io.now().as_secs_f64() > OVER.as_secs_f64() * (1.0 - 2.0 * DRIFT);
         if is_over {
             self.held = None;

@@ -1,4 +1,4 @@
-//! Any input at any time: nothing panics, and nobody is named who cannot be.
+//! Any input at any time: nothing panics, and no impossible member is named.
 
 use hustings_protocol::{
     Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, Timer, View,
@@ -11,9 +11,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::support::family::{Family, anyone};
 use crate::support::{UNIT, below, happens};
 
-/// Random inputs, most of them nonsense, do not make a member panic, write to itself, or, when it
-/// checks what it hears, name anyone out of its view.
-pub(crate) fn nonsense_is_survived<P: Family>(seed: u64) -> Result<(), String> {
+/// Random inputs, most of them invalid, do not make a member panic, send to itself, or, when it
+/// checks reports, name a member outside its view.
+pub(crate) fn arbitrary_input_does_not_panic<P: Family>(seed: u64) -> Result<(), String> {
     let mut rng = Seeds::new(seed, 0).rng(Stream::Faults);
     let checks = happens(50, &mut rng);
     let me = Candidate::new(below(9, &mut rng), below(9, &mut rng));
@@ -22,7 +22,7 @@ pub(crate) fn nonsense_is_survived<P: Family>(seed: u64) -> Result<(), String> {
         config: if checks {
             P::field(UNIT * 10)
         } else {
-            P::slides()
+            P::paper()
         },
         view: Roster::alone(me),
         rng: Seeds::new(seed, 0).rng(Stream::Members),
@@ -54,20 +54,20 @@ fn nonsense<P: Family>(desk: &mut Desk<P>, rng: &mut impl Rng) -> Input<P> {
             let newcomer = another(desk.me, rng);
             if happens(90, rng) {
                 desk.view.insert(newcomer);
-            } // else it is told of somebody whom the view does not show
+            } // otherwise the input contradicts the view
             Input::ViewChanged(ViewChange::Joined(newcomer))
         }
         4 => {
             let gone = another(desk.me, rng).id;
             if happens(90, rng) {
                 desk.view.remove(gone);
-            } // else it is told of a loss that the view does not show
+            } // otherwise the input contradicts the view
             Input::ViewChanged(ViewChange::Left(gone))
         }
         _ => {
             let (from, message) = P::garbage(rng);
             if from == desk.me.id {
-                return Input::Start; // no network brings a member its own messages
+                return Input::Start; // no network delivers a member its own messages
             }
             Input::Message { from, message }
         }
@@ -82,7 +82,7 @@ fn another(me: Candidate, rng: &mut impl Rng) -> Candidate {
     other
 }
 
-/// Takes down what a member does, and lets nothing come of it.
+/// Records the effects of a member without executing them.
 struct Desk<P: Protocol> {
     me: Candidate,
     config: P::Config,

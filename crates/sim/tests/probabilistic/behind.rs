@@ -1,4 +1,4 @@
-//! Members that missed how a round ended, or that there was one: who knows tells them.
+//! Members that missed the end of a round, or the whole round: members that know inform them.
 
 use hustings_protocol::probabilistic::{Request, Timer};
 use hustings_protocol::{Candidate, Input};
@@ -7,7 +7,7 @@ use super::*;
 use crate::support::desk::Desk;
 
 const LEADER: Candidate = Candidate {
-    merit: Merit(9),
+    priority: Priority(9),
     id: MemberId(9),
 };
 
@@ -34,13 +34,14 @@ fn decision(round: Round, choice: Candidate) -> Message {
     Message::Decision { round, k, choice }
 }
 
-/// A member that takes part in round 1 of election 4: it has called it, relays, listens, or overhears.
+/// Members that take part in round 1 of election 4: one has called it, one relays, one listens, one
+/// overhears.
 fn taking_part() -> [Desk<Probabilistic>; 4] {
     let [mut called, mut relaying, mut listening, mut overhearing] =
         [seat(), seat(), seat(), seat()];
     let of_the_third = decision(round(3, 1), Candidate::new(8, 8));
     called.hear(8, of_the_third);
-    called.wait_for(Timer::Phase); // it names 8, who leaves: so it calls
+    called.wait_for(Timer::Phase); // its nominee 8 leaves: so it calls
     let left = hustings_protocol::ViewChange::Left(MemberId(8));
     called.tell(Input::ViewChanged(left));
     called.wait_for(Timer::Phase);
@@ -55,16 +56,16 @@ fn taking_part() -> [Desk<Probabilistic>; 4] {
     desks
 }
 
-/// Whoever missed the end of a round, and goes on with it by itself, names who was elected meanwhile, at once.
+/// A member that missed the end of a round, and continues it alone, accepts a later leader at once.
 #[test]
-fn who_takes_part_in_a_round_that_is_over_is_told_by_a_later_leader() {
+fn member_in_an_old_round_accepts_a_later_leader() {
     for later in [round(4, 1), round(4, 2), round(6, 1)] {
-        let merit = LEADER.merit;
+        let priority = LEADER.priority;
         let check = (
             9,
             Message::Check {
                 round: later,
-                merit,
+                priority,
             },
         );
         let leader = LEADER;
@@ -82,21 +83,21 @@ fn who_takes_part_in_a_round_that_is_over_is_told_by_a_later_leader() {
                 assert_eq!(desk.names(), Some(LEADER.id), "{index}: {message:?}");
                 assert_eq!(desk.member.round(), later, "{index}: {message:?}");
                 desk.wait(Duration::from_secs(5));
-                assert_eq!(desk.papers.said, [], "{index}: it goes on with its round");
+                assert_eq!(desk.papers.said, [], "{index}: it continues its round");
             }
         }
     }
 }
 
-/// What was decided before a round began is no result of it.
+/// A decision from before a round began is no result of it.
 #[test]
-fn who_takes_part_in_a_round_is_not_told_of_an_earlier_one() {
-    let (merit, leader) = (LEADER.merit, LEADER);
+fn member_in_a_round_ignores_an_earlier_result() {
+    let (priority, leader) = (LEADER.priority, LEADER);
     for earlier in [round(3, 5), round(0, 0)] {
         for message in [
             Message::Check {
                 round: earlier,
-                merit,
+                priority,
             },
             Message::Answer {
                 round: earlier,
@@ -112,27 +113,29 @@ fn who_takes_part_in_a_round_is_not_told_of_an_earlier_one() {
     }
 }
 
-/// Who has heard of another one in the same round knows that the round has failed, whatever either of them says.
+/// A member that has heard of another leader in the same round knows that the round has failed,
+/// regardless of what either of them sends.
 #[test]
-fn one_of_two_that_were_chosen_in_a_round_is_not_believed() {
+fn one_of_two_leaders_of_a_round_is_not_believed() {
     let mut desk = seat();
     desk.hear(2, initiation(round(4, 1), 0));
     desk.hear(2, decision(round(4, 1), Candidate::new(8, 8)));
-    let (round, merit) = (round(4, 1), LEADER.merit);
-    desk.hear(9, Message::Check { round, merit });
+    let (round, priority) = (round(4, 1), LEADER.priority);
+    desk.hear(9, Message::Check { round, priority });
     assert_eq!(desk.names(), None);
 }
 
-/// The leader hears whoever calls, relays or decides in a round that is over, and tells it: others need not.
+/// The leader hears any member that calls, relays or decides in a round that is over, and informs
+/// it: others need not.
 #[test]
-fn a_leader_tells_who_takes_part_in_a_round_that_is_over() {
+fn leader_informs_members_in_an_old_round() {
     let preference = |round: Round| {
         let choice = Candidate::new(3, 3);
-        let merit = Merit(3);
+        let priority = Priority(3);
         Message::Preference {
             round,
             choice,
-            merit,
+            priority,
         }
     };
     for chosen in [Candidate::new(5, 5), Candidate::new(8, 8)] {
@@ -155,7 +158,7 @@ fn a_leader_tells_who_takes_part_in_a_round_that_is_over() {
                     MemberId(3),
                     Message::Check {
                         round,
-                        merit: Merit(5),
+                        priority: Priority(5),
                     },
                 )],
                 false => vec![],
@@ -165,9 +168,9 @@ fn a_leader_tells_who_takes_part_in_a_round_that_is_over() {
     }
 }
 
-/// Whom it named before may not be whom the round under way names.
+/// Its earlier nominee may differ from the result of the present round.
 #[test]
-fn who_takes_part_in_a_round_speaks_for_nobody() {
+fn member_in_a_round_reports_no_leader() {
     for leader in [Candidate::new(5, 5), Candidate::new(8, 8)] {
         let mut desk = seat();
         desk.hear(2, decision(round(3, 1), leader));
@@ -180,12 +183,19 @@ fn who_takes_part_in_a_round_speaks_for_nobody() {
     }
 }
 
-/// Who was told of a round's result, not of its K, and finds that the round has failed, calls the next one with a K.
+/// A member that heard the result of a round, but not its K, and finds that the round has failed,
+/// calls the next one with a K.
 #[test]
-fn who_was_told_of_a_round_calls_the_next_with_a_greater_k() {
+fn informed_member_calls_the_next_round_with_a_greater_k() {
     let mut desk = seat();
-    let (merit, late) = (LEADER.merit, round(4, 1));
-    desk.hear(9, Message::Check { round: late, merit });
+    let (priority, late) = (LEADER.priority, round(4, 1));
+    desk.hear(
+        9,
+        Message::Check {
+            round: late,
+            priority,
+        },
+    );
     desk.hear(2, decision(late, Candidate::new(8, 8)));
     desk.wait_for(Timer::Phase);
     let calls = desk.papers.said.iter().map(|(_, message)| message);
@@ -198,22 +208,22 @@ fn who_was_told_of_a_round_calls_the_next_with_a_greater_k() {
     assert_eq!(calls, [(round(4, 2), 14)]);
 }
 
-/// Its leader saw it come up before it took part, and told it.
+/// Its leader saw it come up before it took part, and informed it.
 #[test]
-fn who_was_told_who_leads_before_it_could_ask_calls_no_election() {
+fn member_informed_before_it_asks_calls_no_election() {
     let mut desk = seat();
-    let (merit, round) = (LEADER.merit, round(4, 1));
-    desk.hear(9, Message::Check { round, merit });
+    let (priority, round) = (LEADER.priority, round(4, 1));
+    desk.hear(9, Message::Check { round, priority });
     desk.tell(Input::Start);
     desk.wait(Duration::from_secs(1));
     assert_eq!(desk.papers.said, []);
     assert_eq!(desk.names(), Some(LEADER.id));
 }
 
-/// A newcomer whose questions were all lost calls an election that nobody hears of as new. It need not go through all
-/// five rounds of it alone.
+/// A newcomer whose questions were all lost calls an election that no member considers new. It need
+/// not go through all five rounds of it alone.
 #[test]
-fn a_newcomer_that_nobody_answered_soon_follows() {
+fn unanswered_newcomer_soon_follows() {
     for seed in 0..50 {
         let mut world = group(20, 1.0, 0.0, seed);
         world.schedule(Instant::START, Verb::Kill(Who::one(19)));

@@ -1,26 +1,26 @@
-//! Crashes of whoever calls, relays and is elected, at every phase of a round; cuts, pauses, loss.
+//! Crashes of callers, relays and leaders at every phase of a round; partitions, pauses, loss.
 
 use hustings_protocol::probabilistic::Request;
 
 use super::*;
 
-/// A group, and when somebody dies in it.
+/// A group, and the times of a death in it.
 struct Sweep {
     members: u32,
-    /// Whom a member knows of all.
+    /// The part of all members that a member knows.
     view: f64,
     config: Config,
-    /// The time of a first round with room before and after it, in milliseconds.
+    /// The time of a first round with a margin before and after it, in milliseconds.
     round: u64,
-    /// How far apart the moments are at which somebody dies, in milliseconds.
+    /// The distance between the moments of death, in milliseconds.
     apart: u64,
-    /// How many seeds each moment has.
+    /// The number of seeds per moment.
     seeds: u64,
 }
 
 const LOSSES: [f64; 2] = [0.0, 0.2];
 
-/// Groups of several sizes whose members know all, know a part, and hear what is said to all from each other.
+/// Groups of several sizes whose members know all, know a part, and relay multicasts to each other.
 fn sweeps() -> Vec<Sweep> {
     let field = Config::field(7, HOP, HOP);
     let knowing_few = field.knowing_few();
@@ -47,9 +47,9 @@ fn sweeps() -> Vec<Sweep> {
     groups.map(sweep).into()
 }
 
-/// Somebody dies, at every phase, in groups of several kinds, with and without loss: those who are left agree on one that
-/// lives. `victim` is asked every 10 ms until it is time, and its last word counts; in each sweep so many in a hundred cases,
-/// at least, must have had somebody to die.
+/// A member dies, at every phase, in groups of several kinds, with and without loss: the remaining
+/// members agree on a live one. `victim` is called every 10 ms until the time of death, and its
+/// last result counts. In each sweep at least `least` percent of the cases must have had a victim.
 fn is_survived(
     least: u64,
     mut victim: impl FnMut(&World<Probabilistic>, Option<u32>) -> Option<u32>,
@@ -65,7 +65,7 @@ fn is_survived(
 }
 
 impl Sweep {
-    /// Returns how many cases there were, and in how many of them somebody died.
+    /// Returns the number of cases, and the number of cases with a death.
     fn go(
         &self,
         loss: f64,
@@ -102,7 +102,7 @@ impl Sweep {
     }
 }
 
-/// Whoever does not know all is told how many there are, as by a census.
+/// Passes the group's size to members that do not know all, as a census would.
 fn told(world: &mut World<Probabilistic>) {
     for member in 0..world.len() {
         world.request(member, Request::GroupSize(u64::from(world.len())));
@@ -110,16 +110,16 @@ fn told(world: &mut World<Probabilistic>) {
 }
 
 #[test]
-fn the_death_of_a_relaying_member_is_survived_in_every_phase() {
+fn death_of_a_relay_is_survived_in_every_phase() {
     is_survived(5, |world, _| {
         let mut members = (0..).zip(world.members());
         members.find_map(|(index, it)| it.relays().then_some(index))
     });
 }
 
-/// The first to know of a round has called it.
+/// The first member that knows of a round has called it.
 #[test]
-fn the_death_of_whoever_called_is_survived_in_every_phase() {
+fn death_of_the_caller_is_survived_in_every_phase() {
     is_survived(80, |world, caller| {
         let mut members = (0..).zip(world.members());
         caller.or_else(|| {
@@ -129,22 +129,22 @@ fn the_death_of_whoever_called_is_survived_in_every_phase() {
 }
 
 #[test]
-fn the_death_of_the_best_is_survived_in_every_phase() {
+fn death_of_the_best_is_survived_in_every_phase() {
     is_survived(100, |world, _| Some(world.len() - 1));
 }
 
-/// Whom the first that names anybody names.
+/// The nominee of the first member that has one.
 #[test]
-fn the_death_of_the_leader_is_survived_in_every_phase() {
+fn death_of_the_leader_is_survived_in_every_phase() {
     is_survived(60, |world, leader| {
         let mut nominees = (0..world.len()).filter_map(|member| world.nominee(member));
         leader.or_else(|| nominees.next().map(|(id, _)| id.0 as u32))
     });
 }
 
-/// The leader's death is told by the failure detector, and one election follows.
+/// The failure detector reports the leader's death, and one election follows.
 #[test]
-fn a_leader_that_dies_is_replaced() {
+fn dead_leader_is_replaced() {
     let config = Config::field(7, HOP, HOP);
     for (config, seed) in (0..100)
         .map(|seed| (config, seed))
@@ -164,9 +164,9 @@ fn a_leader_that_dies_is_replaced() {
     }
 }
 
-/// Storms of crashes, restarts, pauses, cuts and loss; then calm.
+/// Storms of crashes, restarts, pauses, partitions and loss; then calm.
 #[test]
-fn after_any_faults_a_group_agrees_again() {
+fn group_agrees_again_after_any_faults() {
     for seed in 0..200 {
         let mut world = group(10, 1.0, 0.0, seed);
         let mut rng = Seeds::new(seed, 1).rng(Stream::Faults);

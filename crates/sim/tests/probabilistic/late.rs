@@ -6,10 +6,11 @@ use super::*;
 
 const BOUND: Duration = Duration::from_millis(50);
 
-/// Of 299 members that know few of each other, the leader of 300 just died: rounds until they agree again.
+/// The leader of 300 members that know few of each other just died: the number of rounds
+/// until they agree again.
 fn rounds(sigma: f64, seed: u64) -> u16 {
     let setup = Setup {
-        merits: vec![Merit(0); 299],
+        priorities: vec![Priority(0); 299],
         network: Network {
             unicast_loss: 0.1,
             multicast_loss: 0.1,
@@ -21,7 +22,7 @@ fn rounds(sigma: f64, seed: u64) -> u16 {
         detection: Detection::Never,
         view: 0.1,
     };
-    let config = Config::field(seed, BOUND, BOUND).knowing_few(); // the key decides who is drawn
+    let config = Config::field(seed, BOUND, BOUND).knowing_few(); // the key decides the draw
     let mut world = World::new(setup, config, Seeds::new(seed, 0), |_| Probabilistic::new());
     for member in 0..299 {
         world.request(member, Request::GroupSize(300));
@@ -41,8 +42,9 @@ fn rounds(sigma: f64, seed: u64) -> u16 {
     all.max().expect("there are members")
 }
 
-/// Whoever hears nothing in time, as messages are late or as it began before the others, hears of it while it hesitates, and
-/// calls no other round: of 200 elections some 22 would have one where a tenth of all messages takes longer than the bound.
+/// A member that hears nothing in time, because messages are late or because it began before the
+/// others, hears of the result while it hesitates, and calls no other round. Otherwise some 22 of
+/// 200 elections would have one, if a tenth of all messages takes longer than the bound.
 #[test]
 fn late_messages_cost_few_rounds_and_no_agreement() {
     let extra = |sigma| -> u16 { (0..200).map(|seed| rounds(sigma, seed) - 1).sum() };
@@ -50,15 +52,15 @@ fn late_messages_cost_few_rounds_and_no_agreement() {
     assert!(in_time <= 12 && late <= 12, "{in_time}, {late} of 200");
 }
 
-/// A record is of all that arrives; without one a member is not handed what it has heard in other words. That must not be
-/// seen, whatever befalls members meanwhile.
+/// A trace records every delivery; without one the simulator skips duplicates in other words. This
+/// must have no visible effect, under any faults.
 #[test]
-fn what_was_heard_before_need_not_be_heard_again() {
+fn skipped_duplicates_have_no_effect() {
     const MEMBERS: u32 = 100;
     for seed in 0..60 {
         let run = |is_recorded: bool| {
             let setup = || Setup {
-                merits: vec![Merit(0); MEMBERS as usize],
+                priorities: vec![Priority(0); MEMBERS as usize],
                 network: Network {
                     unicast_loss: 0.3,
                     multicast_loss: 0.3,
@@ -69,7 +71,7 @@ fn what_was_heard_before_need_not_be_heard_again() {
             };
             let config = Config {
                 hesitation: HOP * 10,
-                ..Config::document(MEMBERS.into(), HOP)
+                ..Config::paper(MEMBERS.into(), HOP)
             };
             let (seeds, make) = (Seeds::new(seed, 0), |_| Probabilistic::new());
             match is_recorded {

@@ -1,12 +1,12 @@
-//! Every sentence under `Promises` in the header of the probabilistic election, and what members do about faults that
-//! the document leaves out.
+//! Every sentence under `Promises` in the header of the probabilistic election, and the reactions
+//! to faults that the document leaves out.
 
 use std::collections::BTreeSet;
 
 use hustings_protocol::probabilistic::{
     Config, GroupSize, Introduction, LastRound, Message, Probabilistic, Recall, Round, Strategy,
 };
-use hustings_protocol::{Duration, Instant, MemberId, Merit};
+use hustings_protocol::{Duration, Instant, MemberId, Priority};
 use hustings_sim::probabilistic::{Trial, elect};
 use hustings_sim::{
     Delay, Detection, JsonLines, Network, Scratch, Seeds, Setup, Stream, Summary, Trace, Verb, Who,
@@ -25,12 +25,12 @@ mod support;
 
 const HOP: Duration = Duration::from_millis(10);
 
-/// A group in the field: nobody is asked to call an election, all come up.
+/// A group in the field: no member gets a request to call an election, all come up.
 fn group(members: u32, view: f64, loss: f64, seed: u64) -> World<Probabilistic> {
     group_with(Config::field(7, HOP, HOP), members, view, loss, seed)
 }
 
-/// How members go about it that are told how many there are.
+/// The configuration of members that get the group's size by request.
 fn counted(key: u64) -> Config {
     Config {
         size: GroupSize::Estimate,
@@ -46,7 +46,7 @@ fn group_with(
     seed: u64,
 ) -> World<Probabilistic> {
     let setup = Setup {
-        merits: (0..members).map(|it| Merit(u64::from(it))).collect(),
+        priorities: (0..members).map(|it| Priority(u64::from(it))).collect(),
         network: Network {
             unicast_loss: loss,
             multicast_loss: loss,
@@ -68,14 +68,14 @@ fn group_with(
     world
 }
 
-/// Whom those that are up name.
+/// The nominees of the live members.
 fn named(world: &World<Probabilistic>) -> BTreeSet<Option<MemberId>> {
     let up = (0..world.len()).filter(|&member| world.is_up(member));
     up.map(|member| world.nominee(member).map(|(id, _)| id))
         .collect()
 }
 
-/// The one that all name, if it is up.
+/// The common nominee of all, if it is up.
 fn agreed(world: &World<Probabilistic>) -> Option<MemberId> {
     let named = named(world);
     let leader = named.first().copied().flatten()?;
@@ -87,14 +87,14 @@ fn ms(count: u64) -> Instant {
 }
 
 #[test]
-fn all_that_are_up_name_one_leader_after_a_round() {
+fn all_live_members_name_one_leader_after_a_round() {
     let trial = Trial {
         members: 300,
         view: 1.0,
         crash: 0.0,
         unicast_loss: 0.0,
         multicast_loss: 0.0,
-        config: Config::document(300, HOP),
+        config: Config::paper(300, HOP),
         purge: true,
     };
     for run in 0..200 {
@@ -102,7 +102,8 @@ fn all_that_are_up_name_one_leader_after_a_round() {
         assert!(run.strong_success, "{run:?}");
         if run.relay_members > 0 {
             assert_eq!(run.rounds, 1, "{run:?}");
-            // All know all, so all agree from the beginning: one preference to each, and one decision each.
+            // All know all, so all agree from the beginning: one preference to each, and one
+            // decision each.
             let relay = u64::from(run.relay_members);
             assert_eq!(run.unicasts, relay * (relay - 1), "{run:?}");
             assert_eq!(run.multicasts, relay + 1, "{run:?}");
@@ -110,9 +111,9 @@ fn all_that_are_up_name_one_leader_after_a_round() {
     }
 }
 
-/// If nobody relays nobody decides, and everybody notices: there is another round, and K has grown.
+/// If no member relays none decides, and all notice: there is another round, with a larger K.
 #[test]
-fn a_round_in_which_nobody_relays_is_followed_by_another() {
+fn round_without_relays_is_followed_by_another() {
     let strategy = Strategy {
         first: 1,
         growth: 4.0,
@@ -129,7 +130,7 @@ fn a_round_in_which_nobody_relays_is_followed_by_another() {
         config: Config {
             strategy,
             recall,
-            ..Config::document(100, HOP)
+            ..Config::paper(100, HOP)
         },
         purge: true,
     };
@@ -149,9 +150,10 @@ fn a_round_in_which_nobody_relays_is_followed_by_another() {
     assert!((15..60).contains(&empty), "{empty}");
 }
 
-/// Of a thousand members each knows ten. Those who relay do not find each other by that, and by multicast they do.
+/// Each of a thousand members knows ten. The relays do not find each other by their views, but do
+/// by multicast.
 #[test]
-fn where_views_are_small_those_who_relay_find_each_other_by_multicast() {
+fn relays_with_small_views_find_each_other_by_multicast() {
     let succeeded = |introduction| {
         let trial = Trial {
             members: 1_000,
@@ -166,7 +168,7 @@ fn where_views_are_small_those_who_relay_find_each_other_by_multicast() {
                     rounds: 1,
                     ..Strategy::DOCUMENT
                 },
-                ..Config::document(1_000, HOP)
+                ..Config::paper(1_000, HOP)
             },
             purge: true,
         };
@@ -181,9 +183,9 @@ fn where_views_are_small_those_who_relay_find_each_other_by_multicast() {
     assert!(by_multicast > 190, "{by_multicast} of 200");
 }
 
-/// In the document's model, with its own rule, nobody may call though somebody has noticed.
+/// In the document's model, with its own rule, a noticed failure may go uncalled.
 #[test]
-fn by_the_hash_rule_a_failure_that_is_noticed_may_go_uncalled() {
+fn by_the_hash_rule_a_noticed_failure_may_go_uncalled() {
     let trial = Trial {
         members: 500,
         view: 0.5,
@@ -192,7 +194,7 @@ fn by_the_hash_rule_a_failure_that_is_noticed_may_go_uncalled() {
         multicast_loss: 0.3,
         config: Config {
             recall: Recall::Hash,
-            ..Config::document(500, HOP)
+            ..Config::paper(500, HOP)
         },
         purge: true,
     };
@@ -205,14 +207,14 @@ fn by_the_hash_rule_a_failure_that_is_noticed_may_go_uncalled() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run() {
+fn same_seed_gives_the_same_run() {
     let trial = Trial {
         members: 400,
         view: 0.3,
         crash: 0.05,
         unicast_loss: 0.2,
         multicast_loss: 0.2,
-        config: Config::document(400, HOP),
+        config: Config::paper(400, HOP),
         purge: true,
     };
     let mut scratch = Scratch::default();
@@ -226,7 +228,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn a_group_that_comes_up_agrees_and_stays_with_its_leader() {
+fn new_group_agrees_and_keeps_its_leader() {
     for seed in 0..100 {
         let members = 2 + (seed as u32 * 7) % 60;
         let mut world = group(members, 1.0, 0.0, seed);
@@ -237,15 +239,16 @@ fn a_group_that_comes_up_agrees_and_stays_with_its_leader() {
         assert_eq!(agreed(&world), Some(leader), "{seed}");
         let now = world.tally();
         assert_eq!(now.multicasts, sent.multicasts, "{seed}");
-        // Its leader asks one member a second, and the others together ask it as often, and are answered.
+        // Its leader asks one member a second, and the others together ask it as often, and get
+        // answers.
         let checks: u64 = now.unicasts.iter().sum::<u64>() - sent.unicasts.iter().sum::<u64>();
         assert!((14..=75).contains(&checks), "{seed}: {checks}");
     }
 }
 
-/// It asks, and is told: no election is called for it.
+/// It asks, and gets an answer: no election is called for it.
 #[test]
-fn a_newcomer_learns_who_leads_without_an_election() {
+fn newcomer_learns_the_leader_without_an_election() {
     for seed in 0..50 {
         let mut world = group(20, 1.0, 0.0, seed);
         world.schedule(Instant::START, Verb::Kill(Who::one(19)));
@@ -261,7 +264,7 @@ fn a_newcomer_learns_who_leads_without_an_election() {
 }
 
 #[test]
-fn summary_and_agreement_say_the_same() {
+fn summary_agrees_with_the_nominees() {
     let mut world = group(9, 1.0, 0.0, 1);
     let halt = world.run_until(ms(5_000));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! One member by itself: any input at any time.
+//! A single member: any input at any time.
 
 use hustings_protocol::probabilistic::{Request, Timer};
 use hustings_protocol::{Candidate, Input, Outcome, Protocol, ViewChange};
@@ -6,7 +6,7 @@ use hustings_protocol::{Candidate, Input, Outcome, Protocol, ViewChange};
 use super::*;
 use crate::support::desk::Desk;
 
-/// Member 5, of merit 5.
+/// Member 5, with priority 5.
 fn seat(config: Config) -> Desk<Probabilistic> {
     Desk::new(Candidate::new(5, 5), Probabilistic::new(), config, 1)
 }
@@ -17,7 +17,7 @@ fn round(sequence: u64, number: u16) -> Round {
 
 /// A member of a group of one thousand, in a round in which all relay.
 fn relaying() -> Desk<Probabilistic> {
-    let mut desk = seat(Config::document(1_000, HOP));
+    let mut desk = seat(Config::paper(1_000, HOP));
     for other in [2, 7, 9] {
         desk.papers.view.insert(Candidate::new(other, other));
     }
@@ -31,11 +31,11 @@ fn preference(choice: u64) -> Message {
     Message::Preference {
         round: round(1, 1),
         choice: Candidate::new(choice, choice),
-        merit: Merit(0),
+        priority: Priority(0),
     }
 }
 
-/// To whom it preferred whom since it was asked last.
+/// The preferences that it sent since the last call: receiver and candidate.
 fn told(desk: &mut Desk<Probabilistic>) -> Vec<(u64, u64)> {
     let told = desk.papers.told.drain(..);
     told.filter_map(|(to, message)| match message {
@@ -50,28 +50,28 @@ fn is_silent(desk: &Desk<Probabilistic>) -> bool {
 }
 
 #[test]
-fn who_relays_tells_the_best_that_it_knows_to_all_that_relay() {
+fn relay_sends_the_best_known_to_all_relays() {
     let mut desk = relaying();
     assert_eq!(told(&mut desk), [(2, 9), (7, 9), (9, 9)]);
 }
 
 #[test]
-fn a_better_choice_is_passed_on_a_worse_one_answered_and_the_same_is_not() {
+fn better_choice_is_forwarded_and_a_worse_one_answered() {
     let mut desk = relaying();
     told(&mut desk);
     desk.hear(7, preference(9));
     assert_eq!(told(&mut desk), [], "the same");
     desk.hear(7, preference(8));
     assert_eq!(told(&mut desk), [(7, 9)], "worse");
-    // From somebody that it did not know: it is told from now on, and known.
+    // From an unknown member: it gets preferences from now on, and is known.
     desk.hear(4, preference(12));
     assert_eq!(told(&mut desk), [(2, 12), (4, 12), (7, 12), (9, 12)]);
     assert_eq!(desk.papers.met, [Candidate::new(4, 0)]);
 }
 
 #[test]
-fn whoever_missed_the_initiation_or_is_elsewhere_does_not_relay() {
-    let mut desk = seat(Config::document(1_000, HOP));
+fn member_that_missed_the_initiation_does_not_relay() {
+    let mut desk = seat(Config::paper(1_000, HOP));
     desk.hear(7, preference(9));
     assert!(is_silent(&desk));
     let mut desk = relaying();
@@ -79,7 +79,7 @@ fn whoever_missed_the_initiation_or_is_elsewhere_does_not_relay() {
     let of_another_round = Message::Preference {
         round: round(1, 2),
         choice: Candidate::new(12, 12),
-        merit: Merit(0),
+        priority: Priority(0),
     };
     desk.hear(7, of_another_round);
     assert!(is_silent(&desk));
@@ -94,7 +94,7 @@ fn decision(number: u16, choice: u64) -> Message {
 }
 
 #[test]
-fn who_missed_the_initiation_names_the_one_that_it_hears_of() {
+fn member_that_missed_the_initiation_accepts_the_decision() {
     let mut desk = seat(counted(1));
     desk.tell(Input::Request(Request::GroupSize(1_000)));
     desk.hear(7, decision(1, 9));
@@ -106,7 +106,7 @@ fn who_missed_the_initiation_names_the_one_that_it_hears_of() {
         "{:?}",
         desk.member
     );
-    // Late, and not what the others said: it calls the next round.
+    // Late, and different from the others' decision: it calls the next round.
     desk.hear(2, decision(1, 8));
     assert_eq!(desk.papers.outcomes.last(), Some(&Outcome::Vacant));
     assert!(desk.member.recalls());
@@ -117,7 +117,7 @@ fn who_missed_the_initiation_names_the_one_that_it_hears_of() {
 }
 
 #[test]
-fn who_hears_the_call_of_another_keeps_silent() {
+fn member_that_hears_another_call_keeps_silent() {
     let mut desk = seat(Config::field(1, HOP, HOP));
     desk.hear(7, decision(1, 9));
     desk.hear(2, decision(1, 8));
@@ -135,9 +135,10 @@ fn who_hears_the_call_of_another_keeps_silent() {
     assert!(is_silent(&desk));
 }
 
-/// It did not run while the others decided, and hears of that when it has found that it heard nothing.
+/// It did not run while the others decided, and hears of that when it has found that it heard
+/// nothing.
 #[test]
-fn who_hears_late_of_the_one_leader_calls_no_round() {
+fn late_news_of_the_leader_prevents_another_round() {
     let mut desk = seat(counted(1));
     desk.tell(Input::Request(Request::GroupSize(20_000)));
     let (round, k, after) = (round(1, 1), 7, Duration::ZERO);
@@ -149,16 +150,16 @@ fn who_hears_late_of_the_one_leader_calls_no_round() {
     assert!(!desk.member.recalls());
     assert_eq!(desk.names(), Some(MemberId(9)));
     assert_eq!(desk.due(Timer::Phase), None);
-    // Two are two, however late.
+    // Two leaders are two, however late.
     desk.hear(8, decision(1, 4));
     assert!(desk.member.recalls());
     desk.hear(8, decision(1, 9));
     assert!(desk.member.recalls());
 }
 
-/// Whoever is deaf takes the group for gone, and has more and more relay.
+/// A member that hears nothing assumes that the group is gone, and makes K larger and larger.
 #[test]
-fn who_has_heard_some_does_not_believe_that_nobody_is_there() {
+fn member_that_heard_others_does_not_accept_a_very_large_k() {
     let call = |sequence, number, k| Message::Initiation {
         round: round(sequence, number),
         k,
@@ -173,14 +174,14 @@ fn who_has_heard_some_does_not_believe_that_nobody_is_there() {
         }
         desk.hear(7, call(1, 5, 112));
         assert_eq!(desk.member.k(), if hears { 56 } else { 112 });
-        // Another election is another matter.
+        // Another election is independent.
         desk.hear(7, call(2, 1, 80));
         assert_eq!(desk.member.k(), 80);
     }
 }
 
 #[test]
-fn a_call_from_the_past_changes_nothing() {
+fn old_call_changes_nothing() {
     let mut desk = relaying();
     let before = desk.member.clone();
     for (sequence, number) in [(0, 9), (1, 0), (1, 1)] {
@@ -190,13 +191,13 @@ fn a_call_from_the_past_changes_nothing() {
     }
 }
 
-/// It missed the call, and does not count what it heard as a failure. The next word makes a difference, though it is one
-/// that it has heard: the simulator must not leave it out.
+/// It missed the call, and does not count what it heard as a failure. The next message makes a
+/// difference, although it is a duplicate: the simulator must not skip it.
 #[test]
-fn who_rests_though_it_has_heard_of_two_is_told_again() {
+fn resting_member_that_heard_of_two_handles_a_duplicate() {
     let config = Config {
         uninformed_detect: false,
-        ..Config::document(1_000, HOP)
+        ..Config::paper(1_000, HOP)
     };
     let mut desk = seat(config);
     desk.hear(7, decision(1, 9));
@@ -204,24 +205,25 @@ fn who_rests_though_it_has_heard_of_two_is_told_again() {
     desk.wait_for(Timer::Phase);
     assert!(!desk.member.recalls());
     let again = decision(1, 8);
-    assert!(!Probabilistic::echoes(&again, &again, &config));
+    assert!(!Probabilistic::is_duplicate_of(&again, &again, &config));
     desk.hear(2, again);
     assert!(desk.member.recalls());
 }
 
 #[test]
-fn a_member_takes_little() {
+fn member_state_is_small() {
     let size = size_of::<Probabilistic>();
     assert!(size <= 96, "{size}");
 }
 
-/// Anything at any time: nothing panics, and nobody writes to itself, as the desk sees to.
+/// Any input at any time: nothing panics, and the member does not send to itself, as the test desk
+/// checks.
 #[test]
-fn nonsense_is_survived() {
+fn arbitrary_input_does_not_panic() {
     for seed in 0..2_000 {
         let mut rng = Seeds::new(seed, 0).rng(Stream::Faults);
         let config = match seed % 2 {
-            0 => Config::document(9, HOP),
+            0 => Config::paper(9, HOP),
             _ => Config::field(seed, HOP, HOP),
         };
         let mut desk = seat(config);
@@ -255,7 +257,7 @@ fn nonsense(desk: &mut Desk<Probabilistic>, rng: &mut impl Rng) -> Input<Probabi
         1 | 2 => Message::Preference {
             round,
             choice: candidate,
-            merit: Merit(any(&mut draw)),
+            priority: Priority(any(&mut draw)),
         },
         3 => Message::Decision {
             round,
@@ -265,7 +267,7 @@ fn nonsense(desk: &mut Desk<Probabilistic>, rng: &mut impl Rng) -> Input<Probabi
         4 => Message::Question,
         5 => Message::Check {
             round,
-            merit: Merit(any(&mut draw)),
+            priority: Priority(any(&mut draw)),
         },
         _ => Message::Answer {
             round,

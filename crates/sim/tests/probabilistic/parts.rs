@@ -1,10 +1,10 @@
-//! Small parts of large groups: those who are left hold the group to be as large as it was.
+//! Small parts of large groups: the remaining members believe that the group is as large as it was.
 
 use hustings_protocol::probabilistic::Request;
 
 use super::*;
 
-/// So many members that were told that there are `size`.
+/// A group of `members` whose members believe that there are `size`.
 fn part(members: u32, size: u64, loss: f64, seed: u64) -> World<Probabilistic> {
     let mut world = group_with(counted(7), members, 1.0, loss, seed);
     for member in 0..members {
@@ -19,9 +19,10 @@ fn greatest_k(world: &World<Probabilistic>) -> u32 {
     ks.max().expect("there are members")
 }
 
-/// By the document's strategy they would all relay in the fifth round, and wait for 3N/2 messages: five minutes of 20,000.
+/// By the document's strategy they would all relay in the fifth round, and wait for 3N/2 messages:
+/// five minutes for 20,000.
 #[test]
-fn a_small_part_of_a_large_group_has_a_leader_soon() {
+fn small_part_of_a_large_group_has_a_leader_soon() {
     for (members, size, seconds) in [(1, 20_000, 8), (20, 20_000, 6), (20, 1_000_000, 9)] {
         for (loss, seed) in [0.0, 0.2]
             .into_iter()
@@ -39,7 +40,7 @@ fn a_small_part_of_a_large_group_has_a_leader_soon() {
 }
 
 #[test]
-fn those_who_survive_most_of_a_group_have_a_leader_soon() {
+fn survivors_of_most_of_a_group_have_a_leader_soon() {
     for seed in 0..5 {
         let mut world = part(1_000, 1_000, 0.1, seed);
         world.run_until(ms(5_000));
@@ -50,9 +51,10 @@ fn those_who_survive_most_of_a_group_have_a_leader_soon() {
     }
 }
 
-/// Where half of all is lost rounds fail, and there are many; but never do all members relay, and write to all.
+/// If half of all messages are lost, rounds fail, and there are many; but never do all members
+/// relay, and send to all.
 #[test]
-fn a_group_that_hears_itself_never_relays_as_a_whole() {
+fn group_that_hears_itself_never_relays_as_a_whole() {
     for seed in 0..3 {
         let mut world = part(1_000, 1_000, 0.5, seed);
         for second in 1..=20 {

@@ -1,4 +1,4 @@
-//! How large members hold the group to be: as they estimate by a census before the election.
+//! The members' estimates of the group's size: a census before the election.
 
 use hustings_sim::probabilistic::Run;
 
@@ -15,7 +15,7 @@ fn group_that_counts(crash: f64) -> Trial {
         config: Config {
             size: GroupSize::Estimate,
             introduction: Introduction::Multicast,
-            ..Config::document(1_000, HOP)
+            ..Config::paper(1_000, HOP)
         },
         purge: true,
     }
@@ -27,7 +27,7 @@ fn runs(trial: &Trial, count: u64) -> Vec<Run> {
 }
 
 #[test]
-fn members_that_count_themselves_draw_as_many_as_those_who_know() {
+fn counted_size_draws_as_many_relays_as_a_known_size() {
     let runs = runs(&group_that_counts(0.0), 40);
     let mut mean = 0.0;
     for run in &runs {
@@ -40,17 +40,19 @@ fn members_that_count_themselves_draw_as_many_as_those_who_know() {
         .iter()
         .map(|run| f64::from(run.relay_members))
         .sum::<f64>();
-    // K is 7, and one in twenty misses the call: the standard error of the mean is 0.41. By their views 70 would relay.
+    // K is 7, and one in twenty misses the call: the standard error of the mean is 0.41. By their
+    // views 70 would relay.
     assert!((relay / 40.0 - 6.65).abs() < 4.5 * 0.41, "{relay}");
 }
 
 #[test]
-fn who_comes_to_no_size_is_not_drawn() {
+fn member_without_an_estimate_is_not_drawn() {
     for run in runs(&group_that_counts(1.0), 5) {
         assert_eq!(run.sizes, None, "all crash in the count");
         assert_eq!(run.relay_members, 0, "{run:?}");
     }
-    // A fifth crashes in the count. What is left of the weight differs from count to count, and so does the size.
+    // A fifth crashes in the count. The remaining weight differs from count to count, and so does
+    // the size.
     let expected = |run: &Run| {
         let sizes = run.sizes.expect("most come to one");
         0.8 * 0.95 * 7.0 * 1_000.0 / sizes.mean
@@ -59,7 +61,7 @@ fn who_comes_to_no_size_is_not_drawn() {
     let expected = runs.iter().map(expected).sum::<f64>() / 40.0;
     let relay = runs.iter().map(|run| f64::from(run.relay_members));
     let relay = relay.sum::<f64>() / 40.0;
-    // By their views, of a hundred, those who came to none would add 13.
+    // By their views, of a hundred, the members without an estimate would add 13.
     let error = (expected / 40.0).sqrt();
     assert!(
         (relay - expected).abs() < 4.5 * error,
@@ -68,7 +70,7 @@ fn who_comes_to_no_size_is_not_drawn() {
 }
 
 #[test]
-fn two_in_five_lost_leave_sizes_right() {
+fn loss_of_two_in_five_leaves_sizes_right() {
     let mean = runs(
         &Trial {
             unicast_loss: 0.4,
@@ -83,7 +85,7 @@ fn two_in_five_lost_leave_sizes_right() {
 }
 
 #[test]
-fn a_count_is_a_part_of_the_run() {
+fn count_is_a_part_of_the_run() {
     let trial = group_that_counts(0.1);
     assert_eq!(runs(&trial, 3), runs(&trial, 3));
     let known = Trial {

@@ -1,8 +1,9 @@
 //! Probabilistic election, simulated, against a table of values computed independently.
 //!
-//! Every entry of `data/ple.json` must find its runs here. The model: views are independent coins and a member knows itself;
-//! the lowest identity is the best; every message takes one unit; a client calls the first round; members crash at a
-//! time uniform in a round, and views lose them when the next begins. Some entries are of other orders ([`orders`]).
+//! Every entry of `data/ple.json` must find its runs here. The model: views are independent coins
+//! and a member knows itself; the lowest identity is the best; every message takes one unit; a
+//! client calls the first round; members crash at a time uniform in a round, and views drop them
+//! when the next begins. Some entries are of other orders ([`orders`]).
 
 mod orders;
 #[path = "../support/mod.rs"]
@@ -24,14 +25,15 @@ use orders::{Held, Order};
 const TABLE: &str = include_str!("../data/ple.json");
 /// Means in the table.
 const ENTRIES: usize = 306;
-/// What the tolerances are made for: each is four standard errors of the difference between the mean of so many runs and
-/// that of the table, which is of 1,000 to 4,000, and a little for how means were rounded. Fewer would miss where nothing
-/// is wrong; more would find hardly anything smaller, as the table itself is known no better.
+/// The number of runs that the tolerances assume. Each tolerance is four standard errors of the
+/// difference between the mean of this many runs and that of the table, which is of 1,000 to 4,000,
+/// plus an allowance for rounding. Fewer runs would fail without a reason; more would hardly find
+/// smaller errors, because the table itself is no more precise.
 const RUNS: u64 = 1_000;
 const UNIT: Duration = Duration::from_millis(100);
 
 #[test]
-fn every_simulated_mean_of_the_table_is_met() {
+fn every_simulated_mean_of_the_table_is_reproduced() {
     let table: Value = serde_json::from_str(TABLE).unwrap();
     // Entries with the same parameters share their runs.
     let mut by_parameters: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
@@ -63,7 +65,7 @@ fn every_simulated_mean_of_the_table_is_met() {
 }
 
 #[test]
-fn two_that_relay_elect_two_leaders_as_often_as_counting_says() {
+fn two_relays_elect_two_leaders_as_often_as_enumerated() {
     let table: Value = serde_json::from_str(TABLE).unwrap();
     let points = table["points"].as_array().unwrap().iter();
     let points = points.filter(|point| point["metric"] == "p_two_leaders_given_2_relays");
@@ -83,7 +85,7 @@ fn two_that_relay_elect_two_leaders_as_often_as_counting_says() {
             multicast_loss: 0.0,
             config: Config {
                 strategy,
-                ..Config::document(u64::from(members), UNIT)
+                ..Config::paper(u64::from(members), UNIT)
             },
             purge: true,
         };
@@ -107,7 +109,7 @@ fn two_that_relay_elect_two_leaders_as_often_as_counting_says() {
     assert_eq!(met, 2);
 }
 
-/// What an entry is about.
+/// The parameters of an entry.
 fn trial(point: &Value) -> Trial {
     let (params, reading) = (&point["params"], &point["interpretation"]);
     let members = number(params, "N") as u32;
@@ -135,7 +137,7 @@ fn trial(point: &Value) -> Trial {
             other => panic!("reply is {other:?}"),
         },
         uninformed_detect: reading["detect_without_init"] == true,
-        ..Config::document(u64::from(members), UNIT)
+        ..Config::paper(u64::from(members), UNIT)
     };
     Trial {
         members,
@@ -148,7 +150,7 @@ fn trial(point: &Value) -> Trial {
     }
 }
 
-/// In which order messages are handled, if not one at a time as they come.
+/// The order in which messages are handled, if not one at a time as they come.
 fn order(point: &Value) -> Option<Order> {
     match point["interpretation"]["order"].as_str() {
         None => None,
@@ -186,9 +188,9 @@ fn runs<P: Elector + Send>(
     make: impl Fn() -> P + Copy + Sync + 'static,
     mut take: impl FnMut(Run) + Send,
 ) {
-    // Memory is handed on from run to run: to ask for it anew takes as long as a short run.
+    // Memory is passed on from run to run: allocating it anew takes as long as a short run.
     let memory: Mutex<Vec<Scratch<P>>> = Mutex::default();
-    let pieces = || memory.lock().expect("nobody panics with it");
+    let pieces = || memory.lock().expect("no thread panics while holding it");
     let one = |run| {
         let scratch = pieces().pop().unwrap_or_default();
         let seeds = Seeds::new(1, run);

@@ -1,4 +1,4 @@
-//! Other orders in which those who relay may handle what they hear, around the same machine.
+//! Other orders in which relays may handle messages, around the same state machine.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -13,9 +13,9 @@ use crate::support::wrapper::{Effect, Through, Wrapper, all, inward};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// All of a unit together: the best of them counts, and each is told once.
+    /// All messages of a unit together: the best of them counts, and each sender gets one answer.
     Batch,
-    /// Each takes up to a unit longer than it would, by chance.
+    /// Each message takes up to a unit longer, at random.
     Any,
 }
 
@@ -24,11 +24,11 @@ pub(crate) enum Order {
 pub(crate) struct Held {
     election: Probabilistic,
     order: Order,
-    /// With when each is handled.
+    /// With the time at which each is handled.
     waiting: Vec<(Instant, MemberId, Message)>,
 }
 
-/// As the document has members check nothing, the timer for that is free.
+/// In the document members check nothing, so the timer for that is free.
 const HANDLE: Timer = Timer::Check;
 
 impl Held {
@@ -58,7 +58,7 @@ impl Held {
     fn handle(&mut self, io: &mut impl Io<Self>) {
         let now = io.now();
         let mut due: Vec<_> = self.waiting.extract_if(.., |it| it.0 <= now).collect();
-        // The best first: what is said after it is the same to all.
+        // The best first: then the same is sent to all.
         due.sort_by_key(|(_, _, message)| match message {
             Message::Preference { choice, .. } => Reverse(Some(*choice)),
             _ => Reverse(None),

@@ -1,4 +1,4 @@
-//! One member at a desk: it is told what a test likes, and what it does is taken down.
+//! A test desk for one member: the test provides its inputs, and its effects are recorded.
 
 use hustings_protocol::{
     Candidate, Duration, Input, Instant, Io, MemberId, Outcome, Protocol, Roster, Timer, View,
@@ -7,28 +7,28 @@ use hustings_sim::{Seeds, Stream};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// One member, its clock, and what it did.
+/// One member, its clock, and its effects.
 pub(crate) struct Desk<P: Protocol> {
     pub(crate) member: P,
     pub(crate) papers: Papers<P>,
 }
 
-/// What the member's `Io` is made of.
+/// The state behind the member's `Io`.
 pub(crate) struct Papers<P: Protocol> {
     pub(crate) me: Candidate,
     pub(crate) config: P::Config,
     pub(crate) now: Instant,
     pub(crate) view: Roster,
     rng: Xoshiro256PlusPlus,
-    /// When its timers run out.
+    /// The expiry times of its timers.
     due: Vec<Option<Instant>>,
-    /// What it said to one member.
+    /// The unicasts that it sent.
     pub(crate) told: Vec<(MemberId, P::Message)>,
-    /// What it said to all.
+    /// The multicasts that it sent.
     pub(crate) said: Vec<(Instant, P::Message)>,
-    /// What it concluded.
+    /// Its reports.
     pub(crate) outcomes: Vec<Outcome>,
-    /// Whom it got to know.
+    /// The candidates that it got to know.
     pub(crate) met: Vec<Candidate>,
 }
 
@@ -58,7 +58,7 @@ impl<P: Protocol> Desk<P> {
         self.tell(Input::Message { from, message });
     }
 
-    /// Lets time pass, and timers run out.
+    /// Lets time pass, with timers expiring.
     pub(crate) fn wait(&mut self, span: Duration) {
         let end = self.papers.now + span;
         loop {
@@ -75,7 +75,7 @@ impl<P: Protocol> Desk<P> {
         self.papers.now = end;
     }
 
-    /// Time passes, and nothing that is due happens until it is over.
+    /// Lets time pass while the member does not run: due timers expire afterwards.
     pub(crate) fn oversleep(&mut self, span: Duration) {
         self.papers.now = self.papers.now + span;
         let now = self.papers.now;
@@ -85,23 +85,23 @@ impl<P: Protocol> Desk<P> {
         self.wait(Duration::ZERO);
     }
 
-    /// When a timer runs out, if it is running.
+    /// The expiry time of a running timer.
     pub(crate) fn due(&self, timer: P::Timer) -> Option<Instant> {
         self.papers.due[timer.index()]
     }
 
-    /// Lets time pass until a timer runs out, which must be running.
+    /// Lets time pass until a timer expires, which must be running.
     pub(crate) fn wait_for(&mut self, timer: P::Timer) {
         let due = self.due(timer).expect("it waits for something");
         self.wait(due - self.papers.now);
     }
 
-    /// How many of its timers run.
+    /// The number of running timers.
     pub(crate) fn running(&self) -> usize {
         self.papers.due.iter().flatten().count()
     }
 
-    /// Whom it names.
+    /// Its nominee.
     pub(crate) fn names(&self) -> Option<MemberId> {
         let names = |outcome: &Outcome| match outcome {
             Outcome::Standing { .. } => None,
@@ -138,7 +138,7 @@ impl<P: Protocol> Io<P> for Papers<P> {
     }
 
     fn unicast(&mut self, to: MemberId, message: P::Message) {
-        assert_ne!(to, self.me.id, "it writes to itself");
+        assert_ne!(to, self.me.id, "it sends to itself");
         self.told.push((to, message));
     }
 

@@ -1,12 +1,12 @@
-//! What the laws need to know of a protocol: how to set it up, what its header promises, what it
-//! says.
+//! The properties of a protocol that the laws need: its set-up, the promises of its header, its
+//! messages.
 
 use std::fmt::Debug;
 
 use hustings_protocol::bully::{self, Bully};
 use hustings_protocol::chang_roberts::{self, ChangRoberts};
 use hustings_protocol::modified_ring::{self, Call, ModifiedRing};
-use hustings_protocol::{Candidate, Duration, Instant, MemberId, Merit, Protocol};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId, Priority, Protocol};
 use hustings_sim::{Detection, Scenario, Verb, Who};
 use hustings_theory::{bully as bully_theory, rings};
 use rand_core::Rng;
@@ -14,43 +14,46 @@ use serde::Serialize;
 
 use super::{UNIT, below, choose, happens, units};
 
-/// A protocol that the laws can be held against. Messages take at most one unit.
+/// A protocol that the laws can be checked against. Messages take at most one unit.
 pub(crate) trait Family:
     Protocol<Message: Serialize, Timer: Debug> + Default + 'static
 {
     const NAME: &'static str;
-    /// How its source supposes that members hear of each other's death.
+    /// The failure detection that its source assumes.
     const DETECTION: Detection;
-    /// Whether elections are counted with the best member dead from the start, yet in the views.
+    /// True if elections are counted with the best member dead from the start, yet in the views.
     const LEADER_DEAD: bool;
-    /// Whether it assumes that links keep order.
+    /// True if it assumes that links keep order.
     const ORDERED: bool;
-    /// How many laps its patience must outlast for the promise of `field`.
+    /// The number of laps that its patience must outlast for the promise of `field`.
     const LAPS: u64;
 
-    fn slides() -> Self::Config;
+    fn paper() -> Self::Config;
 
-    fn field(patience: Duration) -> Self::Config;
+    fn field(election_timeout: Duration) -> Self::Config;
 
-    /// How long after all is well everyone names the best, as the header of `field` has it.
-    fn settles_within(members: u32, patience: Duration) -> Duration;
+    /// The time after the end of faults by which all members name the best, as the header of
+    /// `field` states.
+    fn settles_within(members: u32, election_timeout: Duration) -> Duration;
 
-    /// The messages of one election that `initiator` calls, and during which nobody dies.
-    fn messages(merits: &[Merit], initiator: u32) -> u64;
+    /// The messages of one election that `initiator` calls, without a death.
+    fn messages(priorities: &[Priority], initiator: u32) -> u64;
 
-    /// The most messages of such an election that so many call at once.
+    /// The most messages of an election without a death that `initiators` members call at once.
     fn most_messages(members: u32, initiators: u32) -> u64;
 
     /// An election during which a member dies in a way that the source survives.
-    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario;
+    fn with_a_death(priorities: &[Priority], rng: &mut impl Rng) -> Scenario;
 
-    /// Anything that could stand in a message, and whom it could come from.
+    /// An arbitrary message, and a possible sender.
     fn garbage(rng: &mut impl Rng) -> (MemberId, Self::Message);
 }
 
-/// The place of the best.
-pub(crate) fn best_of(merits: &[Merit]) -> u32 {
-    let best = (0_u32..).zip(merits).max_by_key(|(_, merit)| **merit);
+/// The position of the best.
+pub(crate) fn best_of(priorities: &[Priority]) -> u32 {
+    let best = (0_u32..)
+        .zip(priorities)
+        .max_by_key(|(_, priority)| **priority);
     best.expect("a group has members").0
 }
 
@@ -63,22 +66,22 @@ fn call_and_death(initiator: u32, victim: u32, after: u64) -> Scenario {
     scenario
 }
 
-/// Any place but `taken`.
+/// Any position but `taken`.
 fn other_than(taken: u32, members: u32, rng: &mut impl Rng) -> u32 {
     (taken + 1 + below(u64::from(members) - 1, rng) as u32) % members
 }
 
-/// An identity that may or may not exist, and any merit.
+/// An identity that may or may not exist, and any priority.
 pub(crate) fn anyone(rng: &mut impl Rng) -> Candidate {
     let id = match below(8, rng) {
         0 => rng.next_u64(),
         _ => below(9, rng),
     };
-    let merit = match below(4, rng) {
+    let priority = match below(4, rng) {
         0 => rng.next_u64(),
         _ => below(9, rng),
     };
-    Candidate::new(id, merit)
+    Candidate::new(id, priority)
 }
 
 impl Family for ChangRoberts {
@@ -88,21 +91,21 @@ impl Family for ChangRoberts {
     const ORDERED: bool = true;
     const LAPS: u64 = 0;
 
-    fn slides() -> Self::Config {
-        chang_roberts::Config::slides()
+    fn paper() -> Self::Config {
+        chang_roberts::Config::paper()
     }
 
-    fn field(patience: Duration) -> Self::Config {
-        chang_roberts::Config::field(patience)
+    fn field(election_timeout: Duration) -> Self::Config {
+        chang_roberts::Config::field(election_timeout)
     }
 
-    fn settles_within(members: u32, patience: Duration) -> Duration {
-        patience + UNIT * (3 * u64::from(members))
+    fn settles_within(members: u32, election_timeout: Duration) -> Duration {
+        election_timeout + UNIT * (3 * u64::from(members))
     }
 
-    fn messages(merits: &[Merit], initiator: u32) -> u64 {
-        let members = merits.len() as u32;
-        let to_the_best = (best_of(merits) + members - initiator) % members;
+    fn messages(priorities: &[Priority], initiator: u32) -> u64 {
+        let members = priorities.len() as u32;
+        let to_the_best = (best_of(priorities) + members - initiator) % members;
         u64::from(2 * members + to_the_best)
     }
 
@@ -111,9 +114,9 @@ impl Family for ChangRoberts {
         rings::chang_roberts(n, k, rings::Order::Worst).messages as u64
     }
 
-    /// The initiator is not the best and dies after it called.
-    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario {
-        let initiator = other_than(best_of(merits), merits.len() as u32, rng);
+    /// The initiator is not the best and dies after its call.
+    fn with_a_death(priorities: &[Priority], rng: &mut impl Rng) -> Scenario {
+        let initiator = other_than(best_of(priorities), priorities.len() as u32, rng);
         call_and_death(initiator, initiator, 0)
     }
 
@@ -134,20 +137,20 @@ impl Family for ModifiedRing {
     const ORDERED: bool = true;
     const LAPS: u64 = 1;
 
-    fn slides() -> Self::Config {
-        modified_ring::Config::slides()
+    fn paper() -> Self::Config {
+        modified_ring::Config::paper()
     }
 
-    fn field(patience: Duration) -> Self::Config {
-        modified_ring::Config::field(patience)
+    fn field(election_timeout: Duration) -> Self::Config {
+        modified_ring::Config::field(election_timeout)
     }
 
-    fn settles_within(members: u32, patience: Duration) -> Duration {
-        patience + UNIT * (4 * u64::from(members))
+    fn settles_within(members: u32, election_timeout: Duration) -> Duration {
+        election_timeout + UNIT * (4 * u64::from(members))
     }
 
-    fn messages(merits: &[Merit], _initiator: u32) -> u64 {
-        2 * merits.len() as u64
+    fn messages(priorities: &[Priority], _initiator: u32) -> u64 {
+        2 * priorities.len() as u64
     }
 
     fn most_messages(members: u32, initiators: u32) -> u64 {
@@ -156,11 +159,11 @@ impl Family for ModifiedRing {
     }
 
     /// The best dies between its two signatures, or the initiator on either lap; not while the
-    /// message is on its way to them.
-    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario {
-        let members = merits.len() as u32;
+    /// message is in flight to them.
+    fn with_a_death(priorities: &[Priority], rng: &mut impl Rng) -> Scenario {
+        let members = priorities.len() as u32;
         let n = u64::from(members);
-        let best = best_of(merits);
+        let best = best_of(priorities);
         if happens(50, rng) {
             let initiator = other_than(best, members, rng);
             let signs_after = u64::from((best + members - initiator) % members);
@@ -199,25 +202,29 @@ impl Family for Bully {
     const ORDERED: bool = false;
     const LAPS: u64 = 0;
 
-    fn slides() -> Self::Config {
-        bully::Config::slides(UNIT)
+    fn paper() -> Self::Config {
+        bully::Config::paper(UNIT)
     }
 
-    fn field(patience: Duration) -> Self::Config {
-        bully::Config::field(UNIT, patience)
+    fn field(election_timeout: Duration) -> Self::Config {
+        bully::Config::field(UNIT, election_timeout)
     }
 
-    fn settles_within(_members: u32, patience: Duration) -> Duration {
-        let config = Self::field(patience);
-        patience + config.answer_within + config.victory_within * 2
+    fn settles_within(_members: u32, election_timeout: Duration) -> Duration {
+        let config = Self::field(election_timeout);
+        election_timeout + config.answer_within + config.victory_within * 2
     }
 
-    fn messages(merits: &[Merit], initiator: u32) -> u64 {
-        // The initiator and everyone better but the dead stand once each, asking all above them;
-        // all but the dead answer. The winner tells the others.
-        let caller = merits[initiator as usize];
-        let standing = merits.iter().filter(|&&merit| merit >= caller).count() as u64 - 1;
-        standing * standing + merits.len() as u64 - 2
+    fn messages(priorities: &[Priority], initiator: u32) -> u64 {
+        // The initiator and all better members but the dead one stand once each, asking all above
+        // them; all but the dead answer. The winner informs the others.
+        let caller = priorities[initiator as usize];
+        let standing = priorities
+            .iter()
+            .filter(|&&priority| priority >= caller)
+            .count() as u64
+            - 1;
+        standing * standing + priorities.len() as u64 - 2
     }
 
     fn most_messages(members: u32, _initiators: u32) -> u64 {
@@ -225,10 +232,10 @@ impl Family for Bully {
         bully_theory::bully(u64::from(members), initiator, best).messages as u64
     }
 
-    /// The old leader is dead, and the one that should follow it dies before it has won.
-    fn with_a_death(merits: &[Merit], rng: &mut impl Rng) -> Scenario {
-        let mut ranking: Vec<u32> = (0..merits.len() as u32).collect();
-        ranking.sort_by_key(|&member| std::cmp::Reverse(merits[member as usize]));
+    /// The old leader is dead, and its successor dies before it has won.
+    fn with_a_death(priorities: &[Priority], rng: &mut impl Rng) -> Scenario {
+        let mut ranking: Vec<u32> = (0..priorities.len() as u32).collect();
+        ranking.sort_by_key(|&member| std::cmp::Reverse(priorities[member as usize]));
         let caller = choose(&ranking[2..], rng);
         let mut scenario = Scenario::default();
         scenario.push(Instant::START, Verb::Kill(Who::one(ranking[0])));

@@ -1,14 +1,14 @@
-//! Faults drawn by chance, of which storms are made.
+//! Random faults, of which storms consist.
 
 use hustings_sim::{Verb, Who};
 use rand_core::Rng;
 
 use super::{below, happens};
 
-/// Clocks run at most so much fast or slow.
+/// The maximum drift of clocks.
 pub(crate) const DRIFT: f64 = 0.01;
 
-/// A member comes back, as likely with its disk as without.
+/// A member restarts, with or without its disk, with equal probability.
 pub(crate) fn restart(member: u32, rng: &mut impl Rng) -> Verb {
     Verb::Restart {
         who: Who::one(member),
@@ -16,13 +16,13 @@ pub(crate) fn restart(member: u32, rng: &mut impl Rng) -> Verb {
     }
 }
 
-/// Each member is as likely on the one side as on the other.
+/// A partition with each member on a random side.
 pub(crate) fn cut(members: u32, rng: &mut impl Rng) -> Verb {
     let side = (0..members).filter(|_| happens(50, rng)).collect();
     Verb::Cut(vec![Who::Members(side)])
 }
 
-/// Nothing that `from` sends reaches one of the members any more.
+/// No message from `from` reaches one of the members any more.
 pub(crate) fn cut_one_way(from: Who, members: u32, rng: &mut impl Rng) -> Verb {
     let to = Who::one(below(u64::from(members), rng) as u32);
     Verb::CutOneWay { from, to }

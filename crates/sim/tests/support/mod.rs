@@ -1,4 +1,4 @@
-//! What the tests share: groups, scripts, counts, chance.
+//! Shared parts of the tests: groups, scripts, counts, random numbers.
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
@@ -11,28 +11,28 @@ pub(crate) mod wrapper;
 
 use std::ops::Range;
 
-use hustings_protocol::{Duration, Instant, Merit, Protocol};
+use hustings_protocol::{Duration, Instant, Priority, Protocol};
 use hustings_sim::classics::Layout;
 use hustings_sim::{Boot, Delay, Detection, Experiment, Network, Scenario, Seeds, Setup, Summary};
 use hustings_sim::{Tally, Trace, Who};
 use rand_core::Rng;
 
-/// What every message takes in the papers' examples.
+/// The delay of every message in the papers' examples.
 pub(crate) const UNIT: Duration = Duration::from_secs(1);
 
-/// A group in which every message takes one unit and everybody knows everybody.
-pub(crate) fn group(merits: Vec<Merit>, detection: Detection) -> Setup {
+/// A group in which every message takes one unit and all members know each other.
+pub(crate) fn group(priorities: Vec<Priority>, detection: Detection) -> Setup {
     Setup {
-        merits,
+        priorities,
         network: Network::perfect(Delay::Constant(UNIT)),
         detection,
         view: 1.0,
     }
 }
 
-/// The merits of `members` of which each is better than the one before: "the greatest id wins".
-pub(crate) fn ranked(members: u32) -> Vec<Merit> {
-    (0..u64::from(members)).map(Merit).collect()
+/// The priorities of `members` members, each better than the one before: "the greatest id wins".
+pub(crate) fn ranked(members: u32) -> Vec<Priority> {
+    (0..u64::from(members)).map(Priority).collect()
 }
 
 /// Reads a scenario that a test wrote.
@@ -41,7 +41,7 @@ pub(crate) fn script(text: &str) -> Scenario {
         .unwrap_or_else(|error| panic!("{error} in\n{text}"))
 }
 
-/// The moment so many units after the beginning.
+/// The moment `count` units after the beginning.
 pub(crate) fn units(count: u64) -> Instant {
     Instant::START + UNIT * count
 }
@@ -51,7 +51,7 @@ pub(crate) fn total(tally: &Tally) -> u64 {
     tally.unicasts.iter().chain(&tally.multicasts).sum()
 }
 
-/// Runs `scenario` among members that begin with nothing, for so many units at most.
+/// Runs `scenario` among members without initial state, for at most `limit` units.
 pub(crate) fn run<P: Protocol + Default + 'static>(
     setup: Setup,
     scenario: Scenario,
@@ -61,7 +61,7 @@ pub(crate) fn run<P: Protocol + Default + 'static>(
     experiment(setup, scenario, limit).run(config, Seeds::new(0, 0), |_: Boot<P>| P::default())
 }
 
-/// The same, recorded.
+/// The same, with a trace.
 pub(crate) fn run_traced<P: Protocol + Default + 'static, T: Trace<P>>(
     setup: Setup,
     scenario: Scenario,
@@ -75,7 +75,7 @@ pub(crate) fn run_traced<P: Protocol + Default + 'static, T: Trace<P>>(
 
 fn experiment(setup: Setup, scenario: Scenario, limit: u64) -> Experiment {
     scenario
-        .check(setup.merits.len())
+        .check(setup.priorities.len())
         .unwrap_or_else(|error| panic!("{error} in\n{scenario}"));
     Experiment {
         setup,
@@ -94,7 +94,7 @@ pub(crate) fn choose<T: Copy>(choices: &[T], rng: &mut impl Rng) -> T {
     choices[below(choices.len() as u64, rng) as usize]
 }
 
-/// Whether something of probability `percent` / 100 happens.
+/// True with probability `percent` / 100.
 pub(crate) fn happens(percent: u64, rng: &mut impl Rng) -> bool {
     below(100, rng) < percent
 }
@@ -106,7 +106,7 @@ pub(crate) fn shuffle<T>(items: &mut [T], rng: &mut impl Rng) {
     }
 }
 
-/// The seeds of a test: so many, or the one in `HUSTINGS_SEED`.
+/// The seeds of a test: `0..count`, or the one in `HUSTINGS_SEED`.
 pub(crate) fn seeds(count: u64) -> Range<u64> {
     match std::env::var("HUSTINGS_SEED") {
         Ok(seed) => {
@@ -117,7 +117,7 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
     }
 }
 
-/// While it lives, a panic is followed by the command that replays it.
+/// While it exists, a panic is followed by the command that replays it.
 pub(crate) struct Replay {
     pub(crate) file: &'static str,
     pub(crate) test: &'static str,
@@ -135,32 +135,33 @@ impl Drop for Replay {
     }
 }
 
-/// All elections of a ring that so many call at once: every order of merits (the best at 0, which
-/// is no loss, as turning the ring changes nothing) with every set of callers.
+/// All elections of a ring that `callers` members call at once: every order of priorities with
+/// every set of callers. The best is at 0 without loss of generality, because rotating the ring
+/// changes nothing.
 pub(crate) fn layouts(members: u32, callers: u32) -> impl Iterator<Item = Layout> {
-    let best = Merit(u64::from(members));
-    let others: Vec<Merit> = ranked(members - 1);
+    let best = Priority(u64::from(members));
+    let others: Vec<Priority> = ranked(members - 1);
     let sets = (0..1_u32 << members).filter(move |set| set.count_ones() == callers);
     let sets: Vec<Vec<u32>> = sets
         .map(|set| (0..members).filter(|at| set >> at & 1 == 1).collect())
         .collect();
     orders(&others).into_iter().flat_map(move |order| {
-        let merits: Vec<Merit> = [best].into_iter().chain(order).collect();
+        let priorities: Vec<Priority> = [best].into_iter().chain(order).collect();
         let layout = |callers: &Vec<u32>| Layout {
-            merits: merits.clone(),
+            priorities: priorities.clone(),
             starters: Who::Members(callers.clone()),
         };
         sets.iter().map(layout).collect::<Vec<_>>()
     })
 }
 
-fn orders(items: &[Merit]) -> Vec<Vec<Merit>> {
+fn orders(items: &[Priority]) -> Vec<Vec<Priority>> {
     if items.is_empty() {
         return vec![vec![]];
     }
     let mut all = Vec::new();
     for &first in items {
-        let rest: Vec<Merit> = items.iter().copied().filter(|it| *it != first).collect();
+        let rest: Vec<Priority> = items.iter().copied().filter(|it| *it != first).collect();
         for mut order in orders(&rest) {
             order.insert(0, first);
             all.push(order);

@@ -1,4 +1,4 @@
-//! A run as text: one short line for each thing that happened.
+//! A run as text: one short line for each event.
 
 use std::fmt::{Debug, Write as _};
 
@@ -10,7 +10,7 @@ use hustings_sim::{Ending, Event, Summary, Trace, Verb};
 
 use super::total;
 
-/// A message in as few words as its kind and content need.
+/// A message as briefly as its kind and content permit.
 pub(crate) trait Says {
     fn says(&self) -> String;
 }
@@ -75,7 +75,7 @@ impl Says for council::Message {
     }
 }
 
-/// The lines so far.
+/// The lines up to now.
 #[derive(Default)]
 pub(crate) struct Text(String);
 
@@ -85,7 +85,7 @@ impl Text {
         self.0.lines().map(str::trim).collect()
     }
 
-    /// The lines, and how the run ended.
+    /// The lines, and the ending of the run.
     pub(crate) fn finish(mut self, summary: &Summary) -> String {
         let ending = match summary.ending {
             Ending::Elected(leader) => format!("elected {leader}"),

@@ -1,9 +1,9 @@
-//! Who named whom, and when.
+//! The nominees of all members, with times.
 
 use hustings_protocol::{Instant, MemberId, Outcome, Protocol};
 use hustings_sim::{Event, Trace};
 
-/// Who named whom, and when.
+/// The nominees of all members, with times.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) names: Vec<(Instant, u32, Option<MemberId>)>,

@@ -1,4 +1,4 @@
-//! Protocols made of another one, some of whose inputs and effects they change.
+//! Protocols that wrap another one, and change some of its inputs and effects.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use hustings_protocol::{
 };
 use rand_core::Rng;
 
-/// A protocol around another one that says the same things.
+/// A protocol that wraps another one with the same messages.
 pub(crate) trait Wrapper: Protocol {
     type Inner: Protocol<
             Message = Self::Message,
@@ -16,7 +16,7 @@ pub(crate) trait Wrapper: Protocol {
             Request = Self::Request,
         >;
 
-    /// What of its configuration is the inner one's.
+    /// The inner protocol's part of the configuration.
     fn inner_config(config: &Self::Config) -> &<Self::Inner as Protocol>::Config;
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn inward<W: Wrapper>(input: Input<W>) -> Input<W::Inner> {
     }
 }
 
-/// Something that the inner protocol does and the wrapper may refuse.
+/// An effect of the inner protocol that the wrapper may refuse.
 pub(crate) enum Effect<P: Protocol> {
     Unicast { to: MemberId, message: P::Message },
     Arm { timer: P::Timer },
@@ -43,7 +43,7 @@ pub(crate) fn all<P: Protocol>(_: &Effect<P>) -> bool {
     true
 }
 
-/// What the inner protocol gets for its `Io`.
+/// The `Io` of the inner protocol.
 pub(crate) struct Through<'a, W, I, F> {
     io: &'a mut I,
     lets: F,
@@ -51,7 +51,7 @@ pub(crate) struct Through<'a, W, I, F> {
 }
 
 impl<'a, W, I, F> Through<'a, W, I, F> {
-    /// `lets` says which effects come to pass.
+    /// `lets` returns true for the effects that are executed.
     pub(crate) fn new(io: &'a mut I, lets: F) -> Self {
         let wrapper = PhantomData;
         Self { io, lets, wrapper }

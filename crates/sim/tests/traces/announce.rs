@@ -1,4 +1,4 @@
-//! The announce family in the field: T_A is ten seconds, T_S five, a question is asked for three.
+//! The announce family in the field: T_A is ten seconds, T_S five, a question waits for three.
 
 use hustings_protocol::announce::{Announce, Config, Joining, Message, Takeover};
 use hustings_sim::{Boot, Detection, Experiment, Seeds};
@@ -30,12 +30,14 @@ impl Says for Message {
 
 fn field() -> Config {
     Config {
-        joining: Joining::SuppressThenQuery { patience: UNIT * 3 },
+        joining: Joining::SuppressThenQuery {
+            election_timeout: UNIT * 3,
+        },
         ..Config::field(UNIT * 10)
     }
 }
 
-/// The scenario, a blank line, and all that happened.
+/// The scenario, a blank line, and all events.
 fn trace(members: u32, config: Config, limit: u64, scenario: &str) -> String {
     let scenario = script(scenario);
     let experiment = Experiment {

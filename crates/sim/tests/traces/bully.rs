@@ -6,8 +6,8 @@ use hustings_sim::Detection;
 use crate::support::UNIT;
 use crate::{NOTICED, check, trace};
 
-fn slides(members: u32, scenario: &str) -> String {
-    trace::<Bully>(members, Detection::Never, Config::slides(UNIT), scenario)
+fn paper(members: u32, scenario: &str) -> String {
+    trace::<Bully>(members, Detection::Never, Config::paper(UNIT), scenario)
 }
 
 fn field(members: u32, scenario: &str) -> String {
@@ -18,26 +18,26 @@ fn field(members: u32, scenario: &str) -> String {
 #[test]
 fn p2_initiates_and_p4_announces_itself() {
     let scenario = "at 0s kill 5\nat 0s start 2";
-    check!(slides(6, scenario));
+    check!(paper(6, scenario));
 }
 
 #[test]
 fn p4_fails_p1_detects_p3_fails() {
     // The slides call them p1 to p4.
     let scenario = "at 0s kill 3\nat 0s start 0\nat 2500ms kill 2";
-    check!(slides(4, scenario));
+    check!(paper(4, scenario));
 }
 
 #[test]
 fn two_initiators() {
     let scenario = "at 0s kill 3\nat 0s start 0,1";
-    check!(slides(4, scenario));
+    check!(paper(4, scenario));
 }
 
 #[test]
 fn the_initiator_dies() {
     let scenario = "at 0s kill 3\nat 0s start 0\nat 500ms kill 0";
-    check!(slides(4, scenario));
+    check!(paper(4, scenario));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_worse_member_joins() {
 fn answers_that_come_too_late_leave_a_lasting_disagreement() {
     let config = Config {
         answer_within: UNIT.mul_f64(1.5),
-        ..Config::slides(UNIT)
+        ..Config::paper(UNIT)
     };
     let scenario = "at 0s start 1";
     check!(trace::<Bully>(3, Detection::Never, config, scenario));

@@ -6,8 +6,8 @@ use hustings_sim::Detection;
 use crate::support::UNIT;
 use crate::{NOTICED, SHORT_LIMIT, check, trace, trace_until};
 
-fn slides(members: u32, scenario: &str) -> String {
-    let config = Config::slides();
+fn paper(members: u32, scenario: &str) -> String {
+    let config = Config::paper();
     trace_until::<ChangRoberts>(SHORT_LIMIT, members, Detection::Oracle, config, scenario)
 }
 
@@ -19,37 +19,37 @@ fn field(members: u32, scenario: &str) -> String {
 #[test]
 fn p2_initiates_after_p5_failed() {
     let scenario = "at 0s kill 5\nat 0s start 2";
-    check!(slides(6, scenario));
+    check!(paper(6, scenario));
 }
 
 #[test]
 fn p4_dies_and_its_identity_goes_round_for_ever() {
     let scenario = "at 0s kill 5\nat 0s start 2\nat 2500ms kill 4";
-    check!(slides(6, scenario));
+    check!(paper(6, scenario));
 }
 
 #[test]
 fn p4_dies_elected_and_all_name_the_dead() {
     let scenario = "at 0s kill 5\nat 0s start 2\nat 7500ms kill 4";
-    check!(slides(6, scenario));
+    check!(paper(6, scenario));
 }
 
 #[test]
 fn the_holder_dies_and_nobody_is_elected() {
     let scenario = "at 0s start 2\nat 2500ms kill 0";
-    check!(slides(5, scenario));
+    check!(paper(5, scenario));
 }
 
 #[test]
 fn two_initiators() {
     let scenario = "at 0s start 1,3";
-    check!(slides(5, scenario));
+    check!(paper(5, scenario));
 }
 
 #[test]
 fn the_initiator_dies() {
     let scenario = "at 0s start 2\nat 500ms kill 2";
-    check!(slides(5, scenario));
+    check!(paper(5, scenario));
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::check;
 use crate::support::text::Text;
 use crate::support::{UNIT, group, ranked, script};
 
-/// Member 0 is the centre, and a feedback is in the bits that Table I counts. A round takes three units.
+/// Member 0 is the centre, and a feedback is in the bits that Table I counts. A round takes three
+/// units.
 fn trace(hosts: u32, config: Config, scenario: &str, limit: u64) -> String {
     let setup = group(ranked(hosts + 1), Detection::Never);
     let make = |Boot { me, saved }: Boot<Council>| match me.id {

@@ -1,10 +1,10 @@
-//! Runs as text: a scenario, then all that happened, one line each.
+//! Runs as text: a scenario, then all events, one line each.
 //!
-//! The texts lie in `snapshots`. After a change, `INSTA_UPDATE=always cargo test -p hustings-sim
+//! The texts are in `snapshots`. After a change, `INSTA_UPDATE=always cargo test -p hustings-sim
 //! --test traces` writes them anew; read the difference before you commit it.
 //!
-//! Member `i` has merit `i`, and every message takes one second. Kills come at half seconds: while
-//! messages are on their way.
+//! Member `i` has priority `i`, and every message takes one second. Kills come at half seconds:
+//! while messages are in flight.
 
 mod announce;
 mod bully;
@@ -22,15 +22,15 @@ use hustings_sim::Detection;
 use support::text::{Says, Text};
 use support::{group, ranked, run_traced, script};
 
-/// How many units a run lasts if it does not end by itself.
+/// The duration of a run that does not end by itself, in units.
 const LIMIT: u64 = 50;
 /// The same for runs that do nothing new after a while.
 const SHORT_LIMIT: u64 = 15;
 
-/// How the members of the field runs hear of each other's coming and going.
+/// The failure detection of the field runs.
 const NOTICED: Detection = Detection::After(Duration::from_millis(500));
 
-/// The scenario, a blank line, and all that happened.
+/// The scenario, a blank line, and all events.
 fn trace<P>(members: u32, detection: Detection, config: P::Config, scenario: &str) -> String
 where
     P: Protocol<Message: Says, Timer: Debug> + Default + 'static,

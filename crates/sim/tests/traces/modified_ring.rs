@@ -6,8 +6,8 @@ use hustings_sim::Detection;
 use crate::support::UNIT;
 use crate::{NOTICED, check, trace};
 
-fn slides(members: u32, scenario: &str) -> String {
-    trace::<ModifiedRing>(members, Detection::Oracle, Config::slides(), scenario)
+fn paper(members: u32, scenario: &str) -> String {
+    trace::<ModifiedRing>(members, Detection::Oracle, Config::paper(), scenario)
 }
 
 fn field(members: u32, scenario: &str) -> String {
@@ -18,25 +18,25 @@ fn field(members: u32, scenario: &str) -> String {
 #[test]
 fn p4_dies_and_p3_is_finally_elected() {
     let scenario = "at 0s kill 5\nat 0s start 2\nat 2500ms kill 4";
-    check!(slides(6, scenario));
+    check!(paper(6, scenario));
 }
 
 #[test]
 fn the_initiator_dies_and_its_successor_starts_anew() {
     let scenario = "at 0s start 2\nat 500ms kill 2";
-    check!(slides(5, scenario));
+    check!(paper(5, scenario));
 }
 
 #[test]
 fn two_initiators() {
     let scenario = "at 0s start 1,3";
-    check!(slides(5, scenario));
+    check!(paper(5, scenario));
 }
 
 #[test]
 fn p4_dies_after_it_signed_twice() {
     let scenario = "at 0s start 2\nat 7500ms kill 4";
-    check!(slides(5, scenario));
+    check!(paper(5, scenario));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{assert_share, cheated, runs, share, with_ring};
 
 const TABLE: &str = include_str!("../../../theory/tests/data/wagner.json");
 
-/// Those that are always noticed: in the first round.
+/// Faults that are always noticed, in the first round.
 const NOTICED: [Cheat; 5] = [
     Cheat::InconsistentMessage,
     Cheat::ChangeMessage,
@@ -33,7 +33,7 @@ fn kind(name: &str) -> Option<Cheat> {
 }
 
 #[test]
-fn the_faults_of_the_table_are_met() {
+fn faults_of_the_table_are_reproduced() {
     const RUNS: u64 = 400;
     let points: Value = serde_json::from_str(TABLE).expect("the table is JSON");
     let mut met = 0;
@@ -47,7 +47,7 @@ fn the_faults_of_the_table_are_met() {
         let name = point["params"]["type"].as_str().expect("a type");
         let expected = point["value"].as_f64().expect("a value");
         let Some(cheat) = kind(name) else {
-            // Nobody cheats: all accept.
+            // Without cheaters all accept.
             assert_eq!(
                 share(&super::trial(members), 20, |it| it.leader.is_some()),
                 1.0
@@ -57,7 +57,7 @@ fn the_faults_of_the_table_are_met() {
         };
         let trial = cheated(members, cheaters, cheat.clone());
         if cheat == Cheat::SimulateProcessor {
-            // Of one round; in a whole draw there are more chances to notice.
+            // For one round; in a whole draw there are more chances to notice.
             let faults = share(&trial, 20 * RUNS, |run| run.fault_round == Some(1));
             assert_share(faults, expected, 20 * RUNS, id);
         } else {
@@ -69,7 +69,7 @@ fn the_faults_of_the_table_are_met() {
     assert_eq!(met, 53);
 }
 
-/// W2, W3: wherever the segment lies and however long it is, with two honest members or more.
+/// W2, W3: for any position and length of the segment, with two honest members or more.
 #[test]
 fn every_honest_member_learns_of_a_fault() {
     for ring in [Ring::BothWays, Ring::Clockwise] {
@@ -90,8 +90,8 @@ fn every_honest_member_learns_of_a_fault() {
     }
 }
 
-/// Segments that know nothing of each other. Side by side they may happen to undo each other's lies; with honest members between
-/// them, not before these have noticed.
+/// Segments that know nothing of each other. Adjacent ones may happen to undo each other's lies;
+/// with honest members between them, not before these have noticed.
 #[test]
 fn cheaters_in_several_places_are_noticed_too() {
     let segment = |cheat: &Cheat, from, to| Segment {
@@ -114,7 +114,8 @@ fn cheaters_in_several_places_are_noticed_too() {
     }
 }
 
-/// W1, W5: flips that are chosen by others' gain nothing, as long as one honest flip is not known in time.
+/// W1, W5: flips that depend on others' flips gain nothing, as long as one honest flip is not known
+/// in time.
 #[test]
 fn deterministic_flips_do_not_change_who_is_elected() {
     const RUNS: u64 = 3_000;
@@ -138,7 +139,7 @@ fn deterministic_flips_do_not_change_who_is_elected() {
 
 /// W4: one more, and they know every flip before they show the last of their own.
 #[test]
-fn one_cheater_too_many_owns_the_draw() {
+fn one_cheater_too_many_controls_the_draw() {
     for (ring, which) in [
         (Ring::BothWays, theory::Ring::BothWays),
         (Ring::Clockwise, theory::Ring::Clockwise),
@@ -148,7 +149,7 @@ fn one_cheater_too_many_owns_the_draw() {
             let trial = cheated(members as u32, cheaters, Cheat::DeterministicFlip);
             for run in runs(&with_ring(trial, ring), 200) {
                 assert!(run.leader_is_cheater, "{members} {ring:?}: {run:?}");
-                assert_eq!(run.informed, 0, "nobody notices");
+                assert_eq!(run.informed, 0, "no honest member notices");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use hustings_protocol::wagner::subset::{Compare, Selection};
 use hustings_protocol::wagner::{Config, Ring};
-use hustings_sim::wagner::{Cheat, Rehearsal, Run, Trial, draw, draw_traced};
+use hustings_sim::wagner::{Cheat, FastDraws, Run, Trial, draw, draw_traced};
 use hustings_sim::{JsonLines, Scratch, Seeds};
 use hustings_theory::wagner as theory;
 use hustings_theory::wagner::election::{Cost, cost};
@@ -16,7 +16,7 @@ use super::{
 const RINGS: [Ring; 2] = [Ring::BothWays, Ring::Clockwise];
 
 #[test]
-fn every_draw_elects_one_member_whom_all_name() {
+fn every_draw_elects_one_member_that_all_name() {
     for ring in RINGS {
         for members in [ring.fewest(), 4, 5, 6, 9, 25, 64, 65, 130] {
             for run in runs(&with_ring(trial(members), ring), 30) {
@@ -28,7 +28,7 @@ fn every_draw_elects_one_member_whom_all_name() {
 }
 
 #[test]
-fn there_is_no_draw_where_nobody_can_be_held_to_a_flip() {
+fn too_small_ring_has_no_draw() {
     for ring in RINGS {
         let members = ring.fewest() - 1;
         for run in runs(&with_ring(trial(members), ring), 3) {
@@ -37,9 +37,10 @@ fn there_is_no_draw_where_nobody_can_be_held_to_a_flip() {
     }
 }
 
-/// W5 among honest members: chi-square over all places. Without messages, which change nothing, as another test says.
+/// W5 among honest members: chi-square over all positions. Without messages, which change nothing,
+/// as another test shows.
 #[test]
-fn every_member_is_elected_as_often() {
+fn all_members_are_elected_equally_often() {
     const A_PLACE: u64 = 200;
     /// One fair draw in a thousand looks less fair.
     const SIGNIFICANCE: f64 = 0.001;
@@ -52,10 +53,10 @@ fn every_member_is_elected_as_often() {
         (64, Ring::BothWays),
         (64, Ring::Clockwise),
     ] {
-        let rehearsal = Rehearsal::of(&with_ring(trial(members), ring)).expect("all are honest");
+        let fast_draws = FastDraws::of(&with_ring(trial(members), ring)).expect("all are honest");
         let mut elected = vec![0_u32; members as usize];
         for number in 0..A_PLACE * u64::from(members) {
-            let run = rehearsal.draw(Seeds::new(1, number)).expect("it ends");
+            let run = fast_draws.draw(Seeds::new(1, number)).expect("it ends");
             let leader = run.leader.expect("an honest ring elects");
             elected[leader.0 as usize] += 1;
         }
@@ -81,7 +82,7 @@ fn expected(members: u32, compare: Compare) -> Cost {
 
 /// W7 and W9.
 #[test]
-fn a_draw_costs_what_theory_says() {
+fn draw_costs_what_theory_says() {
     for compare in [Compare::Strict, Compare::NonStrict] {
         for (members, count) in [(4, 4_000), (7, 3_000), (16, 1_000), (25, 500)] {
             let trial = with_compare(trial(members), compare);
@@ -98,7 +99,7 @@ fn a_draw_costs_what_theory_says() {
 }
 
 #[test]
-fn every_round_takes_twice_the_square_of_the_members_in_messages() {
+fn every_round_takes_two_n_squared_messages() {
     for ring in RINGS {
         for members in [4, 5, 11] {
             for run in runs(&with_ring(trial(members), ring), 200) {
@@ -118,7 +119,7 @@ fn every_round_takes_twice_the_square_of_the_members_in_messages() {
 
 /// The price of the repair of W6.
 #[test]
-fn a_limit_on_equal_stages_ends_as_many_honest_draws_as_theory_says() {
+fn stall_limit_ends_as_many_honest_draws_as_theory_says() {
     const RUNS: u64 = 3_000;
     for (members, limit) in [(4, 1), (4, 3), (6, 2), (12, 4)] {
         let trial = with_stall_limit(trial(members), Some(limit));
@@ -132,7 +133,7 @@ fn a_limit_on_equal_stages_ends_as_many_honest_draws_as_theory_says() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_draw_recorded_or_not() {
+fn same_seed_gives_the_same_draw_traced_or_not() {
     let trial = trial(7);
     for number in 0..20 {
         let seeds = Seeds::new(3, number);
@@ -147,9 +148,9 @@ fn the_same_seed_gives_the_same_draw_recorded_or_not() {
     }
 }
 
-/// Without messages it is the same draw, to the last flip, by whatever rules.
+/// Without messages it is the same draw, to the last flip, under any rules.
 #[test]
-fn a_rehearsed_draw_is_the_draw_that_the_world_holds() {
+fn fast_draw_equals_the_simulated_draw() {
     let rules = [
         (Compare::NonStrict, Selection::Proportional),
         (Compare::Strict, Selection::Proportional),
@@ -161,12 +162,12 @@ fn a_rehearsed_draw_is_the_draw_that_the_world_holds() {
                 let mut trial = with_stall_limit(with_ring(trial(members), ring), limit);
                 trial.config.compare = compare;
                 trial.config.selection = selection;
-                let rehearsal = Rehearsal::of(&trial).expect("nothing can go wrong");
+                let fast_draws = FastDraws::of(&trial).expect("nothing can go wrong");
                 for number in 0..20 {
                     let seeds = Seeds::new(5, number);
                     let (held, _) = draw(&trial, seeds, Scratch::default());
                     let what = (members, ring, compare, selection);
-                    assert_eq!(rehearsal.draw(seeds), Some(held), "{what:?}");
+                    assert_eq!(fast_draws.draw(seeds), Some(held), "{what:?}");
                 }
             }
         }
@@ -174,7 +175,7 @@ fn a_rehearsed_draw_is_the_draw_that_the_world_holds() {
 }
 
 #[test]
-fn what_may_go_wrong_is_not_rehearsed() {
+fn fast_draws_exclude_possible_faults() {
     let honest = trial(8);
     let hasty = Config {
         respond_within: Some(HOP),
@@ -192,19 +193,19 @@ fn what_may_go_wrong_is_not_rehearsed() {
             ..honest.clone()
         },
     ] {
-        assert!(Rehearsal::of(&trial).is_none(), "{trial:?}");
+        assert!(FastDraws::of(&trial).is_none(), "{trial:?}");
     }
     let short = Trial {
         most_rounds: 1,
         ..honest
     };
-    let rehearsal = Rehearsal::of(&short).expect("nothing can go wrong");
-    assert_eq!(rehearsal.draw(Seeds::new(1, 1)), None);
+    let fast_draws = FastDraws::of(&short).expect("nothing can go wrong");
+    assert_eq!(fast_draws.draw(Seeds::new(1, 1)), None);
 }
 
-/// Losses are none of the paper's faults, but look like a broken ring.
+/// Losses are not among the paper's faults, but look like a broken ring.
 #[test]
-fn a_message_that_is_lost_is_a_fault_that_all_learn_of() {
+fn lost_message_is_a_fault_that_all_learn_of() {
     let trial = Trial {
         loss: 0.001,
         ..trial(9)
@@ -212,7 +213,7 @@ fn a_message_that_is_lost_is_a_fault_that_all_learn_of() {
     let mut faults = 0;
     for run in runs(&trial, 300) {
         match run.leader {
-            // A fault message may be lost too: then somebody is left waiting, and notices.
+            // A fault message may be lost too: then a member is left waiting, and notices.
             Some(_) => assert_eq!(run.informed, 0),
             None => {
                 faults += 1;

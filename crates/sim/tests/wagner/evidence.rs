@@ -1,4 +1,4 @@
-//! What members can say afterwards, and whom it points at.
+//! Testimonies after a fault, and the members that they accuse.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ fn testimonies(table: &Table, round: u32) -> Vec<Testimony> {
     all.filter(|it| it.round == round).collect()
 }
 
-/// Lets so many messages arrive at each place from each side, in turn.
+/// Delivers `times` messages to each position from each side, in turn.
 fn lap(table: &mut Table, times: u32) {
     for _ in 0..times {
         for place in 0..MEMBERS {
@@ -39,9 +39,10 @@ fn lap(table: &mut Table, times: u32) {
     }
 }
 
-/// A link that alters a message looks like a neighbour that does: the fault is traced to the two at its ends.
+/// A link that alters a message looks like a neighbour that does: the fault is traced to the two at
+/// its ends.
 #[test]
-fn an_altered_message_is_traced_to_two_neighbours() {
+fn altered_message_is_traced_to_two_neighbours() {
     for side in Side::BOTH {
         for receiver in 0..MEMBERS {
             for after in 0..MEMBERS as u32 - 1 {
@@ -78,9 +79,10 @@ fn an_altered_message_is_traced_to_two_neighbours() {
     }
 }
 
-/// In the first round nothing is withheld. Whoever says so all the same, and denies it, stands against who heard it.
+/// In the first round nothing is withheld. A member that sends it all the same, and denies it,
+/// contradicts the member that received it.
 #[test]
-fn a_message_that_has_no_place_is_traced_to_two_neighbours() {
+fn misplaced_message_is_traced_to_two_neighbours() {
     let mut table = table(8);
     lap(&mut table, 2);
     let next = table.to[4][0].front_mut();
@@ -105,9 +107,10 @@ fn a_message_that_has_no_place_is_traced_to_two_neighbours() {
     assert_eq!(found, [nonsense]);
 }
 
-/// Messages that by their sender's word were not sent yet: one too many in a round, and two for a round that cannot have begun.
+/// Messages that by their sender's testimony were not sent yet: one too many in a round, and two
+/// for a round that cannot have begun.
 #[test]
-fn messages_that_their_sender_denies_are_traced_to_two_neighbours() {
+fn denied_messages_are_traced_to_two_neighbours() {
     let members = MEMBERS as u32;
     for (laps, more, number) in [(0, 1, 2), (members - 1, 2, members + 2)] {
         let mut table = table(9);
@@ -131,7 +134,7 @@ fn messages_that_their_sender_denies_are_traced_to_two_neighbours() {
 fn silence_is_traced_to_two_neighbours() {
     let mut table = table(1);
     lap(&mut table, 2);
-    // Nothing that 3 sends to 4 arrives any more.
+    // No message from 3 to 4 arrives any more.
     table.to[4][0].clear();
     table.cut = Some((4, 0));
     table.run(|_| 0);
@@ -155,9 +158,9 @@ fn silence_is_traced_to_two_neighbours() {
     assert_eq!(found, [silence]);
 }
 
-/// Whoever starts fault messages both ways and denies it stands against both of its neighbours.
+/// A member that starts fault messages both ways and denies it contradicts both of its neighbours.
 #[test]
-fn fault_messages_that_their_sender_denies_are_traced_to_two_neighbours() {
+fn denied_fault_messages_are_traced_to_two_neighbours() {
     let mut table = table(2);
     table.to[5][1].push_front(Message::Fault);
     table.to[0][0].push_front(Message::Fault);
@@ -174,9 +177,10 @@ fn fault_messages_that_their_sender_denies_are_traced_to_two_neighbours() {
     assert_eq!(found, denied);
 }
 
-/// As the paper says: one that goes one way comes round to whoever started it, who then was told like all others.
+/// As the paper says: a fault message in one direction comes round to its originator, which then
+/// received it like all others.
 #[test]
-fn a_fault_message_in_one_direction_leaves_nothing_to_find() {
+fn fault_message_in_one_direction_leaves_no_evidence() {
     let mut table = table(2);
     table.to[5][1].push_front(Message::Fault);
     table.run(|_| 0);
@@ -185,7 +189,7 @@ fn a_fault_message_in_one_direction_leaves_nothing_to_find() {
 }
 
 #[test]
-fn an_honest_draw_has_nothing_to_trace() {
+fn honest_draw_has_nothing_to_trace() {
     let mut table = table(3);
     table.run(|_| 0);
     let rounds: Vec<u32> = table.member(0).testimonies().map(|it| it.round).collect();
@@ -200,7 +204,7 @@ fn an_honest_draw_has_nothing_to_trace() {
 }
 
 #[test]
-fn whoever_is_stopped_in_the_middle_says_so() {
+fn member_stopped_in_the_middle_testifies_so() {
     let mut table = table(4);
     lap(&mut table, 3);
     table.tell(2, Input::Leave);
@@ -212,7 +216,7 @@ fn whoever_is_stopped_in_the_middle_says_so() {
 
 /// A retry would let a cheater choose: after a fault there is no other draw.
 #[test]
-fn after_a_fault_nobody_draws_again() {
+fn no_member_draws_again_after_a_fault() {
     let mut table = table(5);
     table.tell(2, Input::Leave);
     table.run(|_| 0);
@@ -222,9 +226,9 @@ fn after_a_fault_nobody_draws_again() {
     assert!(table.to.iter().flatten().all(VecDeque::is_empty));
 }
 
-/// Somebody may hear of a fault in the last round after it has named the elected.
+/// A member may hear of a fault in the last round after it has named the elected one.
 #[test]
-fn a_fault_message_after_the_end_takes_the_result_back() {
+fn fault_message_after_the_end_revokes_the_result() {
     let mut table = table(6);
     table.run(|_| 0);
     assert!(table.honest().all(|it| it.elected().is_some()));

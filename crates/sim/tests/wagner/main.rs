@@ -1,4 +1,4 @@
-//! Wagner's ring: fair draws, what they cost, and what becomes of cheaters.
+//! Wagner's ring: fair draws, their cost, and cheaters.
 
 mod cheaters;
 mod draws;
@@ -16,14 +16,14 @@ use hustings_sim::{Scratch, Seeds};
 
 const HOP: Duration = Duration::from_secs(1);
 
-/// How many standard errors a mean may be off: one in 150,000 is, by chance.
+/// The permitted deviation of a mean in standard errors: one in 150,000 exceeds it by chance.
 const STANDARD_ERRORS: f64 = 4.5;
 
 /// A draw among `members`, all of them honest.
 fn trial(members: u32) -> Trial {
     Trial {
         members,
-        // Cheaters tell each other what they hear before they answer, which takes them longer.
+        // Cheaters inform each other before they answer, which takes them longer.
         config: Config::field(HOP * u64::from(4 * members)),
         cheaters: Vec::new(),
         hop: HOP,
@@ -32,7 +32,7 @@ fn trial(members: u32) -> Trial {
     }
 }
 
-/// The same, and the first `cheaters` of them cheat so.
+/// The same, with the first `cheaters` members cheating.
 fn cheated(members: u32, cheaters: u32, cheat: Cheat) -> Trial {
     let segment = Segment {
         cheat,
@@ -70,7 +70,7 @@ fn with_stall_limit(trial: Trial, limit: Option<u32>) -> Trial {
     Trial { config, ..trial }
 }
 
-/// So many runs, each from its own chance.
+/// `count` runs, each with its own random numbers.
 fn runs(trial: &Trial, count: u64) -> impl Iterator<Item = Run> {
     let mut scratch = Scratch::default();
     (0..count).map(move |number| {
@@ -80,12 +80,12 @@ fn runs(trial: &Trial, count: u64) -> impl Iterator<Item = Run> {
     })
 }
 
-/// Of so many runs, the fraction of which `what` holds.
+/// The fraction of `count` runs for which `what` holds.
 fn share(trial: &Trial, count: u64, what: impl Fn(&Run) -> bool) -> f64 {
     runs(trial, count).filter(|run| what(run)).count() as f64 / count as f64
 }
 
-/// Holds the mean of a quantity to what it should be.
+/// Asserts the mean of a quantity.
 #[track_caller]
 fn assert_mean(values: &[f64], expected: f64, what: impl std::fmt::Debug) {
     let count = values.len() as f64;
@@ -98,7 +98,7 @@ fn assert_mean(values: &[f64], expected: f64, what: impl std::fmt::Debug) {
     );
 }
 
-/// Holds a fraction of `count` runs to the probability that it should have.
+/// Asserts the fraction of `count` runs against its probability.
 #[track_caller]
 fn assert_share(share: f64, expected: f64, count: u64, what: impl std::fmt::Debug) {
     let error = (expected * (1.0 - expected) / count as f64).sqrt();

@@ -1,4 +1,4 @@
-//! The best flips that cheaters can choose, found by dynamic programming: what theory says of them, and what draws come to.
+//! The optimal flips of cheaters, found by dynamic programming, against theory and against draws.
 
 use std::sync::Arc;
 
@@ -40,9 +40,10 @@ fn schemed(members: u32, cheaters: u32, config: Config, scheme: Scheme) -> Trial
     }
 }
 
-/// W10: against the informal protocol it is the cheater of theory, which knows nothing of messages.
+/// W10: against the informal protocol it equals the cheater of theory, which knows nothing of
+/// messages.
 #[test]
-fn the_best_cheater_of_the_informal_protocol_wins_as_often_as_theory_says() {
+fn best_informal_cheater_wins_as_often_as_theory_says() {
     const RUNS: u64 = 4_000;
     for (ring, _, sees) in RINGS {
         for members in 4..=8 {
@@ -64,9 +65,9 @@ fn the_best_cheater_of_the_informal_protocol_wins_as_often_as_theory_says() {
     }
 }
 
-/// Of the informal protocol a segment gets the more, the longer it is.
+/// From the informal protocol a longer segment gains more.
 #[test]
-fn cheaters_that_cooperate_get_more_of_the_informal_protocol() {
+fn cooperating_cheaters_gain_more_in_the_informal_protocol() {
     let config = config(Ring::BothWays, Selection::Parity);
     let times_its_part = |cheaters: u32| {
         let scheme = find(6, cheaters, &config, Aim::Win);
@@ -76,9 +77,10 @@ fn cheaters_that_cooperate_get_more_of_the_informal_protocol() {
     assert!((find(6, 3, &config, Aim::Win).worth() - 1.0).abs() < 1e-9);
 }
 
-/// W5, Theorem 2: of all flips that a segment can choose by all that it can see, none gets it more than its part.
+/// W5, Theorem 2: of all flips that a segment can choose by all that it can see, none gains it more
+/// than its share.
 #[test]
-fn no_flips_at_all_gain_anything_from_the_draw_itself() {
+fn no_choice_of_flips_gains_anything_in_the_draw() {
     const RUNS: u64 = 2_000;
     for (ring, which, _) in RINGS {
         for members in ring.fewest()..=8 {
@@ -99,9 +101,10 @@ fn no_flips_at_all_gain_anything_from_the_draw_itself() {
     }
 }
 
-/// W6: those who show first what does not matter, to see more of others' flips, stall more often than who shows all at once.
+/// W6: cheaters that show irrelevant flips first, to see more of others' flips, stall more often
+/// than those that show all at once.
 #[test]
-fn the_best_that_stall_are_more_than_one_and_do_so_as_often_as_twice_their_part() {
+fn optimal_stalling_needs_two_and_reaches_twice_their_share() {
     for (ring, which, _) in RINGS {
         for members in ring.fewest()..=8 {
             for cheaters in 1..=segment::largest(members as usize, which) as u32 {
@@ -122,7 +125,7 @@ fn the_best_that_stall_are_more_than_one_and_do_so_as_often_as_twice_their_part(
 }
 
 #[test]
-fn the_best_that_stall_do_so_as_often_as_their_scheme_says_unless_there_is_a_limit() {
+fn optimal_stalling_matches_its_scheme_unless_limited() {
     const RUNS: u64 = 1_000;
     for (ring, members, cheaters) in [
         (Ring::BothWays, 5, 1),
@@ -151,7 +154,7 @@ fn the_best_that_stall_do_so_as_often_as_their_scheme_says_unless_there_is_a_lim
 }
 
 #[test]
-fn there_is_no_scheme_for_large_rings_nor_for_those_who_own_the_coin() {
+fn no_scheme_for_large_rings_or_a_controlled_coin() {
     let config = config(Ring::BothWays, Selection::Proportional);
     let find = |members, cheaters| Scheme::find(members, cheaters, &config, Aim::Win);
     assert_eq!(find(11, 1), Err(NoScheme::TooManyMembers));

@@ -1,4 +1,4 @@
-//! Cheaters that hold up a draw, and the limit that stops them.
+//! Cheaters that stall a draw, and the limit that stops them.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -13,7 +13,7 @@ use super::{assert_share, cheated, runs, share, with_stall_limit};
 
 /// W6, W11: without a limit two or more stall as often as theory says, unnoticed; one alone cannot.
 #[test]
-fn without_a_limit_two_cheaters_can_hold_up_a_draw_for_ever() {
+fn two_cheaters_can_stall_for_ever_without_a_limit() {
     const RUNS: u64 = 1_000;
     for (members, cheaters) in [(6, 1), (6, 2), (8, 2), (8, 3), (9, 3)] {
         let trial = Trial {
@@ -27,7 +27,7 @@ fn without_a_limit_two_cheaters_can_hold_up_a_draw_for_ever() {
 }
 
 #[test]
-fn with_a_limit_every_draw_ends() {
+fn every_draw_ends_with_a_limit() {
     const LIMIT: u32 = 10;
     for (members, cheaters) in [(6, 2), (8, 3), (9, 3)] {
         let trial = with_stall_limit(cheated(members, cheaters, Cheat::StaleMate), Some(LIMIT));
@@ -47,7 +47,7 @@ fn with_a_limit_every_draw_ends() {
     }
 }
 
-/// The most stages from here on, whatever anybody flips; none if there is no end to them.
+/// The most stages from here on, for any flips; `None` if there is no end to them.
 fn most_stages(
     leader: &Leader,
     members: u32,
@@ -58,7 +58,7 @@ fn most_stages(
     if let Some(most) = known.get(&state) {
         return *most;
     }
-    known.insert(state.clone(), None); // whoever comes back here goes round in circles
+    known.insert(state.clone(), None); // reaching this state again is a cycle
     let mut most = Some(0);
     for flips in 0..1_u32 << members {
         let mut heads = Places::none(members);
@@ -68,7 +68,8 @@ fn most_stages(
         let later = match next {
             Next::Stalled | Next::Elected(_) => Some(0),
             Next::Round if after.splits() => most_stages(&after, members, limit, known),
-            // Either part may stay: bits that are all heads are above any fraction, all tails below.
+            // Either part may stay: bits that are all heads are above any fraction, all tails
+            // below.
             Next::Round => {
                 let parts = [Places::none(members), one(members)].map(|coin| {
                     let mut chosen = after.clone();
@@ -97,9 +98,9 @@ fn one(members: u32) -> Places {
     places
 }
 
-/// Every strategy there is, not only those that we thought of: all flips of all members.
+/// Every strategy, not only those that we thought of: all flips of all members.
 #[test]
-fn no_flips_at_all_make_a_draw_longer_than_the_limit_allows() {
+fn no_choice_of_flips_exceeds_the_limit() {
     for members in 4..=6 {
         for stages in 1..=3 {
             let limit = NonZeroU32::new(stages);
@@ -110,10 +111,10 @@ fn no_flips_at_all_make_a_draw_longer_than_the_limit_allows() {
     }
 }
 
-/// Without it one stage can be repeated as often as all flip alike, which leaves everything as it was but the count: so the search
-/// above, to which that count is part of a state, would not end.
+/// Without the limit one stage can be repeated as often as all flip alike, which changes only the
+/// count: so the search above, in which that count is part of a state, would not end.
 #[test]
-fn without_the_limit_there_is_no_end() {
+fn stages_are_unbounded_without_the_limit() {
     let mut leader = Leader::new(4);
     let active = leader.active().clone();
     for _ in 0..1_000 {

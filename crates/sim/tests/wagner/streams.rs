@@ -1,4 +1,4 @@
-//! All that a segment can say in a Basic round, and asynchronous rings.
+//! All messages that a segment can send in a Basic round, and asynchronous rings.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -44,7 +44,8 @@ fn flip(is_heads: bool) -> Message {
     Message::Flip(Flip::heads_if(is_heads))
 }
 
-/// A ring of `members` of which the first `cheaters` say what a test likes, and the others flip, round by round, as `flips` says.
+/// A ring of `members` of which the test controls the first `cheaters`, and the others flip, round
+/// by round, as `flips` says.
 fn table(members: u32, cheaters: u32, ring: Ring, flips: impl Fn(u32) -> Vec<bool>) -> Table {
     let coins = |place: u32| Coins {
         next: flips(place).into(),
@@ -55,8 +56,9 @@ fn table(members: u32, cheaters: u32, ring: Ring, flips: impl Fn(u32) -> Vec<boo
     table
 }
 
-/// Lets the cheaters say so much to their right neighbour and to their left, and all that follows happen. Returns whether there
-/// is a fault: all honest members must know it then, and otherwise none.
+/// Lets the cheaters send these messages to their right neighbour and to their left, and executes
+/// all consequences. Returns true if there is a fault: then all honest members must know it, and
+/// otherwise none.
 fn is_fault(table: &mut Table, right: &[Message], left: &[Message], what: &dyn Debug) -> bool {
     let honest = table.honest().count();
     let members = table.to.len();
@@ -71,8 +73,8 @@ fn is_fault(table: &mut Table, right: &[Message], left: &[Message], what: &dyn D
     informed > 0
 }
 
-/// Plays the first round of a ring of `members` with all streams that the first `cheaters` can send to both sides, and all
-/// flips of the others. Returns how many cases are faults.
+/// Plays the first round of a ring of `members` with all streams that the first `cheaters` can send
+/// to both sides, and all flips of the others. Returns the number of cases that are faults.
 fn faults_of_all_streams(members: u32, cheaters: u32, ring: Ring) -> u64 {
     let mut faults = 0;
     for flips in 0..1_u32 << (members - cheaters) {
@@ -88,7 +90,8 @@ fn faults_of_all_streams(members: u32, cheaters: u32, ring: Ring) -> u64 {
     faults
 }
 
-/// All that can be said to one side short of a whole stream: flips, and then silence, or a message that has no place there.
+/// All messages to one side short of a whole stream: flips, and then silence, or a misplaced
+/// message.
 fn broken_off(members: u32) -> Vec<Vec<Message>> {
     let ends: [&[Message]; 3] = [&[], &[Message::Withheld], &[Message::Fault]];
     let flips = (0..members).flat_map(|count| (0..1_u32 << count).map(move |flips| (count, flips)));
@@ -100,10 +103,10 @@ fn broken_off(members: u32) -> Vec<Vec<Message>> {
         .collect()
 }
 
-/// W2, W3: and those that are no streams at all, on one side or on both. Heads and tails are alike, so that one honest flip may be
-/// heads.
+/// W2, W3: streams that break off, on one side or on both. Heads and tails are symmetric, so one
+/// honest flip may be heads.
 #[test]
-fn whatever_breaks_off_is_known_to_all() {
+fn every_broken_stream_is_known_to_all() {
     for (members, cheaters) in SEGMENTS {
         let parts = broken_off(members);
         let whole: Vec<Vec<Message>> = (0..1_u32 << members)
@@ -128,7 +131,7 @@ fn whatever_breaks_off_is_known_to_all() {
                 table.to[cheaters as usize][0].extend(*right);
                 table.to[members as usize - 1][1].extend(*left);
                 table.settle();
-                // Whoever is left waiting runs out of time.
+                // A member that is left waiting times out.
                 (cheaters..members).for_each(|place| table.expire(place as usize));
                 table.settle();
                 let is_known = table.honest().all(|it| it.fault().is_some());
@@ -141,9 +144,10 @@ fn whatever_breaks_off_is_known_to_all() {
     }
 }
 
-/// (L), step 3: the same of a round in which two neighbours do not show each other their flips, which go round one way only.
+/// (L), step 3: the same for a round in which two neighbours do not show each other their flips,
+/// which go round one way only.
 #[test]
-fn every_wrong_stream_is_known_to_all_where_two_neighbours_withhold_their_flips() {
+fn every_wrong_stream_is_known_to_all_beside_a_withholding_pair() {
     for (members, cheaters) in SEGMENTS {
         let mut faults = 0;
         for first in 0..members {
@@ -186,7 +190,7 @@ fn faults_beside_a_pair(members: u32, cheaters: u32, first: u32) -> u64 {
             assert!(!is_fault(&mut begun, &right, &left, &"honest"));
         }
         for streams in 0..1_u32 << (2 * members) {
-            // Where a flip is withheld, another bit is a flip all the same.
+            // In place of a withheld flip, another bit still is a flip.
             let said = |withheld: u32, place: u32, at: u32| match bit(streams, at) {
                 false if place % members == withheld => Message::Withheld,
                 is_heads => flip(is_heads),
@@ -204,9 +208,9 @@ fn faults_beside_a_pair(members: u32, cheaters: u32, first: u32) -> u64 {
     faults
 }
 
-/// W2: of all streams only those pass that an honest segment could have sent, whatever its length.
+/// W2: of all streams only those pass that an honest segment could have sent, for any length.
 #[test]
-fn every_stream_that_no_honest_segment_sends_is_known_to_all() {
+fn every_dishonest_stream_is_known_to_all() {
     let points: Value = serde_json::from_str(TABLE).expect("the table is JSON");
     let points = points["points"].as_array().expect("a list of points");
     let mut met = 0;
@@ -224,7 +228,7 @@ fn every_stream_that_no_honest_segment_sends_is_known_to_all() {
 }
 
 #[test]
-fn the_same_holds_with_an_agreed_direction() {
+fn every_dishonest_stream_is_known_with_an_agreed_direction() {
     for (members, cheaters) in [(3, 1), (4, 1), (5, 2)] {
         let faults = faults_of_all_streams(members, cheaters, Ring::Clockwise);
         let all = 1_u64 << (members - cheaters + 2 * members);
@@ -232,9 +236,9 @@ fn the_same_holds_with_an_agreed_direction() {
     }
 }
 
-/// Members wait for each other and not for time: whatever comes first, all agree.
+/// Members wait for each other and not for time: for any order of arrival, all agree.
 #[test]
-fn the_order_in_which_messages_arrive_decides_nothing() {
+fn order_of_arrival_decides_nothing() {
     for ring in [Ring::BothWays, Ring::Clockwise] {
         for seed in 0..200 {
             let members = 4 + (seed % 6) as u32;
@@ -260,7 +264,7 @@ fn the_order_in_which_messages_arrive_decides_nothing() {
 }
 
 #[test]
-fn one_member_that_begins_makes_all_others_begin() {
+fn one_starting_member_starts_all_others() {
     let coins = |place: u32| Coins {
         next: VecDeque::new(),
         state: u64::from(place) << 24,
@@ -271,9 +275,9 @@ fn one_member_that_begins_makes_all_others_begin() {
     assert!(table.honest().all(|it| it.elected().is_some()));
 }
 
-/// Anything may come from anywhere, at any time.
+/// Any message from any sender, at any time.
 #[test]
-fn nonsense_is_survived() {
+fn arbitrary_input_does_not_panic() {
     for seed in 0..300 {
         let mut rng = Seeds::new(seed, 1).rng(Stream::Network);
         let coins = |place: u32| Coins {
@@ -294,7 +298,7 @@ fn nonsense_is_survived() {
             }
         }
         table.run(|_| 0);
-        // All or none: those that are left waiting run out of time.
+        // All or none: members that are left waiting time out.
         (0..5).for_each(|place| table.expire(place));
         table.run(|_| 0);
         let informed = table.honest().filter(|it| it.fault().is_some()).count();

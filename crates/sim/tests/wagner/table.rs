@@ -1,4 +1,4 @@
-//! Members at a table: links are queues, and a test decides which message arrives next.
+//! Members with queues for links: a test decides which message arrives next.
 
 use std::collections::VecDeque;
 
@@ -13,20 +13,20 @@ use rand_core::{Infallible, TryRng};
 pub(crate) struct Table {
     config: Config,
     view: Roster,
-    /// The honest members, by place.
+    /// The honest members, by position.
     members: Vec<Option<Wagner>>,
-    /// What is on its way to a place, from its left and from its right.
+    /// The messages in flight to a position, from its left and from its right.
     pub(crate) to: Vec<[VecDeque<Message>; 2]>,
-    /// Whether a place has got a fault message from its left and from its right; and sent one there.
+    /// For each position and side: a fault message received from there, and sent there.
     told: Vec<[bool; 2]>,
     warned: Vec<[bool; 2]>,
     coins: Vec<Coins>,
     waits: Vec<bool>,
-    /// A place and a side from which nothing arrives there any more.
+    /// A position and a side from which nothing arrives there any more.
     pub(crate) cut: Option<(usize, usize)>,
 }
 
-/// A member's chance: the flips that it is to have, then what follows from a number.
+/// A member's random numbers: given flips first, then numbers from a generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Coins {
     pub(crate) next: VecDeque<bool>,
@@ -45,7 +45,7 @@ impl TryRng for Coins {
             return Ok(if flip { u64::MAX } else { 0 });
         }
         self.state = self.state.wrapping_add(1);
-        Ok(hustings_protocol::scatter::scatter(self.state))
+        Ok(hustings_protocol::mix64::mix64(self.state))
     }
 
     fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
@@ -54,7 +54,8 @@ impl TryRng for Coins {
 }
 
 impl Table {
-    /// A ring of `members` of which those at `honest` places are honest, and flip as their coins say.
+    /// A ring of `members` of which those at `honest` positions are honest, and flip as their coins
+    /// say.
     pub(crate) fn new(
         members: u32,
         config: Config,
@@ -95,7 +96,7 @@ impl Table {
         self.members[place].as_ref().expect("an honest member")
     }
 
-    /// Lets messages arrive until there are none, each time the one that `pick` chooses of so many.
+    /// Delivers messages until there are none, each time the one that `pick` chooses.
     pub(crate) fn run(&mut self, mut pick: impl FnMut(usize) -> usize) {
         loop {
             let waiting: Vec<(usize, usize)> = (0..self.members.len())
@@ -111,7 +112,7 @@ impl Table {
         }
     }
 
-    /// Lets messages arrive until there are none, in no particular order.
+    /// Delivers messages until there are none, in no particular order.
     pub(crate) fn settle(&mut self) {
         let mut is_quiet = false;
         while !is_quiet {
@@ -125,7 +126,7 @@ impl Table {
         }
     }
 
-    /// Lets the next message to a place arrive from one side.
+    /// Delivers the next message to a position from one side.
     pub(crate) fn deliver(&mut self, place: usize, side: usize) {
         let Some(message) = self.to[place][side].pop_front() else {
             return;
@@ -142,7 +143,7 @@ impl Table {
         self.tell(place, Input::Message { from, message });
     }
 
-    /// Lets the time of a member run out, if it waits for an answer.
+    /// Expires the timer of a member, if it waits for an answer.
     pub(crate) fn expire(&mut self, place: usize) {
         if std::mem::take(&mut self.waits[place]) {
             self.tell(place, Input::Timer(Timer::ResponseDue));
@@ -187,18 +188,18 @@ impl Io<Wagner> for Chair<'_> {
     fn unicast(&mut self, to: MemberId, message: Message) {
         let count = self.table.members.len();
         let to = to.0 as usize;
-        // Whoever is to my right hears me from its left.
+        // The member to my right hears me from its left.
         let (mine, theirs) = if to == (self.place + 1) % count {
             (1, 0)
         } else {
-            assert_eq!(to, (self.place + count - 1) % count, "no neighbour");
+            assert_eq!(to, (self.place + count - 1) % count, "not a neighbour");
             (0, 1)
         };
         if message == Message::Fault {
             let place = self.place;
-            assert!(!self.table.told[place][mine], "sent back to who said so");
+            assert!(!self.table.told[place][mine], "sent back to its sender");
             let again = std::mem::replace(&mut self.table.warned[place][mine], true);
-            assert!(!again, "said twice");
+            assert!(!again, "sent twice");
         }
         if self.table.cut != Some((to, theirs)) {
             self.table.to[to][theirs].push_back(message);

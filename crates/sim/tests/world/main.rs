@@ -1,5 +1,4 @@
-//! The world's own behaviour: what each scenario verb does, what comes first, what the network
-//! does to messages.
+//! The world's own behaviour: scenario verbs, the order of events, and network faults.
 
 mod network;
 mod puppet;
@@ -13,7 +12,7 @@ use puppet::{Puppet, Script};
 use support::text::Text;
 use support::{group, ranked, script, units};
 
-/// What a group of so many puppets does under a scenario.
+/// The trace of a group of puppets under a scenario.
 fn play(members: u32, detection: Detection, scenario: &str, acts: Script) -> Vec<String> {
     play_in(group(ranked(members), detection), scenario, acts)
 }

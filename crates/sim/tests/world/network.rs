@@ -1,6 +1,6 @@
-//! What the network does to messages. Tolerances are 4.5 standard deviations of the count.
+//! The network's effect on messages. Tolerances are 4.5 standard deviations of the count.
 
-use hustings_protocol::{Duration, Merit};
+use hustings_protocol::{Duration, Priority};
 use hustings_sim::{
     Boot, Delay, Detection, Experiment, LossModel, Network, Reordering, Seeds, Setup, Tally,
 };
@@ -9,7 +9,7 @@ use crate::puppet::{Act, Cue, Puppet, Script};
 use crate::support::{UNIT, group, ranked, script, units};
 use crate::{only, play, play_in};
 
-/// The delays of the two ways that a multicast goes: to all at one time, or to each at its own.
+/// The delays of the two paths of a multicast: to all at one time, or to each at its own.
 const DELAYS: [Delay; 2] = [
     Delay::Constant(UNIT),
     Delay::Uniform {
@@ -18,7 +18,7 @@ const DELAYS: [Delay; 2] = [
     },
 ];
 
-/// What was sent and heard when member 0 of so many starts.
+/// The message counts when member 0 of `members` starts.
 fn tally(members: u32, network: Network, acts: Script) -> Tally {
     let experiment = Experiment {
         setup: Setup {
@@ -42,7 +42,7 @@ fn assert_near(count: u64, tries: u64, probability: f64) {
 }
 
 #[test]
-fn a_multicast_reaches_all_but_its_sender_and_counts_once() {
+fn multicast_reaches_all_but_its_sender_and_counts_once() {
     for delay in DELAYS {
         let tally = tally(6, Network::perfect(delay), |_, cue| match cue {
             Cue::Start => vec![Act::Multicast(7)],
@@ -61,7 +61,7 @@ fn a_multicast_reaches_all_but_its_sender_and_counts_once() {
 }
 
 #[test]
-fn multicasts_are_lost_by_each_receiver_for_itself_or_by_all_together() {
+fn multicasts_are_lost_per_receiver_or_by_all_together() {
     const CASTS: u64 = 3_000;
     for delay in DELAYS {
         let network = |loss_model| Network {
@@ -87,7 +87,7 @@ fn multicasts_are_lost_by_each_receiver_for_itself_or_by_all_together() {
 }
 
 #[test]
-fn unicasts_are_lost_and_doubled_as_often_as_stated() {
+fn unicasts_are_lost_and_duplicated_as_stated() {
     const SENT: u64 = 100_000;
     for delay in DELAYS {
         let sends: Script = |_, cue| match cue {
@@ -112,7 +112,7 @@ fn unicasts_are_lost_and_doubled_as_often_as_stated() {
 }
 
 #[test]
-fn messages_overtake_each_other_only_where_they_are_held_back() {
+fn messages_are_reordered_only_if_held_back() {
     let order = |probability| {
         let by = UNIT * 5;
         let network = Network {
@@ -144,7 +144,7 @@ fn messages_overtake_each_other_only_where_they_are_held_back() {
 }
 
 #[test]
-fn a_message_to_nobody_is_lost() {
+fn message_to_an_unknown_member_is_lost() {
     let lines = play(2, Detection::Never, "at 0s start 0", |_, cue| match cue {
         Cue::Start => vec![Act::Send(9, 7)],
         _ => vec![],
@@ -153,11 +153,11 @@ fn a_message_to_nobody_is_lost() {
 }
 
 #[test]
-fn partial_views_hold_the_stated_share_and_stay_as_they_are() {
+fn partial_views_hold_the_stated_share_and_are_stable() {
     const MEMBERS: u64 = 400;
     let setup = Setup {
         view: 0.3,
-        ..group(vec![Merit(0); MEMBERS as usize], Detection::Never)
+        ..group(vec![Priority(0); MEMBERS as usize], Detection::Never)
     };
     let scenario = "at 0s start all\nat 1s start all";
     let lines = play_in(setup, scenario, |_, cue| match cue {

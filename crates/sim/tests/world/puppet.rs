@@ -6,7 +6,7 @@ use hustings_protocol::{
 
 use crate::support::text::Says;
 
-/// What a member is told, as the script of a test reads it.
+/// An input of a member, as the script of a test reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cue {
     Start,
@@ -16,11 +16,11 @@ pub(crate) enum Cue {
     Leave,
 }
 
-/// What a member does.
+/// An action of a member.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Act {
     Send(u64, u32),
-    /// To each other member of its view.
+    /// Sends to each other member of its view.
     SendEach(u32),
     Multicast(u32),
     Arm(Bell, Duration),
@@ -38,7 +38,7 @@ pub(crate) enum Act {
     ShowSaved,
 }
 
-/// The script: what a member does on which cue.
+/// The script: the actions of a member on each cue.
 pub(crate) type Script = fn(u64, Cue) -> Vec<Act>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Timer for Bell {
     }
 }
 
-/// A member; what it had saved.
+/// A member, with its saved state.
 #[derive(Debug, Default)]
 pub(crate) struct Puppet(pub(crate) Option<u32>);
 

@@ -1,4 +1,4 @@
-//! What befalls members, and in which order.
+//! The effects of scenario verbs, and their order.
 
 use hustings_protocol::Duration;
 use hustings_sim::Detection;
@@ -11,7 +11,7 @@ const fn secs(count: u64) -> Duration {
 }
 
 #[test]
-fn at_equal_times_the_scenario_comes_first_then_messages_by_sending_then_timers() {
+fn equal_times_order_is_scenario_then_messages_then_timers() {
     let lines = play(
         3,
         Detection::Never,
@@ -39,7 +39,7 @@ fn at_equal_times_the_scenario_comes_first_then_messages_by_sending_then_timers(
 }
 
 #[test]
-fn the_dead_neither_hear_nor_time_out() {
+fn dead_members_neither_hear_nor_time_out() {
     let lines = play(
         2,
         Detection::Never,
@@ -61,7 +61,7 @@ fn the_dead_neither_hear_nor_time_out() {
 }
 
 #[test]
-fn messages_of_the_dead_still_arrive() {
+fn messages_of_dead_members_still_arrive() {
     let lines = play(
         2,
         Detection::Never,
@@ -75,7 +75,7 @@ fn messages_of_the_dead_still_arrive() {
 }
 
 #[test]
-fn a_restart_finds_what_was_saved_unless_it_is_fresh() {
+fn restart_finds_the_saved_state_unless_it_is_fresh() {
     let saved_then = |scenario: &str| {
         let lines = play(1, Detection::Never, scenario, |_, cue| match cue {
             Cue::Start => vec![Act::ShowSaved, Act::Save(5), Act::Save(6)],
@@ -98,12 +98,12 @@ fn a_restart_finds_what_was_saved_unless_it_is_fresh() {
 }
 
 #[test]
-fn what_was_saved_once_is_found_after_every_restart() {
+fn saved_state_is_found_after_every_restart() {
     let lines = play(
         1,
         Detection::Never,
         "at 0s start 0\nat 1s restart 0\nat 2s restart 0",
-        // Only the first life saves: it finds nothing and stands in round 0.
+        // Only the first incarnation saves: it finds nothing and stands in round 0.
         |_, cue| match cue {
             Cue::Start => vec![Act::ShowSaved, Act::SaveIfNew(5)],
             _ => vec![],
@@ -120,7 +120,7 @@ fn what_was_saved_once_is_found_after_every_restart() {
 }
 
 #[test]
-fn a_restart_stops_the_timers_of_the_life_before() {
+fn restart_stops_the_timers_of_the_earlier_incarnation() {
     let lines = play(
         1,
         Detection::Never,
@@ -134,7 +134,7 @@ fn a_restart_stops_the_timers_of_the_life_before() {
 }
 
 #[test]
-fn a_cut_parts_the_groups_and_leaves_the_rest_a_group_of_its_own() {
+fn cut_separates_the_groups_and_the_rest() {
     let lines = play(
         5,
         Detection::Never,
@@ -158,7 +158,7 @@ fn a_cut_parts_the_groups_and_leaves_the_rest_a_group_of_its_own() {
 }
 
 #[test]
-fn a_message_under_way_when_its_link_is_cut_is_lost() {
+fn message_in_flight_when_its_link_is_cut_is_lost() {
     let lines = play(
         2,
         Detection::Never,
@@ -172,7 +172,7 @@ fn a_message_under_way_when_its_link_is_cut_is_lost() {
 }
 
 #[test]
-fn a_message_sent_into_a_cut_is_lost_even_if_the_cut_heals_before_it_would_arrive() {
+fn message_sent_into_a_cut_is_lost_even_if_it_heals_in_time() {
     for act in [Act::Send(1, 7), Act::Multicast(7)] {
         let sent_into = |scenario| {
             let script: fn(u64, Cue) -> Vec<Act> = match act {
@@ -194,7 +194,7 @@ fn a_message_sent_into_a_cut_is_lost_even_if_the_cut_heals_before_it_would_arriv
 }
 
 #[test]
-fn a_one_way_cut_parts_one_direction_only() {
+fn one_way_cut_affects_one_direction_only() {
     let lines = play(
         2,
         Detection::Never,
@@ -215,7 +215,7 @@ fn a_one_way_cut_parts_one_direction_only() {
 }
 
 #[test]
-fn who_resumes_hears_what_arrived_then_its_late_timers() {
+fn resumed_member_handles_messages_then_late_timers() {
     let lines = play(
         2,
         Detection::Never,
@@ -243,7 +243,7 @@ fn who_resumes_hears_what_arrived_then_its_late_timers() {
 }
 
 #[test]
-fn a_late_timer_that_a_waiting_message_stops_does_not_ring() {
+fn late_timer_stopped_by_a_waiting_message_does_not_expire() {
     let lines = play(
         2,
         Detection::Never,
@@ -259,7 +259,7 @@ fn a_late_timer_that_a_waiting_message_stops_does_not_ring() {
 }
 
 #[test]
-fn who_resumes_is_told_first_how_its_view_changed() {
+fn resumed_member_handles_view_changes_first() {
     let lines = play(
         3,
         Detection::After(secs(1)),
@@ -288,7 +288,7 @@ fn who_resumes_is_told_first_how_its_view_changed() {
 }
 
 #[test]
-fn a_clock_that_runs_twice_as_fast_halves_its_spans_and_doubles_its_time() {
+fn double_clock_rate_halves_durations_and_doubles_time() {
     let lines = play(
         1,
         Detection::Never,
@@ -317,7 +317,7 @@ fn a_clock_that_runs_twice_as_fast_halves_its_spans_and_doubles_its_time() {
 }
 
 #[test]
-fn a_running_timer_goes_on_at_the_new_rate() {
+fn running_timer_continues_at_the_new_rate() {
     let lines = play(
         1,
         Detection::Never,
@@ -337,7 +337,7 @@ fn a_running_timer_goes_on_at_the_new_rate() {
 }
 
 #[test]
-fn detection_tells_at_once_and_silently_or_later_or_never() {
+fn detection_modes_differ_in_delay_and_inputs() {
     let shown = |detection| {
         let scenario = "at 0s start 0\nat 1s kill 2\nat 1s start 0\nat 3s start 0";
         let lines = play(3, detection, scenario, |_, cue| match cue {

@@ -1,13 +1,15 @@
-//! When the election is over (sections 5.3.1, 5.4.1 to 5.4.3).
+//! The end of the election (sections 5.3.1, 5.4.1 to 5.4.3).
 
 use super::quadrature::integral;
 use super::rounds::surplus_announcements;
 use super::{Algorithm, Loss, Model};
 use crate::chance::{any_of, complement_to};
 
-/// Leadership delay (section 5.3.1; claims L1, L2, L3): from the start until everybody has heard the leader.
+/// Leadership delay (section 5.3.1; claims L1, L2, L3): from the start until every process has
+/// heard the leader.
 ///
-/// The leader's first announcement, `T_A` for each further one it takes, and `D` for the last to arrive:
+/// The sum of the leader's first announcement, `T_A` for each further one it takes, and `D` for the
+/// last to arrive:
 ///
 /// | loss | LE-A | LE-S |
 /// |---|---|---|
@@ -15,27 +17,28 @@ use crate::chance::{any_of, complement_to};
 /// | correlated | `D + T_A l/(1-l)` | `E[t_s] + D + T_A l/(1-l)` |
 /// | uncorrelated | `D + T_A sum` | `E[t_s] + D + T_A sum` |
 ///
-/// with the sum of [`surplus_announcements`] for `N - 1` receivers. LE-M has the mean of the earliest
-/// wake-up for `E[t_s]`. Without loss and with correlated loss neither LE-A nor LE-S depends on `N`.
+/// with the sum of [`surplus_announcements`] for `N - 1` receivers. LE-M has the mean of the
+/// earliest wake-up for `E[t_s]`. Without loss and with correlated loss neither LE-A nor LE-S
+/// depends on `N`.
 ///
 /// `None`: SUP with uncorrelated loss among three or more, see [`last_send`].
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
     Some(last_send(algorithm, model)? + model.delay)
 }
 
-/// `tmax` of table 5.1: when the announcement is sent after which everybody has heard the leader; the
-/// leadership delay without the last `D`. For SUP, when its last message is sent.
+/// `tmax` of table 5.1: the time of the announcement after which every process has heard the
+/// leader; the leadership delay without the last `D`. For SUP, the time of its last message.
 ///
 /// AL beats LE-S by `E[t_s]` for every `N`: without collisions there is no crossing (claim L15).
 ///
 /// `None`: SUP with uncorrelated loss among three or more; no formula is known.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn last_send(algorithm: Algorithm, model: &Model) -> Option<f64> {
     model.check();
@@ -48,15 +51,15 @@ pub fn last_send(algorithm: Algorithm, model: &Model) -> Option<f64> {
     }
 }
 
-/// When the last first-round message is sent, the first announcement of a process being its first round
-/// (figure 5.12; claim L16): 0 for LE-A and AL, and the same for LE-M as for SUP, as long as nobody
-/// announces twice while others still sleep, `T_A >= T_S - D`.
+/// The time of the last first-round message, where the first round is the first announcement of
+/// each process (figure 5.12; claim L16). It is 0 for LE-A and AL, and the same for LE-M as for
+/// SUP, as long as no process announces twice while others still sleep, `T_A >= T_S - D`.
 ///
-/// `None` for LE-S, for uncorrelated loss among three or more, and for LE-M with a shorter `T_A` and loss:
-/// no formula is known.
+/// `None` for LE-S, for uncorrelated loss among three or more, and for LE-M with a shorter `T_A`
+/// and loss: no formula is known.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn last_send_of_first_round(algorithm: Algorithm, model: &Model) -> Option<f64> {
     model.check();
@@ -74,18 +77,20 @@ pub fn last_send_of_first_round(algorithm: Algorithm, model: &Model) -> Option<f
 
 /// Mean time of the last message of SUP, without loss or with correlated loss.
 ///
-/// Mark each process with whether its message would get through, probability `1-l`, and let `s` be the
-/// earliest wake-up of a marked one: `Pr[s > t] = (1 - (1-l) P(t))^N`. Everybody who wakes before `s + D`
-/// sends, and nobody after. So the last message is sent at the latest wake-up if nobody is marked, and
-/// otherwise at `s` plus the distance to the last of the other wake-ups in `(s, s + D]`.
+/// Mark each process whose message would get through, probability `1-l`, and let `s` be the
+/// earliest wake-up of a marked one: `Pr[s > t] = (1 - (1-l) P(t))^N`. Every process that wakes
+/// before `s + D` sends, and none after. So the last message is sent at the latest wake-up if no
+/// process is marked, and otherwise at `s` plus the distance to the last of the other wake-ups in
+/// `(s, s + D]`.
 ///
-/// A double integral: within 1e-9 of the closed form that uniform wake-ups have, up to 10^6 members.
+/// A double integral: within 1e-9 of the closed form for uniform wake-ups, up to 10^6 members.
 fn last_of_suppression(model: &Model, loss: f64) -> f64 {
     let n = model.members as f64;
     let got_through = 1.0 - loss;
     let wake = model.wake;
     let nobody_marked = loss.powf(n);
-    // The mean of s, cut off at 1 if nobody is marked, and then the latest wake-up instead of that 1.
+    // The mean of s, cut off at 1 if no process is marked, and then the latest wake-up instead of
+    // that 1.
     let first_heard = integral(&[0.0, 1.0], |time| {
         complement_to(got_through * wake.cdf(time), n)
     });
@@ -99,16 +104,17 @@ fn last_of_suppression(model: &Model, loss: f64) -> f64 {
     model.suppress_interval * (first_heard + latest + overtime)
 }
 
-/// How long after `first` the last of the other wake-ups before `first + window` comes, if none of the
-/// others is marked and earlier than `first`; times the probability of that.
+/// The mean time from `first` to the last of the other wake-ups before `first + window`, if none of
+/// the others is marked and earlier than `first`; times the probability of that.
 ///
-/// The integral over `y` of `Pr[somebody wakes between first + window - y and first + window]`.
+/// The integral over `y` of `Pr[a process wakes between first + window - y and first + window]`.
 fn mean_overtime(model: &Model, chance: f64, first: f64, window: f64, got_through: f64) -> f64 {
     let others = model.receivers() as f64;
     let unmarked_before = got_through * chance;
     let end = model.wake.cdf(first + window);
     let not_before = complement_to(unmarked_before, others);
-    // Those not marked and early; of them, the part that wakes within y of the end.
+    // The processes that are not both marked and early; of them, the part that wakes within y of
+    // the end.
     let rest = 1.0 - unmarked_before;
     integral(&[0.0, window], |y| {
         let share = ((end - model.wake.cdf(first + window - y)) / rest).min(1.0);
@@ -116,13 +122,14 @@ fn mean_overtime(model: &Model, chance: f64, first: f64, window: f64, got_throug
     }) * not_before
 }
 
-/// Claim L15: the loss that AL would have to suffer, for LE-S with the loss of the model to be as fast.
+/// Claim L15: the loss at which AL would be as slow as LE-S with the loss of the model.
 ///
-/// Figure 5.11 has LE-S overtake AL at `N = 200`, on the ground that the simultaneous messages of AL are lost
-/// more often. Solved for the loss by bisection, to 1e-12. Also what [`airtime_for_loss`] starts from.
+/// Figure 5.11 has LE-S overtake AL at `N = 200`, on the ground that the simultaneous messages of
+/// AL are lost more often. Solved for the loss by bisection, to 1e-12. [`airtime_for_loss`] starts
+/// from it too.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn loss_that_slows_al_to_le_s(model: &Model) -> f64 {
     model.check();
@@ -144,14 +151,15 @@ pub fn loss_that_slows_al_to_le_s(model: &Model) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// A simple collision model for claim L15: how long a message must occupy the medium, if each of the `N`
-/// processes of AL sends at its own uniform time in every `T_A` and messages that overlap are lost.
+/// A simple collision model for claim L15: the time that a message must occupy the medium, if each
+/// of the `N` processes of AL sends at its own uniform time in every `T_A` and messages that
+/// overlap are lost.
 ///
-/// A message survives if none of the `N - 1` others starts within an airtime `x` before or after it:
-/// `1 - l' = (1-l) (1 - 2x/T_A)^(N-1)`; solved for `x`, in the unit of the model.
+/// A message survives if none of the `N - 1` others starts within an airtime `x` before or after
+/// it: `1 - l' = (1-l) (1 - 2x/T_A)^(N-1)`; solved for `x`, in the unit of the model.
 ///
 /// # Panics
-/// If the model is none, or the loss not between that of the model and 1.
+/// If the model is invalid, or the loss is not between that of the model and 1.
 #[must_use]
 pub fn airtime_for_loss(model: &Model, loss: f64) -> f64 {
     model.check();

@@ -1,30 +1,32 @@
-//! LE-A with uncorrelated loss: what all but the leader send until it is alone.
+//! LE-A with uncorrelated loss: the messages of all processes but the leader until it is alone.
 //!
-//! Of the leader and `n` others that announce in step, the one in place `p` goes on with probability `l^p`,
-//! and falls silent with `1 - l^p`, each by itself. With `f` the number that fall silent,
+//! Of the leader and `n` others that announce in step, the one in place `p` continues with
+//! probability `l^p`, and falls silent with `1 - l^p`, independently. With `f` the number that fall
+//! silent,
 //!
 //! ```text
 //! w(n) = n + E[w(n - f)],   w(0) = 0
 //! ```
 //!
-//! The law of `f` gains one trial with each `n`. All terms are positive, and no `1 - l` is lost to rounding.
-//! While few fall silent, or few go on, the law is summed over as it is, but for its tails. Beyond, `w` is so
-//! nearly straight over the width of the law that four moments of it are as good: more than 1,024 go on, with a
-//! deviation below their root, and what is left out is below 1e-9 of the value, as measured. So each `n` takes
-//! no more than some hundred terms, and at most a few where the moments stand for the law.
+//! The distribution of `f` gains one trial with each `n`. All terms are positive, and no `1 - l` is
+//! lost to rounding. While few fall silent, or few continue, the sum runs over the distribution
+//! itself, without its tails. Beyond, `w` is nearly linear over the width of the distribution, and
+//! four moments are as good: more than 1,024 continue, with a deviation below their root, and the
+//! remainder is below 1e-9 of the value, as measured. So each `n` takes at most some hundred terms,
+//! and a few if the moments are used.
 
-/// While no more than so many go on, on average, the law is summed over.
+/// The sum runs over the whole distribution while at most this many continue on average.
 const FEW_GO_ON: f64 = 1_024.0;
-/// And while no more than so many fall silent.
+/// The sum also runs over the whole distribution while at most this many fall silent on average.
 const FEW_FALL_SILENT: f64 = 16.0;
-/// How far apart, in deviations of the law, lie the values of `w` that stand for all.
+/// The distance, in standard deviations, between the values of `w` that represent all.
 const STEP: f64 = 1.2;
-/// What is below this at the ends of the law is cut off.
+/// Tails of the distribution below this probability are cut off.
 const NEGLIGIBLE: f64 = 1e-20;
-/// Places that go on with less than this probability never do: `w` grows by 1 with each.
+/// Places that continue with less than this probability never do: `w` grows by 1 with each.
 const NEVER: f64 = 1e-30;
 
-/// `w(others)`, in constant time for each, and eight bytes.
+/// `w(others)`, in constant time and eight bytes for each.
 pub(super) fn messages_of_others(others: u64, loss: f64) -> f64 {
     let mut in_step = InStep::new(loss);
     for n in 1..=others {
@@ -40,27 +42,28 @@ struct InStep {
     rate: f64,
     /// `w`, by `n`.
     messages: Vec<f64>,
-    silenced: Silenced,
-    /// How many terms were added up in all.
+    silenced: SilencedPlaces,
+    /// The number of terms summed in total.
     terms: usize,
 }
 
-/// The law of the number that fall silent.
-struct Silenced {
-    /// Entry `i` is the chance of `least + i`; empty once the moments stand for it.
+/// The distribution of the number that fall silent.
+struct SilencedPlaces {
+    /// Entry `i` is the probability of `least + i`; empty once the moments replace it.
     law: Vec<f64>,
     least: usize,
-    /// The sums over all places of the powers, from the first to the fourth, of the chance to fall silent.
+    /// The sums over all places of the powers, from the first to the fourth, of the probability to
+    /// fall silent.
     powers: [f64; 4],
 }
 
 impl InStep {
     fn new(loss: f64) -> Self {
         Self {
-            // 1 - l is exact where l is near 1.
+            // 1 - l is exact for l near 1.
             rate: (-(1.0 - loss)).ln_1p(),
             messages: vec![0.0],
-            silenced: Silenced {
+            silenced: SilencedPlaces {
                 law: vec![1.0],
                 least: 0,
                 powers: [0.0; 4],
@@ -69,7 +72,7 @@ impl InStep {
         }
     }
 
-    /// From `n - 1` others to `n`; not if the new one never goes on.
+    /// Goes from `n - 1` others to `n`. Returns false if the new one never continues.
     fn add_one(&mut self) -> bool {
         let n = self.messages.len();
         let exponent = n as f64 * self.rate;
@@ -86,7 +89,7 @@ impl InStep {
             n as f64 + self.mean_by_moments()
         } else {
             self.terms += self.silenced.law.len();
-            // The chance that somebody falls silent.
+            // The probability that at least one falls silent.
             let any = -(exponent * (n as f64 + 1.0) / 2.0).exp_m1();
             (n as f64 + self.mean_by_law()) / any
         };
@@ -96,17 +99,17 @@ impl InStep {
 
     /// The part of `E[w(n - f)]` with `f > 0`.
     fn mean_by_law(&self) -> f64 {
-        let Silenced { law, least, .. } = &self.silenced;
-        // The last of `w` is that with one silent.
+        let SilencedPlaces { law, least, .. } = &self.silenced;
+        // The last entry of `w` is the one with one silent.
         let from = (*least).max(1);
         let w = self.messages.iter().rev().skip(from - 1);
         let law = &law[from - least..];
         law.iter().zip(w).map(|(chance, w)| chance * w).sum()
     }
 
-    /// `E[w(n - f)]`, that of the polynomial through five values of `w`: at the whole number
-    /// nearest to the mean, and one and two steps to either side. With a step of 1.2 deviations all five have a
-    /// positive weight, so that errors do not grow from one `n` to the next.
+    /// `E[w(n - f)]` of the polynomial through five values of `w`: at the whole number nearest to
+    /// the mean, and one and two steps to either side. With a step of 1.2 deviations all five have
+    /// a positive weight, so that errors do not grow from one `n` to the next.
     fn mean_by_moments(&self) -> f64 {
         let mean = self.messages.len() as f64 - self.silenced.powers[0];
         let centre = mean.round();
@@ -131,8 +134,8 @@ impl InStep {
     }
 }
 
-impl Silenced {
-    /// One more place, which falls silent with this probability.
+impl SilencedPlaces {
+    /// Adds a place that falls silent with this probability.
     fn add(&mut self, chance: f64) {
         let mut power = 1.0;
         for sum in &mut self.powers {
@@ -152,7 +155,7 @@ impl Silenced {
 
     fn cut_tails(&mut self) {
         let mean = self.powers[0];
-        // Where the mean is below 1, two at a time must not be lost to one.
+        // If the mean is below 1, the probability of two must not be cut off.
         let negligible = NEGLIGIBLE * mean.powi(2).min(1.0);
         while (self.least + self.law.len()) as f64 > mean + 3.0
             && self.law.last().is_some_and(|last| *last < negligible)
@@ -168,11 +171,12 @@ impl Silenced {
         self.powers[0] - self.powers[1]
     }
 
-    /// The first four moments of the number that go on, about a point that lies `off` below its mean.
+    /// The first four moments of the number that continue, about a point that lies `off` below its
+    /// mean.
     fn moments_of_the_rest(&self, off: f64) -> [f64; 4] {
         let [first, second, third, fourth] = self.powers;
         let variance = self.variance();
-        // Whoever does not fall silent goes on: the odd cumulants change their sign.
+        // The others continue: the odd cumulants change their sign.
         let skew = -(first - 3.0 * second + 2.0 * third);
         let excess = first - 7.0 * second + 12.0 * third - 6.0 * fourth;
         let square = off * off;
@@ -192,7 +196,7 @@ impl Silenced {
 mod tests {
     use super::{InStep, messages_of_others};
 
-    /// The sum over the whole law, for every `n`.
+    /// The sum over the whole distribution, for every `n`.
     fn plainly(others: usize, loss: f64) -> f64 {
         let mut law = vec![1.0];
         let mut messages = vec![0.0];
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_as_good_as_the_whole_law() {
+    fn moments_agree_with_the_whole_distribution() {
         for loss in [0.0, 0.5, 0.9, 0.99, 0.999, 0.9993, 0.9999, 0.999_99] {
             for others in [1, 2, 30, 1_999, 4_000] {
                 let plain = plainly(others, loss);
@@ -235,9 +239,10 @@ mod tests {
         }
     }
 
-    /// Where nearly all is lost one falls silent at a time: `n` of them are `2/((1-l) n (n+1))` rounds.
+    /// If nearly all is lost one falls silent at a time: `n` of them take `2/((1-l) n (n+1))`
+    /// rounds.
     #[test]
-    fn rare_hearing_takes_one_at_a_time() {
+    fn rare_hearing_silences_one_at_a_time() {
         let (others, heard) = (1_000, 1e-14);
         let expected: f64 = (1..=others).map(|n| 2.0 / (heard * (n + 1) as f64)).sum();
         let heard_exactly = 1.0 - (1.0 - heard);

@@ -1,21 +1,24 @@
-//! What an election costs in messages (section 5.3.3; claims L8, L9, L11, L18).
+//! The cost of an election in messages (section 5.3.3; claims L8, L9, L11, L18).
 //!
-//! Exact without loss and with correlated loss, for every `N`, delay, interval and wake-up law; the chapter
-//! has the first round only. The argument, which the chapter gives for the first round, holds for all: if
-//! a process is silenced by a better one, then that announcement got through to everybody, so it silenced
-//! all that the silenced one could have silenced. Hence a process announces at time `u` exactly if every
-//! announcement that any better process *would have made* before `u - D` is lost, and better processes
-//! are independent. One better process that wakes at `s` and announces every `T_A` would have made
-//! `floor((u-D-s)/T_A) + 1` announcements by then, so it has stayed unheard with probability
+//! Exact without loss and with correlated loss, for every `N`, delay, interval and wake-up
+//! distribution; the chapter has the first round only. The argument, which the chapter gives for
+//! the first round, holds for all. If a process is silenced by a better one, then that announcement
+//! got through to every process, so it silenced all that the silenced one could have silenced.
+//! Hence a process announces at time `u` exactly if every announcement that any better process
+//! *would have made* before `u - D` is lost, and better processes are independent. One better
+//! process that wakes at `s` and announces every `T_A` would have made `floor((u-D-s)/T_A) + 1`
+//! announcements by then, so it has stayed unheard with probability
 //!
 //! ```text
 //! G(u) = 1 - (1-l) sum over m >= 0 of l^m P(u - D - m T_A)
 //! ```
 //!
-//! and `q_k`, with `k` better ones, makes its announcement number `j` with probability `G(t_k + j T_A)^k`.
+//! and `q_k`, with `k` better ones, makes its announcement number `j` with probability `G(t_k + j
+//! T_A)^k`.
 //!
-//! Integrals are taken over the chance `v = P(t)` to be awake, where for both wake-up laws `P(t - D)` is
-//! linear, by a quadrature that errs by less than 1e-11 of the value for a million members.
+//! Integrals are taken over the probability `v = P(t)` to be awake, in which `P(t - D)` is linear
+//! for both wake-up distributions. The quadrature errs by less than 1e-11 of the value for a
+//! million members.
 
 use super::in_step;
 use super::quadrature::integral;
@@ -24,28 +27,29 @@ use super::rounds::rounds;
 use super::{Algorithm, Loss, Model};
 use crate::chance::{any_of, complement_to};
 
-/// A sum over announcements ends when what is left is below this part of it.
+/// A sum over announcements ends when the remainder is below this part of it.
 const NEGLIGIBLE: f64 = 1e-14;
 
-/// Messages of the first round, `E[number messages in T_S]` (claims L8, L9): how many processes announce at
-/// all, at their wake-up.
+/// Messages of the first round, `E[number messages in T_S]` (claims L8, L9): the number of
+/// processes that announce at all, at their wake-up.
 ///
-/// | | none and correlated loss | if `T_A >= T_S - D` |
-/// |---|---|---|
-/// | LE-A, AL | `N` | |
-/// | LE-S | integral of `p(t) (1 - G(t)^N) / (1 - G(t))` | `N P(D) + integral from D of p (1 - (1 - (1-l) P(t-D))^N) / ((1-l) P(t-D))` |
-/// | LE-M | `N` times the integral of `p(t) G(t)^(N-1)` | as SUP |
-/// | SUP | | `N P(D) + N` times the integral from `D` of `p (1 - (1-l) P(t-D))^(N-1)` |
+/// Without loss and with correlated loss:
+/// - LE-A, AL: `N`.
+/// - LE-S: the integral of `p(t) (1 - G(t)^N) / (1 - G(t))`. If `T_A >= T_S - D`: `N P(D) +
+///   integral from D of p (1 - (1 - (1-l) P(t-D))^N) / ((1-l) P(t-D))`.
+/// - LE-M: `N` times the integral of `p(t) G(t)^(N-1)`. If `T_A >= T_S - D`, as SUP.
+/// - SUP: `N P(D) + N` times the integral from `D` of `p (1 - (1-l) P(t-D))^(N-1)`.
 ///
-/// Uniform wake-up, times in units of `T_S`, `x = (1-l)(1-D)`: SUP `N D + (1 - (1-x)^N)/(1-l)`, and LE-S
-/// `N D + sum over k = 1..N of (1 - (1-x)^k)/k / (1-l)`, or the harmonic number `H_N` without loss and delay.
+/// Uniform wake-up, times in units of `T_S`, `x = (1-l)(1-D)`: SUP `N D + (1 - (1-x)^N)/(1-l)`, and
+/// LE-S `N D + sum over k = 1..N of (1 - (1-x)^k)/k / (1-l)`, or the harmonic number `H_N` without
+/// loss and delay.
 ///
-/// Uncorrelated loss: only with `D = 0` and `T_A >= T_S`, by [`recurrence`], or with two members, where it
-/// is as correlated loss. Otherwise `None`; so also where the recurrence is not to be trusted
+/// Uncorrelated loss: only with `D = 0` and `T_A >= T_S`, by [`recurrence`], or with two members,
+/// as correlated loss. Otherwise `None`; also where the recurrence is unreliable
 /// ([`recurrence::has_mean`]) or too long ([`recurrence::suppression_is_short`]).
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn first_round_messages(algorithm: Algorithm, model: &Model) -> Option<f64> {
     model.check();
@@ -81,26 +85,29 @@ fn first_round_uncorrelated(algorithm: Algorithm, model: &Model) -> Option<f64> 
     }
 }
 
-/// `num_msgs` of table 5.1: messages sent until everybody has heard the leader, those under way at that
-/// moment included.
+/// `num_msgs` of table 5.1: messages sent until every process has heard the leader, including those
+/// in flight at that moment.
 ///
-/// | | none and correlated loss |
-/// |---|---|
-/// | LE-S | `1/(1-l)` of the leader, and of the others the sum over `j >= 0` and `k = 1..N-1` of the integral of `p(t) G(t + j T_A)^k` |
-/// | LE-M | `1/(1-l)`, and the sum over `j` of `N` times the integral of `p (B_j^(N-1) - (1-P)^(N-1))` |
-/// | LE-A | `1/(1-l) + sum over k = 1..N-1 of 1/(1 - l^k)` |
-/// | AL | `N` for each round |
-/// | SUP | its first round is all |
+/// Without loss and with correlated loss:
+/// - LE-S: `1/(1-l)` of the leader, and of the others the sum over `j >= 0` and `k = 1..N-1` of the
+///   integral of `p(t) G(t + j T_A)^k`.
+/// - LE-M: `1/(1-l)`, and the sum over `j` of `N` times the integral of `p (B_j^(N-1) -
+///   (1-P)^(N-1))`.
+/// - LE-A: `1/(1-l) + sum over k = 1..N-1 of 1/(1 - l^k)`.
+/// - AL: `N` for each round.
+/// - SUP: only its first round.
 ///
-/// and `floor(D/T_A)` more of each that announces meanwhile. `B_j` is the chance that one other process wakes
-/// later than `t`, or earlier and stays unheard until `t + j T_A`. LE-S with two members, `D = 0` and
-/// `T_A >= T_S`: `2/(1-l) - 1/2` (claim L11), by any wake-up law.
+/// and `floor(D/T_A)` more of each process that announces meanwhile. `B_j` is the probability that
+/// one other process wakes later than `t`, or earlier and stays unheard until `t + j T_A`. LE-S
+/// with two members, `D = 0` and `T_A >= T_S`: `2/(1-l) - 1/2` (claim L11), for any wake-up
+/// distribution.
 ///
-/// Uncorrelated loss: AL; LE-A if `D < T_A`; two members, as with correlated loss. Otherwise `None`;
-/// so also for LE-S and LE-M where `T_A` is less than a twentieth of `T_S` or the loss above 0.99.
+/// Uncorrelated loss: AL; LE-A if `D < T_A`; two members, as with correlated loss. Otherwise
+/// `None`; also for LE-S and LE-M if `T_A` is less than a twentieth of `T_S` or the loss is above
+/// 0.99.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> {
     model.check();
@@ -124,13 +131,14 @@ pub fn messages_until_heard(algorithm: Algorithm, model: &Model) -> Option<f64> 
     }
 }
 
-/// The same for LE-S, counted only until the leader *sends* the announcement that all hear: as
-/// [`messages_until_heard`], but for the leader the delay in `G` is 0.
+/// As [`messages_until_heard`] for LE-S, counted only until the leader *sends* the announcement
+/// that all hear: for the leader the delay in `G` is 0.
 ///
-/// `None` for uncorrelated loss among three or more, and where `T_A` is less than a twentieth of `T_S` or the loss above 0.99.
+/// `None` for uncorrelated loss among three or more, and if `T_A` is less than a twentieth of `T_S`
+/// or the loss is above 0.99.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
     model.check();
@@ -145,15 +153,15 @@ pub fn messages_of_le_s_until_sent(model: &Model) -> Option<f64> {
 ///
 /// Correlated: `q_k` is in round `c` if each of the `k` better ones was lost `c` times, `l^(kc)`.
 ///
-/// Uncorrelated: of `a` announcers the one in place `p` goes on if it misses all `p` before it, `l^p`
-/// counting from 0. So the number of announcers alone is a Markov chain, and the messages of all but the
-/// leader are `w(a) = a - 1 + E[w(next)]`, `w(1) = 0`: see [`in_step`].
+/// Uncorrelated: of `a` announcers the one in place `p` continues if it misses all `p` before it,
+/// `l^p` counting from 0. So the number of announcers alone is a Markov chain, and the messages of
+/// all but the leader are `w(a) = a - 1 + E[w(next)]`, `w(1) = 0`: see [`in_step`].
 fn messages_of_le_a(model: &Model, under_way: f64) -> Option<f64> {
     let others = model.receivers() as f64;
     match model.loss {
         Loss::None => Some(model.members as f64 * (1.0 + under_way)),
         Loss::Correlated(loss) => {
-            // What all the others send at least, and what loss adds to it.
+            // The minimum that the others send, and the addition by loss.
             let at_least = others * (1.0 + under_way);
             let mut silenced = loss;
             let mut more = 0.0;
@@ -186,20 +194,21 @@ fn falling_sum(loss: f64, term: impl Fn(u32) -> f64) -> f64 {
     sum
 }
 
-/// Whose announcements, and until when.
+/// The announcements that are counted.
 #[derive(Clone, Copy)]
 enum Counted {
-    /// Everybody's, the leader's included.
+    /// All announcements, including the leader's.
     Everybody,
-    /// Those of all but the leader, until they hear of it.
+    /// Announcements of all but the leader, until they hear it.
     OthersUntilHeard,
-    /// Those of all but the leader, until it sends what they will hear.
+    /// Announcements of all but the leader, until it sends the one that they will hear.
     OthersUntilSent,
 }
 
-/// The shortest `T_A`, in units of `T_S`, that messages are summed up for.
+/// The shortest `T_A`, in units of `T_S`, for which messages are summed.
 const FINEST_ANNOUNCE_INTERVAL: f64 = 0.05;
-/// The greatest loss that they are summed up for: beyond it the sum over announcements is too long.
+/// The greatest loss for which messages are summed: beyond it the sum over announcements is too
+/// long.
 const GREATEST_LOSS: f64 = 0.99;
 
 /// The model in units of `T_S`, without loss or with correlated loss.
@@ -222,8 +231,8 @@ impl Timing {
         }
     }
 
-    /// `None` where announcements are so frequent that the integrand has too many kinks to integrate
-    /// between, or so often lost that they are too many to add up.
+    /// `None` if announcements are so frequent that the integrand has too many kinks, or so often
+    /// lost that the sum is too long.
     fn with_repeats(self) -> Option<Self> {
         let is_feasible =
             self.announce_interval >= FINEST_ANNOUNCE_INTERVAL && self.loss <= GREATEST_LOSS;
@@ -251,7 +260,8 @@ impl Timing {
         })
     }
 
-    /// Mean number of processes that announce at their wake-up in LE-M, where all who are awake are better.
+    /// Mean number of processes that announce at their wake-up in LE-M, in which all processes
+    /// already awake are better.
     fn first_round_of_le_m(&self) -> f64 {
         let others = self.members - 1.0;
         self.members
@@ -259,7 +269,8 @@ impl Timing {
                 .integral_over_wake_ups(|time| complement_to(self.heard(time - self.delay), others))
     }
 
-    /// Mean number of processes other than the leader that make their announcement number `j` of LE-M.
+    /// Mean number of processes other than the leader that make their announcement number `j` of
+    /// LE-M.
     fn announcements_of_others_of_le_m(&self, j: u32) -> f64 {
         let others = self.members - 1.0;
         self.members
@@ -271,7 +282,7 @@ impl Timing {
     }
 
     fn announcement(&self, wake_up: f64, j: u32) -> f64 {
-        // Not 0 times infinity.
+        // Avoids 0 times infinity.
         if j == 0 {
             wake_up
         } else {
@@ -279,19 +290,21 @@ impl Timing {
         }
     }
 
-    /// `1 - G`: the chance that one process has got an announcement through that it made up to `now`.
+    /// `1 - G`: the probability that a process has got through an announcement that it made up to
+    /// `now`.
     fn heard(&self, now: f64) -> f64 {
         self.heard_if_awake_by(f64::INFINITY, now)
     }
 
-    /// `1 - B_j`: the chance that one other process woke before `wake_up`, and got an announcement through
-    /// in time to silence the announcement number `j` of who wakes at `wake_up`.
+    /// `1 - B_j`: the probability that another process woke before `wake_up`, and got an
+    /// announcement through in time to silence announcement number `j` of the process that wakes at
+    /// `wake_up`.
     fn heard_of_earlier(&self, wake_up: f64, j: u32) -> f64 {
         self.heard_if_awake_by(wake_up, self.announcement(wake_up, j) - self.delay)
     }
 
-    /// `(1-l) sum over m of l^m P(min(latest, now - m T_A))`. While the minimum does not depend on `m`, or
-    /// everybody is awake, the terms are a geometric series.
+    /// `(1-l) sum over m of l^m P(min(latest, now - m T_A))`. While the minimum does not depend on
+    /// `m`, or all processes are awake, the terms are a geometric series.
     fn heard_if_awake_by(&self, latest: f64, now: f64) -> f64 {
         let settled = latest.min(1.0);
         let mut at = now;
@@ -311,8 +324,8 @@ impl Timing {
         heard
     }
 
-    /// The integral of `p(t) f(t)`, over the chance to be awake, cut where an announcement of somebody who
-    /// wakes at 0 or at 1 would arrive.
+    /// The integral of `p(t) f(t)`, over the probability to be awake, split at the times at which
+    /// an announcement of a process that wakes at 0 or at 1 would arrive.
     fn integral_over_wake_ups(&self, f: impl Fn(f64) -> f64) -> f64 {
         let first = ((-1.0 - self.delay) / self.announce_interval).ceil();
         let last = ((1.0 - self.delay) / self.announce_interval).floor();

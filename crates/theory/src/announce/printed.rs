@@ -1,20 +1,20 @@
-//! The formulas of section 5.3 as they are printed, where the chapter is wrong.
+//! The formulas of section 5.3 as printed, where the chapter is wrong.
 //!
-//! Kept so that claim and correction can stand side by side. Each names its correction; none should be used
-//! for anything else. `N` is [`Model::members`] here as in the chapter.
+//! Kept to compare each claim with its correction. Each function names its correction and serves no
+//! other purpose. `N` is [`Model::members`] here as in the chapter.
 
 use super::messages::first_round_messages;
 use super::rounds::surplus_announcements;
 use super::{Algorithm, Loss, Model, check_interval};
 
-/// Entries of a law below this are left behind.
+/// Entries of a distribution below this are dropped.
 const NEGLIGIBLE: f64 = 1e-30;
 
-/// `E[# consecutive lost]_uc` of section 5.3.1.3, `sum over i = 1..N of (-1)^(i+1) C(N,i)/(1 - l^i)`, by a
-/// stable equivalent (claim L3).
+/// `E[# consecutive lost]_uc` of section 5.3.1.3, `sum over i = 1..N of (-1)^(i+1) C(N,i)/(1 -
+/// l^i)`, by a stable equivalent (claim L3).
 ///
-/// It is the mean number of *attempts* until all `N` have received, one more than the number lost; and the
-/// leader has `N - 1` receivers: see [`surplus_announcements`].
+/// It is the mean number of *attempts* until all `N` have received, one more than the number lost;
+/// and the leader has `N - 1` receivers: see [`surplus_announcements`].
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
@@ -23,8 +23,8 @@ pub fn consecutive_lost_uncorrelated(loss: f64, n: u64) -> f64 {
     1.0 + surplus_announcements(Loss::Uncorrelated(loss), n)
 }
 
-/// The same sum term by term as it stands: in doubles right up to `N` of about 30, noise from about 50 on,
-/// since the terms grow like `2^N` and cancel.
+/// The same sum term by term as printed: in doubles correct up to `N` of about 30, noise from about
+/// 50 on, because the terms grow like `2^N` and cancel.
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
@@ -41,13 +41,14 @@ pub fn alternating_sum(loss: f64, n: u64) -> f64 {
     sum
 }
 
-/// Leadership delay (section 5.3.1): with uncorrelated loss one `T_A` too long, and for one receiver too many
-/// (claim L3); otherwise right. LE-A and LE-S; `None` for others, which section 5.3 does not treat.
+/// Leadership delay (section 5.3.1): with uncorrelated loss one `T_A` too long, and for one
+/// receiver too many (claim L3); otherwise right. LE-A and LE-S; `None` for others, which section
+/// 5.3 does not treat.
 ///
 /// Corrected: [`leadership_delay`](super::delay::leadership_delay).
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
     let first = match algorithm {
@@ -57,13 +58,13 @@ pub fn leadership_delay(algorithm: Algorithm, model: &Model) -> Option<f64> {
     Some(first + model.delay + model.announce_interval * consecutive_lost(model))
 }
 
-/// Re-establishment after the leader's departure (section 5.3.2): `T_L + 2D + E[t_s] - E[t_d]` for all three
-/// loss models of LE-S; wrong for uncorrelated loss (claim L5).
+/// Re-establishment after the leader's departure (section 5.3.2): `T_L + 2D + E[t_s] - E[t_d]` for
+/// all three loss models of LE-S; wrong for uncorrelated loss (claim L5).
 ///
 /// Corrected: [`leader_departure`](super::reestablishment::leader_departure).
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn leader_departure(model: &Model, listen_interval: f64, departed: f64) -> f64 {
     check_interval("listen", listen_interval);
@@ -71,13 +72,13 @@ pub fn leader_departure(model: &Model, listen_interval: f64, departed: f64) -> f
     listen_interval + 2.0 * model.delay + first - departed
 }
 
-/// False departure (section 5.3.2): `T_A (E[# consecutive lost] + 1) - T_L`. An unconditional mean, negative
-/// as soon as `T_L` is chosen well (claim L6).
+/// False departure (section 5.3.2): `T_A (E[# consecutive lost] + 1) - T_L`. An unconditional mean,
+/// negative as soon as `T_L` is chosen well (claim L6).
 ///
 /// Corrected: [`false_departure`](super::reestablishment::false_departure).
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
     model.check();
@@ -85,55 +86,57 @@ pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
     model.announce_interval * (consecutive_lost(model) + 1.0) - listen_interval
 }
 
-/// Inconsistent state by false departures (section 5.3.4): `1 - T_L/(T_A (E[# consecutive lost] + 1))`.
-/// Negative where the above is (claim L6).
+/// Inconsistent state by false departures (section 5.3.4): `1 - T_L/(T_A (E[# consecutive lost] +
+/// 1))`. Negative where the above is (claim L6).
 ///
 /// Corrected: [`inconsistent_fraction`](super::reestablishment::inconsistent_fraction).
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn inconsistent_fraction(model: &Model, listen_interval: f64) -> f64 {
     let reached = model.announce_interval * (consecutive_lost(model) + 1.0);
     false_departure(model, listen_interval) / reached
 }
 
-/// Late joiner better than the leader, LE-S (section 5.3.2): as the leadership delay, `N` being the group
-/// *before* it joins, [`Model::receivers`]. So here the number of receivers is right, and one `T_A` too much
-/// remains for uncorrelated loss (claim L7).
+/// Late joiner better than the leader, LE-S (section 5.3.2): as the leadership delay, `N` being the
+/// group *before* it joins, [`Model::receivers`]. So here the number of receivers is right, and one
+/// `T_A` too much remains for uncorrelated loss (claim L7).
 ///
 /// Corrected: [`greater_joiner`](super::reestablishment::greater_joiner).
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn greater_joiner(model: &Model) -> f64 {
     let first = model.first_announcement(Algorithm::LeS);
     first + model.delay + model.announce_interval * consecutive_lost_before_joining(model)
 }
 
-/// Late joiner worse than the leader (section 5.3.2), brackets read as ceilings: for uncorrelated loss with
-/// the sum for all of the group, though the joiner alone must hear (claim L7). `N` as in [`greater_joiner`].
+/// Late joiner worse than the leader (section 5.3.2), brackets read as ceilings: for uncorrelated
+/// loss with the sum for all of the group, although the joiner alone must hear (claim L7). `N` as
+/// in [`greater_joiner`].
 ///
 /// Corrected: [`lesser_joiner`](super::reestablishment::lesser_joiner).
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn lesser_joiner(model: &Model) -> f64 {
     model.check();
     model.announce_interval * (0.5 + consecutive_lost_before_joining(model))
 }
 
-/// First-round messages of LE-S with correlated loss (section 5.3.3.2): `N P(D)/(1-l)` plus the integral from
-/// `D` of `p (1 - (1 - (1-l) P(t-D))^N) / P(t-D)`. The `1/(1-l)` belongs to the integral (claim L9).
+/// First-round messages of LE-S with correlated loss (section 5.3.3.2): `N P(D)/(1-l)` plus the
+/// integral from `D` of `p (1 - (1 - (1-l) P(t-D))^N) / P(t-D)`. The `1/(1-l)` belongs to the
+/// integral (claim L9).
 ///
-/// `None` for uncorrelated loss. `T_A` is taken as long, `T_S` or more.
+/// `None` for uncorrelated loss. Assumes a long `T_A`, `T_S` or more.
 ///
 /// Corrected: [`first_round_messages`].
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn first_round_messages_of_le_s(model: &Model) -> Option<f64> {
     let heard = match model.loss {
@@ -151,17 +154,19 @@ pub fn first_round_messages_of_le_s(model: &Model) -> Option<f64> {
     Some(at_once / heard + (corrected - at_once) * heard)
 }
 
-/// `Q(., n)` by the recurrence of section 5.3.3.3 (claim L10), entry `i` the probability of `i` messages:
+/// `Q(., n)` by the recurrence of section 5.3.3.3 (claim L10), entry `i` the probability of `i`
+/// messages:
 ///
 /// ```text
 /// Q(i, n) = Q(i-1, n-1) g(i-1) + Q(i, n-1) (1 - g(i)),   g(i) = (1 - l^(i+1)) / ((i+1)(1-l))
 /// ```
 ///
-/// `g(i)` is the integral of `(l + (1-l)(1 - P(t)))^i`. It takes the wake-up times of the `i` that have sent for
-/// those of any `i`, but to have sent they tend to be early. Right for `n = 1, 2`; too large from 3 on, and ever
-/// more so: the mean grows like `sqrt(2n/(1-l))`, the correct one like `ln n`.
+/// `g(i)` is the integral of `(l + (1-l)(1 - P(t)))^i`. It treats the wake-up times of the `i`
+/// senders as those of any `i`, but senders tend to be early. Correct for `n = 1, 2`; too large
+/// from 3 on, with a growing error: the mean grows like `sqrt(2n/(1-l))`, the correct one like `ln
+/// n`.
 ///
-/// Entries below 1e-30 are taken for 0: a million members take about half a second.
+/// Entries below 1e-30 count as 0: a million members take about half a second.
 ///
 /// Corrected: [`law_of_messages`](super::recurrence::law_of_messages).
 ///
@@ -196,9 +201,9 @@ pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
 
 /// The mean of [`law_of_messages`].
 ///
-/// Beyond 20,000 members mean, variance and third moment alone are carried on, in constant time for each
-/// member: `g` is nearly straight over the width of the law by then. Within 1e-6 of the mean of the law, as
-/// measured at 60,000 members.
+/// Beyond 20,000 members only mean, variance and third moment are carried on, in constant time for
+/// each member: by then `g` is nearly linear over the width of the distribution. Within 1e-6 of the
+/// mean of the distribution, as measured at 60,000 members.
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
@@ -212,7 +217,7 @@ pub fn mean_messages(n: u64, loss: f64) -> f64 {
     moments.mean
 }
 
-/// Up to here [`mean_messages`] has the whole law.
+/// Up to this size [`mean_messages`] uses the whole distribution.
 const WHOLE_LAW_UP_TO: u64 = 20_000;
 
 /// The mean of a number of messages, and the second and third moments about it.
@@ -238,7 +243,8 @@ impl Moments {
         }
     }
 
-    /// One more wakes, and sends with the probability `g` of the number sent so far, taken for a parabola.
+    /// Adds a member that wakes, and sends with the probability `g` of the number sent before. `g`
+    /// is approximated by a parabola.
     fn add_one(&mut self, loss: f64) {
         let Self {
             mean,
@@ -300,7 +306,7 @@ mod tests {
     use super::{Moments, law_of_messages, mean_messages};
 
     #[test]
-    fn moments_stand_in_for_the_whole_law() {
+    fn moments_agree_with_the_whole_distribution() {
         for loss in [0.0, 0.4, 0.9, 0.99, 0.999_9, 0.999_999] {
             let whole = Moments::of(&law_of_messages(60_000, loss)).mean;
             let got = mean_messages(60_000, loss);

@@ -1,21 +1,23 @@
-//! Integrals of smooth functions whose weight may sit in a sliver at the lower end.
+//! Integrals of smooth functions whose weight may be concentrated near the lower end.
 //!
-//! With `n` members the powers `(1 - F(t))^n` are over within `1/n` of the interval, so a rule spread evenly
-//! over it would see nothing at all. Each interval is therefore cut in half again and again towards its
-//! lower end, [`HALVINGS`] times, before the adaptive rule begins: weight in a sliver of one part in 10^9
+//! With `n` members the powers `(1 - F(t))^n` vanish within `1/n` of the interval, so an evenly
+//! spread rule would miss them. Therefore each interval is halved repeatedly towards its lower end,
+//! [`HALVINGS`] times, before the adaptive rule begins: weight in one part in 10^9 of the interval
 //! is found.
 //!
-//! The rule is Gauss-Kronrod with 7 and 15 points. A panel is accepted when the two differ by less than
-//! [`ACCEPT`] of the whole integral; the 15-point value that is kept is far better than that difference.
-//! Against closed forms, for up to 10^6 members, it errs by less than 10^-11 of the value.
+//! The rule is Gauss-Kronrod with 7 and 15 points. A panel is accepted when the two differ by less
+//! than [`ACCEPT`] of the whole integral; the 15-point value that is kept is far better than that
+//! difference. Against closed forms, for up to 10^6 members, it errs by less than 10^-11 of the
+//! value.
 
-/// How often an interval is halved towards its lower end before the rule adapts.
+/// The number of halvings of an interval towards its lower end before the rule adapts.
 const HALVINGS: i32 = 30;
 /// A panel whose two estimates differ by less than this part of the integral is done.
 const ACCEPT: f64 = 1e-11;
-/// Or by less than this: a difference of two powers near 1 is not known any better.
+/// Also if they differ by less than this: a difference of two powers near 1 has no better
+/// precision.
 const ROUNDING: f64 = 1e-17;
-/// How often a panel may be halved in search of that.
+/// The maximum number of halvings of a panel.
 const DEPTH: u32 = 16;
 
 /// Positive abscissae of the 15-point rule, then 0; the odd ones are those of the 7-point rule.
@@ -117,7 +119,7 @@ mod tests {
     use super::integral;
 
     #[test]
-    fn powers_that_vanish_within_a_sliver() {
+    fn powers_that_vanish_near_the_lower_end() {
         for n in [1_u32, 10, 1_000, 1_000_000, 100_000_000] {
             let n = f64::from(n);
             let got = integral(&[0.0, 1.0], |x| (n * (-x).ln_1p()).exp());
@@ -127,13 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn a_kink_at_an_end_costs_nothing() {
+    fn kink_at_an_end_is_exact() {
         let got = integral(&[-1.0, 0.25, 2.0], |x| (x - 0.25_f64).abs());
         assert!((got - 2.3125).abs() < 1e-13, "{got}");
     }
 
     #[test]
-    fn a_bump_in_the_middle_is_refined() {
+    fn bump_in_the_middle_is_refined() {
         let got = integral(&[0.0, 1.0], |x| (-((x - 0.7) / 1e-3).powi(2)).exp());
         let expected = 1e-3 * std::f64::consts::PI.sqrt();
         assert!((got / expected - 1.0).abs() < 1e-9, "{got}");

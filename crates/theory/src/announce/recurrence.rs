@@ -1,34 +1,39 @@
-//! The first round with uncorrelated loss and no delay, as a recurrence (section 5.3.3.3; claim L10).
+//! The first round with uncorrelated loss and no delay, as a recurrence (section 5.3.3.3; claim
+//! L10).
 //!
-//! Assumes   `D = 0`, and `T_A >= T_S`, so that nobody announces twice while others sleep. The wake-up law
-//!           does not matter then, only the order of the wake-ups, which is random.
+//! Assumes   `D = 0`, and `T_A >= T_S`, so that no process announces twice while others sleep. Then
+//!           the wake-up distribution does not matter, only the order of the wake-ups, which is
+//!           random.
 //!
-//! `Q(i, n)` is the probability that `n` processes, still asleep, will send `i` messages. The first to wake
-//! sends one. All orders being alike, it has `k = 0..n-1` better ones with probability `1/n` each; they are
-//! not silenced by it. Of the `n-1-k` worse ones each misses the message with probability `l`, so `b` stay
-//! in the race, binomial. Those `k + b` again wake in random order:
+//! `Q(i, n)` is the probability that `n` processes, still asleep, will send `i` messages. The first
+//! to wake sends one. All orders being equally likely, it has `k = 0..n-1` better ones with
+//! probability `1/n` each; they are not silenced by it. Of the `n-1-k` worse ones each misses the
+//! message with probability `l`, so `b` remain, binomial. Those `k + b` again wake in random order:
 //!
 //! ```text
 //! Q(i, n) = (1/n) sum over k < n of sum over b of Binomial(b; n-1-k, l) Q(i-1, k+b)
 //! ```
 //!
-//! Only the number `s = n-1-k-b` of the silenced matters:
-//! `Pr[s] = Pr[more than s of n messages get through] / (n (1-l))`. For with `m = n-1-k` worse ones,
-//! `C(m,s) (1-l)^s l^(m-s)` is `1/(1-l)` times the chance that in a row of trials success number `s+1` comes
-//! at trial `m+1`; summed over `m < n`, that it comes within `n` trials.
+//! Only the number `s = n-1-k-b` of the silenced matters: `Pr[s] = Pr[more than s of n messages get
+//! through] / (n (1-l))`. With `m = n-1-k` worse ones, `C(m,s) (1-l)^s l^(m-s)` is `1/(1-l)` times
+//! the probability that in a row of trials success number `s+1` comes at trial `m+1`; summed over
+//! `m < n`, that it comes within `n` trials.
 
 use crate::harmonic::harmonic;
 
-/// Up to here [`mean_messages`] is the recurrence itself; beyond, its asymptote through this point.
+/// Up to this size [`mean_messages`] is the recurrence itself; beyond, its asymptote through this
+/// point.
 const EXACT_UP_TO: u64 = 2_048;
-/// How many terms of the series in `1/n` the asymptote has.
+/// The number of terms of the series in `1/n` in the asymptote.
 const SERIES_TERMS: i32 = 4;
-/// A state that nobody leaves with more than this probability is the last that matters.
+/// States with a smaller transition probability are ignored.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// `Q(., n)`: the law of the number of first-round messages of LE-S; entry `i` is the probability of `i`.
+/// `Q(., n)`: the distribution of the number of first-round messages of LE-S; entry `i` is the
+/// probability of `i`.
 ///
-/// Of the order of `n^3/6` operations, all terms positive: relative error of each entry about `n` roundings.
+/// On the order of `n^3/6` operations, all terms positive: relative error of each entry about `n`
+/// roundings.
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
@@ -37,7 +42,7 @@ pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
     assert_group(n, loss);
     let n = n as usize;
     let mut laws: Vec<Vec<f64>> = vec![vec![1.0]];
-    let mut silenced = Silenced::of_nobody(loss);
+    let mut silenced = SilencedByFirst::empty(loss);
     for size in 1..=n {
         silenced.add_one();
         let mut law = vec![0.0; size + 1];
@@ -60,16 +65,17 @@ pub fn law_of_messages(n: u64, loss: f64) -> Vec<f64> {
 /// g_i = (1 - l^(i+1)) / ((i+1)(1-l))
 /// ```
 ///
-/// since the mean of `C(k+b, j)` is `g_j C(n-1, j)`. Without loss that is the harmonic number `H_n`. The
-/// terms alternate and soon cancel to nothing in doubles, so up to 2,048 members the recurrence is used,
-/// with positive terms only, of the order of `n^2` operations.
+/// because the mean of `C(k+b, j)` is `g_j C(n-1, j)`. Without loss that is the harmonic number
+/// `H_n`. The terms alternate and soon cancel to nothing in doubles. So up to 2,048 members the
+/// recurrence is used, with positive terms only, on the order of `n^2` operations.
 ///
-/// Beyond, `M(n) = A H_n + B + c_1/(n+1) + ...`, with `A` of [`growth`], and `B` such that it meets the
-/// recurrence at 2,048. Rice's integral turns the alternating sum into residues: those at 0 give `A H_n + B`,
-/// those at -1, -2, ... the series of `asymptote`. Left out are those at the other roots of `g_s = 1`, which
-/// are complex and fall faster than `1/n`. Measured against the recurrence at 2,049 and 8,192 members: off by
-/// less than 2e-4 messages for losses of 1e-6, 1e-4 and 0.01, and by less than 1e-6 for 0.1, 0.4, 0.8 and 0.95.
-/// Beyond 0.95 the series needs more members than that to set in, and makes no sense: see [`has_mean`].
+/// Beyond, `M(n) = A H_n + B + c_1/(n+1) + ...`, with `A` of [`growth`], and `B` such that it meets
+/// the recurrence at 2,048. Rice's integral turns the alternating sum into residues: those at 0
+/// give `A H_n + B`, those at -1, -2, ... the series of `asymptote`. The residues at the other
+/// roots of `g_s = 1`, which are complex and fall faster than `1/n`, are left out. Measured against
+/// the recurrence at 2,049 and 8,192 members, the error is less than 2e-4 messages for losses of
+/// 1e-6, 1e-4 and 0.01, and less than 1e-6 for 0.1, 0.4, 0.8 and 0.95. Beyond 0.95 the series needs
+/// more members than that to converge: see [`has_mean`].
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
@@ -84,16 +90,17 @@ pub fn mean_messages(n: u64, loss: f64) -> f64 {
     }
 }
 
-/// Whether [`mean_messages`] is to be trusted: not for more than 2,048 members with a loss above 0.95.
+/// True if [`mean_messages`] is reliable: false for more than 2,048 members with a loss above 0.95.
 #[must_use]
 pub fn has_mean(n: u64, loss: f64) -> bool {
     n <= EXACT_UP_TO || loss <= GREATEST_LOSS_OF_ASYMPTOTE
 }
 
-/// The greatest loss at which the asymptote was measured to have set in.
+/// The greatest loss at which the asymptote was measured to be valid.
 const GREATEST_LOSS_OF_ASYMPTOTE: f64 = 0.95;
 
-/// `A (H_n + sum over k of (-1)^(k+1) (k-1)! n!/(n+k)! product over i = 1..k of 1/(g_-i - 1))`, to four terms.
+/// `A (H_n + sum over k of (-1)^(k+1) (k-1)! n!/(n+k)! product over i = 1..k of 1/(g_-i - 1))`, to
+/// four terms.
 fn asymptote(n: u64, loss: f64) -> f64 {
     let mut sum = harmonic(n);
     let mut term = -1.0;
@@ -110,7 +117,7 @@ fn asymptote(n: u64, loss: f64) -> f64 {
 
 fn exact_mean(n: u64, loss: f64) -> f64 {
     let mut means = vec![0.0];
-    let mut silenced = Silenced::of_nobody(loss);
+    let mut silenced = SilencedByFirst::empty(loss);
     for size in 1..=n as usize {
         silenced.add_one();
         let later: f64 = silenced
@@ -123,11 +130,11 @@ fn exact_mean(n: u64, loss: f64) -> f64 {
     means[n as usize]
 }
 
-/// `A`: with each `e`-fold growth of the group, LE-S sends this many first-round messages more,
-/// `1/(1 + l ln l/(1-l))`.
+/// `A`: the number of additional first-round messages of LE-S for each `e`-fold growth of the
+/// group, `1/(1 + l ln l/(1-l))`.
 ///
-/// In a large group the first to wake leaves a share `1 - (1-l) u` in the race, `u` uniform; the mean of its
-/// logarithm is `-1/A`. Correlated loss has `1/(1-l)` instead, which is less.
+/// In a large group the first to wake leaves a share `1 - (1-l) u` unsilenced, `u` uniform; the
+/// mean of its logarithm is `-1/A`. Correlated loss has `1/(1-l)` instead, which is less.
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
@@ -142,16 +149,16 @@ pub fn growth(loss: f64) -> f64 {
 
 /// The mean first-round messages of LE-M, and all of SUP, with uncorrelated loss and no delay.
 ///
-/// Who wakes after `s` messages have been sent sends the next if it missed them all, `l^s`: a chain that
-/// is followed through the `n` wake-ups, over the states that are likely at all: about
-/// `min(n, 20/sqrt(1-l))` each time. Grows like `ln n / ln(1/l)`.
+/// A process that wakes after `s` messages have been sent sends the next if it missed them all,
+/// `l^s`. This chain is followed through the `n` wake-ups, over the states that are likely at all:
+/// about `min(n, 20/sqrt(1-l))` each time. Grows like `ln n / ln(1/l)`.
 ///
 /// # Panics
 /// Unless `n >= 1` and the loss is 0 or more and below 1.
 #[must_use]
 pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
     assert_group(n, loss);
-    // Entry s: the chance that s + 1 messages have been sent.
+    // Entry s: the probability that s + 1 messages have been sent.
     let mut sent = vec![1.0];
     let mut missed_all = vec![loss];
     let mut first = 0;
@@ -176,7 +183,7 @@ pub fn mean_messages_of_suppression(n: u64, loss: f64) -> f64 {
         .sum()
 }
 
-/// Whether [`mean_messages_of_suppression`] ends within about a second.
+/// True if [`mean_messages_of_suppression`] ends within about a second.
 #[must_use]
 pub fn suppression_is_short(n: u64, loss: f64) -> bool {
     let states = (n as f64).min(20.0 / (1.0 - loss).sqrt());
@@ -185,15 +192,15 @@ pub fn suppression_is_short(n: u64, loss: f64) -> bool {
 
 const MOST_STEPS_OF_SUPPRESSION: f64 = 1.5e9;
 
-/// How many the first of `n` wake-ups silences.
-struct Silenced {
+/// The number of processes that the first of `n` wake-ups silences.
+struct SilencedByFirst {
     loss: f64,
-    /// Entry `i`: the chance that `i` of `n` messages get through.
+    /// Entry `i`: the probability that `i` of `n` messages get through.
     through: Vec<f64>,
 }
 
-impl Silenced {
-    fn of_nobody(loss: f64) -> Self {
+impl SilencedByFirst {
+    fn empty(loss: f64) -> Self {
         Self {
             loss,
             through: vec![1.0],
@@ -236,7 +243,7 @@ mod tests {
     use super::{EXACT_UP_TO, exact_mean, mean_messages};
 
     #[test]
-    fn the_asymptote_meets_the_recurrence() {
+    fn asymptote_agrees_with_the_recurrence() {
         for (loss, allowed) in [
             (0.0, 1e-12),
             (1e-6, 2e-4),

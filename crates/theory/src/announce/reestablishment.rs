@@ -1,38 +1,39 @@
-//! After a departure or a late joiner (sections 5.3.2 and 5.3.4; claims L5, L6, L7).
+//! Delays after a departure or a late joiner (sections 5.3.2 and 5.3.4; claims L5, L6, L7).
 //!
-//! The group is in a steady state: everybody follows a leader that has announced every `T_A` for long.
-//! [`Model::members`] counts those who must agree in the end: the ones left after a departure, or the group
-//! with its joiner.
+//! The group is in a steady state: every process follows a leader that has announced every `T_A`
+//! for a long time. [`Model::members`] counts the processes that must agree in the end: the ones
+//! left after a departure, or the group with its joiner.
 
 use super::rounds::surplus_announcements;
 use super::{Algorithm, Loss, Model, check_interval};
 use crate::chance::any_of;
 
-/// A sum over announcements ends when what is left is below this part of one.
+/// A sum over announcements ends when the remainder is below this part of one.
 const NEGLIGIBLE: f64 = 1e-15;
 
-/// Re-establishment delay after the leader has left (claim L5): from its departure until all `N` who are
-/// left have heard their best. LE-A and LE-S.
+/// Re-establishment delay after the leader has left (claim L5): from its departure until all `N`
+/// remaining processes have heard their best. LE-A and LE-S.
 ///
-/// `listen_interval` is `T_L`; `departed` is `E[t_d]`, the mean time from the leader's last announcement to
-/// its departure, `T_A/2` if it leaves at any time alike.
+/// `listen_interval` is `T_L`; `departed` is `E[t_d]`, the mean time from the leader's last
+/// announcement to its departure, `T_A/2` if all times are equally likely.
 ///
-/// No loss and correlated loss: `T_L + 2D + E[t_s] - E[t_d]`. All timers expire `T_L + D` after the last
-/// announcement that was heard, `T_A l/(1-l)` earlier if the last ones were lost, and the successor needs as
-/// many announcements more.
+/// No loss and correlated loss: `T_L + 2D + E[t_s] - E[t_d]`. All timers expire `T_L + D` after the
+/// last announcement that was heard, `T_A l/(1-l)` earlier if the last ones were lost, and the
+/// successor needs as many announcements more.
 ///
 /// Uncorrelated loss: longer, by `T_A (E[n] - l/(1-l))`. Let the successor have missed the last `J`
-/// announcements of the old leader and another process the last `J'`, geometric. It ignores the successor
-/// while its own timer runs, `J - J'` intervals longer, of which `f = floor((t_s + D)/T_A)` have passed when
-/// it hears the first announcement. So it takes `max(0, J - J' - f)` announcements that cannot be heard and
-/// then a geometric number that are lost; `n` is the largest of these for the `N - 1` others.
+/// announcements of the old leader and another process the last `J'`, geometric. The other process
+/// ignores the successor while its own timer runs, `J - J'` intervals longer, of which `f =
+/// floor((t_s + D)/T_A)` have passed when it hears the first announcement. So it takes `max(0, J -
+/// J' - f)` announcements that cannot be heard and then a geometric number that are lost; `n` is
+/// the largest such number for the `N - 1` others.
 ///
 /// Departures that are detected before they happen are not counted: exact for `l^(T_L/T_A) << 1`.
 ///
 /// `None` for algorithms other than LE-A and LE-S, and for uncorrelated loss above 0.98.
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn leader_departure(
     algorithm: Algorithm,
@@ -56,12 +57,14 @@ pub fn leader_departure(
     }
 }
 
-/// The greatest uncorrelated loss that [`leader_departure`] is summed up for: beyond it the sums are too long.
+/// The greatest uncorrelated loss for which [`leader_departure`] is summed: beyond it the sums are
+/// too long.
 const GREATEST_LOSS: f64 = 0.98;
 
-/// `E[n]` of [`leader_departure`]: the sum over `n` of the chance that somebody needs more than `n`.
+/// `E[n]` of [`leader_departure`]: the sum over `n` of the probability that a process needs more
+/// than `n`.
 ///
-/// Deaf to none of the announcements are the others if `J <= f`; to the first `d` if `J = d + f`, which has the
+/// The others miss no announcement if `J <= f`, and the first `d` if `J = d + f`, which has the
 /// probability `(1-l) l^d E[l^f]`.
 fn until_all_accept(algorithm: Algorithm, model: &Model, loss: f64) -> f64 {
     let passed = intervals_passed(algorithm, model);
@@ -82,7 +85,7 @@ fn until_all_accept(algorithm: Algorithm, model: &Model, loss: f64) -> f64 {
     mean
 }
 
-/// The law of `f = floor((t_s + D)/T_A)`.
+/// The distribution of `f = floor((t_s + D)/T_A)`.
 fn intervals_passed(algorithm: Algorithm, model: &Model) -> Vec<(f64, f64)> {
     let interval = model.announce_interval;
     let first = (model.delay / interval).floor();
@@ -101,7 +104,7 @@ fn intervals_passed(algorithm: Algorithm, model: &Model) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Mean announcements lost on the slowest of `others`, each of which is deaf to the first `deaf - J'`.
+/// Mean announcements lost on the slowest of `others`, each of which ignores the first `deaf - J'`.
 fn slowest(deaf: f64, loss: f64, others: f64) -> f64 {
     let mut mean = 0.0;
     for n in 0_u32.. {
@@ -114,31 +117,32 @@ fn slowest(deaf: f64, loss: f64, others: f64) -> f64 {
     mean
 }
 
-/// The chance that one process has not accepted any of the announcements `0..=n`.
+/// The probability that a process has not accepted any of the announcements `0..=n`.
 ///
-/// `J'` at least `deaf`: lost all `n+1`. Below that: deaf to all of them if `J' < deaf - n`, otherwise lost
-/// the `n+1 - (deaf - J')` it could hear.
+/// `J'` at least `deaf`: lost all `n+1`. Below that: it ignores all of them if `J' < deaf - n`,
+/// otherwise it lost the `n+1 - (deaf - J')` that it could hear.
 fn still_missing(n: f64, deaf: f64, loss: f64) -> f64 {
     let all_deaf_below = (deaf - n).max(0.0);
     let always_deaf = 1.0 - loss.powf(all_deaf_below);
     let never_deaf = loss.powf(deaf + n + 1.0);
-    // The sum over j from all_deaf_below to deaf - 1 of (1-l) l^j l^(n+1-deaf+j); the exponent is >= 1.
+    // The sum over j from all_deaf_below to deaf - 1 of (1-l) l^j l^(n+1-deaf+j); the exponent is
+    // >= 1.
     let from = loss.powf(n + 1.0 - deaf + 2.0 * all_deaf_below);
     let upto = loss.powf(n + 1.0 + deaf);
     let partly_deaf = (from - upto) / (1.0 + loss);
     always_deaf + never_deaf + partly_deaf
 }
 
-/// False departure (claim L6): how long a listener whose timer has expired goes astray until it hears the
-/// leader, which never left, `T_A (floor(T_L/T_A) + 1/(1-l)) - T_L`.
+/// False departure (claim L6): the time from the expiry of a listener's timer until it hears the
+/// leader, which never left: `T_A (floor(T_L/T_A) + 1/(1-l)) - T_L`.
 ///
-/// The timer expires because `k = floor(T_L/T_A)` announcements after the last one heard were lost; then each
-/// further one is heard with probability `1-l`. (One that arrives in the instant of the expiry is in time.)
-/// The same for every loss model: one listener is one receiver. Without loss only possible if `T_L < T_A`,
-/// and then `T_A - T_L`.
+/// The timer expires because `k = floor(T_L/T_A)` announcements after the last one heard were lost;
+/// then the listener hears each further one with probability `1-l`. (One that arrives in the
+/// instant of the expiry is in time.) The same for every loss model: one listener is one receiver.
+/// Without loss only possible if `T_L < T_A`, and then `T_A - T_L`.
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
     model.check();
@@ -148,11 +152,12 @@ pub fn false_departure(model: &Model, listen_interval: f64) -> f64 {
     model.announce_interval * (survived + 1.0 / heard) - listen_interval
 }
 
-/// How often one listener's timer expires under a healthy leader, per unit of time: of the announcements
-/// heard, one every `T_A/(1-l)`, the part `l^floor(T_L/T_A)` is followed by an expiry.
+/// The rate at which one listener's timer expires under a healthy leader, per unit of time. Of the
+/// announcements heard, one every `T_A/(1-l)`, the part `l^floor(T_L/T_A)` is followed by an
+/// expiry.
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn false_departure_rate(model: &Model, listen_interval: f64) -> f64 {
     model.check();
@@ -162,23 +167,25 @@ pub fn false_departure_rate(model: &Model, listen_interval: f64) -> f64 {
     loss.powf(survived) * (1.0 - loss) / model.announce_interval
 }
 
-/// Inconsistent state (section 5.3.4; claim L6): the fraction of time that one listener is astray by false
-/// departures, `l^k (1 - (1-l) (T_L/T_A - k))` with `k = floor(T_L/T_A)`; `l^k` for `T_L = k T_A`.
+/// Inconsistent state (section 5.3.4; claim L6): the fraction of time that a listener spends in
+/// false departures, `l^k (1 - (1-l) (T_L/T_A - k))` with `k = floor(T_L/T_A)`; `l^k` for `T_L = k
+/// T_A`.
 ///
-/// Rate times duration of the above. Without loss `1 - T_L/T_A` if `T_L < T_A`, as printed, and else 0.
+/// The product of rate and duration. Without loss `1 - T_L/T_A` if `T_L < T_A`, as printed, and
+/// else 0.
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn inconsistent_fraction(model: &Model, listen_interval: f64) -> f64 {
     false_departure_rate(model, listen_interval) * false_departure(model, listen_interval)
 }
 
-/// The fraction of time that any of the `N - 1` listeners is astray by false departures: that of one without
-/// loss and with correlated loss, `1 - (1 - fraction)^(N-1)` with uncorrelated.
+/// The fraction of time in which any of the `N - 1` listeners is in a false departure: that of one
+/// without loss and with correlated loss, `1 - (1 - fraction)^(N-1)` with uncorrelated.
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
 pub fn inconsistent_fraction_of_any(model: &Model, listen_interval: f64) -> f64 {
     let one = inconsistent_fraction(model, listen_interval);
@@ -188,14 +195,15 @@ pub fn inconsistent_fraction_of_any(model: &Model, listen_interval: f64) -> f64 
     }
 }
 
-/// Late joiner that is better than all (claim L7): from its arrival until the others have heard it. As the
-/// leadership delay: it wakes, and announces until all `N - 1` others have heard. LE-A and LE-S.
+/// Late joiner that is better than all (claim L7): from its arrival until the others have heard it.
+/// As the leadership delay: it wakes, and announces until all `N - 1` others have heard. LE-A and
+/// LE-S.
 ///
-/// `None` for algorithms other than these two; for merit that drives the wake-up see
-/// [`greater_joiner_by_merit`].
+/// `None` for algorithms other than these two; for priority that drives the wake-up see
+/// [`greater_joiner_by_priority`].
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn greater_joiner(algorithm: Algorithm, model: &Model) -> Option<f64> {
     match algorithm {
@@ -206,14 +214,14 @@ pub fn greater_joiner(algorithm: Algorithm, model: &Model) -> Option<f64> {
     }
 }
 
-/// Late joiner that is worse than the leader (claim L7): from its arrival until it has heard the leader,
-/// `T_A/2 + T_A l/(1-l)`, whatever the delay and the loss model, for it is one receiver.
+/// Late joiner that is worse than the leader (claim L7): from its arrival until it has heard the
+/// leader, `T_A/2 + T_A l/(1-l)`, for any delay and loss model, because it is one receiver.
 ///
-/// The chapter has `T_A E[ceil((t_a - D)/T_A)] + D - E[t_a]` for the first term. With an arrival `t_a` uniform
-/// in an interval `E[ceil]` is `1 - D/T_A`, and all but `T_A/2` cancels.
+/// The chapter has `T_A E[ceil((t_a - D)/T_A)] + D - E[t_a]` for the first term. With an arrival
+/// `t_a` uniform in an interval `E[ceil]` is `1 - D/T_A`, and all but `T_A/2` cancels.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn lesser_joiner(model: &Model) -> f64 {
     model.check();
@@ -221,16 +229,17 @@ pub fn lesser_joiner(model: &Model) -> f64 {
     model.announce_interval * (0.5 + surplus)
 }
 
-/// Claim L20, departure of the leader when merit drives the wake-up: as [`leader_departure`], but the
-/// successor was the second to wake and is so again. `E[t_s]` is the mean of the second of `N + 1` wake-ups,
-/// the departed leader's included: `2 T_S/(N+2)` if uniform, against `T_S/2` for LE-S.
+/// Claim L20, departure of the leader when priority drives the wake-up: as [`leader_departure`],
+/// but the successor was the second to wake and is so again. `E[t_s]` is the mean of the second of
+/// `N + 1` wake-ups, the departed leader's included: `2 T_S/(N+2)` if uniform, against `T_S/2` for
+/// LE-S.
 ///
 /// `None` for uncorrelated loss among three or more: no formula is known.
 ///
 /// # Panics
-/// If the model is none, or the listen interval not above 0.
+/// If the model is invalid, or the listen interval is not above 0.
 #[must_use]
-pub fn successor_by_merit(model: &Model, listen_interval: f64, departed: f64) -> Option<f64> {
+pub fn successor_by_priority(model: &Model, listen_interval: f64, departed: f64) -> Option<f64> {
     model.check();
     check_interval("listen", listen_interval);
     match model.loss {
@@ -242,13 +251,13 @@ pub fn successor_by_merit(model: &Model, listen_interval: f64, departed: f64) ->
     }
 }
 
-/// Claim L20, a late joiner better than all when merit drives the wake-up: it wakes first of `N`, at
-/// `T_S/(N+1)` on average if uniform, against `T_S/2` for LE-S.
+/// Claim L20, a late joiner better than all when priority drives the wake-up: it wakes first of
+/// `N`, at `T_S/(N+1)` on average if uniform, against `T_S/2` for LE-S.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
-pub fn greater_joiner_by_merit(model: &Model) -> f64 {
+pub fn greater_joiner_by_priority(model: &Model) -> f64 {
     announced_from(model, model.first_announcement(Algorithm::LeM))
 }
 

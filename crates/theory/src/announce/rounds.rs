@@ -1,7 +1,7 @@
-//! How many announcements it takes until all have heard one (section 5.3.1, appendix B of the thesis).
+//! The number of announcements until all have heard one (section 5.3.1, appendix B of the thesis).
 //!
-//! A round is one announcement of the leader; the first is 1. The chapter counts from 0 and calls the
-//! surplus `E[# consecutive lost]`.
+//! A round is one announcement of the leader; the first is 1. The chapter counts from 0 and calls
+//! the surplus `E[# consecutive lost]`.
 
 use super::{Loss, Model};
 use crate::chance::any_of;
@@ -18,10 +18,11 @@ const NEGLIGIBLE: f64 = 1e-17;
 /// | correlated | `l/(1-l)` | L2 |
 /// | uncorrelated | `sum over i >= 1 of 1 - (1 - l^i)^receivers` | L3 |
 ///
-/// Uncorrelated: after `i` announcements a receiver has missed all with probability `l^i`, so the term is
-/// the probability that somebody has. The chapter's alternating sum is the same series rearranged, and one
-/// announcement too long ([`printed`](super::printed)); it loses all digits from 50 receivers on, while
-/// here all terms are positive. Relative error below 1e-14; about `ln(receivers 10^17)/ln(1/l)` terms.
+/// Uncorrelated: after `i` announcements a receiver has missed all with probability `l^i`, so the
+/// term is the probability that at least one receiver has. The chapter's alternating sum is the
+/// same series rearranged, and one announcement too long ([`printed`](super::printed)). It loses
+/// all digits from 50 receivers on, while here all terms are positive. Relative error below 1e-14;
+/// about `ln(receivers 10^17)/ln(1/l)` terms.
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1.
@@ -40,8 +41,8 @@ pub fn surplus_announcements(loss: Loss, receivers: u64) -> f64 {
     }
 }
 
-/// Above this loss the series is long, and its integral as good: what Euler and Maclaurin add to it is
-/// of the order of `ln(1/l)^3`, for two receivers or more.
+/// Above this loss the series is long, and its integral is as good: the Euler-Maclaurin correction
+/// is on the order of `ln(1/l)^3`, for two receivers or more.
 const SLOW: f64 = 0.999;
 
 /// `sum over i >= 1 of 1 - (1 - l^i)^receivers`.
@@ -55,12 +56,12 @@ fn missed_by_any(loss: f64, receivers: f64) -> f64 {
     sum
 }
 
-/// Claim L4: what [`surplus_announcements`] with uncorrelated loss grows like, `H_r/ln(1/l) - 1/2`.
+/// Claim L4: the growth of [`surplus_announcements`] with uncorrelated loss, `H_r/ln(1/l) - 1/2`.
 ///
-/// The chapter calls the growth asymptotic; it is logarithmic and without bound. Each geometric count is an
-/// exponential variable rounded up, and the maximum of `r` of those with rate `ln(1/l)` has the mean
-/// `H_r/ln(1/l)`: hence the exact value lies within 1/2 of this one; for a loss of 0.1 or more and a
-/// thousand receivers within 0.02.
+/// The chapter calls the growth asymptotic; it is logarithmic and without bound. Each geometric
+/// count is an exponential variable rounded up, and the maximum of `r` of those with rate `ln(1/l)`
+/// has the mean `H_r/ln(1/l)`. Hence the exact value lies within 1/2 of this one; for a loss of 0.1
+/// or more and a thousand receivers within 0.02.
 ///
 /// # Panics
 /// Unless the loss is above 0 and below 1.
@@ -76,26 +77,27 @@ pub fn surplus_announcements_for_many(loss: f64, receivers: u64) -> f64 {
 /// `rounds` of table 5.1: mean announcements of the leader until all have heard one.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn rounds(model: &Model) -> f64 {
     model.check();
     1.0 + surplus_announcements(model.loss, model.receivers())
 }
 
-/// `avg_rounds` of table 5.1: mean announcements of the leader until one given receiver has heard one,
-/// `1/(1-l)`, whatever the loss of the others.
+/// `avg_rounds` of table 5.1: mean announcements of the leader until one given receiver has heard
+/// one, `1/(1-l)`, regardless of the loss of the others.
 ///
 /// # Panics
-/// If the model is none.
+/// If the model is invalid.
 #[must_use]
 pub fn average_rounds(model: &Model) -> f64 {
     model.check();
     1.0 / (1.0 - model.loss.probability())
 }
 
-/// How often to say it (the bye of section 5.7), so that with probability `delivery` every one of
-/// `receivers` has heard it: the least `r` with `1 - l^r`, or `(1 - l^r)^receivers`, at least `delivery`.
+/// The number of repetitions (of the bye of section 5.7), so that with probability `delivery` every
+/// one of `receivers` has heard it: the least `r` with `1 - l^r`, or `(1 - l^r)^receivers`, at
+/// least `delivery`.
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1 and the delivery above 0 and below 1.
@@ -105,11 +107,11 @@ pub fn repetitions(loss: Loss, receivers: u64, delivery: f64) -> u32 {
     least_power(loss, receivers, 1.0 - delivery)
 }
 
-/// Claim L19: the least `k` such that, with `T_L = k T_A`, a heartbeat that was heard is followed by a false
-/// departure with at most the probability `false_departure`.
+/// Claim L19: the least `k` such that, with `T_L = k T_A`, a heartbeat that was heard is followed
+/// by a false departure with at most the probability `false_departure`.
 ///
-/// One listener's timer expires if it misses the next `k` heartbeats: `l^k`. With uncorrelated loss it is
-/// enough that one of the `listeners` does: `1 - (1 - l^k)^listeners`.
+/// One listener's timer expires if it misses the next `k` heartbeats: `l^k`. With uncorrelated loss
+/// it is enough that any of the `listeners` does: `1 - (1 - l^k)^listeners`.
 ///
 /// # Panics
 /// Unless the loss is 0 or more and below 1 and the wanted probability above 0 and below 1.
@@ -119,8 +121,8 @@ pub fn listen_multiple(loss: Loss, listeners: u64, false_departure: f64) -> u32 
     least_power(loss, listeners, false_departure)
 }
 
-/// The least `k >= 1` such that all of `k` messages are missed, by everybody together or by anybody alone,
-/// with at most `chance`.
+/// The least `k >= 1` such that all of `k` messages are missed, by all receivers together or by any
+/// one alone, with at most `chance`.
 fn least_power(loss: Loss, receivers: u64, chance: f64) -> u32 {
     loss.check();
     let each = match loss {
@@ -128,7 +130,7 @@ fn least_power(loss: Loss, receivers: u64, chance: f64) -> u32 {
         Loss::None | Loss::Correlated(_) | Loss::Uncorrelated(_) => chance,
     };
     let exact = each.ln() / loss.probability().ln();
-    // A chance that is a power of the loss must not cost one more for the rounding of its logarithm.
+    // If the chance is a power of the loss, the rounding of its logarithm must not add one.
     let slack = 1e-12 * exact.abs();
     (exact - slack).ceil().max(1.0) as u32
 }
@@ -145,7 +147,7 @@ mod tests {
     use super::{SLOW, missed_by_any, surplus_announcements_for_many};
 
     #[test]
-    fn the_integral_stands_in_for_a_long_series() {
+    fn integral_agrees_with_a_long_series() {
         for receivers in [2, 3, 1_000] {
             let series = missed_by_any(SLOW, receivers as f64);
             let integral = surplus_announcements_for_many(SLOW, receivers);

@@ -1,22 +1,24 @@
-//! When a process wakes: the law of the suppression timer, `p(t)` and `P(t)` of chapters 2 and 5.
+//! The distribution of the wake-up time (the suppression timer), `p(t)` and `P(t)` of chapters 2
+//! and 5.
 //!
 //! Times are in units of the suppression interval `T_S`, so they run from 0 to 1.
 
 use super::quadrature::integral;
 use crate::chance::complement_to;
 
-/// Below this rate the mean of the exponential law is taken from its series.
+/// Below this rate the mean of the exponential distribution is taken from its series.
 const SERIES_BELOW: f64 = 1e-2;
-/// The greatest rate: beyond it `e^lambda` is not a number.
+/// The greatest rate: beyond it `e^lambda` overflows.
 const RATE_LIMIT: f64 = 700.0;
 
-/// The law of the wake-up time on `[0, 1]`.
+/// The distribution of the wake-up time on `[0, 1]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wake {
-    /// Every time alike: `P(t) = t`.
+    /// Uniform: `P(t) = t`.
     Uniform,
-    /// Truncated exponential, density proportional to `e^(rate t)`: most wake late, few early, so that the
-    /// first have time to suppress the others (section 5.4.3; claim L18). `P(t) = (e^(rate t) - 1)/(e^rate - 1)`.
+    /// Truncated exponential, density proportional to `e^(rate t)`: most wake late, few early, so
+    /// that the first have time to suppress the others (section 5.4.3; claim L18). `P(t) = (e^(rate
+    /// t) - 1)/(e^rate - 1)`.
     Exponential {
         /// `lambda`, above 0 and at most 700.
         rate: f64,
@@ -46,7 +48,8 @@ impl Wake {
         }
     }
 
-    /// The time by which a process is awake with probability `chance`: the inverse of [`cdf`](Self::cdf).
+    /// The time by which a process is awake with probability `chance`: the inverse of
+    /// [`cdf`](Self::cdf).
     #[must_use]
     pub fn quantile(self, chance: f64) -> f64 {
         let chance = chance.clamp(0.0, 1.0);
@@ -69,14 +72,17 @@ impl Wake {
         }
     }
 
-    /// The mean of the earliest of `members` wake-ups: uniform `1/(n+1)`; exponential the integral of
-    /// `(1 - P(t))^n`.
+    /// The mean of the earliest of `members` wake-ups: uniform `1/(n+1)`; exponential the integral
+    /// of `(1 - P(t))^n`.
     ///
     /// # Panics
     /// If there are no members.
     #[must_use]
     pub fn mean_of_earliest(self, members: u64) -> f64 {
-        assert!(members >= 1, "the earliest wake-up of nobody");
+        assert!(
+            members >= 1,
+            "the earliest wake-up of 0 members: need one or more"
+        );
         let n = members as f64;
         match self {
             Self::Uniform => 1.0 / (n + 1.0),
@@ -104,18 +110,21 @@ impl Wake {
         }
     }
 
-    /// The mean of the latest of `members` wake-ups: uniform `n/(n+1)`; exponential 1 minus the integral of
-    /// `P(t)^n`.
+    /// The mean of the latest of `members` wake-ups: uniform `n/(n+1)`; exponential 1 minus the
+    /// integral of `P(t)^n`.
     ///
     /// # Panics
     /// If there are no members.
     #[must_use]
     pub fn mean_of_latest(self, members: u64) -> f64 {
-        assert!(members >= 1, "the latest wake-up of nobody");
+        assert!(
+            members >= 1,
+            "the latest wake-up of 0 members: need one or more"
+        );
         let n = members as f64;
         match self {
             Self::Uniform => n / (n + 1.0),
-            // From the upper end, where the power is.
+            // From the upper end, where the power is concentrated.
             Self::Exponential { .. } => {
                 1.0 - integral(&[0.0, 1.0], |left| self.cdf(1.0 - left).powf(n))
             }

@@ -1,10 +1,11 @@
 //! Every host draws twice, and the centre takes the better draw.
 //!
-//! A reply tells both draws, so a host whose reply is lost, or that does not hear the centre, is missing from both counts:
-//! the two are independent only given the number `x` of hosts whose words would come through. Of the `a` active hosts the
-//! other `a - x` add hosts to the draw that is taken which are active in it, and unheard. The state is thus the count `k`
-//! of the draw that was taken, and the number `e` of those who are active in it unheard. If the next state has as many
-//! active hosts as this one, it is one of the same row `a = k + e`, so rows are solved one after the other.
+//! A reply carries both draws, so a host whose reply is lost, or that does not hear the centre, is
+//! missing from both counts. The two are independent only given the number `x` of hosts whose
+//! replies would get through. The other `a - x` active hosts add hosts that are active in the draw
+//! taken, and unheard. The state is thus the count `k` of the draw taken, and the number `e` of
+//! hosts that are active in it unheard. If the next state has as many active hosts as this one, it
+//! is in the same row `a = k + e`, so rows are solved one after the other.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +20,13 @@ pub(super) struct Choice {
     rows: Vec<Vec<Passage>>,
 }
 
-/// What comes of a double draw.
+/// The result of a double draw.
 #[derive(Default)]
-struct Draw {
+struct DoubleDraw {
     elected: f64,
     undershoot: f64,
-    /// By count and unheard hosts, the same more than once: to sort them would take ten times as long as to go through them.
+    /// By count and unheard hosts, with repetitions: sorting them would take ten times as long as
+    /// iterating.
     overshoots: Vec<((u64, u64), f64)>,
 }
 
@@ -37,7 +39,7 @@ impl Choice {
         }
     }
 
-    /// The smallest count in the row of `active` hosts that is above `U` and can be.
+    /// The smallest possible count above `U` in the row of `active` hosts.
     fn least_count(&self, active: u64) -> u64 {
         if self.rules.loss.reply == 0.0 {
             active.max(self.rules.seats.most + 1)
@@ -46,7 +48,7 @@ impl Choice {
         }
     }
 
-    /// What follows if the draw that was taken has `count` hosts, more than `U`, and `unheard` ones.
+    /// The continuation after a draw with `count` hosts, more than `U`, and `unheard` ones.
     fn after(&mut self, count: u64, unheard: u64) -> Passage {
         let active = count + unheard;
         if let Some(known) = self.tabulated(count, unheard) {
@@ -84,7 +86,7 @@ impl Choice {
         }
     }
 
-    /// The row of `active` hosts; those below are there.
+    /// The row of `active` hosts; the rows below must exist.
     fn row(&self, active: u64) -> Vec<Passage> {
         let least = self.least_count(active);
         let mut passages = Vec::new();
@@ -105,8 +107,8 @@ impl Choice {
         eliminate(passages, same_row)
     }
 
-    /// One round among `active` hosts, of whom `count` were heard: its cost, and what it leads to.
-    fn round(&self, active: u64, count: u64) -> (Passage, Draw) {
+    /// One round among `active` hosts, of which `count` were heard: its cost, and its results.
+    fn round(&self, active: u64, count: u64) -> (Passage, DoubleDraw) {
         let chance = self.rules.chance(count);
         let draw = self.draw(active, chance);
         let passage = Passage {
@@ -118,12 +120,12 @@ impl Choice {
         (passage, draw)
     }
 
-    /// Who stays in either draw replies.
+    /// A host that stays in either draw replies.
     fn replies(&self, active: u64, chance: f64) -> f64 {
         self.rules.replies(active, chance * (2.0 - chance))
     }
 
-    fn draw(&self, active: u64, chance: f64) -> Draw {
+    fn draw(&self, active: u64, chance: f64) -> DoubleDraw {
         let loss = self.rules.loss;
         let clear = loss.both_ways();
         let unheard_chance = if clear < 1.0 {
@@ -131,7 +133,7 @@ impl Choice {
         } else {
             0.0
         };
-        let mut draw = Draw::default();
+        let mut draw = DoubleDraw::default();
         for (through, weight) in law_in_steps(active, clear, self.rules.smooth_beyond()) {
             if weight < NEGLIGIBLE {
                 continue;
@@ -152,8 +154,8 @@ impl Choice {
         draw
     }
 
-    /// What the centre makes of two draws among hosts that it hears.
-    fn pick_of_two(&self, hosts: u64, chance: f64) -> Draw {
+    /// The centre's choice of two draws among hosts that it hears.
+    fn pick_of_two(&self, hosts: u64, chance: f64) -> DoubleDraw {
         let mut counts = law(hosts, chance);
         counts.sort_unstable_by_key(|(count, _)| *count);
         let share_of = |verdict: Verdict| -> f64 {
@@ -178,7 +180,7 @@ impl Choice {
             overshoots.push(((*count, 0), taken));
             greater += weight;
         }
-        Draw {
+        DoubleDraw {
             elected: council * (1.0 + no_council),
             undershoot: match self.pick {
                 Pick::SmallestOvershoot => low * low,
@@ -192,7 +194,7 @@ impl Choice {
 impl Descend for Choice {
     fn opening(&mut self, members: u64, chance: f64) -> Opening {
         let draw = self.draw(members, chance);
-        // What follows takes long, and is the same for the same.
+        // The continuation is expensive, and the same for equal states.
         let mut overshoots: BTreeMap<(u64, u64), f64> = BTreeMap::new();
         for (state, probability) in draw.overshoots {
             *overshoots.entry(state).or_default() += probability;

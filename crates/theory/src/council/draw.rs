@@ -1,4 +1,4 @@
-//! One draw, and what the algorithms have in common.
+//! One draw, and the common parts of the algorithms.
 
 use super::{Election, Loss, Seats, tries};
 use crate::binomial::{law, law_in_steps};
@@ -6,7 +6,7 @@ use crate::binomial::{law, law_in_steps};
 /// Less likely numbers of hosts are left out: their part in any sum is lost in rounding.
 pub(super) const NEGLIGIBLE: f64 = 1e-18;
 
-/// What every draw goes by.
+/// The parameters of every draw.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) seats: Seats,
@@ -23,17 +23,19 @@ impl Rules {
         }
     }
 
-    /// With what probability an active host replies, if it hears that `count` have replied before.
+    /// The probability that an active host replies, if it hears that `count` have replied before.
     pub(super) fn chance(&self, count: u64) -> f64 {
         (self.c / count as f64).min(1.0)
     }
 
-    /// How many of `active` hosts stay so where each that hears the centre does with `chance`.
+    /// The distribution of the number of `active` hosts that stay active, if each that hears the
+    /// centre does with `chance`.
     pub(super) fn staying(&self, active: u64, chance: f64) -> Vec<(u64, f64)> {
         self.likely(active, chance * (1.0 - self.loss.multicast))
     }
 
-    /// How many of `active` hosts, which have all replied, the centre hears.
+    /// The distribution of the number of `active` hosts, which have all replied, that the centre
+    /// hears.
     pub(super) fn hearing(&self, active: u64) -> Vec<(u64, f64)> {
         self.likely(active, 1.0 - self.loss.reply)
     }
@@ -44,22 +46,24 @@ impl Rules {
         law
     }
 
-    /// How many of `active` hosts the centre hears if each that hears it replies with `chance`.
+    /// The distribution of the number of `active` hosts that the centre hears if each that hears it
+    /// replies with `chance`.
     pub(super) fn heard_of(&self, active: u64, chance: f64) -> Vec<(u64, f64)> {
         law(active, chance * self.loss.both_ways())
     }
 
-    /// The same, for means of what is smooth where many are heard.
+    /// As `heard_of`, thinned, for means of functions that are smooth for large numbers.
     pub(super) fn heard_in_steps(&self, active: u64, chance: f64) -> Vec<(u64, f64)> {
         self.likely(active, chance * self.loss.both_ways())
     }
 
-    /// How many replies are sent if each of `active` hosts that hears the centre replies with `chance`.
+    /// The mean number of replies if each of `active` hosts that hears the centre replies with
+    /// `chance`.
     pub(super) fn replies(&self, active: u64, chance: f64) -> f64 {
         active as f64 * chance * (1.0 - self.loss.multicast)
     }
 
-    /// What the centre makes of a count.
+    /// The verdict of the centre on a count.
     pub(super) fn verdict(&self, count: u64) -> Verdict {
         if count < self.seats.least {
             Verdict::Undershoot
@@ -70,13 +74,13 @@ impl Rules {
         }
     }
 
-    /// From here on what follows a count is a smooth function of it.
+    /// Beyond this count the continuation is a smooth function of it.
     pub(super) fn smooth_beyond(&self) -> u64 {
         2 * self.seats.most + 100
     }
 }
 
-/// What the centre makes of a count.
+/// The verdict of the centre on a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Undershoot,
@@ -84,19 +88,19 @@ pub(super) enum Verdict {
     Overshoot,
 }
 
-/// What is expected from some state on, until there is a council or an undershoot.
+/// The expected course from some state on, until there is a council or an undershoot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Passage {
     pub(super) rounds: f64,
     pub(super) messages: f64,
     /// The probability that it ends with an undershoot.
     pub(super) undershoot: f64,
-    /// The replies heard in that last round, if it does: what equation (4) charges in print.
+    /// The replies heard in that last round, if it does: the charge of equation (4) in print.
     pub(super) last_replies: f64,
 }
 
 impl Passage {
-    /// Another passage may follow, with this probability.
+    /// Adds another passage that follows with this probability.
     pub(super) fn add(&mut self, weight: f64, other: &Self) {
         self.rounds += weight * other.rounds;
         self.messages += weight * other.messages;
@@ -104,13 +108,13 @@ impl Passage {
         self.last_replies += weight * other.last_replies;
     }
 
-    /// An undershoot with `count` replies may follow, with this probability.
+    /// Adds an undershoot with `count` replies that follows with this probability.
     pub(super) fn add_undershoot(&mut self, weight: f64, count: u64) {
         self.undershoot += weight;
         self.last_replies += weight * count as f64;
     }
 
-    /// The same where this comes all over again with the probability `again`.
+    /// The passage if it repeats with the probability `again`.
     pub(super) fn repeated(self, again: f64) -> Self {
         let factor = tries(again);
         Self {
@@ -133,7 +137,7 @@ pub(super) struct Opening {
     pub(super) undershoot: f64,
     /// The replies heard if there were too few, times that probability.
     pub(super) last_replies: f64,
-    /// Counts above `U`: with what probability, and what follows.
+    /// Counts above `U`, with their probabilities and continuations.
     pub(super) overshoots: Vec<Overshoot>,
 }
 
@@ -142,7 +146,7 @@ pub(super) struct Opening {
 pub(super) struct Overshoot {
     pub(super) count: u64,
     pub(super) probability: f64,
-    /// Until there is a council, or an undershoot after which all draw again.
+    /// The course until there is a council, or an undershoot after which all draw again.
     pub(super) after: Passage,
 }
 
@@ -162,13 +166,14 @@ impl Opening {
     }
 }
 
-/// An algorithm after which only active hosts go on drawing.
+/// An algorithm in which only active hosts continue to draw.
 pub(super) trait Descend {
     /// A round in which each of `members` hosts that hears the centre draws with `chance`.
     fn opening(&mut self, members: u64, chance: f64) -> Opening;
 }
 
-/// [`Descend::opening`] where hosts draw once: how many are active, how many of them are heard, and what follows is `after`.
+/// [`Descend::opening`] for hosts that draw once. `after` gives the continuation, by the numbers of
+/// active and of heard hosts.
 pub(super) fn single_opening(
     rules: &Rules,
     members: u64,

@@ -1,4 +1,5 @@
-//! Nobody knows how many hosts there are: a high estimate at first, and less after each undershoot (section VII-A).
+//! Unknown number of hosts: a high estimate at first, and less after each undershoot (section
+//! VII-A).
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use super::draw::{Descend, Opening, Rules};
 use super::{Algorithm, Cost, Election, Knowledge, Reset, Seats};
 use super::{choice, guess, history, plain, tries};
 
-/// What is left out of the sums over all ways that an election can go.
+/// The probability of courses of an election that the sums leave out.
 const NEGLIGIBLE: f64 = 1e-15;
 
 /// Equation (17): `f(n) = n^alpha / beta`, as long as that is above `U`; then all reply.
@@ -14,8 +15,8 @@ const NEGLIGIBLE: f64 = 1e-15;
 pub struct Estimate {
     /// Above 0, at most 1.
     pub alpha: f64,
-    /// Such that no estimate is greater than the one before: `U^(alpha - 1)` or more. If both are 1 the first estimate is
-    /// the only one.
+    /// A divisor such that no estimate is greater than the one before: `U^(alpha - 1)` or more. If
+    /// both are 1 the first estimate is the only one.
     pub beta: f64,
     /// The first estimate. Above `U`.
     pub first: f64,
@@ -42,14 +43,15 @@ impl Estimate {
         }
     }
 
-    /// The estimate after an undershoot with this one. Nothing: all reply.
+    /// The estimate after an undershoot with this one. `None`: all reply.
     #[must_use]
     pub fn next(&self, estimate: f64, seats: Seats) -> Option<f64> {
         (estimate > self.last(seats)).then(|| estimate.powf(self.alpha) / self.beta)
     }
 
-    /// The same as the search of the field has it, in whole hosts; 0: all reply. It is rounded, and always lower, also where
-    /// rounding leads back to the same number. Equation (17) has fractions, and stays as it is printed.
+    /// As `next`, but as in the search of the field, in whole hosts; 0: all reply. It is rounded,
+    /// and always lower, even if rounding would lead back to the same number. Equation (17) has
+    /// fractions, and stays as printed.
     pub(super) fn step_down(&self, estimate: u64, seats: Seats) -> u64 {
         let next = self.next(estimate as f64, seats);
         let next = next.map_or(0, |it| it.round() as u64);
@@ -57,12 +59,12 @@ impl Estimate {
         if next > seats.most { next } else { 0 }
     }
 
-    /// After an undershoot with this one, or less, all reply.
+    /// The last estimate: after an undershoot with it, or less, all reply.
     pub(super) fn last(&self, seats: Seats) -> f64 {
         (self.beta * seats.most as f64).powf(1.0 / self.alpha)
     }
 
-    /// Whether estimates never rise.
+    /// True if estimates never rise.
     #[must_use]
     pub fn never_rises(&self, seats: Seats) -> bool {
         let never_rises = self.beta * (seats.most as f64).powf(1.0 - self.alpha) >= 1.0;
@@ -80,7 +82,7 @@ impl Estimate {
     }
 }
 
-/// Equations (19) and (20), which take the centre to know `n` once it had an overshoot; all rounds count.
+/// Equations (19) and (20), in which the centre knows `n` after an overshoot; all rounds count.
 pub(super) fn by_equations(election: &Election, estimate: Estimate) -> Cost {
     let known = Election {
         knowledge: Knowledge::Known,
@@ -102,7 +104,7 @@ pub(super) fn by_equations(election: &Election, estimate: Estimate) -> Cost {
     }
 }
 
-/// Equations (19) and (20) for an algorithm that goes on with the active hosts.
+/// Equations (19) and (20) for an algorithm that continues with the active hosts.
 fn chain(
     machine: &mut impl Descend,
     election: &Election,
@@ -110,7 +112,7 @@ fn chain(
     known: Election,
 ) -> Cost {
     let (seats, members) = (election.seats, election.members);
-    // What follows an undershoot when the centre knows n.
+    // The continuation after an undershoot when the centre knows n.
     let restart = match election.algorithm {
         Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
             let poll = machine.opening(members, 1.0).whole();
@@ -144,7 +146,8 @@ fn chain(
         guess = next;
     }
     if guess.is_none() {
-        // All reply, until enough of them are heard. That takes long to compute where replies are lost, and is seldom needed.
+        // All reply, until enough of them are heard. With lost replies this is expensive to
+        // compute, and is seldom needed.
         let poll = machine.opening(members, 1.0);
         sum.repeat(poll.undershoot);
         sum.take(&poll, restart);
@@ -152,7 +155,8 @@ fn chain(
     sum.cost(success_first_round.unwrap_or(0.0))
 }
 
-/// The same for the naive algorithm: an overshoot tells the centre `n`, and all draw anew.
+/// Equations (19) and (20) for the naive algorithm: an overshoot gives the centre `n`, and all draw
+/// anew.
 fn by_naive(election: &Election, estimate: Estimate, known: Cost) -> Cost {
     let rules = Rules::of(election);
     let restart = (known.rounds, known.messages);
@@ -190,7 +194,7 @@ fn by_naive(election: &Election, estimate: Estimate, known: Cost) -> Cost {
 struct Sum {
     rounds: f64,
     messages: f64,
-    /// The probability that it comes to the next.
+    /// The probability of reaching the next estimate.
     weight: f64,
 }
 
@@ -205,7 +209,7 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// What is taken next comes again after each undershoot.
+    /// The next opening repeats after each undershoot.
     fn repeat(&mut self, undershoot: f64) {
         self.weight *= tries(undershoot);
     }
@@ -227,17 +231,18 @@ impl Sum {
     }
 }
 
-/// What the pseudocode of Fig. 16 does, and a simulation measures: the centre never learns `n`. It keeps the greater of
-/// its estimate and the count of the round in which all drew, and reduces that after an undershoot, also after one that
-/// follows an overshoot. (Later counts are smaller, unless replies are lost.) With [`Algorithm::Naive`], whose counts are no
-/// lower bounds that it could go on with, it takes its best guess after an overshoot: exact up to one in a million,
-/// or in ten thousand where `c` is above the first estimate.
+/// The cost according to the pseudocode of Fig. 16, which a simulation measures: the centre never
+/// learns `n`. It keeps the greater of its estimate and the count of the round in which all drew,
+/// and reduces that after an undershoot, also after one that follows an overshoot. (Later counts
+/// are smaller, unless replies are lost.) With [`Algorithm::Naive`], whose counts are no usable
+/// lower bounds, it takes its best guess after an overshoot: exact up to one in a million, or in
+/// ten thousand if `c` is above the first estimate.
 ///
-/// Nothing for algorithms that have all reply after an overshoot and an undershoot, whose centre learns `n` as the equations have
-/// it; and for [`Algorithm::Naive`] where it takes dozens of rounds.
+/// `None` for algorithms in which all reply after an overshoot and an undershoot, whose centre
+/// learns `n` as the equations have it; and for [`Algorithm::Naive`] if it takes dozens of rounds.
 ///
 /// # Panics
-/// If this is no election, or none with an estimate.
+/// If the election is invalid, or has no estimate.
 #[must_use]
 pub fn by_pseudocode(election: &Election) -> Option<Cost> {
     election.check();
@@ -262,15 +267,16 @@ pub fn by_pseudocode(election: &Election) -> Option<Cost> {
     }
 }
 
-/// One round with an estimate, and what follows it until the next undershoot.
+/// One round with an estimate, and its continuation until the next undershoot.
 struct Reach {
     rounds: f64,
     messages: f64,
-    /// Estimates after the next undershoot, by their bits, which are in the order of the numbers; with probabilities.
+    /// Estimates after the next undershoot, by their bits, which are in the order of the numbers;
+    /// with probabilities.
     next: BTreeMap<u64, f64>,
 }
 
-/// Follows the probability of each estimate until all of it has come to councils.
+/// Follows the probability of each estimate until all of it has reached councils.
 fn spread(machine: &mut impl Descend, election: &Election, estimate: Estimate) -> Cost {
     let mut reaches: BTreeMap<u64, Reach> = BTreeMap::new();
     let mut waiting = BTreeMap::from([(estimate.first.to_bits(), 1.0)]);
@@ -312,7 +318,7 @@ fn reach_of(opening: &Opening, guess: f64, estimate: Estimate, seats: Seats) -> 
         let known = guess.max(overshoot.count as f64);
         undershoot_at(known, overshoot.probability * overshoot.after.undershoot);
     }
-    // The same estimate again, as often as it takes.
+    // The same estimate again, as often as necessary.
     let again = next.remove(&guess.to_bits()).unwrap_or(0.0);
     let factor = 1.0 / (1.0 - again);
     next.values_mut()

@@ -1,8 +1,10 @@
-//! A centre that goes by all replies (ours): what an election costs with the search that is used in the field.
+//! A centre that uses all replies (ours): the cost of an election with the search that is used in
+//! the field.
 //!
-//! After any draws of all, with probabilities `c/N` each, the likeliest number of hosts is all replies over the sum of all `c/N`. The
-//! centre takes that, never less than the estimate's next; while nobody has replied, just the estimate's next; where
-//! that is no more than `U` all reply; and if then nobody does it begins anew.
+//! After any draws of all, with probabilities `c/N` each, the likeliest number of hosts is all
+//! replies over the sum of all `c/N`. The centre takes that, never less than the estimate's next.
+//! While no host has replied, it takes just the estimate's next. If that is at most `U`, all reply;
+//! and if then none does, the search begins anew.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +12,18 @@ use super::draw::{Descend, Opening, Rules};
 use super::{Algorithm, Cost, Election, Estimate, Knowledge};
 use super::{history, plain};
 
-/// Less likely courses are followed no further: they are taken to go on as if the centre knew the number.
+/// Less likely courses are not followed: they are taken to continue as if the centre knew the
+/// number.
 const RARE: f64 = 1e-7;
 
-/// Exact up to one in a million where no multicast is lost. Where some are, hosts that have missed a call draw by a greater
-/// number in the next, which is left out here.
+/// The cost with the search of the field. Exact up to one in a million if no multicast is lost.
+/// Otherwise, hosts that have missed a call draw by a greater number in the next, which is ignored
+/// here.
 ///
-/// Nothing for algorithms other than [`Algorithm::SkipReset`] and [`Algorithm::History`].
+/// `None` for algorithms other than [`Algorithm::SkipReset`] and [`Algorithm::History`].
 ///
 /// # Panics
-/// If this is no election, or none with an estimate.
+/// If the election is invalid, or has no estimate.
 #[must_use]
 pub fn by_evidence(election: &Election) -> Option<Cost> {
     election.check();
@@ -38,7 +42,8 @@ pub fn by_evidence(election: &Election) -> Option<Cost> {
     }
 }
 
-/// What the centre knows when all draw: fractions by their bits, so that states can be told apart.
+/// The centre's knowledge when all draw. Fractions are stored by their bits, so that states can be
+/// compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct State {
     /// 0: all reply.
@@ -47,8 +52,8 @@ struct State {
     shares: u64,
 }
 
-/// A round by one size, and how often it comes to an undershoot, by the replies to it.
-struct Step {
+/// A round by one size, with the probabilities of an undershoot by the number of replies.
+struct RoundBySize {
     rounds: f64,
     messages: f64,
     elected: f64,
@@ -67,7 +72,7 @@ fn follow(machine: &mut impl Descend, election: &Election, estimate: Estimate) -
         replies: 0,
         shares: 0f64.to_bits(),
     };
-    let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
+    let mut steps: BTreeMap<u64, RoundBySize> = BTreeMap::new();
     let mut waiting = BTreeMap::from([(begin, 1.0)]);
     let (mut rounds, mut messages) = (0.0, 0.0);
     while !waiting.is_empty() {
@@ -86,9 +91,10 @@ fn follow(machine: &mut impl Descend, election: &Election, estimate: Estimate) -
             messages += weight * step.messages;
             for (count, part) in &step.undershoots {
                 let is_silent = *count == 0 && state.size == 0;
-                let next = match is_silent {
-                    true => begin,
-                    false => next(state, (*count, chance), election, estimate),
+                let next = if is_silent {
+                    begin
+                } else {
+                    next(state, (*count, chance), election, estimate)
                 };
                 *waiting.entry(next).or_default() += weight * part;
             }
@@ -108,7 +114,7 @@ fn chance_by(size: u64, election: &Election) -> f64 {
     }
 }
 
-fn step_of(opening: &Opening, rules: &Rules, members: u64, chance: f64) -> Step {
+fn step_of(opening: &Opening, rules: &Rules, members: u64, chance: f64) -> RoundBySize {
     let whole = opening.whole();
     let heard = rules.heard_of(members, chance).into_iter();
     let mut undershoots: Vec<(u64, f64)> = heard
@@ -116,7 +122,7 @@ fn step_of(opening: &Opening, rules: &Rules, members: u64, chance: f64) -> Step 
         .collect();
     let later = opening.overshoots.iter();
     undershoots.extend(later.map(|it| (it.count, it.probability * it.after.undershoot)));
-    Step {
+    RoundBySize {
         rounds: whole.rounds,
         messages: whole.messages,
         elected: opening.elected,
@@ -124,7 +130,7 @@ fn step_of(opening: &Opening, rules: &Rules, members: u64, chance: f64) -> Step 
     }
 }
 
-/// After an undershoot, or an overshoot and an undershoot.
+/// The state after an undershoot, or an overshoot and an undershoot.
 fn next(
     state: State,
     (count, chance): (u64, f64),

@@ -1,10 +1,12 @@
-//! The naive algorithm where nobody knows how many hosts there are, as the centre holds it: after too many replies it takes its best
-//! guess, where equations (19) and (20) let it know `n`.
+//! The naive algorithm with an unknown number of hosts, as the centre executes it: after too many
+//! replies it takes its best guess, where equations (19) and (20) let it know `n`.
 //!
-//! All draw in every round, by a number `N`. Fewer than `L` replies: the estimate's next. `k > U`: `N k/c`, or `k` itself where all
-//! have replied. So nearly any number can come up, and after a few rounds there are millions. Those that are likely are followed as
-//! they are. The others are moved to a grid, each to the two numbers beside it, such that the mean of the logarithm stays: what
-//! follows a number is a smooth function of that, save where one step down leads to a poll of all, and across that nothing is moved.
+//! All draw in every round, by a number `N`. Fewer than `L` replies: the estimate's next. `k > U`:
+//! `N k/c`, or `k` itself if all have replied. So nearly any number can come up, and after a few
+//! rounds there are millions. Likely numbers are followed exactly. The others are moved to a grid,
+//! each to the two numbers beside it, such that the mean of the logarithm stays. The continuation
+//! is a smooth function of it, except at the number below which one step down leads to a poll of
+//! all; nothing is moved across that.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +14,21 @@ use super::draw::{Rules, Verdict};
 use super::estimate::Estimate;
 use super::{Cost, Election};
 
-/// Numbers as likely as this are followed as they are.
+/// Numbers at least as likely as this are followed exactly.
 const LIKELY: f64 = 1e-5;
-/// Numbers on the grid in which a number grows `e`-fold.
+/// Grid points per factor of `e`.
 const GRID: f64 = 256.0;
-/// When no more than this is left the election is taken to be over.
+/// The election counts as over when at most this probability is left.
 const RARE: f64 = 1e-8;
-/// Less than this leads nowhere: of all that is so rare there is not as much as [`RARE`].
+/// Branches below this probability are dropped: together they are less likely than [`RARE`].
 const NEGLIGIBLE: f64 = 1e-14;
-/// So many draws, each by one number, are computed within seconds.
+/// This number of draws, each by one number, is computed within seconds.
 const MOST_DRAWS: usize = 250_000;
 
-/// Exact up to one in a million; one in ten thousand where `c` is above the first estimate. Nothing where councils are so rare that it
-/// would take long.
+/// Exact up to one in a million; one in ten thousand if `c` is above the first estimate. `None` if
+/// councils are so rare that the computation would take long.
 pub(super) fn by_guesses(election: &Election, estimate: Estimate) -> Option<Cost> {
-    let mut draws: BTreeMap<u64, Draw> = BTreeMap::new();
+    let mut draws: BTreeMap<u64, DrawByNumber> = BTreeMap::new();
     let mut waiting = Waiting::new(election, estimate);
     waiting.add(estimate.first, 1.0);
     let (mut rounds, mut messages) = (0.0, 0.0);
@@ -38,7 +40,7 @@ pub(super) fn by_guesses(election: &Election, estimate: Estimate) -> Option<Cost
             let number = f64::from_bits(bits);
             let draw = draws
                 .entry(bits)
-                .or_insert_with(|| Draw::by(number, election, estimate));
+                .or_insert_with(|| DrawByNumber::by(number, election, estimate));
             rounds += weight;
             messages += weight * draw.messages;
             for (next, part) in &draw.next {
@@ -58,14 +60,14 @@ pub(super) fn by_guesses(election: &Election, estimate: Estimate) -> Option<Cost
 }
 
 /// A round in which all draw by one number.
-struct Draw {
+struct DrawByNumber {
     messages: f64,
     elected: f64,
-    /// By which number they draw next, with what probability.
+    /// The numbers by which they draw next, with probabilities.
     next: Vec<(f64, f64)>,
 }
 
-impl Draw {
+impl DrawByNumber {
     fn by(number: f64, election: &Election, estimate: Estimate) -> Self {
         let rules = Rules::of(election);
         let chance = (election.c / number).min(1.0);
@@ -93,10 +95,11 @@ impl Draw {
     }
 }
 
-/// Numbers by which all draw next, by their bits, which are in the order of the numbers; with probabilities.
+/// Numbers by which all draw next, by their bits, which are in the order of the numbers; with
+/// probabilities.
 struct Waiting {
     numbers: BTreeMap<u64, f64>,
-    /// After an undershoot with this, or less, all reply.
+    /// After an undershoot with this number, or less, all reply.
     last: f64,
 }
 

@@ -1,12 +1,15 @@
-//! After an undershoot those draw again who were active before it: Skip-Reset with history.
+//! After an undershoot those hosts draw again that were active before it: Skip-Reset with history.
 //!
-//! An undershoot leads back to where the round began, so from `a` active hosts of which `k` were heard
+//! An undershoot leads back to the beginning of the round, so from `a` active hosts of which `k`
+//! were heard
 //!
 //! ```text
-//! v(a, k) = (one round + sum over b <= a of D(b; a, k) V(b)) / (1 - Pr[undershoot]),   V(b) = sum over k > U of B(k; b) v(b, k)
+//! v(a, k) = (one round + sum over b <= a of D(b; a, k) V(b)) / (1 - Pr[undershoot]),
+//! V(b) = sum over k > U of B(k; b) v(b, k)
 //! ```
 //!
-//! in the terms of `plain.rs`: equations (10) and (11) where nothing is lost. `V(a)` is on both sides once, for `b = a`.
+//! in the terms of `plain.rs`: equations (10) and (11) without loss. `V(a)` is on both sides once,
+//! for `b = a`.
 
 use super::draw::{Descend, Opening, Passage, Rules, Verdict, single_opening};
 
@@ -16,8 +19,8 @@ pub(super) struct History {
     table: Vec<Passage>,
 }
 
-/// `v(a, k)`, but for what comes of `a` hosts that all stay active.
-struct Step {
+/// `v(a, k)`, without the part in which all `a` hosts stay active.
+struct HistoryRound {
     passage: Passage,
     /// The weight of `V(a)`.
     all_stay: f64,
@@ -33,7 +36,7 @@ impl History {
 
     /// `v(active, count)`.
     fn after(&mut self, active: u64, count: u64) -> Passage {
-        let Step {
+        let HistoryRound {
             mut passage,
             all_stay,
         } = self.counted(active, count);
@@ -63,7 +66,7 @@ impl History {
         passage.repeated(again)
     }
 
-    fn counted(&mut self, active: u64, count: u64) -> Step {
+    fn counted(&mut self, active: u64, count: u64) -> HistoryRound {
         let chance = self.rules.chance(count);
         let next = self.rules.staying(active, chance);
         let below = next.iter().map(|(number, _)| *number);
@@ -86,7 +89,7 @@ impl History {
             .filter(|(number, _)| self.rules.verdict(*number) == Verdict::Undershoot)
             .map(|(_, weight)| weight)
             .sum();
-        Step {
+        HistoryRound {
             passage: passage.repeated(undershoot),
             all_stay: all_stay / (1.0 - undershoot),
         }

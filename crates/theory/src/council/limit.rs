@@ -1,17 +1,19 @@
-//! Elections among very many hosts: how many hosts a draw leaves is a Poisson law then.
+//! Elections among very many hosts: the number of hosts that a draw leaves is then Poisson
+//! distributed.
 
 use super::{Cost, Election, Knowledge, Loss};
 
-/// Where nothing is lost, so many hosts as make no difference to infinitely many in the fourteenth digit.
+/// Without loss, this number of hosts equals infinitely many in fourteen digits.
 const MANY: u64 = 1_000_000_000_000_000;
-/// The same in the eighth digit. Where replies are lost, all hosts are counted with an error as wide as its square root.
+/// The same in eight digits. If replies are lost, the count of all hosts has an error on the order
+/// of its square root.
 const MANY_UNHEARD: u64 = 1_000_000_000;
 
-/// What an election costs as the number of hosts, which the centre knows, goes to infinity. The messages are infinite where an
-/// undershoot makes all reply.
+/// The cost of an election as the number of hosts, which the centre knows, goes to infinity. The
+/// messages are infinite if an undershoot makes all reply.
 ///
 /// # Panics
-/// If it is no election, see [`Election::cost`].
+/// If the election is invalid, see [`Election::cost`].
 #[must_use]
 pub fn cost(election: &Election) -> Cost {
     let cost = among_many(election).cost();
@@ -26,16 +28,17 @@ pub fn cost(election: &Election) -> Cost {
     }
 }
 
-/// The messages for each host, as their number goes to infinity: claim C8. The basic algorithm takes `u/(1 - u)`, with `u`
-/// for the probability that a draw comes to an undershoot before a council; the others nothing.
+/// The messages per host, as their number goes to infinity: claim C8. The basic algorithm takes
+/// `u/(1 - u)`, with `u` for the probability that a draw comes to an undershoot before a council;
+/// the others nothing.
 ///
 /// # Panics
-/// If it is no election, see [`Election::cost`].
+/// If the election is invalid, see [`Election::cost`].
 #[must_use]
 pub fn messages_per_member(election: &Election) -> f64 {
     let many = among_many(election);
     let share = many.cost().messages / many.members as f64;
-    // What does not grow with the group is a few dozen messages.
+    // The part that does not grow with the group is a few dozen messages.
     if share < 1e-5 { 0.0 } else { share }
 }
 

@@ -1,21 +1,22 @@
 //! The best `c`.
 //!
-//! Rounds and messages are smooth functions of `c` that fall and then rise. A coarse search finds where, a fine one how far:
-//! some thirty elections are computed, each in some dozens of microseconds, or, where replies are lost, in a millisecond and,
-//! for dozens of seats, in hundreds.
+//! Rounds and messages are smooth functions of `c` that fall and then rise. A coarse search finds
+//! the region, a fine one the minimum. Some thirty elections are computed, each in some dozens of
+//! microseconds. With lost replies each takes a millisecond, and for dozens of seats hundreds.
 
 use super::{Cost, Election, Knowledge, Loss, Seats};
 
-/// How many values the coarse search tries.
+/// The number of values in the coarse search.
 const TRIED: usize = 16;
-/// How many values the fine search tries at most; it takes about ten.
+/// The maximum number of values in the fine search; it takes about ten.
 const MOST_STEPS: usize = 60;
-/// How fine it is, in parts of `c`: beyond, rounding hides the difference.
+/// The relative precision of `c`: beyond, rounding hides the difference.
 const PRECISION: f64 = 1e-8;
-/// How fine it is where the worst of several cases is sought: where one takes the place of another nothing is smooth.
+/// The relative precision for the worst of several cases, which is not smooth where one case
+/// replaces another.
 const ROUGH: f64 = 1e-5;
 
-/// What is to be small: a sum of rounds and messages with these weights.
+/// The quantity to minimise: a sum of rounds and messages with these weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// The weight of rounds.
@@ -25,18 +26,18 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// Few rounds.
+    /// Fewest rounds.
     pub const ROUNDS: Self = Self {
         rounds: 1.0,
         messages: 0.0,
     };
-    /// Few messages.
+    /// Fewest messages.
     pub const MESSAGES: Self = Self {
         rounds: 0.0,
         messages: 1.0,
     };
 
-    /// How far a cost is from the goal.
+    /// The weighted sum of a cost.
     #[must_use]
     pub fn of(self, cost: &Cost) -> f64 {
         let weighted = |weight: f64, value: f64| if weight == 0.0 { 0.0 } else { weight * value };
@@ -49,17 +50,18 @@ impl Goal {
 pub struct Best {
     /// The best `c`.
     pub c: f64,
-    /// What the election costs with it.
+    /// The cost of the election with it.
     pub cost: Cost,
 }
 
-/// The `c` with which an election comes nearest to the goal, whatever its own `c` is; with an [`Estimate`](super::Estimate) too, by
-/// equations (19) and (20). A centre that estimates does not know for how many hosts to choose: for it there is [`robust_c`].
+/// The `c` that minimises the goal for an election, regardless of its own `c`; with an
+/// [`Estimate`](super::Estimate) too, by equations (19) and (20). A centre that estimates does not
+/// know the number of hosts for which to choose: for it there is [`robust_c`].
 ///
-/// Not below `L/10`: for `L = 1` messages become fewer and fewer as `c` goes to 0, and rounds more and more.
+/// Not below `L/10`: for `L = 1`, as `c` goes to 0, messages fall and rounds rise without limit.
 ///
 /// # Panics
-/// If it is no election, see [`Election::cost`].
+/// If the election is invalid, see [`Election::cost`].
 #[must_use]
 pub fn best_c(election: &Election, goal: Goal) -> Best {
     let (from, to) = range(election);
@@ -70,18 +72,18 @@ pub fn best_c(election: &Election, goal: Goal) -> Best {
     }
 }
 
-/// The `c` with which the worst of several cases is nearest to what the best `c` for it would do: for hosts whose number is
-/// uncertain (a centre that takes it for [`Knowledge::Taken`]), or losses that are.
+/// The `c` with which the worst of several cases is nearest to its optimum. For an uncertain number
+/// of hosts (a centre that uses [`Knowledge::Taken`]), or uncertain losses.
 ///
-/// What gets lost is taken for a smaller `c`, as by equation (21): exact elections with loss take a thousand times as long
-/// where seats are many, and a loss that is uncertain asks for no more.
+/// Loss is treated as a smaller `c`, as by equation (21). Exact elections with loss take a thousand
+/// times as long if there are many seats, and an uncertain loss does not need that precision.
 ///
 /// # Panics
-/// If there is no case, or one is no election.
+/// If there is no case, or one is invalid.
 #[must_use]
 pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
     assert!(!cases.is_empty(), "a choice for no case");
-    // Each without loss, the part of `c` that is left, and the best of that.
+    // Each case without loss, the remaining part of `c`, and its optimum.
     let thinned = cases.iter().map(|case| {
         let lossless = Election {
             loss: Loss::NONE,
@@ -95,7 +97,8 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
         each.map(|(case, left, best)| goal.of(&case.with_c(c * left).cost()) / goal.of(&best.cost))
             .fold(0.0, f64::max)
     };
-    // What is below the best of every case is worse for all of them than that of the least, and so with what is above.
+    // Below the least optimum every case is worse than there, and above the greatest optimum
+    // likewise.
     let bests = || thinned.iter().map(|(_, left, best)| best.c / left);
     let from = bests().fold(f64::INFINITY, f64::min);
     let to = bests().fold(0.0, f64::max);
@@ -103,17 +106,18 @@ pub fn robust_c(cases: &[Election], goal: Goal) -> f64 {
     brent(from, limit, ROUGH, worst)
 }
 
-/// The cases of a centre that is sure of nothing, for [`robust_c`]: nothing is lost, or as much as in `election` (a tenth of all
-/// messages if nothing is there); and there are half as many hosts as it takes for granted, or twice as many. As many as it
-/// takes for granted are never the worst.
+/// The cases of an uncertain centre, for [`robust_c`]: no loss, or the loss of `election` (a tenth
+/// of all messages if it has none); and half or twice the assumed number of hosts. The assumed
+/// number itself is never the worst case.
 #[must_use]
 pub fn uncertain(election: &Election) -> [Election; 4] {
-    let lost = match election.loss == Loss::NONE {
-        true => Loss {
+    let lost = if election.loss == Loss::NONE {
+        Loss {
             reply: 0.1,
             multicast: 0.1,
-        },
-        false => election.loss,
+        }
+    } else {
+        election.loss
     };
     let members = election.members;
     let case = |there: u64, loss: Loss| Election {
@@ -131,19 +135,21 @@ pub fn uncertain(election: &Election) -> [Election; 4] {
     ]
 }
 
-/// Where the best `c` lies.
+/// The range of the best `c`.
 fn range(election: &Election) -> (f64, f64) {
-    // Where L is great, a draw that is to leave six standard deviations less than L never leaves so many.
+    // For a great L, a draw with a mean of six standard deviations below L never leaves enough
+    // hosts.
     let least = election.seats.least as f64;
     let from = (least / 10.0).max(least - 6.0 * least.sqrt());
-    // Beyond, most draws overshoot, whatever follows.
+    // Beyond, most draws overshoot.
     let to = (election.seats.most + 1) as f64 / election.loss.both_ways() * (1.0 - 1e-9);
     (from, to)
 }
 
-/// Where `value` is least.
+/// The position of the minimum of `value`.
 fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
-    // What never comes about is infinite, or an infinity times nothing: no number.
+    // The cost of an impossible election is infinite, or infinity times zero, which is not a
+    // number.
     let value = |c: f64| {
         Some(value(c))
             .filter(|it| !it.is_nan())
@@ -157,7 +163,7 @@ fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
         .map_or(0, |(index, _)| index);
     let (before, after) = (lowest.saturating_sub(1), (lowest + 1).min(TRIED));
     let found = brent(at(before), at(after), PRECISION, value);
-    // The least may lie at an end of the whole range.
+    // The minimum may lie at an end of the whole range.
     if value(at(lowest)) < value(found) {
         at(lowest)
     } else {
@@ -165,12 +171,12 @@ fn least(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     }
 }
 
-/// Where `value`, which falls and then rises, is least: by Brent's method, through the vertex of a parabola where that
-/// is good, by the golden section where it is not.
+/// The position of the minimum of `value`, which falls and then rises. Uses Brent's method: the
+/// vertex of a parabola if that is good, else the golden section.
 fn brent(mut from: f64, mut to: f64, precision: f64, value: impl Fn(f64) -> f64) -> f64 {
     let golden = (3.0 - 5.0_f64.sqrt()) / 2.0;
     let start = from + golden * (to - from);
-    // The best so far, the next best, and the one before that.
+    // The best point, the next best, and the one before that.
     let mut points = [(start, value(start)); 3];
     let (mut step, mut step_before) = (0.0_f64, 0.0_f64);
     for _ in 0..MOST_STEPS {

@@ -1,10 +1,12 @@
-//! Who drew out stays out, and after an undershoot all draw again: basic and Skip-Reset.
+//! A host that drew out stays out, and after an undershoot all draw again: basic and Skip-Reset.
 //!
-//! Of `a` active hosts the centre hears `k`, so the next draw is with `c/k`. With `V(a)` for what is expected before they are
-//! counted, `B(k; a)` for the law of the count and `D(b; a, k)` for that of the next active hosts,
+//! Of `a` active hosts the centre hears `k`, so the next draw is with `c/k`. With `V(a)` for the
+//! expectation before they are counted, `B(k; a)` for the distribution of the count and `D(b; a,
+//! k)` for that of the next active hosts,
 //!
 //! ```text
-//! V(a) = sum over k > U of B(k; a) (one round + sum over b <= a of D(b; a, k) V(b)),  and an undershoot for k < L
+//! V(a) = sum over k > U of B(k; a) (one round + sum over b <= a of D(b; a, k) V(b)),
+//!        and an undershoot for k < L
 //! ```
 //!
 //! which has `V(a)` on both sides once, for `b = a`: it is solved for one `a` after the other.
@@ -17,8 +19,8 @@ pub(super) struct Plain {
     table: Vec<Passage>,
 }
 
-/// A round with the hosts that stay active after it, before it is known what follows.
-struct Step {
+/// A round and the hosts that stay active after it, without the continuation.
+struct PlainRound {
     passage: Passage,
     next: Vec<(u64, f64)>,
 }
@@ -31,12 +33,13 @@ impl Plain {
         }
     }
 
-    /// What follows if `active` hosts are so and `count` of them, more than `U`, were heard.
+    /// The continuation if `active` hosts are active and `count` of them, more than `U`, were
+    /// heard.
     fn after(&mut self, active: u64, count: u64) -> Passage {
         if self.rules.loss.reply == 0.0 {
             return self.before_count(active);
         }
-        let Step { mut passage, next } = self.counted(active, count);
+        let PlainRound { mut passage, next } = self.counted(active, count);
         let (below, same): (Vec<_>, Vec<_>) = next.iter().partition(|(number, _)| *number < active);
         self.tabulate(below.iter().map(|(number, _)| *number).max());
         for (number, weight) in below {
@@ -74,8 +77,8 @@ impl Plain {
         }
     }
 
-    /// `V(active)` from the table, which has what it needs.
-    fn solved(&self, active: u64, step: &Step) -> Passage {
+    /// `V(active)` from the table, which must have all entries that it needs.
+    fn solved(&self, active: u64, step: &PlainRound) -> Passage {
         let mut passage = step.passage;
         let mut again = 0.0;
         for (number, weight) in &step.next {
@@ -88,8 +91,8 @@ impl Plain {
         passage.repeated(again)
     }
 
-    fn uncounted(&self, active: u64) -> Step {
-        let mut step = Step {
+    fn uncounted(&self, active: u64) -> PlainRound {
+        let mut step = PlainRound {
             passage: Passage::default(),
             next: Vec::new(),
         };
@@ -109,9 +112,9 @@ impl Plain {
         step
     }
 
-    fn counted(&self, active: u64, count: u64) -> Step {
+    fn counted(&self, active: u64, count: u64) -> PlainRound {
         let chance = self.rules.chance(count);
-        Step {
+        PlainRound {
             passage: Passage {
                 rounds: 1.0,
                 messages: self.rules.replies(active, chance),

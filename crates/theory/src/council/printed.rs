@@ -1,15 +1,15 @@
-//! What the paper prints where it is wrong or only bounds, as it prints it.
+//! The paper's equations that are wrong or only bounds, as printed.
 
 use super::draw::{Descend, Rules};
 use super::plain::Plain;
 use super::{Algorithm, Cost, Election, Knowledge, Loss, Seats};
 use crate::binomial::law;
 
-/// Equation (4) as printed: an undershoot with `m` replies is charged `m` messages, and not the `n` of the poll that
-/// follows it (claim C2).
+/// Equation (4) as printed: an undershoot with `m` replies is charged `m` messages, and not the `n`
+/// of the poll that follows it (claim C2).
 ///
 /// # Panics
-/// If it is no election, see [`Election::cost`]; losses and estimates are not looked at.
+/// If the election is invalid, see [`Election::cost`]; losses and estimates are ignored.
 #[must_use]
 pub fn basic_messages(election: &Election) -> f64 {
     let election = lossless(election);
@@ -20,13 +20,13 @@ pub fn basic_messages(election: &Election) -> f64 {
     (whole.messages + whole.last_replies) / (1.0 - whole.undershoot)
 }
 
-/// Equation (21), and the remark on lost feedback before it: as if `c` were `c (1 - q)`, and the number of hosts were
-/// overestimated by `1/(1 - p)` (claim C11). Exact for the first draw.
+/// Equation (21), and the remark on lost feedback before it: as if `c` were `c (1 - q)`, and the
+/// number of hosts were overestimated by `1/(1 - p)` (claim C11). Exact for the first draw.
 ///
 /// The messages are the replies sent, `1/(1 - q)` times those heard.
 ///
 /// # Panics
-/// If it is no election, see [`Election::cost`].
+/// If the election is invalid, see [`Election::cost`].
 #[must_use]
 pub fn with_loss(election: &Election) -> Cost {
     election.check();
@@ -51,17 +51,18 @@ pub fn with_loss(election: &Election) -> Cost {
     }
 }
 
-/// Equation (14): Chernoff's bound on the probability that a draw leaves more than `(1 + delta) c` hosts.
+/// Equation (14): Chernoff's bound on the probability that a draw leaves more than `(1 + delta) c`
+/// hosts.
 #[must_use]
 pub fn chernoff_bound(c: f64, delta: f64) -> f64 {
     ((delta - (1.0 + delta) * (1.0 + delta).ln()) * c).exp()
 }
 
-/// Inequality (16), solved for `T(n)`: the bound on the rounds of the history algorithm for one seat among very many hosts.
-/// The paper's example is `c = 1.1` and `delta = 5`.
+/// Inequality (16), solved for `T(n)`: the bound on the rounds of the history algorithm for one
+/// seat among very many hosts. The paper's example is `c = 1.1` and `delta = 5`.
 ///
-/// It charges an undershoot what it charges small overshoots, `T((1 + delta) c)`, where in truth all has to be done again:
-/// see [`rounds_bound_corrected`] (claim C5).
+/// It charges an undershoot like a small overshoot, `T((1 + delta) c)`, but in truth the election
+/// starts over: see [`rounds_bound_corrected`] (claim C5).
 ///
 /// # Panics
 /// Unless `c` is above 0 and below 2.
@@ -90,11 +91,12 @@ fn rounds_of_few(c: f64, delta: f64) -> f64 {
     election.cost().rounds
 }
 
-/// The history algorithm with line 8 of Fig. 13 as printed (claim C5): the centre remembers its last count, whatever it is.
-/// So after two undershoots in a row it tells a number below `L`, and all hosts reply.
+/// The history algorithm with line 8 of Fig. 13 as printed (claim C5): the centre remembers its
+/// last count, whatever it is. So after two undershoots in a row it sends a number below `L`, and
+/// all hosts reply.
 ///
 /// # Panics
-/// If it is no election, see [`Election::cost`]; losses and estimates are not looked at.
+/// If the election is invalid, see [`Election::cost`]; losses and estimates are ignored.
 #[must_use]
 pub fn literal_history(election: &Election) -> Cost {
     let election = lossless(election);
@@ -116,7 +118,7 @@ pub fn literal_history(election: &Election) -> Cost {
     }
 }
 
-/// From some number of active hosts to a council, or until all reply.
+/// The course from some number of active hosts to a council, or until all reply.
 #[derive(Clone, Copy, Default)]
 struct Course {
     rounds: f64,
@@ -130,7 +132,7 @@ struct Literal {
 }
 
 impl Literal {
-    /// From `active` hosts on, and the probability of a council in the next round.
+    /// The course from `active` hosts on, and the probability of a council in the next round.
     fn from(&mut self, active: u64) -> (Course, f64) {
         let seats = self.election.seats;
         let next = law(active, self.election.c / active as f64);

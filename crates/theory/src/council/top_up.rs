@@ -1,16 +1,17 @@
 //! Filling the empty seats of a council (claim C13).
 //!
-//! Representatives leave, and fewer than `L` are left. The paper starts over, and leaves open how to do better. So: those
-//! `s` that are seated stay, and the centre holds an election of its own for `[L - s .. U - s]` among the `n - s` other
-//! hosts, with the best `c` for that. No new equations are needed.
+//! Representatives leave, and fewer than `L` are left. The paper starts over, and leaves open how
+//! to do better. Here the `s` seated ones stay, and the centre holds a separate election for `[L -
+//! s .. U - s]` among the `n - s` other hosts, with the best `c` for that. No new equations are
+//! needed.
 //!
-//! As the room `U - s` to the need `L - s` is wider in proportion than `U` to `L`, a draw hits it more often, with fewer
-//! replies.
+//! The room `U - s` is wider in proportion to the need `L - s` than `U` is to `L`. So a draw
+//! succeeds more often, with fewer replies.
 
 use super::optimum::{Best, Goal, best_c};
 use super::{Election, Seats};
 
-/// What it takes to have a council again.
+/// The cost of having a council again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recovery {
     /// The seats to be filled.
@@ -21,8 +22,8 @@ pub struct Recovery {
     pub restart: Best,
 }
 
-/// The seats to be filled for a council of `seats`, at least `wanted` of them, where `seated` are left. Nothing if none is
-/// missing.
+/// The seats to be filled for a council of `seats`, at least `wanted` of them, if `seated` are
+/// left. `None` if none is missing.
 #[must_use]
 pub fn missing(seats: Seats, seated: u64, wanted: u64) -> Option<Seats> {
     (seated < wanted).then(|| Seats {
@@ -31,11 +32,11 @@ pub fn missing(seats: Seats, seated: u64, wanted: u64) -> Option<Seats> {
     })
 }
 
-/// Filling seats against starting over, each with the best `c`. `wanted` is `L`, or more where the centre fills up before
-/// it must.
+/// Compares filling seats with starting over, each with the best `c`. `wanted` is `L`, or more if
+/// the centre fills seats before it must.
 ///
 /// # Panics
-/// If this is no election, no seat is missing, or `wanted` is not from `L` to `U`.
+/// If the election is invalid, no seat is missing, or `wanted` is not from `L` to `U`.
 #[must_use]
 pub fn recover(election: &Election, seated: u64, wanted: u64, goal: Goal) -> Recovery {
     assert!(

@@ -1,43 +1,45 @@
 //! The smallest `K` for a wanted success (section 3.2).
 //!
-//! "The initial value of `K` can be calculated from the required success probability, view probabilities, process
-//! and message delivery failure probabilities": here from those that were measured. The success is that of
-//! [`success_corrected`](super::success::success_corrected), which is a lower bound for any choice function. The product
-//! as printed is no use for this: it has a peak, at the parameters of Figure 4 below 0.64, where rounds succeed in 99 of
-//! 100 cases.
+//! "The initial value of `K` can be calculated from the required success probability, view
+//! probabilities, process and message delivery failure probabilities": here from those that were
+//! measured. The success is that of [`success_corrected`](super::success::success_corrected), which
+//! is a lower bound for any choice function. The product as printed is not usable for this: it has
+//! a peak, at the parameters of Figure 4 below 0.64, where rounds succeed in 99 of 100 cases.
 
 use super::Model;
 use super::success::Success;
 
-/// Up to here every `K` is tried: for few relay members the success may fall as `K` grows. Beyond, it rises once it is
-/// worth having.
+/// Up to here every `K` is tried: for few relay members the success may fall as `K` grows. Beyond,
+/// it rises as soon as it is considerable.
 const TRIED_ONE_BY_ONE: u64 = 64;
 
-/// A round with some `K`, and how likely it succeeds at least.
+/// A round with some `K`, and a lower bound of its success.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prospect {
     /// `K`.
     pub k: u64,
-    /// The probability of success, from below.
+    /// The lower bound of the probability of success.
     pub success: f64,
 }
 
 /// No `K` reaches the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutOfReach {
-    /// What no round can reach, whatever its `K`: the leader itself fails with `p_fail`, and nobody notices in the round.
+    /// The limit for any `K`: the leader itself fails with `p_fail`, and no member notices in the
+    /// round.
     pub ceiling: f64,
-    /// The best that this group can do.
+    /// The best that this group can reach.
     pub best: Prospect,
 }
 
 /// The smallest `K` with which a round succeeds with probability `target` at least.
 ///
 /// # Errors
-/// If there is none: the target is not below `1 - p_fail`, or even all members together do not reach it.
+/// If there is none: the target is not below `1 - p_fail`, or even all members together do not
+/// reach it.
 ///
 /// # Panics
-/// If the model is none, or the target not above 0 and below 1.
+/// If the model is invalid, or the target is not above 0 and below 1.
 pub fn smallest_k(model: &Model, target: f64) -> Result<Prospect, OutOfReach> {
     assert!(
         target > 0.0 && target < 1.0,
@@ -67,7 +69,7 @@ pub fn smallest_k(model: &Model, target: f64) -> Result<Prospect, OutOfReach> {
     Err(OutOfReach { ceiling, best })
 }
 
-/// Every number at first, then each twice the one before, and at last `most`.
+/// Every number at first, then each twice the one before, and finally `most`.
 fn rising(most: u64) -> impl Iterator<Item = u64> {
     let next = move |k: &u64| match *k {
         k if k >= most => None,

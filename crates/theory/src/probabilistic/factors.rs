@@ -1,7 +1,7 @@
 //! The five factors of section 4, and their product: the curves of Figure 4 (claims P1, P3).
 //!
-//! As printed, but for this: a bound below 0 says nothing and is 0, and a tree has no fewer than 0 edges. Both
-//! concern a `K` of three or four and less.
+//! As printed, with two exceptions: a bound below 0 says nothing and is 0, and a tree has no fewer
+//! than 0 edges. Both concern a `K` of three or four and less.
 
 use std::f64::consts::PI;
 
@@ -10,17 +10,18 @@ use super::relay::connected_printed;
 use crate::binomial::law;
 use crate::chance::complement_to;
 
-/// `Pr_lb[E1]`: between `K_1/2` and `3K_1/2` members enter the relay phase, and between `K_2/2` and `3K_2/2` of
-/// them send a final multicast.
+/// `Pr_lb[E1]`: between `K_1/2` and `3K_1/2` members enter the relay phase, and between `K_2/2` and
+/// `3K_2/2` of them send a final multicast.
 ///
 /// ```text
 /// 1 - 2 sqrt(2/(pi K_1)) e^(-K_1/8) - 2 sqrt(2/(pi K_2)) e^(-K_2/8)
 /// ```
 ///
-/// The tails of two normal laws. The laws are binomial, and not independent: see [`e1_exact`].
+/// The tails of two normal distributions. The true distributions are binomial, and not independent:
+/// see [`e1_exact`].
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn e1(model: &Model, k: f64) -> f64 {
     let tails = |mean: f64| 2.0 * (2.0 / (PI * mean)).sqrt() * (-mean / 8.0).exp();
@@ -28,14 +29,14 @@ pub fn e1(model: &Model, k: f64) -> f64 {
     (1.0 - outside).max(0.0)
 }
 
-/// `Pr[E1]` as it is: the number that enter is binomial, of `N` with `K_1/N`, and of those that enter each sends a
-/// final multicast with `1 - p_fail`.
+/// `Pr[E1]` exactly: the number that enter is binomial, of `N` with `K_1/N`, and of those that
+/// enter each sends a final multicast with `1 - p_fail`.
 ///
-/// At the parameters of Figure 4 it is above [`e1`] as far as the figure goes, and below from some `K = 100` on: a
-/// binomial law has more beyond `3K_1/2` than a normal one.
+/// At the parameters of Figure 4 it is above [`e1`] within the figure, and below from some `K =
+/// 100` on: a binomial distribution has more beyond `3K_1/2` than a normal one.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn e1_exact(model: &Model, k: f64) -> f64 {
     let (entering, finishing) = (model.relay_members(k), model.final_senders(k));
@@ -55,23 +56,25 @@ pub fn e1_exact(model: &Model, k: f64) -> f64 {
         .sum()
 }
 
-/// `Pr_lb[E2|E1]`: the relay members that do not fail are connected. [`connected_printed`] for `K_2/2` members and
-/// an edge with probability `view_prob`; in truth an edge has [`edge_probability`](super::relay::edge_probability).
+/// `Pr_lb[E2|E1]`: the relay members that do not fail are connected. [`connected_printed`] for
+/// `K_2/2` members and an edge with probability `view_prob`; in truth an edge has
+/// [`edge_probability`](super::relay::edge_probability).
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn e2(model: &Model, k: f64) -> f64 {
     connected_printed(model.final_senders(k) / 2.0, model.view)
 }
 
-/// `Pr_lb[E3|E1, E2]`: they have chosen the same leader; `(1 - p_fail) (1 - p_ucastl)^(3K_2/2 - 1)`.
+/// `Pr_lb[E3|E1, E2]`: they have chosen the same leader; `(1 - p_fail) (1 - p_ucastl)^(3K_2/2 -
+/// 1)`.
 ///
-/// Whoever has the best choice does not fail, and no unicast is lost along a tree that spans as many relay members
-/// as there may be. This falls with `K`, and is why the product has a peak.
+/// The member with the best choice does not fail, and no unicast is lost along a tree that spans
+/// the maximum number of relay members. This falls with `K`, and is why the product has a peak.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn e3(model: &Model, k: f64) -> f64 {
     let edges = (1.5 * model.final_senders(k) - 1.0).max(0.0);
@@ -84,53 +87,54 @@ pub fn e3(model: &Model, k: f64) -> f64 {
 /// The only factor that depends on `N`: see [`log10_of_group_limit`].
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn e4(model: &Model, k: f64) -> f64 {
-    all_are_told(model, model.final_senders(k) / 2.0)
+    all_hear(model, model.final_senders(k) / 2.0)
 }
 
 /// `Pr[E5|E1, E2, E3, E4]`: the elected leader does not fail; `1 - p_fail`.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn e5(model: &Model, k: f64) -> f64 {
     model.check(k);
     1.0 - model.crash
 }
 
-/// `Pr_lb[E1, E2, E3, E4, E5]`: the product of the five, which the paper takes for a lower bound of the success of
-/// a round. Its peak at the parameters of Figure 4 is 0.639, at `K = 24`.
+/// `Pr_lb[E1, E2, E3, E4, E5]`: the product of the five, in the paper a lower bound of the success
+/// of a round. Its peak at the parameters of Figure 4 is 0.639, at `K = 24`.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn success_bound(model: &Model, k: f64) -> f64 {
     e1(model, k) * e2(model, k) * e3(model, k) * e4(model, k) * e5(model, k)
 }
 
-/// Claim P3: the logarithm of the group size up to which [`e4`] stays near 1, `N << p_mcastl^(-K_2/2)`. Infinite
-/// if no multicast is lost.
+/// Claim P3: the logarithm of the group size up to which [`e4`] stays near 1, `N <<
+/// p_mcastl^(-K_2/2)`. Infinite if no multicast is lost.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn log10_of_group_limit(model: &Model, k: f64) -> f64 {
     -model.final_senders(k) / 2.0 * model.multicast_loss.log10()
 }
 
-/// The same as printed, `p_mcastl^(-3K_2/2)`. For Figure 4 and `K = 40` the paper says 107, and this gives 117.6.
+/// The same as printed, `p_mcastl^(-3K_2/2)`. For Figure 4 and `K = 40` the paper says 107, and
+/// this gives 117.6.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn log10_of_group_limit_printed(model: &Model, k: f64) -> f64 {
     3.0 * log10_of_group_limit(model, k)
 }
 
 /// The probability that each member fails or gets one of `senders` final multicasts.
-pub(super) fn all_are_told(model: &Model, senders: f64) -> f64 {
+pub(super) fn all_hear(model: &Model, senders: f64) -> f64 {
     let left_out = (1.0 - model.crash) * model.multicast_loss.powf(senders);
     complement_to(left_out, model.members as f64)
 }

@@ -1,13 +1,13 @@
-//! Whether the relay members come to one choice (sections 3.1 and 4; claim P2).
+//! The agreement of the relay members on one choice (sections 3.1 and 4; claim P2).
 //!
-//! The relay graph has an edge between two relay members if one of them knows the other. Without loss each of its
-//! components comes to one choice, the best of its members'.
+//! The relay graph has an edge between two relay members if one of them knows the other. Without
+//! loss each of its components comes to one choice, the best of its members'.
 
 use super::check_probability;
 use crate::chance::{any_of, complement_to};
 
-/// Claim P2: two relay members are joined if at least one of them knows the other, `1 - (1 - view)^2`. The paper
-/// says so, and then computes with `view`.
+/// Claim P2: two relay members are joined if at least one of them knows the other, `1 - (1 -
+/// view)^2`. The paper says so, and then computes with `view`.
 ///
 /// # Panics
 /// Unless the view is a probability.
@@ -16,13 +16,13 @@ pub fn edge_probability(view: f64) -> f64 {
     passage_probability(view, 0.0)
 }
 
-/// The probability that a choice which one of two relay members has comes to the other: at least
-/// `v (1-l) + (1-v) v (1-l)^2`, for a view `v` and a loss `l` of unicasts.
+/// The probability that a choice of one of two relay members reaches the other: at least `v (1-l) +
+/// (1-v) v (1-l)^2`, for a view `v` and a loss `l` of unicasts.
 ///
-/// Who has the better choice tells whom it knows. Else the other, if it knows the first, has told it its own
-/// choice, and is then told the better one, in answer or when the first comes to it: two unicasts must arrive.
-/// Later unicasts between the two may do the same, so this is a lower bound. Without loss it is exact, and
-/// [`edge_probability`].
+/// The member with the better choice sends it to the members that it knows. Otherwise the other
+/// member, if it knows the first, has sent its own choice, and then gets the better one, in answer
+/// or when the first comes to it: two unicasts must arrive. Later unicasts between the two may do
+/// the same, so this is a lower bound. Without loss it is exact, and equals [`edge_probability`].
 ///
 /// # Panics
 /// Unless view and loss are probabilities.
@@ -34,11 +34,12 @@ pub fn passage_probability(view: f64, unicast_loss: f64) -> f64 {
     view * arrives * (1.0 + (1.0 - view) * arrives)
 }
 
-/// `P_m` as printed: a random graph with `members` vertices is connected with about
-/// `e^(-m (1-p)^(m-1))`, for the edge probability `p`.
+/// `P_m` as printed: a random graph with `members` vertices is connected with about `e^(-m
+/// (1-p)^(m-1))`, for the edge probability `p`.
 ///
-/// The probability that no vertex is alone, if there are many. Said to rise with `m`, which it does not at first: for
-/// an edge probability of 0.4 it falls from 0.37 at `m = 1` to 0.30 at `m = 2`.
+/// This is the probability that no vertex is isolated, for many vertices. The paper says that it
+/// rises with `m`, but not at first: for an edge probability of 0.4 it falls from 0.37 at `m = 1`
+/// to 0.30 at `m = 2`.
 ///
 /// # Panics
 /// Unless the edge has a probability and the number of vertices is 0 or more.
@@ -55,8 +56,8 @@ pub fn connected_printed(members: f64, edge: f64) -> f64 {
     (-members * complement_to(edge, members - 1.0)).exp()
 }
 
-/// The probability that a random graph with `members` vertices and edges of probability `edge` is connected, exactly
-/// up to 1025 vertices; beyond, to 1e-6.
+/// The probability that a random graph with `members` vertices and edges of probability `edge` is
+/// connected, exactly up to 1025 vertices; beyond, to 1e-6.
 ///
 /// # Panics
 /// Unless there are vertices and the edge has a probability.
@@ -67,12 +68,13 @@ pub fn connected(members: u64, edge: f64) -> f64 {
     Spread::new(edge, edge, members - 1).reaches(members - 1)
 }
 
-/// The probability that `members` relay members come to one choice, whatever the choice function is: at least that
-/// of a connected graph whose edges are the passages.
+/// The probability that `members` relay members come to one choice, for any choice function: at
+/// least that of a connected graph whose edges are the passages.
 ///
-/// Take whoever has the best choice. It comes to another over one passage at a time, each pair of members is tried
-/// only once, in one direction, and pairs are independent: so it comes to all at least as likely as the graph of
-/// passages is connected. That every member prefers somebody else at first is the worst case, as in the paper.
+/// Take the member with the best choice. The choice spreads over one passage at a time, each pair
+/// of members is tried only once, in one direction, and pairs are independent. So it reaches all at
+/// least as likely as the graph of passages is connected. The worst case, as in the paper, is that
+/// every member prefers another candidate at first.
 ///
 /// # Panics
 /// Unless there are members, and view and loss are probabilities.
@@ -81,22 +83,23 @@ pub fn agreement_bound(members: u64, view: f64, unicast_loss: f64) -> f64 {
     connected(members, passage_probability(view, unicast_loss))
 }
 
-/// The same if all prefer the best member that they know, as in the paper's simulation, in a group much larger than
-/// `members`. Exact if no unicast is lost, else a lower bound.
+/// As [`agreement_bound`] if all prefer the best member that they know, as in the paper's
+/// simulation, in a group much larger than `members`. Exact if no unicast is lost, else a lower
+/// bound.
 ///
-/// The best member of the group is known to each relay member with probability `view`; if it is known to none, the
+/// Each relay member knows the best member of the group with probability `view`; if none does, the
 /// next best takes its place. Given that some know it, all must hear of it from them.
 ///
 /// # Panics
 /// Unless there are members, and view and loss are probabilities.
 #[must_use]
 pub fn agreement(members: u64, view: f64, unicast_loss: f64) -> f64 {
-    assert!(members >= 1, "agreement of nobody");
+    assert!(members >= 1, "agreement of 0 members: need one or more");
     let passage = passage_probability(view, unicast_loss);
     agreement_by(&Spread::new(view, passage, members), members)
 }
 
-/// [`agreement`] where the spread of news is known already.
+/// [`agreement`] with a given spread of news.
 pub(super) fn agreement_by(spread: &Spread, members: u64) -> f64 {
     if members == 1 {
         return 1.0;
@@ -107,21 +110,23 @@ pub(super) fn agreement_by(spread: &Spread, members: u64) -> f64 {
     }
 }
 
-/// How many members are tabulated; for more an expansion is good enough.
+/// The number of members in the table; for more an expansion is good enough.
 const TABULATED: u64 = 1024;
 
-/// How news spreads that comes to each member directly with one probability, and from each to each other with another.
+/// The spread of news that reaches each member directly with one probability, and from each to each
+/// other with another.
 ///
-/// Of `n` members take one. Those that it can exchange news with are `k`, itself included; they must be connected,
-/// one of them must get the news directly, and the rest must get it among themselves. So with `C(k)` for a connected
-/// graph, the direct probability `d` and the passage `q`
+/// Of `n` members take one. Those that it can exchange news with are `k`, itself included. They
+/// must be connected, one of them must get the news directly, and the rest must get it among
+/// themselves. So with `C(k)` for a connected graph, the direct probability `d` and the passage `q`
 ///
 /// ```text
 /// R(n) = sum over k = 1..n of binomial(n-1, k-1) C(k) (1 - (1-d)^k) (1-q)^(k(n-k)) R(n-k)
 /// ```
 ///
-/// and `C(n+1) = R(n)` for `d = q`. All terms are positive. The usual recurrence, 1 minus the sum over smaller
-/// components, is shorter but loses all digits for a thin graph of a hundred members.
+/// and `C(n+1) = R(n)` for `d = q`. All terms are positive. The usual recurrence, 1 minus the sum
+/// over smaller components, is shorter but loses all digits for a sparse graph of a hundred
+/// members.
 pub(super) struct Spread {
     direct: f64,
     passage: f64,
@@ -130,7 +135,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// As good for any number of members, fast for up to `members`.
+    /// Valid for any number of members, fast for up to `members`.
     pub(super) fn new(direct: f64, passage: f64, members: u64) -> Self {
         let most = members.min(TABULATED) as usize;
         let powers = |base: f64| -> Vec<f64> {
@@ -172,9 +177,9 @@ impl Spread {
         }
     }
 
-    /// For many members: the news misses somebody if it gets out to nobody, or if members alone or in pairs stay apart.
-    /// Those are nearly independent: `e^-(their mean number)`, and what two lone members have in common taken off.
-    /// From 1025 members on it errs by less than 1e-6.
+    /// For many members: the news misses a member if it reaches none at all, or if isolated members
+    /// or pairs exist. These are nearly independent: `e^-(their mean number)`, corrected for pairs
+    /// of isolated members. From 1025 members on it errs by less than 1e-6.
     fn reaches_many(&self, n: f64) -> f64 {
         let missed = 1.0 - self.direct;
         let apart = |cuts: f64| complement_to(self.passage, cuts);
@@ -189,8 +194,8 @@ impl Spread {
 
 /// `R(n)`, given `(1-q)^i` in `cut`, `1 - (1-d)^k` in `to_any`, `C` and `R` below `n`.
 ///
-/// The number of ways `binomial(n-1, k-1) (1-q)^(k(n-k))` is carried on from both ends inwards, where it may become
-/// 0, and is then of no account.
+/// The number of ways `binomial(n-1, k-1) (1-q)^(k(n-k))` is carried on from both ends inwards.
+/// There it may become 0, and is then negligible.
 fn reaching(n: usize, cut: &[f64], to_any: &[f64], connected: &[f64], reached: &[f64]) -> f64 {
     let term = |k: usize| connected[k] * to_any[k] * reached[n - k];
     let half = n / 2;
@@ -214,9 +219,9 @@ fn reaching(n: usize, cut: &[f64], to_any: &[f64], connected: &[f64], reached: &
 mod tests {
     use super::{Spread, TABULATED};
 
-    /// The worst case lies where the number of lone members is about two.
+    /// The worst case is a mean of about two isolated members.
     #[test]
-    fn the_expansion_takes_over_where_the_table_ends() {
+    fn expansion_agrees_with_the_end_of_the_table() {
         for passage in [0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.01, 0.03] {
             for direct in [passage, 0.1, 0.5, 0.9] {
                 let spread = Spread::new(direct, passage, TABULATED);
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_made_for_few_serves_for_more() {
+    fn table_for_few_members_extends_to_more() {
         let (few, many) = (Spread::new(0.3, 0.1, 2), Spread::new(0.3, 0.1, 50));
         for n in 0..=50 {
             assert_eq!(few.reaches(n), many.reaches(n));

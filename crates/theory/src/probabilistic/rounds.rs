@@ -1,41 +1,43 @@
-//! How many rounds an election takes at most, on average, and how many messages (section 3.2).
+//! Upper bounds of the mean rounds and messages of an election (section 3.2).
 //!
-//! A round is followed by another only if somebody noticed that it has failed. Nobody does if those who relay came to
-//! one choice and all are told of it (E3 and E4), even if the leader fails in that very round. So another round follows
-//! with at most
+//! Another round follows only if a member noticed that the last one failed. No member does if the
+//! relay members came to one choice and all members hear of it (E3 and E4), even if the leader
+//! fails in that very round. So another round follows with at most
 //!
 //! ```text
 //! q(K) = 1 - Pr[success]/(1 - p_fail)
 //! ```
 //!
-//! and round `l` takes place with at most the product of `q` over the rounds before it. Members that failed are not
-//! replaced: of `K` that pass the filter in round `l`, `K (1 - p_fail)^(l-1)` are left on average. The success is that of
-//! [`success_of_best_known`], a lower bound, and so these are upper bounds. They are reached where every failure is noticed,
-//! as it is where no multicast is lost and whoever notices says so.
+//! and round `l` takes place with at most the product of `q` over the rounds before it. Members
+//! that failed are not replaced: of `K` that pass the filter in round `l`, `K (1 - p_fail)^(l-1)`
+//! are left on average. The success is that of [`success_of_best_known`], a lower bound, so these
+//! are upper bounds. They are reached if every failure is noticed, as when no multicast is lost and
+//! every member that notices reports it.
 
 use super::Model;
 use super::cost::{mean_multicasts_bound, mean_unicasts_bound};
 use super::success::success_of_best_known;
 
-/// How likely each round takes place at most, for the `K` of all rounds that there may be. The first does.
+/// An upper bound of the probability of each round, for the `K` of all possible rounds. The first
+/// is certain.
 ///
 /// # Panics
-/// If the model or a `K` is none.
+/// If the model or a `K` is invalid.
 #[must_use]
 pub fn reached_bound(model: &Model, ks: &[u32]) -> Vec<f64> {
-    let lives = 1.0 - model.crash;
+    let incarnations = 1.0 - model.crash;
     let mut left = 1.0;
     let mut reached = vec![1.0; ks.len().min(1)];
     for (&k, before) in ks.iter().zip(0..ks.len().saturating_sub(1)) {
         model.check(k.into());
         let drawn = f64::from(k) * left;
-        let another = if drawn > 0.0 && lives > 0.0 {
-            1.0 - success_of_best_known(model, drawn) / lives
+        let another = if drawn > 0.0 && incarnations > 0.0 {
+            1.0 - success_of_best_known(model, drawn) / incarnations
         } else {
             1.0
         };
         reached.push(reached[before] * another.max(0.0));
-        left *= lives;
+        left *= incarnations;
     }
     reached
 }
@@ -43,20 +45,21 @@ pub fn reached_bound(model: &Model, ks: &[u32]) -> Vec<f64> {
 /// The mean number of rounds, at most.
 ///
 /// # Panics
-/// If the model or a `K` is none.
+/// If the model or a `K` is invalid.
 #[must_use]
 pub fn mean_rounds_bound(model: &Model, ks: &[u32]) -> f64 {
     reached_bound(model, ks).iter().sum()
 }
 
-/// The mean number of messages in all of these rounds, at most: in each that takes place, what Theorem 4 allows.
+/// An upper bound of the mean number of messages in all rounds: for each that takes place,
+/// the number that Theorem 4 allows.
 ///
-/// Several may call a later round, `K` of them on average by the hash rule, and then nobody may miss the call: so it is
-/// taken to reach all. This is an order rather than an estimate, as `m^3/2` is: see
-/// [`unicasts_bound`](super::cost::unicasts_bound).
+/// Several members may call a later round, `K` of them on average by the hash rule, and then hardly
+/// any member misses the call: so it is taken to reach all. This is an order rather than an
+/// estimate, as `m^3/2` is: see [`unicasts_bound`](super::cost::unicasts_bound).
 ///
 /// # Panics
-/// If the model or a `K` is none.
+/// If the model or a `K` is invalid.
 #[must_use]
 pub fn mean_messages_bound(model: &Model, ks: &[u32]) -> f64 {
     let heard_by_all = Model {

@@ -1,4 +1,5 @@
-//! How often a round succeeds: all that do not fail name the same leader, and it does not fail.
+//! The probability that a round succeeds: all members that do not fail have the same nominee, and
+//! it does not fail.
 //!
 //! The number `S` of members that send final multicasts is binomial, of `N` with `K_2/N`. Given it,
 //!
@@ -6,37 +7,40 @@
 //! Pr[success] = (1 - p_fail) sum over s >= 1 of Pr[S = s] A(s) (1 - (1 - p_fail) p_mcastl^s)^N
 //! ```
 //!
-//! where `A(s)` is the probability that they come to one choice: the events E5, E3 and E4 of the paper, averaged over
-//! what E1 only bounds. What members that fail on the way have told the others only helps: the best choice that comes to
-//! anybody who does not fail is then spread like any other. Left out, and of the order of `1/N`, is that the leader may
-//! be one of the relay members.
+//! where `A(s)` is the probability that they come to one choice: the events E5, E3 and E4 of the
+//! paper, averaged where E1 only bounds. Unicasts of members that fail later only help: the best
+//! choice that reaches any member that does not fail then spreads like any other. The possibility
+//! that the leader is one of the relay members is left out, and on the order of `1/N`.
 
 use super::Model;
-use super::factors::all_are_told;
+use super::factors::all_hear;
 use super::relay::{Spread, agreement_by, passage_probability};
 use crate::binomial::law;
 
 /// The success of a round for any choice function: `A(s)` is
-/// [`agreement_bound`](super::relay::agreement_bound), a lower bound that takes all first choices to differ.
+/// [`agreement_bound`](super::relay::agreement_bound), a lower bound that assumes that all first
+/// choices differ.
 ///
-/// It corrects [`success_bound`](super::factors::success_bound): the exact law of the relay members for the tails of
-/// normal laws, an edge where one knows the other, connectedness for its limit, and for the unicasts of a given tree the
-/// chance that there is *some* way. It has no peak: as `K` grows it rises to `1 - p_fail`, unless the group ends before.
+/// It corrects [`success_bound`](super::factors::success_bound) in four points: the exact
+/// distribution of the relay members for the tails of normal distributions, an edge if one member
+/// knows the other, connectedness for its limit, and for the unicasts of a given tree the
+/// probability that there is *some* path. It has no peak: as `K` grows it rises to `1 - p_fail`,
+/// unless the group ends before.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn success_corrected(model: &Model, k: f64) -> f64 {
     model.check(k);
     Success::new(model, most_final_senders(model, k)).of_any_choice(k)
 }
 
-/// The success of a round if all prefer the best member that they know, as in the paper's simulation: `A(s)` is
-/// [`agreement`](super::relay::agreement). Nearly what the simulator measures in a single round; a lower bound where
-/// unicasts are lost.
+/// The success of a round if all prefer the best member that they know, as in the paper's
+/// simulation: `A(s)` is [`agreement`](super::relay::agreement). Close to the simulator's value for
+/// a single round; a lower bound if unicasts are lost.
 ///
 /// # Panics
-/// If the model or `K` is none.
+/// If the model or `K` is invalid.
 #[must_use]
 pub fn success_of_best_known(model: &Model, k: f64) -> f64 {
     model.check(k);
@@ -72,12 +76,12 @@ fn success(model: &Model, k: f64, agreement: impl Fn(u64) -> f64) -> f64 {
     let sum: f64 = senders
         .iter()
         .filter(|(number, _)| *number >= 1)
-        .map(|(number, weight)| weight * agreement(*number) * all_are_told(model, *number as f64))
-        .fold(0.0, |sum, it| sum + it); // of none, `sum` is -0.0
+        .map(|(number, weight)| weight * agreement(*number) * all_hear(model, *number as f64))
+        .fold(0.0, |sum, it| sum + it); // `sum` of nothing is -0.0
     (1.0 - model.crash) * sum.min(1.0)
 }
 
-/// More members never send a final multicast, practically.
+/// The practical maximum of the number of members that send a final multicast.
 fn most_final_senders(model: &Model, k: f64) -> u64 {
     let senders = law(model.members, model.chance_to_finish(k));
     senders.iter().map(|(number, _)| *number).max().unwrap_or(0)

@@ -1,11 +1,12 @@
 //! A whole election (L): stages, flips, rounds, messages and bits.
 //!
-//! The number of active members is a Markov chain that only falls. From `m` a stage leads to `k` with `p(k)`
-//! ([`survivors`](super::subset::survivors)), and stays at `m` with `q = 2^(1-m)`. If every stage costs `c(m)`, the whole
-//! costs
+//! The number of active members is a Markov chain that only falls. From `m` a stage leads to `k`
+//! with `p(k)` ([`survivors`](super::subset::survivors)), and stays at `m` with `q = 2^(1-m)`. If
+//! every stage costs `c(m)`, the whole costs
 //!
 //! ```text
-//! X(1) = 0,    X(m) = s (c(m) + sum over k < m of p(k) X(k)),    s = 1 + q + q^2 + ... = 1 / (1 - q)
+//! X(1) = 0
+//! X(m) = s (c(m) + sum over k < m of p(k) X(k)),    s = 1 + q + q^2 + ... = 1 / (1 - q)
 //! ```
 //!
 //! where `s` is the expected number of stages at `m`. A limit of `L` equal stages in a row
@@ -15,7 +16,7 @@ use super::stall::StallLimit;
 use super::subset::{expected_flips, heads_up_to};
 use super::{Compare, check_ring};
 
-/// What an election costs, expected.
+/// The expected cost of an election.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Calls of Subset (S).
@@ -26,13 +27,13 @@ pub struct Cost {
     pub basic_rounds: f64,
     /// `2 n^2` a Basic round: `n` flips make `n` hops in both directions.
     pub messages: f64,
-    /// One a message. Twice that, if every message has room to say that there is a fault.
+    /// One bit per message. Twice that, if every message has room for a fault.
     pub bits: f64,
     /// The probability that an honest ring reports a fault, by its limit on equal stages.
     pub false_alarm: f64,
 }
 
-/// What an election among `n` costs.
+/// The cost of an election among `n`.
 ///
 /// # Panics
 /// If `n < 2`.
@@ -42,7 +43,7 @@ pub fn cost(n: usize, compare: Compare, limit: Option<StallLimit>) -> Cost {
     table(n, compare, limit)[n - 2]
 }
 
-/// What elections cost among 2, 3, and so on to `most` members, in `O(most^2)`.
+/// The cost of elections among 2, 3, and so on to `most` members, in `O(most^2)`.
 ///
 /// # Panics
 /// If `most < 2`.
@@ -68,8 +69,8 @@ pub fn table(most: usize, compare: Compare, limit: Option<StallLimit>) -> Vec<Co
     costs.collect()
 }
 
-/// The probability that a given member is elected: all are alike, so `1/n` of the elections that end without a false
-/// alarm.
+/// The probability that a given member is elected: all are alike, so `1/n` of the elections that
+/// end without a false alarm.
 ///
 /// # Panics
 /// If `n < 2`.
@@ -81,8 +82,8 @@ pub fn probability_elected(n: usize, limit: Option<StallLimit>) -> f64 {
 
 /// The probability of more than `stages` stages.
 ///
-/// One member stays in each stage, and each of the others with probability 1/2. So an election takes as long as the
-/// longest of `n - 1` runs of heads: `1 - (1 - 2^-stages)^(n-1)`.
+/// One member stays in each stage, and each of the others with probability 1/2. So an election
+/// takes as long as the longest of `n - 1` runs of heads: `1 - (1 - 2^-stages)^(n-1)`.
 ///
 /// # Panics
 /// If `n < 2`.
@@ -93,7 +94,7 @@ pub fn stages_exceed(n: usize, stages: u32) -> f64 {
     crate::chance::any_of(still_there, (n - 1) as f64)
 }
 
-/// What the paper says that the number of stages is "easily bounded above by": `ceil(log2 n) + 2`.
+/// The paper's upper bound of the number of stages, "easily bounded above by": `ceil(log2 n) + 2`.
 ///
 /// # Panics
 /// If `n < 2`.
@@ -105,7 +106,8 @@ pub fn printed_bound(n: usize) -> u32 {
 
 /// The probability that an election comes to two active members that are neighbours.
 ///
-/// Any two of `n` are the last two with the same probability, and `n` of the `n (n-1) / 2` pairs are neighbours.
+/// Any two of `n` are the last two with the same probability, and `n` of the `n (n-1) / 2` pairs
+/// are neighbours.
 ///
 /// # Panics
 /// If `n < 3`: two members are neighbours from the start, on both sides.
@@ -115,8 +117,8 @@ pub fn adjacent_pair(n: usize) -> f64 {
     Chain::new(n, None).visits_two()[n] * 2.0 / (n - 1) as f64
 }
 
-/// The expected stages if an election ends at one active member, or at two neighbours, as (L), step 2, says in
-/// parentheses. From two on it would take 2 more.
+/// The expected stages if an election ends at one active member, or at two neighbours, as (L), step
+/// 2, says in parentheses. From two on it would take 2 more.
 ///
 /// # Panics
 /// If `n < 3`.
@@ -136,7 +138,7 @@ fn check_pairs(n: usize) {
 
 /// The number of active members, from stage to stage.
 pub(super) struct Chain {
-    /// At place `m`, the law of the heads among `m` flips; so `survivors` of `m + 1`.
+    /// At place `m`, the distribution of the heads among `m` flips; so `survivors` of `m + 1`.
     heads: Vec<Vec<f64>>,
     limit: Option<StallLimit>,
 }
@@ -149,7 +151,8 @@ impl Chain {
         }
     }
 
-    /// The expected total, at place `n` for `n` members, if a stage costs `cost`, given the law of its heads.
+    /// The expected total, at place `n` for `n` members, if a stage costs `cost`, given the
+    /// distribution of its heads.
     fn expect(&self, cost: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         self.solve(|active, later| self.stages_at(active) * (cost(&self.heads[active]) + later))
     }

@@ -1,34 +1,37 @@
-//! The informal protocol of the introduction, and what one cheater gets out of it.
+//! The informal protocol of the introduction, and the gain of one cheater.
 //!
-//! All members flip; if the heads are odd, those of the active that flipped heads stay active, else those that flipped
-//! tails; if these are none, all. A cheater that sees its neighbours' flips before it shows its own gets "slightly above
-//! `1/n`", the paper says: at `n = 4` it is half as much again.
+//! All members flip; if the heads are odd, the active members that flipped heads stay active, else
+//! those that flipped tails; if these are none, all. A cheater that sees its neighbours' flips
+//! before it shows its own gets "slightly above `1/n`", the paper says: at `n = 4` it is half as
+//! much again.
 //!
-//! What the cheater can still see and win depends on how many others are active, and on whether its neighbours are: those
-//! further away are alike. So there are about `4n` states, in each the cheater takes the better flip for what it sees, and
-//! stages that change nothing are a fixed point of one number.
+//! The cheater's prospects depend on the number of other active members, and on its neighbours
+//! being active: all members further away are equivalent. So there are about `4n` states. In each
+//! the cheater takes the better flip for what it sees, and stages that change nothing are a fixed
+//! point of one number.
 
 use super::subset::heads_up_to;
 
-/// Whose heads are counted.
+/// The members whose heads are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parity {
-    /// Those of all members, as printed. Once a member that is not seen is inactive, the parity is fair.
+    /// All members, as printed. Once a member that the cheater does not see is inactive, the parity
+    /// is fair.
     Ring,
-    /// Those of the active members.
+    /// The active members.
     Active,
 }
 
-/// Whose flips the cheater sees before it chooses its own.
+/// The flips that the cheater sees before it chooses its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sees {
-    /// Those of both neighbours: a ring both ways.
+    /// The flips of both neighbours: a ring both ways.
     Both,
-    /// That of the neighbour whose flip comes clockwise: a ring with an agreed direction.
+    /// The flip of the neighbour that comes clockwise: a ring with an agreed direction.
     Clockwise,
 }
 
-/// The probability that the cheater is elected, if it does its best.
+/// The probability that a cheater with the best choices is elected.
 ///
 /// # Panics
 /// If `n < 3`: two neighbours need three members.
@@ -39,22 +42,22 @@ pub fn best_cheater(n: usize, parity: Parity, sees: Sees) -> f64 {
             .iter()
             .flat_map(|&left| FLIPS.map(|right| (left, right)))
             .map(|(left, right)| better(FLIPS.map(|own| table.at(left, right, own)), value))
-            .fold(Prospect::NOTHING, |sum, it| sum.plus(it, 0.25)),
+            .fold(StageValue::NOTHING, |sum, it| sum.plus(it, 0.25)),
         Sees::Clockwise => FLIPS
             .iter()
             .map(|&left| {
                 let choices = FLIPS.map(|own| {
-                    let tails = Prospect::NOTHING.plus(table.at(left, 0, own), 0.5);
+                    let tails = StageValue::NOTHING.plus(table.at(left, 0, own), 0.5);
                     tails.plus(table.at(left, 1, own), 0.5)
                 });
                 better(choices, value)
             })
-            .fold(Prospect::NOTHING, |sum, it| sum.plus(it, 0.5)),
+            .fold(StageValue::NOTHING, |sum, it| sum.plus(it, 0.5)),
     })
 }
 
-/// The same, if it does what the paper takes for the best: the opposite of its neighbours' flips if they are the same,
-/// else a fair flip.
+/// As [`best_cheater`], with the choices that the paper considers best: the opposite of its
+/// neighbours' flips if they are the same, else a fair flip.
 ///
 /// # Panics
 /// If `n < 3`.
@@ -66,23 +69,23 @@ pub fn printed_cheater(n: usize, parity: Parity) -> f64 {
             .into_iter()
             .flat_map(|(left, right)| FLIPS.map(|own| (table.at(left, right, own), 0.125)));
         let played = equal.into_iter().chain(fair);
-        played.fold(Prospect::NOTHING, |sum, (it, part)| sum.plus(it, part))
+        played.fold(StageValue::NOTHING, |sum, (it, part)| sum.plus(it, part))
     })
 }
 
 /// Tails and heads.
 const FLIPS: [usize; 2] = [0, 1];
 
-/// What a stage holds for the cheater.
+/// The value of a stage for the cheater.
 #[derive(Clone, Copy, Debug)]
-struct Prospect {
+struct StageValue {
     /// The probability that nothing changes.
     unchanged: f64,
-    /// The probability to win, by a stage that does change something.
+    /// The probability to win, by a stage that changes something.
     wins: f64,
 }
 
-impl Prospect {
+impl StageValue {
     const NOTHING: Self = Self {
         unchanged: 0.0,
         wins: 0.0,
@@ -95,12 +98,12 @@ impl Prospect {
         }
     }
 
-    /// What it is worth if a stage that changes nothing is worth `value`.
+    /// The value if a stage that changes nothing is worth `value`.
     fn worth(self, value: f64) -> f64 {
         self.unchanged * value + self.wins
     }
 
-    /// What it is worth if it is repeated until something changes.
+    /// The value if the stage is repeated until something changes.
     fn repeated(self) -> f64 {
         if self.wins == 0.0 {
             0.0
@@ -110,8 +113,8 @@ impl Prospect {
     }
 }
 
-/// The better of two choices; of equal ones that which changes something sooner.
-fn better([one, other]: [Prospect; 2], value: f64) -> Prospect {
+/// The better of two choices; of equal ones the one that changes something sooner.
+fn better([one, other]: [StageValue; 2], value: f64) -> StageValue {
     let gain = one.worth(value) - other.worth(value);
     if gain > 0.0 || (gain == 0.0 && one.unchanged <= other.unchanged) {
         one
@@ -120,7 +123,7 @@ fn better([one, other]: [Prospect; 2], value: f64) -> Prospect {
     }
 }
 
-/// The others that are active: whether the two neighbours are, and how many further away.
+/// The other active members: the two neighbours (0 or 1 each), and the number further away.
 #[derive(Clone, Copy, Debug)]
 struct Others {
     left: usize,
@@ -139,16 +142,16 @@ impl Others {
 }
 
 /// The prospects of one state, for each flip of the neighbours and the cheater.
-struct Table([Prospect; 8]);
+struct Table([StageValue; 8]);
 
 impl Table {
-    fn at(&self, left: usize, right: usize, own: usize) -> Prospect {
+    fn at(&self, left: usize, right: usize, own: usize) -> StageValue {
         self.0[4 * left + 2 * right + own]
     }
 }
 
-/// The probability that the cheater is elected, if it plays as `play` says of a state's table and the state's worth.
-fn elected(n: usize, parity: Parity, play: impl Fn(&Table, f64) -> Prospect) -> f64 {
+/// The probability that the cheater is elected, if `play` chooses by a state's table and value.
+fn elected(n: usize, parity: Parity, play: impl Fn(&Table, f64) -> StageValue) -> f64 {
     assert!(
         n >= 3,
         "ring of {n} members: a cheater with two neighbours needs three or more"
@@ -177,8 +180,9 @@ fn elected(n: usize, parity: Parity, play: impl Fn(&Table, f64) -> Prospect) -> 
     values[everybody.place()]
 }
 
-/// The worth of a state that a stage may leave unchanged: better play makes it greater, until none does.
-fn fixed_point(table: &Table, play: impl Fn(&Table, f64) -> Prospect) -> f64 {
+/// The value of a state that a stage may leave unchanged: iterates over better choices until the
+/// value no longer grows.
+fn fixed_point(table: &Table, play: impl Fn(&Table, f64) -> StageValue) -> f64 {
     let mut value = 0.0;
     loop {
         let next = play(table, value).repeated();
@@ -189,11 +193,11 @@ fn fixed_point(table: &Table, play: impl Fn(&Table, f64) -> Prospect) -> f64 {
     }
 }
 
-/// What a stage holds for each flip of the neighbours and the cheater, given what smaller states are worth, and the laws
-/// of the heads of those far away.
+/// The value of a stage for each flip of the neighbours and the cheater, given the values of
+/// smaller states and the distributions of the heads of the members far away.
 fn prospects(others: Others, heads: &[Vec<f64>], parity: Parity, values: &[f64]) -> Table {
     let all_far = heads.len() - 1;
-    // The parity of those that are inactive and not seen.
+    // The parity of the inactive members that the cheater does not see.
     let unseen: &[(usize, f64)] = match parity {
         Parity::Ring if others.far < all_far => &[(0, 0.5), (1, 0.5)],
         Parity::Ring | Parity::Active => &[(0, 1.0)],
@@ -206,7 +210,7 @@ fn prospects(others: Others, heads: &[Vec<f64>], parity: Parity, values: &[f64])
 
     let prospect = |left: usize, right: usize, own: usize| {
         let seen = own + counted(others.left, left) + counted(others.right, right);
-        let mut prospect = Prospect::NOTHING;
+        let mut prospect = StageValue::NOTHING;
         for (heads, weight) in heads[others.far].iter().enumerate() {
             for (odd, part) in unseen {
                 let side = (seen + heads + odd) % 2;
@@ -226,7 +230,7 @@ fn prospects(others: Others, heads: &[Vec<f64>], parity: Parity, values: &[f64])
         }
         prospect
     };
-    let mut table = [Prospect::NOTHING; 8];
+    let mut table = [StageValue::NOTHING; 8];
     for (place, entry) in table.iter_mut().enumerate() {
         *entry = prospect(place / 4, place / 2 % 2, place % 2);
     }

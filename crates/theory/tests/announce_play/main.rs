@@ -1,5 +1,5 @@
-//! The formulas of the announce family against an event-by-event simulation too simple to share their
-//! mistakes, and against enumerations, at parameters that no table has.
+//! The formulas of the announce family against an event-by-event simulation too simple to share
+//! their mistakes, and against enumerations, at parameters that no table has.
 
 mod play;
 
@@ -8,13 +8,13 @@ use hustings_theory::announce::messages::{
     first_round_messages, messages_of_le_s_until_sent, messages_until_heard,
 };
 use hustings_theory::announce::reestablishment::{
-    inconsistent_fraction, leader_departure, successor_by_merit,
+    inconsistent_fraction, leader_departure, successor_by_priority,
 };
 use hustings_theory::announce::{Algorithm, Loss, Model, Wake, recurrence};
 use play::{Chance, Outcome, play};
 
 const RUNS: u32 = 20_000;
-/// Standard errors that a mean may be off: about one in two million.
+/// The permitted deviation of a mean in standard errors: about one in two million exceeds it.
 const ERRORS: f64 = 5.0;
 const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::LeA,
@@ -32,7 +32,7 @@ fn elections_cost_what_the_formulas_say() {
             compared += compare(algorithm, model, case as u64);
         }
     }
-    assert_eq!(compared, 560, "formulas that were compared");
+    assert_eq!(compared, 560, "number of compared formulas");
 }
 
 /// Delays short and long, announcements far apart and closer together than the wake-ups.
@@ -67,10 +67,10 @@ fn models() -> Vec<Model> {
     models
 }
 
-/// Its name, its formula if there is one, and where it is measured.
+/// The name of a metric, its formula if there is one, and its measurement.
 type Metric = (&'static str, Option<f64>, fn(&Outcome) -> f64);
 
-/// How many of the metrics have a formula, each of which must be met.
+/// Compares every metric that has a formula; returns their number.
 fn compare(algorithm: Algorithm, model: &Model, seed: u64) -> usize {
     let until_sent = match algorithm {
         Algorithm::LeS => messages_of_le_s_until_sent(model),
@@ -251,7 +251,7 @@ fn missed(loss: f64, chance: &mut Chance) -> f64 {
 }
 
 #[test]
-fn merit_wakes_the_second_best_second() {
+fn second_best_wakes_second_by_priority() {
     let model = Model {
         wake: Wake::Exponential { rate: 4.0 },
         ..Model::of_the_chapter(6, Loss::None)
@@ -264,12 +264,12 @@ fn merit_wakes_the_second_best_second() {
         wake_ups.sort_by(f64::total_cmp);
         3.0 + 2.0 * model.delay + wake_ups[1] - 0.5
     });
-    let expected = successor_by_merit(&model, 3.0, 0.5).unwrap();
+    let expected = successor_by_priority(&model, 3.0, 0.5).unwrap();
     assert_mean("successor by merit", expected, samples);
 }
 
 #[test]
-fn time_astray_by_false_departures() {
+fn time_in_false_departures() {
     for (loss, listen) in [(0.0, 0.6), (0.3, 0.6), (0.5, 2.4), (0.4, 3.0)] {
         let model = Model::of_the_chapter(2, Loss::Correlated(loss));
         let mut chance = Chance(3);

@@ -1,4 +1,4 @@
-//! One election of the announce family, event by event, and the chance it needs.
+//! One election of the announce family, event by event, and its random numbers.
 
 use hustings_theory::announce::{Algorithm, Loss, Model};
 
@@ -31,7 +31,7 @@ struct Sent {
     lost: Vec<bool>,
 }
 
-/// Plays until all have heard the leader and everybody has been awake.
+/// Plays until all have heard the leader and all have been awake.
 pub(crate) fn play(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> Outcome {
     let members = model.members as usize;
     let wake_ups = wake_ups(algorithm, model, chance);
@@ -79,7 +79,7 @@ pub(crate) fn play(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> 
     outcome
 }
 
-/// By rank, the best first.
+/// The wake-up times by rank, the best first.
 fn wake_ups(algorithm: Algorithm, model: &Model, chance: &mut Chance) -> Vec<f64> {
     let mut times: Vec<f64> = (0..model.members)
         .map(|_| model.suppress_interval * model.wake.quantile(chance.draw()))

@@ -1,4 +1,4 @@
-//! The council election among a few hosts: theory against every case that there is.
+//! The council election among a few hosts: theory against an enumeration of all cases.
 
 mod play;
 
@@ -70,28 +70,28 @@ fn assert_algorithm(algorithm: Algorithm, answer: Answer, is_twice: bool) {
 }
 
 #[test]
-fn basic_costs_what_comes_of_playing_it() {
+fn basic_agrees_with_enumeration() {
     assert_algorithm(Algorithm::Basic, Answer::Poll, false);
 }
 
 #[test]
-fn skip_reset_costs_what_comes_of_playing_it() {
+fn skip_reset_agrees_with_enumeration() {
     assert_algorithm(Algorithm::SkipReset, Answer::Reset, false);
 }
 
 #[test]
-fn choice_costs_what_comes_of_playing_it() {
+fn choice_agrees_with_enumeration() {
     assert_algorithm(Algorithm::CHOICE, Answer::Reset, true);
 }
 
 #[test]
-fn history_costs_what_comes_of_playing_it() {
+fn history_agrees_with_enumeration() {
     assert_algorithm(Algorithm::History, Answer::Retry, false);
 }
 
-/// A centre that is sure of a wrong number.
+/// A centre that uses a wrong number.
 #[test]
-fn a_wrong_number_costs_what_comes_of_playing_it() {
+fn wrong_number_agrees_with_enumeration() {
     for (least, most, hosts, c) in CASES {
         for taken in [0.5, 1.5, 4.0] {
             let (seats, first) = (Seats { least, most }, taken * hosts as f64);
@@ -115,7 +115,7 @@ fn a_wrong_number_costs_what_comes_of_playing_it() {
 
 /// Fig. 16, with a first estimate that is too high, or so low that counts correct it.
 #[test]
-fn an_estimate_costs_what_comes_of_playing_it() {
+fn estimate_agrees_with_enumeration() {
     for (least, most, hosts, c) in CASES {
         for loss in LOSSES {
             for first in [most as f64 + 0.5, 40.0] {
@@ -145,8 +145,8 @@ fn an_estimate_costs_what_comes_of_playing_it() {
     }
 }
 
-/// `V(m) = charge(m) + sum over i of Pr{i|m} V(i)` for `m > U` and 0 in the range, solved as one system of `n + 1` equations.
-/// Below `L` it is `penalty + V(n)`.
+/// `V(m) = charge(m) + sum over i of Pr{i|m} V(i)` for `m > U` and 0 in the range, solved as one
+/// system of `n + 1` equations. Below `L` it is `penalty + V(n)`.
 fn as_one_system(seats: Seats, n: usize, c: f64, charge: f64, penalty: f64) -> f64 {
     let mut rows = Vec::new();
     for m in 0..=n {
@@ -172,7 +172,7 @@ fn pascal(m: usize, i: usize, chance: f64) -> f64 {
     ways.product::<f64>() * chance.powi(i as i32) * (1.0 - chance).powi((m - i) as i32)
 }
 
-/// Gauss's elimination with pivots.
+/// Gaussian elimination with pivots.
 fn solve(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
     let n = rows.len();
     for column in 0..n {

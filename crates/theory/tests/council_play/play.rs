@@ -1,24 +1,25 @@
-//! The algorithms played out among a few hosts, host by host: too simple to share the mistakes of the theory.
+//! The algorithms executed among a few hosts, host by host: too simple to share the mistakes of the
+//! theory.
 
 use std::collections::BTreeMap;
 
 use hustings_theory::council::{Loss, Seats};
 
-/// How an undershoot is answered.
+/// The reaction to an undershoot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Answer {
     /// All draw, with the known number of hosts.
     Reset,
     /// All reply.
     Poll,
-    /// Those draw again who did before.
+    /// The same hosts draw again.
     Retry,
-    /// All draw, with an estimate: half the greater of the last one and the count of the round in which all drew, or all
-    /// reply if that is not above `U`.
+    /// All draw, with an estimate: half the greater of the last one and the count of the round in
+    /// which all drew, or all reply if that is not above `U`.
     Halve,
 }
 
-/// What is played.
+/// The parameters of a game.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Game {
     pub(crate) seats: Seats,
@@ -28,11 +29,11 @@ pub(crate) struct Game {
     pub(crate) answer: Answer,
     /// Two draws, of which the centre takes the better.
     pub(crate) twice: bool,
-    /// What the centre takes the number of hosts to be at first.
+    /// The centre's first assumption about the number of hosts.
     pub(crate) first: f64,
 }
 
-/// What it comes to.
+/// The result of a game.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Score {
     pub(crate) rounds: f64,
@@ -40,11 +41,11 @@ pub(crate) struct Score {
     pub(crate) first_round: f64,
 }
 
-/// Before a round: how many hosts draw, with what divisor, the greatest number that the centre knows of, and whether these
-/// are all hosts. Numbers are told by their bits, to be keys.
+/// The state before a round: the number of hosts that draw, their divisor, the greatest number that
+/// the centre knows of, and a flag for all hosts. Numbers are stored by their bits, to be keys.
 type State = (u64, u64, u64, bool);
 
-/// What the hosts have done: those who stay in the first draw, those heard in it, the same of the second.
+/// The hosts' draws: those that stay in the first draw, those heard in it, the same for the second.
 type Outcome = (u64, u64, u64, u64);
 
 /// Plays until all but a negligible part of the games has ended.
@@ -104,7 +105,7 @@ fn undershoot(game: &Game, before: State, known: f64) -> State {
     }
 }
 
-/// Which draw the centre takes: active hosts, and the count.
+/// The draw that the centre takes: active hosts, and the count.
 fn taken(seats: Seats, (one, heard_one, two, heard_two): Outcome) -> (u64, u64) {
     let draws = [(one, heard_one), (two, heard_two)];
     let council = draws.iter().find(|(_, heard)| seats.contain(*heard));
@@ -113,9 +114,9 @@ fn taken(seats: Seats, (one, heard_one, two, heard_two): Outcome) -> (u64, u64) 
     *council.or(smallest).unwrap_or(&draws[0])
 }
 
-/// What `drawing` hosts do, one after the other, and how many replies they send on average. Where hosts draw once the second
-/// draw is the first. Of two draws that are above `U` with as many heard, the first is taken: which have as many active
-/// hosts on average.
+/// The draws of `drawing` hosts, one after the other, and the mean number of their replies. If
+/// hosts draw once, the second draw equals the first. Of two draws above `U` with equal counts, the
+/// first is taken: both have as many active hosts on average.
 fn outcomes(game: &Game, drawing: u64, chance: f64) -> (BTreeMap<Outcome, f64>, f64) {
     let Loss { reply, multicast } = game.loss;
     let mut each: Vec<((u64, u64, u64, u64), f64)> = vec![((0, 0, 0, 0), multicast)];

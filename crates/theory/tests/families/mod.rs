@@ -1,10 +1,11 @@
-//! Tables whose entries are found by their names: each belongs to a family, its id with each number replaced by `#`.
+//! Tables whose entries are identified by name: each belongs to a family, its id with each number
+//! replaced by `#`.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Holds theory to every entry of a table but those that are of a run, whose ids begin so: each must have a formula, and
-/// there are `count`.
+/// Checks theory against every entry of a table except those whose ids begin with one of the given
+/// prefixes. Each must have a formula, and there must be `count`.
 #[track_caller]
 pub(crate) fn assert_met(
     table: &str,

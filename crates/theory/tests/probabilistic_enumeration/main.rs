@@ -1,4 +1,5 @@
-//! The probabilistic election among a few: closed forms against every case that there is.
+//! The probabilistic election among a few members: closed forms against an enumeration of all
+//! cases.
 
 mod play;
 
@@ -12,7 +13,7 @@ use play::{End, Order, ends};
 
 const PROBABILITIES: [f64; 5] = [0.0, 0.1, 0.4, 0.75, 1.0];
 
-/// All ways in which `count` things happen or not, each with the probability of its being so.
+/// All outcomes of `count` independent events, each with its probability.
 fn cases(count: usize, chance: f64) -> impl Iterator<Item = (u32, f64)> {
     (0..1_u32 << count).map(move |case| {
         let happen = case.count_ones() as i32;
@@ -25,7 +26,8 @@ fn bit(case: u32, index: usize) -> bool {
     case >> index & 1 == 1
 }
 
-/// Whether the members are connected, if pair `i` of them, in lexical order, has an edge where `edges` has a bit.
+/// True if the members are connected, where pair `i` of them, in lexical order, has an edge if
+/// `edges` has a bit.
 fn is_connected(members: usize, edges: u32) -> bool {
     let mut part: Vec<usize> = (0..members).collect();
     let pairs = (0..members).flat_map(|one| (one + 1..members).map(move |other| (one, other)));
@@ -48,7 +50,7 @@ fn assert_close(what: &str, got: f64, expected: f64) {
 }
 
 #[test]
-fn connected_graphs_are_counted_one_by_one() {
+fn connectedness_agrees_with_enumeration() {
     for members in 1..=6 {
         let pairs = members * (members - 1) / 2;
         for edge in PROBABILITIES {
@@ -62,7 +64,7 @@ fn connected_graphs_are_counted_one_by_one() {
     }
 }
 
-/// Who knows whom: bit `i * members + j` for `i` and `j`; nobody needs to know itself.
+/// All views: bit `i * members + j` for `i` and `j`; a member need not know itself.
 fn all_views(members: usize, view: f64) -> impl Iterator<Item = (Vec<Vec<bool>>, f64)> {
     cases(members * (members - 1), view).map(move |(case, probability)| {
         let knows = |one: usize, other: usize| {
@@ -111,9 +113,9 @@ fn p2_without_loss_an_edge_needs_one_side_to_know_the_other() {
     }
 }
 
-/// The best is known to some, of whom there is one at least; the others prefer somebody else, each another.
+/// At least one member knows the best; the others prefer different candidates.
 #[test]
-fn without_loss_all_hear_of_the_best_as_often_as_theory_says() {
+fn agreement_without_loss_agrees_with_enumeration() {
     for members in 1..=4_usize {
         for view in [0.1, 0.4, 0.75, 1.0] {
             let mut played = 0.0;
@@ -138,7 +140,7 @@ fn without_loss_all_hear_of_the_best_as_often_as_theory_says() {
 }
 
 #[test]
-fn with_loss_the_bounds_are_bounds() {
+fn bounds_with_loss_hold() {
     for order in [Order::OldestFirst, Order::NewestFirst] {
         for loss in [0.01, 0.2, 0.5] {
             for view in [0.2, 0.5, 1.0] {
@@ -158,11 +160,13 @@ fn with_loss_the_bounds_are_bounds() {
     }
 }
 
-/// If no unicast can repair what another lost, the bound is exact: one knows the other, and answers are the second.
+/// If no unicast can repair the loss of another, the bound is exact: one member knows the other,
+/// and answers are the second.
 #[test]
-fn a_passage_takes_one_unicast_or_two() {
+fn passage_takes_one_unicast_or_two() {
     for loss in [0.0, 0.1, 0.5, 1.0] {
-        // The worse member does not hear of the better, and the better is told of it: one unicast each.
+        // The worse member does not hear of the better one, and the better one hears of it: one
+        // unicast each.
         let knows = |better: bool, worse: bool| vec![vec![false, worse], vec![better, false]];
         let passes = |knows| agreed(&ends(&[0, 1], knows, loss, Order::OldestFirst));
         let (told, asked) = (passes(knows(true, false)), passes(knows(false, true)));
@@ -175,7 +179,7 @@ fn a_passage_takes_one_unicast_or_two() {
 }
 
 #[test]
-fn p6_new_choices_cost_less_than_half_a_cube_and_answers_come_on_top() {
+fn p6_new_choices_cost_below_half_a_cube_without_answers() {
     let mut most = [0; 5];
     for order in [Order::OldestFirst, Order::NewestFirst] {
         for (members, loss) in [(2, 0.5), (3, 0.5), (4, 0.0)] {
@@ -192,7 +196,7 @@ fn p6_new_choices_cost_less_than_half_a_cube_and_answers_come_on_top() {
 }
 
 #[test]
-fn the_success_of_a_round_is_counted_case_by_case() {
+fn success_of_a_round_agrees_with_enumeration() {
     for members in [1, 2, 3_usize] {
         for (view, crash, unicast_loss, multicast_loss) in [
             (1.0, 0.0, 0.0, 0.0),
@@ -216,7 +220,7 @@ fn the_success_of_a_round_is_counted_case_by_case() {
     }
 }
 
-/// Who sends a final multicast, between whom news passes, who fails, and who gets which multicast: all cases.
+/// All cases of final senders, passages of news, failures, and receptions of multicasts.
 fn counted_success(model: &Model, members: usize, k: usize) -> f64 {
     let filter = k as f64 / members as f64;
     let sends = filter * (1.0 - model.multicast_loss) * (1.0 - model.crash);
@@ -246,7 +250,7 @@ fn counted_success(model: &Model, members: usize, k: usize) -> f64 {
 }
 
 #[test]
-fn p1_the_first_factor_is_counted_case_by_case() {
+fn p1_first_factor_agrees_with_enumeration() {
     let model = Model {
         members: 9,
         view: 1.0,
@@ -261,10 +265,10 @@ fn p1_the_first_factor_is_counted_case_by_case() {
         };
         let mut counted = 0.0;
         for (entered, enters) in cases(9, entering / 9.0) {
-            for (living, lives) in cases(9, 0.8) {
+            for (living, incarnations) in cases(9, 0.8) {
                 let finished = (entered & living).count_ones();
                 if is_near(entered.count_ones(), entering) && is_near(finished, finishing) {
-                    counted += enters * lives;
+                    counted += enters * incarnations;
                 }
             }
         }

@@ -1,22 +1,22 @@
-//! The relay phase among a few members, unicast by unicast, through every loss that can happen.
+//! The relay phase among a few members, unicast by unicast, through every possible loss.
 
 use std::collections::VecDeque;
 
-/// Which unicast under way arrives next.
+/// The choice of the next unicast to arrive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     OldestFirst,
     NewestFirst,
 }
 
-/// A relay phase that has come to its end.
+/// A completed relay phase.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) probability: f64,
     pub(crate) agreed: bool,
-    /// Unicasts that told a member's new choice to all that it knew.
+    /// Unicasts of a member's new choice to all that it knew.
     pub(crate) told: usize,
-    /// Unicasts that answered a worse choice.
+    /// Unicasts in answer to a worse choice.
     pub(crate) answered: usize,
 }
 
@@ -25,7 +25,7 @@ struct Relay {
     order: Order,
     loss: f64,
     probability: f64,
-    /// Who knows whom: grows as members are contacted.
+    /// The members that each knows: grows as members are contacted.
     knows: Vec<Vec<bool>>,
     /// The greater the better.
     choice: Vec<usize>,
@@ -34,7 +34,8 @@ struct Relay {
     answered: usize,
 }
 
-/// Every end of a relay phase in which member `i` begins with `choices[i]` and knows those of `knows[i]`.
+/// Every end of a relay phase in which member `i` begins with `choices[i]` and knows those of
+/// `knows[i]`.
 pub(crate) fn ends(choices: &[usize], knows: Vec<Vec<bool>>, loss: f64, order: Order) -> Vec<End> {
     let mut relay = Relay {
         order,

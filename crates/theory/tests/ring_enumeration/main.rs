@@ -1,5 +1,6 @@
-//! The closed forms of the rings against all cases: every arrangement of merits, every set of initiators,
-//! each played message by message on a ring too simple to share the mistakes of a formula.
+//! The closed forms of the rings against all cases: every arrangement of priorities, every set of
+//! initiators, each played message by message on a ring too simple to share the mistakes of a
+//! formula.
 
 mod play;
 
@@ -12,16 +13,16 @@ use play::{Played, Start, play_chang_roberts, play_modified_ring};
 
 const LARGEST_RING: usize = 7;
 
-/// All arrangements of the merits `0..n`.
+/// All arrangements of the priorities `0..n`.
 fn arrangements(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![vec![]];
-    for merit in 0..n {
+    for priority in 0..n {
         all = all
             .iter()
             .flat_map(|shorter: &Vec<usize>| {
-                (0..=merit).map(move |at| {
+                (0..=priority).map(move |at| {
                     let mut longer = shorter.clone();
-                    longer.insert(at, merit);
+                    longer.insert(at, priority);
                     longer
                 })
             })
@@ -30,7 +31,7 @@ fn arrangements(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Fewest, most and mean over all cases with `k` initiators, each number by itself.
+/// Fewest, most and mean over all cases with `k` initiators, each number separately.
 struct Extremes {
     least: Played,
     most: Played,
@@ -43,9 +44,9 @@ fn enumerate(n: usize, k: usize, play: impl Fn(&[usize], u32) -> Played) -> Extr
         .collect();
     let (mut least, mut most) = (None::<Played>, Played::default());
     let (mut sum, mut cases) = ([0; 3], 0);
-    for merits in arrangements(n) {
+    for priorities in arrangements(n) {
         for set in &sets {
-            let played = play(&merits, *set);
+            let played = play(&priorities, *set);
             let fewest = least.get_or_insert(played);
             fewest.election = fewest.election.min(played.election);
             fewest.result = fewest.result.min(played.result);
@@ -110,8 +111,8 @@ fn every_ring() -> impl Iterator<Item = (usize, usize)> {
 #[test]
 fn chang_roberts_by_enumeration() {
     for (n, k) in every_ring() {
-        let all = enumerate(n, k, |merits, set| {
-            play_chang_roberts(merits, set, Start::Participates)
+        let all = enumerate(n, k, |priorities, set| {
+            play_chang_roberts(priorities, set, Start::Participates)
         });
         let cost = |order| ring_numbers(chang_roberts(n as u64, k as u64, order));
         assert_eq!(cost(Order::Best), numbers(all.least), "best n={n} k={k}");
@@ -123,7 +124,9 @@ fn chang_roberts_by_enumeration() {
 #[test]
 fn modified_ring_by_enumeration() {
     for (n, k) in every_ring() {
-        let all = enumerate(n, k, |merits, set| play_modified_ring(merits, set, None));
+        let all = enumerate(n, k, |priorities, set| {
+            play_modified_ring(priorities, set, None)
+        });
         let cost = |order| modified_numbers(modified_ring(n as u64, k as u64, order));
         assert_eq!(cost(Order::Best), numbers(all.least), "best n={n} k={k}");
         assert_eq!(cost(Order::Worst), numbers(all.most), "worst n={n} k={k}");
@@ -132,28 +135,28 @@ fn modified_ring_by_enumeration() {
 }
 
 #[test]
-fn the_literal_slide_by_enumeration() {
+fn literal_slide_by_enumeration() {
     for n in 2..=LARGEST_RING {
-        let all = enumerate(n, n, |merits, set| {
-            play_chang_roberts(merits, set, Start::Literal)
+        let all = enumerate(n, n, |priorities, set| {
+            play_chang_roberts(priorities, set, Start::Literal)
         });
         let cost = ring_numbers(chang_roberts_literal(n as u64));
         assert_close(cost, all.mean, &format!("n={n}"));
     }
 }
 
-/// Merits from a ranking: positions from the least to the greatest.
+/// Priorities from a ranking: positions from the least to the greatest.
 fn ranked(positions: impl Iterator<Item = usize>) -> Vec<usize> {
     let positions: Vec<usize> = positions.collect();
-    let mut merits = vec![0; positions.len()];
-    for (merit, position) in positions.into_iter().enumerate() {
-        merits[position] = merit;
+    let mut priorities = vec![0; positions.len()];
+    for (priority, position) in positions.into_iter().enumerate() {
+        priorities[position] = priority;
     }
-    merits
+    priorities
 }
 
 #[test]
-fn the_layouts_named_in_the_documentation_are_the_extremes() {
+fn documented_layouts_are_the_extremes() {
     for n in 1..=12 {
         for k in 1..=n {
             let first_k = (1 << k) - 1;
@@ -189,23 +192,23 @@ fn modified_ring_with_each_failure() {
             Failure::InitiatorAfterCoordinator,
         ] {
             let cost = modified_ring_with_failure(n as u64, failure);
-            for merits in arrangements(n) {
-                if merits[0] == n - 1 {
+            for priorities in arrangements(n) {
+                if priorities[0] == n - 1 {
                     continue; // the initiator is not the best
                 }
-                let played = play_modified_ring(&merits, 1, Some(failure));
-                let case = format!("{failure:?} {merits:?}");
+                let played = play_modified_ring(&priorities, 1, Some(failure));
+                let case = format!("{failure:?} {priorities:?}");
                 assert_eq!(numbers(played), modified_numbers(cost), "{case}");
             }
         }
     }
 }
 
-/// A second derivation of the mean, arc by arc. An arc has `l` members with probability
-/// `P(l) = C(n-l-1, k-2) / C(n-1, k-1)`; its token makes `l` hops to the next initiator, survives `j` more
+/// A second derivation of the mean, arc by arc. An arc has `l` members with probability `P(l) =
+/// C(n-l-1, k-2) / C(n-1, k-1)`; its token makes `l` hops to the next initiator, survives `j` more
 /// members with probability `l/(l+j)`, and, if it holds the best, runs on for its offset.
 #[test]
-fn the_mean_of_chang_roberts_is_its_sum_over_the_arcs() {
+fn mean_of_chang_roberts_is_its_sum_over_the_arcs() {
     for n in [2_u64, 3, 10, 1_000, 100_000] {
         for k in [1, 2, 3, 7, n / 10, n / 2, n - 1, n] {
             if k == 0 || k > n {
@@ -239,7 +242,7 @@ fn the_mean_of_chang_roberts_is_its_sum_over_the_arcs() {
 }
 
 #[test]
-fn a_thousand_million_members_are_no_trouble() {
+fn billion_members_are_computed() {
     let n = 1_000_000_000;
     let cost = chang_roberts(n, n, Order::Random);
     assert!((cost.messages / 22.300_481_502_347_944e9 - 1.0).abs() < 1e-14);
@@ -249,13 +252,13 @@ fn a_thousand_million_members_are_no_trouble() {
 
 #[test]
 #[should_panic(expected = "5 initiators in a ring of 4 members")]
-fn more_initiators_than_members_is_a_wrong_program() {
+fn more_initiators_than_members_panics() {
     let _ = chang_roberts(4, 5, Order::Best);
 }
 
 #[test]
 #[should_panic(expected = "0 initiators in a ring of 4 members")]
-fn an_election_that_nobody_starts_is_a_wrong_program() {
+fn election_without_initiators_panics() {
     let _ = modified_ring(4, 0, Order::Best);
 }
 
@@ -265,11 +268,11 @@ fn enumeration_reaches_every_arrangement_once() {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 120);
-    assert!(all.iter().all(|merits| merits.len() == 5));
+    assert!(all.iter().all(|priorities| priorities.len() == 5));
 }
 
 #[test]
-fn a_ring_of_three_played_by_hand() {
+fn ring_of_three_by_hand() {
     // 1 -> 2 -> 0 -> and round again; the initiator holds 1, and 2 takes over at its first hop.
     let played = play_chang_roberts(&[1, 2, 0], 1, Start::Participates);
     assert_eq!((played.election, played.result, played.delay), (4, 3, 6));

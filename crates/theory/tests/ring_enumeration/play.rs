@@ -1,8 +1,8 @@
-//! Both rings, played message by message by the slides.
+//! Both rings, played message by message as on the slides.
 
 use hustings_theory::rings::Failure;
 
-/// Whether starting an election makes a member a participant.
+/// The effect of starting an election on a member's participation.
 #[derive(Clone, Copy)]
 pub(crate) enum Start {
     Participates,
@@ -17,20 +17,20 @@ pub(crate) struct Played {
     pub(crate) delay: u64,
 }
 
-/// Chang and Roberts by the slide: unit delays, merits by position, initiators as bits.
-pub(crate) fn play_chang_roberts(merits: &[usize], initiators: u32, start: Start) -> Played {
+/// Chang and Roberts as on the slide: unit delays, priorities by position, initiators as bits.
+pub(crate) fn play_chang_roberts(priorities: &[usize], initiators: u32, start: Start) -> Played {
     #[derive(Clone, Copy)]
     enum Message {
         Election(usize),
         Elected(usize),
     }
-    let n = merits.len();
+    let n = priorities.len();
     let mut participant = vec![false; n];
     let mut leader = vec![None; n];
     let mut under_way = Vec::new(); // (sender, message)
     for member in (0..n).filter(|member| initiators >> member & 1 == 1) {
         participant[member] = matches!(start, Start::Participates);
-        under_way.push((member, Message::Election(merits[member])));
+        under_way.push((member, Message::Election(priorities[member])));
     }
     let mut played = Played::default();
     let mut now = 0;
@@ -41,23 +41,23 @@ pub(crate) fn play_chang_roberts(merits: &[usize], initiators: u32, start: Start
             match message {
                 Message::Election(id) => {
                     played.election += 1;
-                    if id == merits[me] {
+                    if id == priorities[me] {
                         participant[me] = false;
                         if leader[me].replace(id).is_none() {
                             played.delay = now;
                         }
                         under_way.push((me, Message::Elected(id)));
-                    } else if id > merits[me] {
+                    } else if id > priorities[me] {
                         participant[me] = true;
                         under_way.push((me, message));
                     } else if !participant[me] {
                         participant[me] = true;
-                        under_way.push((me, Message::Election(merits[me])));
+                        under_way.push((me, Message::Election(priorities[me])));
                     }
                 }
                 Message::Elected(id) => {
                     played.result += 1;
-                    if id != merits[me] {
+                    if id != priorities[me] {
                         participant[me] = false;
                         if leader[me].replace(id).is_none() {
                             played.delay = now;
@@ -72,9 +72,10 @@ pub(crate) fn play_chang_roberts(merits: &[usize], initiators: u32, start: Start
     played
 }
 
-/// The modified ring by the slide, with a member that dies at once after a send of one kind, if any.
+/// The modified ring as on the slide, with a member that dies right after sending a message of one
+/// kind, if any.
 pub(crate) fn play_modified_ring(
-    merits: &[usize],
+    priorities: &[usize],
     initiators: u32,
     failure: Option<Failure>,
 ) -> Played {
@@ -82,11 +83,11 @@ pub(crate) fn play_modified_ring(
         Election,
         Coordinator(usize),
     }
-    let n = merits.len();
-    let position = |merit| {
-        merits
+    let n = priorities.len();
+    let position = |priority| {
+        priorities
             .iter()
-            .position(|m| *m == merit)
+            .position(|m| *m == priority)
             .expect("a merit of the ring")
     };
     let first_initiator = initiators.trailing_zeros() as usize;
@@ -95,7 +96,7 @@ pub(crate) fn play_modified_ring(
     let mut under_way = Vec::new(); // (sender, message, initiator, list)
     for member in (0..n).filter(|member| initiators >> member & 1 == 1) {
         stands[member] = true;
-        under_way.push((member, Message::Election, member, vec![merits[member]]));
+        under_way.push((member, Message::Election, member, vec![priorities[member]]));
     }
     let mut played = Played::default();
     let mut now = 0;
@@ -103,7 +104,9 @@ pub(crate) fn play_modified_ring(
         now += 1;
         for (sender, message, initiator, mut list) in std::mem::take(&mut under_way) {
             match (failure, &message) {
-                (Some(Failure::BestAfterSigning), Message::Election) if merits[sender] == n - 1 => {
+                (Some(Failure::BestAfterSigning), Message::Election)
+                    if priorities[sender] == n - 1 =>
+                {
                     dead[sender] = true;
                 }
                 (Some(Failure::InitiatorAfterElection), Message::Election)
@@ -118,18 +121,18 @@ pub(crate) fn play_modified_ring(
                 .map(|hop| (sender + hop) % n)
                 .find(|to| !dead[*to])
                 .expect("one dies at most");
-            let (signed, mine) = (list.contains(&merits[me]), initiator == me);
+            let (signed, mine) = (list.contains(&priorities[me]), initiator == me);
             let mut anew = false;
             match message {
                 Message::Election => {
                     played.election += 1;
                     if mine {
                         let best = *list.iter().max().expect("the initiator signed");
-                        under_way.push((me, Message::Coordinator(best), me, vec![merits[me]]));
+                        under_way.push((me, Message::Coordinator(best), me, vec![priorities[me]]));
                     } else if signed {
                         anew = true;
-                    } else if !stands[me] || merits[initiator] > merits[me] {
-                        list.push(merits[me]);
+                    } else if !stands[me] || priorities[initiator] > priorities[me] {
+                        list.push(priorities[me]);
                         under_way.push((me, Message::Election, initiator, list));
                     }
                 }
@@ -141,14 +144,14 @@ pub(crate) fn play_modified_ring(
                     } else if signed {
                         anew = true;
                     } else {
-                        list.push(merits[me]);
+                        list.push(priorities[me]);
                         under_way.push((me, Message::Coordinator(best), initiator, list));
                     }
                 }
             }
             if anew {
                 stands[me] = true;
-                under_way.push((me, Message::Election, me, vec![merits[me]]));
+                under_way.push((me, Message::Election, me, vec![priorities[me]]));
             }
         }
     }

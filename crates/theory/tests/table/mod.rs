@@ -1,10 +1,10 @@
-//! The tables of values computed independently: how they are read, and how theory is held to them.
+//! The tables of values computed independently: reading them, and checking theory against them.
 
 use serde_json::Value;
 
-/// What theory says of a point, and how far that may be off.
+/// The theory's value of a point, and its tolerance.
 pub(crate) struct Said {
-    /// None: nothing, which is a miss.
+    /// `None`: no value, which is a failure.
     pub(crate) value: Option<f64>,
     pub(crate) tolerance: f64,
 }
@@ -15,7 +15,7 @@ pub(crate) fn points(table: &str) -> Vec<Value> {
     points.clone()
 }
 
-/// Holds theory to every point that it is to say something of. There are `count`.
+/// Checks theory against every point for which it has a value. There must be `count`.
 #[track_caller]
 pub(crate) fn assert_met(table: &str, count: usize, theory: impl Fn(&Value) -> Option<Said>) {
     let mut met = 0;

@@ -1,10 +1,11 @@
-//! The honest members of a ring as an arc, message by message, beside a segment that does what it likes.
+//! The honest members of a ring as an arc, message by message, beside an arbitrary segment.
 //!
 //! The segment sends to the first of the arc, rightwards, and to the last, leftwards.
 
 use hustings_theory::wagner::Ring;
 
-/// How many messages each honest member has sent to its left and to its right, when nobody has anything more to say.
+/// The numbers of messages that each honest member has sent to its left and to its right, when none
+/// has anything more to send.
 pub(crate) struct Arc {
     left: Vec<usize>,
     right: Vec<usize>,
@@ -43,7 +44,8 @@ impl Arc {
         }
     }
 
-    /// The fewest honest flips that a segment of `cheaters` has not seen when it must show the last of its own.
+    /// The fewest honest flips that a segment of `cheaters` has not seen when it must show the last
+    /// of its own.
     pub(crate) fn fewest_hidden(n: usize, cheaters: usize, ring: Ring) -> usize {
         let honest = n - cheaters;
         let schedules = (0..cheaters).flat_map(|all| (0..=all).map(move |one| (one, all - one)));
@@ -55,11 +57,11 @@ impl Arc {
     }
 }
 
-/// What honest members see of all that a segment can send in one Basic round.
+/// The honest members' observations of all streams that a segment can send in one Basic round.
 pub(crate) struct Watch {
-    /// How many streams somebody finds wrong.
+    /// The number of streams that at least one member finds wrong.
     pub(crate) faults: u64,
-    /// The fewest that find a stream wrong by themselves, of those that anybody does.
+    /// The least number of members that find such a stream wrong by themselves.
     pub(crate) fewest: u64,
 }
 
@@ -91,7 +93,7 @@ fn bits(number: u32, count: usize) -> Vec<bool> {
     (0..count).map(|bit| number >> bit & 1 == 1).collect()
 }
 
-/// How many of the honest members find a fault.
+/// The number of honest members that find a fault.
 fn faults(flips: &[bool], rightwards: &[bool], leftwards: &[bool]) -> u64 {
     let from_left = passed_on(flips.iter(), rightwards);
     let mut from_right = passed_on(flips.iter().rev(), leftwards);
@@ -105,7 +107,8 @@ fn faults(flips: &[bool], rightwards: &[bool], leftwards: &[bool]) -> u64 {
     members.filter(|it| is_fault(*it)).count() as u64
 }
 
-/// What each member receives from one side: the first what comes in, each other what the one before flipped and received.
+/// The messages that each member receives from one side: the first the incoming ones, each other
+/// what the one before flipped and received.
 fn passed_on<'a>(flips: impl Iterator<Item = &'a bool>, incoming: &[bool]) -> Vec<Vec<bool>> {
     let mut received = vec![incoming.to_vec()];
     for flip in flips {

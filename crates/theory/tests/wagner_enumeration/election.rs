@@ -3,10 +3,11 @@
 use hustings_theory::wagner::Compare;
 use hustings_theory::wagner::informal::{Parity, Sees};
 
-/// Bits of `t` beyond which what is undecided has no weight any more.
+/// Bits of `t` beyond which the undecided part has no weight.
 const MOST_BITS: u32 = 60;
 
-/// Step 4 of (S) bit by bit: the expected flips, and the probability of `t < r`, for `r = heads / active`.
+/// Step 4 of (S) bit by bit: the expected flips, and the probability of `t < r`, for `r = heads /
+/// active`.
 pub(crate) fn compare_bits(heads: usize, active: usize, compare: Compare) -> (f64, f64) {
     let (heads, active) = (heads as u128, active as u128);
     let (mut flips, mut below) = (0.0, 0.0);
@@ -32,18 +33,18 @@ pub(crate) fn compare_bits(heads: usize, active: usize, compare: Compare) -> (f6
     (flips, below)
 }
 
-/// All runs of an election, weighed.
+/// All runs of an election, weighted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Election {
     pub(crate) stages: f64,
     pub(crate) flips: f64,
-    /// Stages until one is active, or two neighbours.
+    /// Stages until one member is active, or two neighbours.
     pub(crate) stages_to_neighbours: f64,
-    /// How often there are two neighbours.
+    /// The probability that two neighbours are left.
     pub(crate) adjacent: f64,
-    /// How often so many stages in a row are equal.
+    /// The probability of reaching the limit on equal stages in a row.
     pub(crate) alarm: f64,
-    /// How often each member is elected.
+    /// The probability that each member is elected.
     pub(crate) elected: Vec<f64>,
 }
 
@@ -59,7 +60,7 @@ impl Election {
         }
     }
 
-    /// Among `n`; with a limit, so many equal stages in a row end it.
+    /// An election among `n`; with a limit, that number of equal stages in a row ends it.
     pub(crate) fn play(n: usize, compare: Compare, limit: Option<u32>) -> Self {
         let mut of: Vec<Self> = Vec::new();
         for active in 0..1_usize << n {
@@ -123,7 +124,7 @@ impl Election {
     }
 }
 
-/// How many of `active` stay, at place `k - 1`.
+/// The distribution of the number of `active` that stay, at place `k - 1`.
 pub(crate) fn survivors_of(active: usize) -> Vec<f64> {
     let mut law = vec![0.0; active];
     let all = (1_usize << active) - 1;
@@ -149,15 +150,15 @@ fn are_neighbours(set: usize, n: usize) -> bool {
     (0..n).any(|it| set == 1 << it | 1 << ((it + 1) % n))
 }
 
-/// What a stage leads to: nothing new, or something worth so much.
+/// The result of a stage: nothing new, or a value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     unchanged: f64,
     worth: f64,
 }
 
-/// The best `P(elected)` of member 0 against the informal protocol. Its neighbours are `n - 1`, whose flip comes
-/// clockwise, and 1.
+/// The best `P(elected)` of member 0 against the informal protocol. Its neighbours are `n - 1`,
+/// whose flip comes clockwise, and 1.
 pub(crate) fn informal_cheater(n: usize, parity: Parity, sees: Sees) -> f64 {
     let mut worth = vec![0.0; 1 << n];
     worth[1] = 1.0;
@@ -207,8 +208,9 @@ pub(crate) fn informal_cheater(n: usize, parity: Parity, sees: Sees) -> f64 {
     worth[(1 << n) - 1]
 }
 
-/// The greatest probability that members `0..cheaters` make an election endless that sees no wrong message. They see the
-/// flips of their neighbours, unless these and one of them are the only two active.
+/// The greatest probability that members `0..cheaters` make an election endless without a wrong
+/// message. They see the flips of their neighbours, unless a neighbour and a cheater are the
+/// only two active.
 pub(crate) fn stalling(n: usize, cheaters: usize) -> f64 {
     let (left, right) = (n - 1, cheaters);
     let theirs = (1_usize << cheaters) - 1;
@@ -220,7 +222,7 @@ pub(crate) fn stalling(n: usize, cheaters: usize) -> f64 {
         let shows = |neighbour: usize, end: usize| active != 1 << neighbour | 1 << end;
         let seen =
             usize::from(shows(left, 0)) << left | usize::from(shows(right, cheaters - 1)) << right;
-        // For each flips of whom they see, and each of their own.
+        // For each set of seen flips, and each of their own.
         let mut turns = vec![vec![Turn::default(); 1 << cheaters]; 1 << n];
         let weight = 0.5_f64.powi((n - cheaters) as i32);
         for flips in 0..1_usize << n {
@@ -245,7 +247,7 @@ pub(crate) fn stalling(n: usize, cheaters: usize) -> f64 {
     worth[(1 << n) - 1]
 }
 
-/// The fixed point that `next` tends to.
+/// The fixed point to which `next` converges.
 fn iterate(from: f64, next: impl Fn(f64) -> f64) -> f64 {
     let mut value = from;
     for _ in 0..10_000 {

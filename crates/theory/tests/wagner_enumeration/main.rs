@@ -1,6 +1,8 @@
-//! Wagner's ring, played out for every case: all flips of all members, all bits of `t`, all streams of a faulty segment.
+//! Wagner's ring, executed for every case: all flips of all members, all bits of `t`, all streams
+//! of a faulty segment.
 //!
-//! Nothing here knows a formula. Sets of members are bits of a number, and what happens to a set is what the paper says.
+//! No formula is used here. Sets of members are bits of a number, and sets change as the paper
+//! says.
 
 mod basic;
 mod election;
@@ -28,7 +30,7 @@ fn assert_close(got: f64, expected: f64, what: impl std::fmt::Debug) {
 }
 
 #[test]
-fn step_4_takes_as_many_flips_as_its_bits_say() {
+fn step_4_flips_agree_with_enumeration() {
     for compare in RULES {
         for active in 2..=40 {
             for heads in 1..active {
@@ -42,7 +44,7 @@ fn step_4_takes_as_many_flips_as_its_bits_say() {
 }
 
 #[test]
-fn an_election_costs_what_all_its_runs_cost() {
+fn election_cost_agrees_with_enumeration() {
     for compare in RULES {
         for n in 2..=8 {
             let played = Election::play(n, compare, None);
@@ -62,7 +64,7 @@ fn an_election_costs_what_all_its_runs_cost() {
 }
 
 #[test]
-fn a_limit_on_equal_stages_ends_as_many_elections_as_it_should() {
+fn stall_limit_agrees_with_enumeration() {
     for n in 2..=7 {
         for stages in 1..=4 {
             let limit = StallLimit::new(stages);
@@ -79,7 +81,7 @@ fn a_limit_on_equal_stages_ends_as_many_elections_as_it_should() {
 }
 
 #[test]
-fn one_stays_active_and_each_other_by_a_flip() {
+fn one_member_stays_active_and_each_other_by_a_flip() {
     for active in 2..=8 {
         for (place, chance) in election::survivors_of(active).iter().enumerate() {
             assert_close(*chance, survivors(active)[place], (active, place));
@@ -88,7 +90,7 @@ fn one_stays_active_and_each_other_by_a_flip() {
 }
 
 #[test]
-fn no_better_cheater_is_found_among_all_sets_of_active_members() {
+fn best_cheater_agrees_with_enumeration() {
     for n in 3..=8 {
         for parity in [Parity::Ring, Parity::Active] {
             for sees in [Sees::Both, Sees::Clockwise] {
@@ -99,9 +101,9 @@ fn no_better_cheater_is_found_among_all_sets_of_active_members() {
     }
 }
 
-/// The repair is needed: without it the game of stalling is worth this much.
+/// The repair is needed: without it the game of stalling has this value.
 #[test]
-fn cheaters_stall_as_often_as_in_the_game_played_out() {
+fn stalling_agrees_with_enumeration() {
     for (n, cheaters) in [(4, 1), (5, 1), (6, 1), (6, 2), (7, 2), (8, 2), (8, 3)] {
         let found = election::stalling(n, cheaters);
         let error = (found - endless(n, cheaters)).abs();
@@ -109,9 +111,10 @@ fn cheaters_stall_as_often_as_in_the_game_played_out() {
     }
 }
 
-/// Whoever may still choose a flip when all honest ones are known owns the parity; otherwise it is fair.
+/// A segment that may still choose a flip when all honest ones are known controls the parity;
+/// otherwise it is fair.
 #[test]
-fn a_segment_owns_the_coin_if_some_schedule_shows_it_all_flips_in_time() {
+fn segment_controls_the_coin_if_it_can_see_all_flips() {
     for ring in [Ring::BothWays, Ring::Clockwise] {
         for n in 2..=13 {
             for cheaters in 1..n {
@@ -126,7 +129,7 @@ fn a_segment_owns_the_coin_if_some_schedule_shows_it_all_flips_in_time() {
 
 /// W2: of all streams that a segment can send, only those of `n` consistent flips pass.
 #[test]
-fn every_inconsistent_stream_is_seen_by_somebody() {
+fn every_inconsistent_stream_is_noticed() {
     let points: Value = serde_json::from_str(include_str!("../data/wagner.json")).unwrap();
     let mut met = 0;
     for (n, cheaters) in [(4, 1), (4, 2), (5, 1), (5, 2), (6, 1)] {

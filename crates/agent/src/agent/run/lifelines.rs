@@ -1,15 +1,16 @@
-//! The lifelines of an agent's groups to their leaders.
+//! The lifelines from an agent's groups to their leaders.
 
 use hustings_protocol::{Duration, Instant, MemberId};
 
 use super::Loop;
 use crate::lifeline::{self, Lifeline, Notice, Refusal, Whose};
 
-/// An answer to an inquiry has come by then, or does not come.
+/// The time before the same leader is probed again. An answer arrives within this time or not at
+/// all.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 impl Loop {
-    /// Holds a lifeline to each group's leader, where it is one of those who do.
+    /// Keeps a lifeline to the leader of each group in which this member should have one.
     pub(super) fn tend_lifelines(&mut self) {
         for (number, group) in self.groups.iter().enumerate() {
             let leader = group.lifeline_to();
@@ -37,15 +38,15 @@ impl Loop {
             }
             Notice::Connected { whose, hello } => {
                 if let Some(frame) = self.groups[whose.group].lifeline_hello(whose.leader) {
-                    // The lifeline may have ended meanwhile.
+                    // The lifeline may have ended in the meantime.
                     let _ = hello.send(frame);
                 }
             }
         }
     }
 
-    /// Somebody holds a member to be dead. If it is our leader we find out for ourselves, once, however many
-    /// say so.
+    /// Handles a report that a member is dead. If the member is this group's leader, probes it
+    /// once, no matter how many such reports arrive.
     pub(super) fn doubt(&mut self, now: Instant, number: usize, leader: MemberId) {
         let asked = self.inquiries.get(&number);
         if asked.is_some_and(|(whose, at)| *whose == leader && now - *at < ASK_AGAIN_AFTER) {

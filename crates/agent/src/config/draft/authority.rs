@@ -1,12 +1,12 @@
-//! Who grants tenure, as it was written.
+//! The authority of a group, from the fields of a partial configuration.
 
-use super::{Draft, GroupDraft, Misfit, Written, place, value};
+use super::{Misfit, PartialConfig, PartialGroupConfig, Sourced, place, value};
 use crate::authority::era;
 use crate::config::presets::TTL;
 use crate::config::{AuthorityConfig, QuorumConfig, StoreConfig, StoreKind};
 
-impl Draft {
-    pub(super) fn authority(&self, group: &GroupDraft) -> Result<AuthorityConfig, Misfit> {
+impl PartialConfig {
+    pub(super) fn authority(&self, group: &PartialGroupConfig) -> Result<AuthorityConfig, Misfit> {
         let written = [
             ("voters", place(&group.voters)),
             ("etcd", place(&group.etcd)),
@@ -44,7 +44,7 @@ impl Draft {
             },
         };
         let era = match &group.era {
-            Some(Written { value, place }) => {
+            Some(Sourced { value, place }) => {
                 let era = u16::try_from(*value).ok().filter(|era| *era <= era::LAST);
                 era.ok_or_else(|| Misfit {
                     place: *place,
@@ -65,8 +65,9 @@ impl Draft {
     }
 }
 
-impl GroupDraft {
-    /// Where nobody grants tenure, the terms of it mean nothing.
+impl PartialGroupConfig {
+    /// Refuses the fields that describe tenure in a group without an authority, where they mean
+    /// nothing.
     fn refuse_terms(&self) -> Result<AuthorityConfig, Misfit> {
         let terms = [
             ("ttl", place(&self.ttl)),

@@ -1,10 +1,10 @@
-//! What part a member has in a council, as it was written.
+//! The part of a member in a council, from the fields of a partial configuration.
 
-use super::{GroupDraft, Misfit, Written, place, value};
+use super::{Misfit, PartialGroupConfig, Sourced, place, value};
 use crate::council::{CouncilPart, MOST_CLASSES};
 
-impl GroupDraft {
-    /// A host, unless it was told otherwise.
+impl PartialGroupConfig {
+    /// Returns the part in the council: a host by default.
     pub(super) fn council(&self) -> Result<CouncilPart, Misfit> {
         if let Some(CouncilPart::Off) = value(&self.council) {
             let fields = [
@@ -23,7 +23,7 @@ impl GroupDraft {
         }
         let class = match &self.class {
             None => 0,
-            Some(Written { value, place }) => {
+            Some(Sourced { value, place }) => {
                 let class = u16::try_from(*value).ok().filter(|it| *it < MOST_CLASSES);
                 class.ok_or_else(|| Misfit {
                     place: *place,

@@ -1,13 +1,13 @@
-//! Every field that a file may have.
+//! All fields of the configuration file.
 
 /// A field of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// As it is written.
+    /// The name of the field.
     pub name: &'static str,
-    /// What it is unless it is written, in the words of the documentation.
+    /// The default value, in the words of the documentation.
     pub default: &'static str,
-    /// A value.
+    /// A sample value.
     sample: &'static str,
 }
 
@@ -19,7 +19,7 @@ const fn field(name: &'static str, default: &'static str, sample: &'static str) 
     }
 }
 
-/// Above the first `[[group]]`.
+/// The fields above the first `[[group]]`.
 pub const AGENT_FIELDS: &[Field] = &[
     field("name", "the host's name", "\"alpha\""),
     field(
@@ -35,7 +35,7 @@ pub const AGENT_FIELDS: &[Field] = &[
     field("group", "needed", "[[group]]"),
 ];
 
-/// Below each `[[group]]`.
+/// The fields below each `[[group]]`.
 pub const GROUP_FIELDS: &[Field] = &[
     field("name", "needed", "\"web\""),
     field("key", "none", "\"64 hexadecimal digits\""),
@@ -74,7 +74,7 @@ pub const GROUP_FIELDS: &[Field] = &[
     field("trace", "nowhere", "\"web.jsonl\""),
 ];
 
-/// What could stand behind `name =`.
+/// Returns a sample value of the field `name`.
 pub(super) fn sample(name: &str) -> &'static str {
     let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
     fields
@@ -82,7 +82,7 @@ pub(super) fn sample(name: &str) -> &'static str {
         .map_or("", |field| field.sample)
 }
 
-/// Whether a field's value must not be shown.
+/// True if errors must not show the value of a field.
 pub(super) fn is_secret(name: &str) -> bool {
     ["key", "keys", "etcd-user", "postgres"].contains(&name)
 }

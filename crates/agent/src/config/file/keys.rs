@@ -1,4 +1,4 @@
-//! Files that hold nothing but keys.
+//! Files that hold only keys.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,12 +6,14 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use crate::seal::Key;
-use crate::secret_file::{self, SecretFileError};
+use hustings_system::secret_file::{self, SecretFileError};
 
-/// Reads a file with one key a line: the first seals, all open. Empty lines and lines that begin with `#` do not count.
+/// Reads a file with one key per line: the first seals, all open. Ignores empty lines and lines
+/// that begin with `#`.
 ///
 /// # Errors
-/// Tells what is wrong, and in which line; never shows what stands there. A file that others can read is refused.
+/// Returns the problem and its line, but never the content of the line. Refuses a file that other
+/// users can read.
 pub fn read_keys(path: &Path) -> Result<Vec<Key>, String> {
     let shown = path.display();
     let text = secret_file::read(path).map_err(|error| complaint(path, &error))?;
@@ -33,7 +35,7 @@ pub fn read_keys(path: &Path) -> Result<Vec<Key>, String> {
     Ok(keys)
 }
 
-/// Refuses a file with a key in it that others can read.
+/// Refuses a file with a key that other users can read.
 pub(super) fn check_readers(path: &Path) -> Result<(), String> {
     let checked = File::open(path).map_err(SecretFileError::Io);
     let checked = checked.and_then(|it| secret_file::check(&it));

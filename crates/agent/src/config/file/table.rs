@@ -1,4 +1,4 @@
-//! One table of the file: fields are asked for by name, and complaints know where they stand.
+//! One table of the file. Fields are read by name, and complaints carry their place.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fields::{Field, is_secret, sample};
-use crate::config::draft::{Complaint, Place, Written};
+use crate::config::draft::{Complaint, Place, Sourced};
 use crate::config::values::{self, list, nearest};
 
-/// As much of a value as is shown.
+/// The number of characters of a value that errors show.
 const MOST_SHOWN: usize = 60;
 
 /// One table of the file.
@@ -21,7 +21,7 @@ pub(super) struct Table<'t> {
     span: Range<usize>,
 }
 
-type Read<T> = Result<Option<Written<T>>, Complaint>;
+type Read<T> = Result<Option<Sourced<T>>, Complaint>;
 
 impl<'t> Table<'t> {
     pub(super) fn new(
@@ -42,7 +42,7 @@ impl<'t> Table<'t> {
         self.fields.get(field)
     }
 
-    /// Refuses names that nobody knows, the first in the file first. `hint` may know better.
+    /// Refuses unknown field names, the first in the file first. `hint` may give a better remedy.
     pub(super) fn refuse_unknown(
         &self,
         known: &[Field],
@@ -71,7 +71,7 @@ impl<'t> Table<'t> {
         ))
     }
 
-    /// A text in quotes, as `parse` understands it.
+    /// Reads a text in quotes and parses it with `parse`.
     pub(super) fn text<T>(
         &self,
         field: &'static str,
@@ -83,18 +83,18 @@ impl<'t> Table<'t> {
         })
     }
 
-    /// The path of a file, in quotes.
+    /// Reads the path of a file, in quotes.
     pub(super) fn file(&self, field: &'static str) -> Read<PathBuf> {
         self.text(field, |name| values::file(name).map(|it| self.beside(it)))
     }
 
-    /// What a path in this file means: it begins where this file is.
+    /// Resolves a path in this file relative to the file's directory.
     pub(super) fn beside(&self, path: impl AsRef<Path>) -> PathBuf {
         let home = self.path.parent().unwrap_or(Path::new(""));
         home.join(path)
     }
 
-    /// A list of texts in quotes, each as `parse` understands it.
+    /// Reads a list of texts in quotes and parses each with `parse`.
     pub(super) fn texts<T>(
         &self,
         field: &'static str,
@@ -114,7 +114,7 @@ impl<'t> Table<'t> {
         })
     }
 
-    /// A whole number that is not negative.
+    /// Reads a whole number that is not negative.
     pub(super) fn whole(&self, field: &'static str) -> Read<u64> {
         self.read(
             field,
@@ -127,7 +127,7 @@ impl<'t> Table<'t> {
         )
     }
 
-    /// A number in a range.
+    /// Reads a number in a range.
     pub(super) fn number(
         &self,
         field: &'static str,
@@ -144,14 +144,14 @@ impl<'t> Table<'t> {
         })
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(super) fn flag(&self, field: &'static str) -> Read<bool> {
         self.read(field, "true or false, without quotes,", |value| {
             value.as_bool().map(Ok)
         })
     }
 
-    /// What `parse` makes of a field: nothing if it is not `needed`.
+    /// Reads a field with `parse`, which returns `None` if the value is not of the kind `needed`.
     fn read<T>(
         &self,
         field: &'static str,
@@ -163,7 +163,7 @@ impl<'t> Table<'t> {
         };
         let place = Place::Line(line_at(self.text, written.span().start));
         let refusal = match parse(written.get_ref()) {
-            Some(Ok(value)) => return Ok(Some(Written { value, place })),
+            Some(Ok(value)) => return Ok(Some(Sourced { value, place })),
             Some(Err(refusal)) => refusal,
             None => format!("{needed} is needed, as in {field} = {}", sample(field)),
         };
@@ -174,7 +174,7 @@ impl<'t> Table<'t> {
         Err(self.complain_in(place, format!("{shown}: {refusal}")))
     }
 
-    /// A value as it stands in the file, or its beginning.
+    /// Returns a value as the file has it, or its beginning.
     fn shown(&self, span: &Range<usize>) -> String {
         let value = self.text.get(span.clone()).unwrap_or_default();
         let line = value.lines().next().unwrap_or_default();
@@ -184,7 +184,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Of the table as a whole.
+    /// Returns a complaint about the whole table.
     pub(super) fn complain(&self, what: String) -> Complaint {
         self.complain_at(&self.span, what)
     }
@@ -202,7 +202,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// The number of the line in which a byte stands.
+/// Returns the number of the line that contains a byte.
 pub(super) fn line_at(text: &str, byte: usize) -> usize {
     text.bytes().take(byte).filter(|it| *it == b'\n').count() + 1
 }

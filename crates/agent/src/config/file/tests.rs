@@ -1,4 +1,4 @@
-//! The file, field by field: what is understood, and what is said of the rest.
+//! The configuration file, field by field: accepted values, and the errors for others.
 
 mod bounds;
 mod example;
@@ -18,7 +18,7 @@ fn settle(text: &str) -> Result<AgentConfig, String> {
     draft.settle().map_err(|it| it.to_string())
 }
 
-/// A group with these lines, of an agent that stays on its host.
+/// Returns a file with a group that has `lines`, of an agent that stays on its host.
 fn group(lines: &str) -> String {
     format!("bind = \"127.0.0.1:0\"\n[[group]]\nname = \"web\"\n{lines}")
 }
@@ -40,7 +40,7 @@ fn refused(text: &str, complaint: &str) {
 }
 
 #[test]
-fn a_group_with_a_key_is_enough() {
+fn group_with_a_key_is_a_valid_file() {
     let config = settle(&format!("[[group]]\nname = \"web\"\nkey = \"{KEY}\"")).unwrap();
     assert_eq!(config.name, crate::config::draft::host_name());
     assert_eq!(config.bind.to_string(), "0.0.0.0:7400");
@@ -51,7 +51,7 @@ fn a_group_with_a_key_is_enough() {
 }
 
 #[test]
-fn every_field_is_heeded() {
+fn every_field_takes_effect() {
     let config = settle(&format!(
         "name = \"alpha\"\nbind = \"127.0.0.1:1\"\ninterface = \"127.0.0.2\"\nhttp = \"off\"\ninsecure = true\n\
          [[group]]\nname = \"web\"\nkeys = [\"{KEY}\", \"{KEY}\"]\npriority = 7\nprotocol = \"earliest\"\n\
@@ -79,7 +79,10 @@ fn every_field_is_heeded() {
     let [web, db] = &config.groups[..] else {
         panic!("two groups: {config:?}");
     };
-    assert_eq!((web.keys.len(), web.merit.0, web.multicast), (2, 7, None));
+    assert_eq!(
+        (web.keys.len(), web.priority.0, web.multicast),
+        (2, 7, None)
+    );
     assert_eq!(web.join, ["10.0.0.2:7400", "host:1"]);
     assert_eq!(web.trace.as_deref(), Some(Path::new("web.jsonl")));
     assert_eq!(db.trace.as_deref(), Some(Path::new("/var/db.jsonl")));
@@ -87,7 +90,7 @@ fn every_field_is_heeded() {
         panic!("{web:?}");
     };
     assert_eq!(bully.answer_within, Duration::from_millis(50));
-    assert_eq!(bully.patience, Some(Duration::from_secs(2)));
+    assert_eq!(bully.election_timeout, Some(Duration::from_secs(2)));
     assert_eq!(
         (db.name.as_str(), db.keys.len(), db.join.len()),
         ("db", 0, 0)
@@ -95,7 +98,7 @@ fn every_field_is_heeded() {
 }
 
 #[test]
-fn the_announce_family_has_its_intervals() {
+fn announce_family_reads_its_intervals() {
     let usual = announced("");
     assert_eq!(usual.announce, Duration::from_millis(100));
     assert_eq!(usual.suppress, Duration::from_millis(5));
@@ -113,8 +116,11 @@ fn the_announce_family_has_its_intervals() {
     assert_eq!(told.listen, Listen::For(Duration::from_secs(3)));
     assert_eq!(told.assumed_loss, 0.0);
     assert_eq!(told.takeover, Takeover::ByTheBetter);
-    let patience = Duration::from_millis(7);
-    assert_eq!(told.joining, Joining::SuppressThenQuery { patience });
+    let election_timeout = Duration::from_millis(7);
+    assert_eq!(
+        told.joining,
+        Joining::SuppressThenQuery { election_timeout }
+    );
     assert_eq!(
         announced("protocol = \"announce\"").suppress,
         Duration::ZERO
@@ -130,7 +136,7 @@ fn the_announce_family_has_its_intervals() {
 }
 
 #[test]
-fn only_members_found_by_multicast_take_the_next_free_port_by_default() {
+fn only_members_found_by_multicast_default_to_the_next_free_port() {
     for (agent, lines, bind, is_next) in [
         ("", "", "0.0.0.0:7400", true),
         ("", "multicast = \"off\"", "0.0.0.0:7400", false),
@@ -147,9 +153,9 @@ fn only_members_found_by_multicast_take_the_next_free_port_by_default() {
     }
 }
 
-/// Interfaces that are not written depend on the host that runs the test.
+/// Interfaces that the file does not name depend on the host that runs the test.
 #[test]
-fn what_is_not_written_is_of_the_ip_version_of_what_is() {
+fn defaults_have_the_ip_version_of_the_written_addresses() {
     for (agent, lines, bind, multicast) in [
         (
             "bind = \"[::1]:0\"",
@@ -185,7 +191,7 @@ fn what_is_not_written_is_of_the_ip_version_of_what_is() {
         "interface = \"127.0.0.1\"\nbind = \"[::1]:0\"\n[[group]]\nname = \"web\"",
         "h.toml:2: interface 127.0.0.1 and bind [::1]:0 are of different IP versions: choose both of one",
     );
-    let which = crate::config::Unfit::WhichInterface(vec![
+    let which = crate::config::AgentConfigError::WhichInterface(vec![
         "fd00::2".parse().unwrap(),
         "fd01::2".parse().unwrap(),
     ]);
@@ -196,7 +202,7 @@ fn what_is_not_written_is_of_the_ip_version_of_what_is() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
+fn errors_name_the_line_and_the_remedy() {
     for (text, complaint) in [
         ("", "h.toml: no group: an agent is a member of at least one"),
         (
@@ -277,7 +283,7 @@ fn what_is_wrong_is_told_with_its_line_and_its_remedy() {
 }
 
 #[test]
-fn what_is_wrong_with_a_group_is_told_as_well() {
+fn errors_in_a_group_name_the_line_and_the_remedy() {
     for (lines, complaint) in [
         (
             "anounce = 1",
@@ -387,7 +393,7 @@ fn what_is_wrong_with_a_group_is_told_as_well() {
 }
 
 #[test]
-fn values_that_do_not_go_together_are_refused() {
+fn contradicting_values_are_refused() {
     for (lines, complaint) in [
         (
             "listen = \"100ms\"",
@@ -466,9 +472,9 @@ fn values_that_do_not_go_together_are_refused() {
     );
 }
 
-/// Every host would take it for another one.
+/// Every host would read the address as one of another network.
 #[test]
-fn a_multicast_address_without_its_zone_is_refused_wherever_it_comes_from() {
+fn multicast_address_without_zone_is_refused_from_any_source() {
     let mut config = settle(&group("")).unwrap();
     config.groups[0].multicast = Some("[ff12::1]:1".parse().unwrap());
     assert_eq!(
@@ -479,7 +485,7 @@ fn a_multicast_address_without_its_zone_is_refused_wherever_it_comes_from() {
 }
 
 #[test]
-fn a_trace_is_beside_the_file_that_names_it() {
+fn trace_path_is_relative_to_the_configuration_file() {
     let draft = parse(Path::new("/etc/h.toml"), &group("trace = \"web.jsonl\"")).unwrap();
     let config = draft.settle().unwrap();
     let trace = config.groups[0].trace.as_deref();
@@ -491,9 +497,10 @@ fn a_trace_is_beside_the_file_that_names_it() {
     );
 }
 
-/// 3K/2 messages and two, of 5 ms; where what is said to all is passed on by members, of 15, and 20 of 5. 21 for any K.
+/// A first round takes 3K/2 hops (rounded up, 21 for an adaptive K) of 5 ms and a spread of two
+/// hops. Where members relay multicasts, a hop takes 15 ms and the spread 20 times 5 ms.
 #[test]
-fn a_summary_tells_how_long_a_round_takes() {
+fn summary_shows_the_duration_of_a_round() {
     for (lines, told) in [
         ("", "K 7, 65ms for a first round"),
         ("view = 8\nk = 7", "K 7, 65ms for a first round"),
@@ -522,7 +529,7 @@ fn a_summary_tells_how_long_a_round_takes() {
 }
 
 #[test]
-fn a_missing_file_is_told() {
+fn missing_file_is_reported() {
     let complaint = super::read(Path::new("/nowhere/h.toml"))
         .unwrap_err()
         .to_string();
@@ -533,7 +540,7 @@ fn a_missing_file_is_told() {
 }
 
 #[test]
-fn k_follows_from_a_target_where_members_know_few_unless_it_is_written() {
+fn k_follows_from_the_target_with_a_partial_view_unless_set() {
     for (lines, view, target) in [
         ("", None, None),
         ("target = 0.9", None, Some(0.9)),

@@ -1,4 +1,4 @@
-//! What is written is read back, label by label.
+//! The tests parse the text that the exporter writes, label by label.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,16 +9,16 @@ use super::text;
 use crate::AgentStatus;
 use crate::counters::Counters;
 use crate::group::{
-    CircleStatus, GroupStatus, Health, HealthState, Level, Measured, TenureStatus, VoterStatus,
+    GroupStatus, Health, HealthState, Level, Measured, PartialViewStatus, TenureStatus, VoterStatus,
 };
 use crate::leadership::{Leadership, Mode, Peer};
 
-/// No member of ours is called so, but others choose their names themselves.
+/// An unusual name. This release does not allow it, but other processes may send any name.
 const ODD: &str = "a \"b\" \\ {c=\"d\"} 1\n<e> é";
 
 const NOW: Instant = Instant(100_000_000_000);
 
-/// A sample: its name with its labels, and its value.
+/// Samples: name and labels, with the value.
 type Samples = BTreeMap<(String, Vec<(String, String)>), String>;
 
 fn status(groups: Vec<GroupStatus>) -> AgentStatus {
@@ -43,17 +43,17 @@ fn newcomer(group: &str, mode: Mode) -> GroupStatus {
         join: Vec::new(),
         k: None,
         measured: None,
-        circle: None,
+        partial_view: None,
         council: None,
         aside: None,
         vacant_since: None,
         other_key_at: None,
-        namesake: None,
+        duplicate_name: None,
         counters: Counters::default(),
     }
 }
 
-/// A member that leads, some of whose voters answer.
+/// A leader that some of its voters answer.
 fn leader(group: &str, answers: [bool; 5]) -> GroupStatus {
     let mut status = newcomer(group, Mode::Fenced);
     let name = ODD.to_owned();
@@ -85,7 +85,7 @@ fn leader(group: &str, answers: [bool; 5]) -> GroupStatus {
     status
 }
 
-/// Reads the text, and refuses what is not in the format.
+/// Parses the text. Panics if it is not in the format.
 fn read(text: &str) -> Samples {
     let body = text.strip_suffix("# EOF\n").expect("ends with its mark");
     let mut samples = Samples::new();
@@ -118,7 +118,7 @@ fn read(text: &str) -> Samples {
     samples
 }
 
-/// The labels, and what follows them.
+/// Parses labels, and returns them with the rest of the line.
 fn labels(mut rest: &str) -> (Vec<(String, String)>, String) {
     let mut labels = Vec::new();
     loop {
@@ -156,7 +156,7 @@ fn check(samples: &Samples, name: &str, labels: &[(&str, &str)], value: Option<&
 }
 
 #[test]
-fn a_holder_shows_its_tenure_and_odd_names_survive() {
+fn holder_shows_its_tenure_and_unusual_names_are_escaped() {
     let answers = [true, true, false, false, false];
     let samples = read(&text(status(vec![leader(ODD, answers)])).unwrap());
     let group = ("group", ODD);
@@ -191,7 +191,7 @@ fn a_holder_shows_its_tenure_and_odd_names_survive() {
 }
 
 #[test]
-fn what_is_not_known_has_no_sample() {
+fn unknown_values_have_no_sample() {
     let mut stored = newcomer("stored", Mode::Fenced);
     stored.tenure = Some(TenureStatus {
         authority: "etcd".to_owned(),
@@ -226,7 +226,7 @@ fn what_is_not_known_has_no_sample() {
 }
 
 #[test]
-fn the_verdict_is_shown_as_it_is() {
+fn health_is_shown_as_the_status_has_it() {
     let mut cut_off = newcomer("web", Mode::Advisory);
     cut_off.health = Health {
         state: HealthState::CutOff,
@@ -253,10 +253,10 @@ fn the_verdict_is_shown_as_it_is() {
 }
 
 #[test]
-fn what_is_known_of_a_group_that_nobody_knows_whole_is_shown() {
+fn partial_view_metrics_are_shown() {
     let mut many = newcomer("many", Mode::Advisory);
     many.k = Some(12);
-    many.circle = Some(CircleStatus {
+    many.partial_view = Some(PartialViewStatus {
         view: 30,
         known: 29,
         size: Some(300),
@@ -281,8 +281,8 @@ fn what_is_known_of_a_group_that_nobody_knows_whole_is_shown() {
 }
 
 #[test]
-fn every_counter_is_shown() {
-    // By the names of its fields, so that none can be forgotten.
+fn every_counter_has_a_metric() {
+    // The names come from the struct's fields, so that no counter can be forgotten.
     let fields = serde_json::to_value(Counters::default()).unwrap();
     let names: Vec<String> = fields.as_object().unwrap().keys().cloned().collect();
     let counts = names

@@ -1,6 +1,6 @@
-// What the agent says, once a second and whenever the leader changes. The page judges nothing by itself and lets no time
-// run on: it shows the agent's verdict, and how long ago the agent gave it. All that others chose is written as text,
-// never as markup.
+// Shows the agent's status, which it requests once a second and after every change of the leader.
+// The page computes no verdict and no countdown: it shows the agent's verdict and its age.
+// Strings that others choose are inserted as text, never as markup.
 "use strict";
 
 const POLL_MS = 1000;
@@ -12,7 +12,7 @@ const WORTH = {
   advisory: "For a while two members may both take themselves for the leader.",
 };
 
-/** The latest answer, and when it came on the page's own clock. */
+/** The latest answer, and its time of arrival on the page's own clock. */
 let status = null;
 let answeredAt = performance.now();
 let isAnswering = true;
@@ -29,7 +29,7 @@ function inWords(span) {
   return `${Math.floor(span / 86400)} days`;
 }
 
-/** Writes only what has changed, so that a selection of text stays. */
+/** Writes only changed text, so that a selection of text stays. */
 function write(node, text, tone) {
   if (node.textContent !== text) node.textContent = text;
   for (const it of ["good", "wary", "bad"]) node.classList.toggle(it, it === tone);
@@ -127,14 +127,14 @@ function drawTenure(at, tenure, tone) {
   const store = tenure.reachable ? "answered" : "did not answer";
   write(at("store-answers"), `${tenure.authority} ${store} when it was asked last.`, tenure.reachable ? "" : "bad");
 
-  // Once somebody holds tenure, why this member did not get it is history.
+  // Once a member holds tenure, earlier refusals of this member no longer matter.
   write(at("refusals-title"), tenure.holder === null ? "Refusals" : "Earlier refusals");
   at("never-refused").hidden = tenure.refusals.length > 0;
   const why = (it) => (it.times === 1 ? it.why : `${it.why} (${it.times} times in a row)`);
   writeRows(at("refusal-rows"), tenure.refusals.toReversed().map((it) => [`${ago(it.at)} ago`, why(it)]));
 }
 
-/** Of a centre who is seated, of a host whether it is. */
+/** Shows the seats of a centre, or the seat of a host. */
 function drawCouncil(at, council, health) {
   const [elects, tone] = [health.state !== "no-election", TONES[health.level]];
   const ago = (instant) => inWords(seconds(status.now - instant));
@@ -156,12 +156,15 @@ function drawCouncil(at, council, health) {
   }
 }
 
-/** Asks for the status. If the agent is silent, that is said plainly: what stands below is then what it said last. */
+/**
+ * Requests the status. If the agent does not answer, the page says so, and the rest of the page keeps
+ * showing the last answer.
+ */
 async function ask() {
   try {
     const answer = await fetch("/v1/status", { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
     if (!answer.ok) throw new Error(answer.statusText);
-    // A fence may be greater than this language counts exactly: it stays text.
+    // A fence may exceed the integers that JavaScript represents exactly, so it stays text.
     status = JSON.parse((await answer.text()).replace(/"fence":(\d+)/g, '"fence":"$1"'));
     answeredAt = performance.now();
     isAnswering = true;

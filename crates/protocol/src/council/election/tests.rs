@@ -1,6 +1,6 @@
 //! An election, count by count.
 
-use super::{Count, Election, Next, PATIENCE, POLLS};
+use super::{Election, NextStep, POLLS, RoundCount, UNDERSHOOTS_BEFORE_POLL};
 use crate::Duration;
 use crate::council::{Algorithm, Config, Draws, Estimate, Knowledge, Search, Seats};
 
@@ -25,7 +25,7 @@ impl Centre {
         }
     }
 
-    /// As in the field.
+    /// A centre with the search of the field.
     fn guarded(first: Estimate) -> Self {
         let mut centre = Self::new(Algorithm::SkipReset, Knowledge::Estimated(first));
         centre.config.search = Search::Guarded;
@@ -36,14 +36,14 @@ impl Centre {
     fn open(&mut self) -> String {
         let ask = self.election.open(&self.config, (SEATS, C), 0);
         self.round += 1;
-        self.show(Next::Ask(ask))
+        self.show(NextStep::Ask(ask))
     }
 
-    /// What follows when so many say yes in the first draw, and in the second.
+    /// The next step after `first` and `second` yes in the two draws.
     fn hear(&mut self, first: u32, second: u32) -> String {
-        // All have heard every call.
+        // All hosts have received every call.
         let by = self.election.size.max(C);
-        let count = Count {
+        let count = RoundCount {
             yes: [first, second],
             numbers: [first, second].map(|it| f64::from(it) * by),
             best_first: &[],
@@ -57,24 +57,24 @@ impl Centre {
         self.show(next)
     }
 
-    fn show(&self, next: Next) -> String {
+    fn show(&self, next: NextStep) -> String {
         match next {
-            Next::Ask(ask) if ask.content.reset && ask.base == 0 => {
-                format!("all {}", (ask.content.number() * 100.0).round() / 100.0)
+            NextStep::Ask(ask) if ask.wire_bits.reset && ask.base == 0 => {
+                format!("all {}", (ask.wire_bits.number() * 100.0).round() / 100.0)
             }
-            Next::Ask(ask) if ask.content.reset => {
-                format!("back to {} {}", ask.base, ask.content.count)
+            NextStep::Ask(ask) if ask.wire_bits.reset => {
+                format!("back to {} {}", ask.base, ask.wire_bits.count)
             }
-            Next::Ask(ask) => format!("on {} by {}", ask.content.count, ask.content.taken),
-            Next::Elected(draw) => format!("elected by {draw}"),
-            Next::Rest => "rest".to_owned(),
+            NextStep::Ask(ask) => format!("on {} by {}", ask.wire_bits.count, ask.wire_bits.taken),
+            NextStep::Elected(draw) => format!("elected by {draw}"),
+            NextStep::Rest => "rest".to_owned(),
         }
     }
 }
 
-/// Feedbacks and counts in turn: what was said after each count of the first draw.
+/// Feedbacks and counts in turn: the expected feedback before each count of the first draw.
 #[track_caller]
-fn course(algorithm: Algorithm, knowledge: Knowledge, steps: &[(u32, &str)]) {
+fn replay(algorithm: Algorithm, knowledge: Knowledge, steps: &[(u32, &str)]) {
     let mut centre = Centre::new(algorithm, knowledge);
     let mut said = centre.open();
     for (count, expected) in steps {
@@ -85,14 +85,14 @@ fn course(algorithm: Algorithm, knowledge: Knowledge, steps: &[(u32, &str)]) {
 }
 
 #[test]
-fn each_algorithm_goes_on_as_its_figure_says() {
+fn each_algorithm_follows_its_figure() {
     let told = Knowledge::Told(500);
-    course(
+    replay(
         Algorithm::Naive,
         told,
         &[(9, "all 500"), (3, "all 500"), (5, "all 500")],
     );
-    course(
+    replay(
         Algorithm::Basic,
         Knowledge::Polled,
         &[
@@ -103,7 +103,7 @@ fn each_algorithm_goes_on_as_its_figure_says() {
             (8, "on 499 by 0"),
         ],
     );
-    course(
+    replay(
         Algorithm::SkipReset,
         Knowledge::Polled,
         &[
@@ -113,7 +113,7 @@ fn each_algorithm_goes_on_as_its_figure_says() {
             (4, "all 500"),
         ],
     );
-    course(
+    replay(
         Algorithm::HISTORY,
         told,
         &[
@@ -127,7 +127,7 @@ fn each_algorithm_goes_on_as_its_figure_says() {
             (4, "back to 6 9"),
         ],
     );
-    course(
+    replay(
         Algorithm::SkipReset,
         Knowledge::Estimated(Estimate::conservative(1_000)),
         &[
@@ -137,7 +137,7 @@ fn each_algorithm_goes_on_as_its_figure_says() {
             (6, "all 250"),
         ],
     );
-    course(
+    replay(
         Algorithm::SkipReset,
         Knowledge::Estimated(Estimate::conservative(30)),
         &[(0, "all 30"), (0, "all 15"), (6, "all 0")],
@@ -145,7 +145,7 @@ fn each_algorithm_goes_on_as_its_figure_says() {
 }
 
 #[test]
-fn of_two_draws_the_better_is_taken() {
+fn the_better_of_two_draws_is_taken() {
     for (first, second, next) in [
         (5, 9, "elected by 0"),
         (3, 4, "elected by 1"),
@@ -164,14 +164,14 @@ fn of_two_draws_the_better_is_taken() {
 }
 
 #[test]
-fn with_guard_where_draw_after_draw_finds_too_few_it_goes_back_further_and_at_last_takes_less() {
+fn guarded_search_goes_back_further_and_then_lowers_the_number() {
     let mut centre = Centre::new(Algorithm::History { depth: 2 }, Knowledge::Told(500));
     centre.config.search = Search::Guarded;
     centre.open();
     assert_eq!(centre.hear(30, 0), "on 30 by 0");
     assert_eq!(centre.hear(15, 0), "on 15 by 0");
-    for undershoots in 1..=3 * PATIENCE {
-        let next = match undershoots / PATIENCE {
+    for undershoots in 1..=3 * UNDERSHOOTS_BEFORE_POLL {
+        let next = match undershoots / UNDERSHOOTS_BEFORE_POLL {
             0 => "back to 2 15",
             1 => "back to 1 30",
             2 => "all 500",
@@ -181,16 +181,17 @@ fn with_guard_where_draw_after_draw_finds_too_few_it_goes_back_further_and_at_la
     }
 }
 
-/// As theory and tallies have it: what was told, or counted, stays, and all are asked until enough of them are heard.
+/// As in theory and aggregates: a configured or counted number stays, and all hosts are asked until
+/// enough replies arrive.
 #[test]
-fn the_papers_centre_neither_loses_patience_nor_rests() {
+fn printed_search_never_drops_a_number_and_never_rests() {
     let same_after_each = |algorithm, knowledge, before: &[u32], said: &str| {
         let mut centre = Centre::new(algorithm, knowledge);
         centre.open();
         for count in before {
             centre.hear(*count, 0);
         }
-        for undershoots in 1..=3 * PATIENCE {
+        for undershoots in 1..=3 * UNDERSHOOTS_BEFORE_POLL {
             let next = centre.hear(1, 0);
             assert_eq!(next, said, "{algorithm:?}, undershoot {undershoots}");
         }
@@ -208,7 +209,7 @@ fn the_papers_centre_neither_loses_patience_nor_rests() {
 }
 
 #[test]
-fn with_guard_where_there_are_too_few_hosts_it_rests_and_begins_with_the_highest_estimate() {
+fn guarded_search_rests_after_too_few_hosts_and_starts_highest() {
     let mut centre = Centre::guarded(Estimate::conservative(30));
     let estimated = centre.config.knowledge;
     centre.open();
@@ -222,23 +223,23 @@ fn with_guard_where_there_are_too_few_hosts_it_rests_and_begins_with_the_highest
 }
 
 #[test]
-fn with_guard_a_later_election_goes_by_the_number_that_the_replies_told() {
+fn guarded_search_starts_a_later_election_from_the_evidence() {
     let mut centre = Centre::guarded(Estimate::conservative(1_000));
     assert_eq!(centre.open(), "all 1000");
     assert_eq!(centre.hear(0, 0), "all 500");
     assert_eq!(centre.hear(9, 0), "on 9 by 0");
-    // 9 replies where there were 6/1000 and 6/500 of all.
+    // 9 replies to draws of 6/1000 and 6/500 of all hosts.
     assert_eq!(centre.hear(1, 0), "all 500");
     assert_eq!(centre.hear(12, 0), "on 12 by 0");
-    // 21, where there were 6/1000 and 12/500.
+    // 21 replies to draws of 6/1000 and 12/500.
     assert_eq!(centre.hear(6, 0), "elected by 0");
     assert_eq!(centre.open(), "all 700");
-    // As much again as told of the 700, and nobody: half as many.
+    // One more draw by 700 without a reply: half the number.
     assert_eq!(centre.hear(0, 0), "all 350");
 }
 
 #[test]
-fn with_guard_an_undershoot_after_an_overshoot_is_no_reason_to_take_less() {
+fn guarded_search_keeps_the_number_after_over_and_undershoot() {
     let next = |search| {
         let mut centre = Centre::guarded(Estimate::aggressive(100_000));
         centre.config.search = search;
@@ -256,20 +257,20 @@ fn with_guard_an_undershoot_after_an_overshoot_is_no_reason_to_take_less() {
 }
 
 #[test]
-fn with_guard_a_few_replies_tell_more_than_none() {
+fn guarded_search_uses_the_evidence_of_few_replies() {
     let mut centre = Centre::guarded(Estimate::aggressive(100_000));
     centre.open();
     assert_eq!(centre.hear(0, 0), "all 3162");
     assert_eq!(centre.hear(3, 0), "all 1533");
     assert_eq!(centre.hear(0, 0), "all 511");
-    // Never less than one step of the estimate, however few reply.
+    // Never below one step of the estimate, however few reply.
     let mut centre = Centre::guarded(Estimate::conservative(1_000));
     centre.open();
     assert_eq!(centre.hear(1, 0), "all 500");
 }
 
 #[test]
-fn with_guard_a_centre_that_nobody_answers_polls_once_and_rests() {
+fn guarded_search_rests_after_one_poll_without_replies() {
     let mut centre = Centre::guarded(Estimate::conservative(30));
     centre.open();
     assert_eq!(centre.hear(0, 0), "all 15");
@@ -279,9 +280,9 @@ fn with_guard_a_centre_that_nobody_answers_polls_once_and_rests() {
     assert_eq!(centre.open(), "all 30");
 }
 
-/// 12 replies to 1 in 100 mean 1,200 hosts, whenever they come.
+/// 12 replies to 1 in 100 mean 1,200 hosts, whenever they arrive.
 #[test]
-fn with_guard_late_replies_tell_how_many_hosts_there_are() {
+fn guarded_search_counts_late_replies_as_evidence() {
     let mut centre = Centre::guarded(Estimate::conservative(1_200));
     let late = |centre: &mut Centre, round, replies| {
         for _ in 0..replies {
@@ -293,18 +294,18 @@ fn with_guard_late_replies_tell_how_many_hosts_there_are() {
     assert_eq!(centre.hear(0, 0), "all 600");
     assert_eq!(centre.hear(0, 0), "all 300");
     late(&mut centre, 2, 12);
-    // 12 where there were 6/1200, 6/600 and 6/300.
+    // 12 replies to draws of 6/1200, 6/600 and 6/300.
     assert_eq!(centre.hear(0, 0), "all 343");
     late(&mut centre, 77, 5);
     assert_eq!(centre.hear(0, 0), "all 229", "no such round");
-    // They come when the centre has given up.
+    // They arrive after the centre has given up.
     centre.election.forget(centre.config.knowledge);
     late(&mut centre, 2, 5);
     assert_eq!(centre.open(), "all 500");
 }
 
 #[test]
-fn where_there_are_no_more_hosts_it_takes_those_that_make_a_council() {
+fn a_poll_of_all_hosts_accepts_the_least_council() {
     for (found, then) in [(2, "elected by 0"), (1, "all 0")] {
         let mut centre = Centre::guarded(Estimate::conservative(30));
         centre.enough = 2;
@@ -316,7 +317,7 @@ fn where_there_are_no_more_hosts_it_takes_those_that_make_a_council() {
 }
 
 #[test]
-fn a_number_found_by_having_all_reply_is_not_gone_by_again() {
+fn a_number_found_by_a_poll_is_not_reused() {
     let estimated = Knowledge::Estimated(Estimate::conservative(30));
     let mut centre = Centre::new(Algorithm::SkipReset, estimated);
     centre.open();

@@ -1,4 +1,4 @@
-//! Which flips cheaters choose, and when.
+//! The cheaters' choice of flips, and its timing.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::scheme::{Move, Scheme};
 use super::{Cheat, Plot};
 
 impl Plot {
-    /// Whether all of their flips are chosen.
+    /// True if all of their flips are chosen.
     pub(super) fn has_chosen(&self) -> bool {
         self.own.iter().all(Option::is_some)
     }
 
-    /// Chooses flips, those that can be chosen now.
+    /// Chooses the flips that can be chosen now.
     pub(super) fn choose(&mut self, rng: &mut impl Rng) {
         if self.has_chosen() {
             return;
@@ -49,8 +49,8 @@ impl Plot {
         }
     }
 
-    /// All but the leftmost are shown to the right at once, for which the right neighbour shows as many flips of others. Then
-    /// the last is chosen.
+    /// All flips but the leftmost go to the right at once, in return for which the right neighbour
+    /// shows as many flips of others. Then the last flip is chosen.
     fn see_and_steer(&mut self, rng: &mut impl Rng) {
         if self.own.get(1).is_some_and(Option::is_none) {
             self.flip_all(rng);
@@ -77,8 +77,9 @@ impl Plot {
         });
     }
 
-    /// In a stage they stay together, so that a coin of theirs keeps them all; but the first that is active leaves the others
-    /// once only cheaters are, or there would be no end.
+    /// In a stage the cheaters flip alike, so that a coin in their favour keeps all of them. Once
+    /// only cheaters are active, the first active one flips differently; otherwise the draw would
+    /// not end.
     fn gather(&mut self) {
         let is_first = self.first_active();
         for at in 0..self.own.len() {
@@ -97,28 +98,29 @@ impl Plot {
         }
     }
 
-    /// The first of them that is active.
+    /// The first active cheater.
     fn first_active(&self) -> Option<usize> {
         (0..self.own.len()).find(|at| self.leader.active().contains(self.place(*at)))
     }
 
-    /// Whether anybody else is active.
+    /// True if any other member is active.
     fn has_rivals(&self) -> bool {
         let mut active = self.leader.active().iter();
         active.any(|place| !self.segment.holds(place, self.setting.members))
     }
 
-    /// The flip that makes the number of heads, of all flips that are known, what they would like: even, which is tails and
-    /// keeps those that flipped heads, as they did.
+    /// The flip that makes the number of known heads even. Even means tails, which keeps the
+    /// members that flipped heads, as the cheaters did.
     fn steered_coin(&self) -> Flip {
         let known = (0..self.setting.members).filter_map(|place| self.flip_of(place));
         let heads = known.filter(|flip| *flip == Flip::Heads).count();
         Flip::heads_if(heads % 2 == 1)
     }
 
-    /// They wait for both neighbours, of which with an agreed direction one speaks first, and flip as those that are active
-    /// do. If these differ, one of theirs goes with each, the far one: so whichever part stays, it is one in which they see
-    /// all other flips before they show their own, and two that are not neighbours.
+    /// The cheaters wait for both neighbours (with an agreed direction, for the one that sends
+    /// first), and flip as the active ones do. If the neighbours differ, one cheater goes with
+    /// each, the far one. Then, in either remaining part, they see all other flips before they show
+    /// their own, and the two are not neighbours.
     fn follow_neighbours(&mut self, rng: &mut impl Rng) {
         let waits_for_right = match self.setting.honest.ring {
             Ring::BothWays => true,
@@ -145,19 +147,19 @@ impl Plot {
         }
     }
 
-    /// One goes with each neighbour.
+    /// One cheater goes with each neighbour.
     fn part(&mut self, left: Flip, right: Flip) {
         let active: Vec<usize> = (0..self.own.len())
             .filter(|at| self.leader.active().contains(self.place(*at)))
             .collect();
         self.own.fill(Some(right));
-        // The one on the right goes with the left neighbour, unless they would be neighbours.
+        // The rightmost goes with the left neighbour, unless the two would be neighbours.
         if let Some(far) = active.last().filter(|far| **far > 0) {
             self.own[*far] = Some(left);
         }
     }
 
-    /// One move after the other, each when all has come that can come before it.
+    /// Makes one move after the other, each when all flips have come that can come before it.
     fn follow(&mut self, scheme: &Scheme, rng: &mut impl Rng) {
         if !self.leader.splits() {
             self.flip_all(rng); // the coin is not theirs
@@ -188,14 +190,15 @@ impl Plot {
         }
     }
 
-    /// Of a set of places, counted from the first cheater on, those of which `what` holds on the ring.
+    /// The positions in `set`, counted from the first cheater on, for which `what` holds on the
+    /// ring.
     fn known(&self, set: u32, what: impl Fn(u32) -> bool) -> u32 {
         let places = (0..self.setting.members).filter(|at| set >> at & 1 == 1);
         let these = places.filter(|at| what(self.place(*at as usize)));
         these.map(|at| 1 << at).sum()
     }
 
-    /// The place on the ring of whoever is so many places from the first cheater, clockwise.
+    /// The position on the ring that is `at` positions clockwise of the first cheater.
     fn place(&self, at: usize) -> u32 {
         (self.segment.from + at as u32) % self.setting.members
     }

@@ -1,12 +1,15 @@
-//! The best that neighbours can do by choosing their flips, by dynamic programming over all that they can know.
+//! The optimal choice of flips by neighbours, by dynamic programming over all that they can know.
 //!
-//! In a Basic round cheaters have two kinds of moves: to send the next of their own messages to the left, or to the right. A
-//! move may show a flip of theirs, which from then on is fixed. Honest members answer what was sent with flips of others, which
-//! they see before they move again. When all of their flips are shown, the rest of the round is a matter of course. So a round is
-//! a game against chance, whose states are how many messages went to either side, what was shown and what was seen; and a draw
-//! is a game whose states are the sets of active members, of which a stage leaves a smaller one, or the same.
+//! In a Basic round cheaters have two kinds of moves: to send the next of their own messages to the
+//! left, or to the right. A move may show one of their flips, which is fixed from then on. Honest
+//! members answer with flips of others, which the cheaters see before they move again. When all of
+//! their flips are shown, the rest of the round is determined. So a round is a game against chance.
+//! Its states are the numbers of messages sent to either side, the flips shown and the flips seen.
+//! A draw is a game whose states are the sets of active members; a stage leaves a smaller set, or
+//! the same.
 //!
-//! Places are counted from the first cheater on, clockwise, and a set of them is the bits of a number.
+//! Positions are counted clockwise from the first cheater, and a set of them is the bits of a
+//! number.
 
 mod sight;
 
@@ -21,16 +24,16 @@ use thiserror::Error;
 pub(super) use sight::Sight;
 use sight::Sights;
 
-/// What cheaters are after.
+/// The cheaters' aim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// That one of them is elected.
+    /// The election of one of them.
     Win,
-    /// That nobody ever is.
+    /// A draw without end.
     Stall,
 }
 
-/// Why there is no scheme.
+/// The reason why there is no scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NoScheme {
     /// The table would be too large.
@@ -39,43 +42,43 @@ pub enum NoScheme {
         Scheme::MOST_MEMBERS
     )]
     TooManyMembers,
-    /// They choose the coin, and win whatever they like by steering it.
+    /// The cheaters choose the coin, and win by steering it.
     #[error("{0} cheaters know all flips in time and own the coin")]
     CoinIsTheirs(u32),
 }
 
-/// The next message of a segment: where to, and, if it shows a flip that was not shown before, which.
+/// The next message of a segment: its direction and, if it shows a new flip, that flip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) side: Side,
     pub(super) flip: Flip,
 }
 
-/// The best flips in every situation.
+/// The optimal flips in every situation.
 #[derive(PartialEq)]
 pub struct Scheme {
     members: u32,
     cheaters: u32,
-    /// The probability of what they are after, at the number of each set of active members.
+    /// The probability of the aim, by the number of each set of active members.
     worth: Vec<f64>,
-    /// What they can see, and what to do then, for each set.
-    stages: Vec<Stage>,
+    /// For each set, the visible flips and the moves.
+    stages: Vec<StageMoves>,
 }
 
-/// The flips of one stage.
+/// The moves of one stage.
 #[derive(PartialEq)]
-struct Stage {
+struct StageMoves {
     sights: Sights,
-    /// The best move, by how many messages went to either side and by the flips that are known then.
+    /// The best move, by the numbers of messages sent to either side and by the flips known then.
     moves: Vec<Move>,
 }
 
-/// What a situation holds.
+/// The value of a situation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Prospect {
     /// The probability that the stage changes nothing.
     unchanged: f64,
-    /// The probability of what they are after, by a stage that does change something.
+    /// The probability of the aim, by a stage that changes something.
     gains: f64,
 }
 
@@ -97,22 +100,23 @@ impl Prospect {
         }
     }
 
-    /// Whether it is the better one, if a stage that changes nothing is worth `unchanged`; of equal ones that which changes
-    /// something sooner.
+    /// True if it is the better one, if a stage that changes nothing is worth `unchanged`. Of equal
+    /// ones, the one that changes something sooner is better.
     fn is_better_than(self, other: Self, unchanged: f64) -> bool {
         let gain = self.worth(unchanged) - other.worth(unchanged);
         gain > NOTHING || (gain >= -NOTHING && self.unchanged < other.unchanged - NOTHING)
     }
 }
 
-/// Less is a matter of rounding.
+/// Smaller differences are due to rounding.
 const NOTHING: f64 = 1e-12;
 
 impl Scheme {
     /// On larger rings the table takes longer than the draws.
     pub const MOST_MEMBERS: u32 = 10;
 
-    /// The best flips of `cheaters` neighbours on a ring of `members`, whose limit on equal stages does not matter.
+    /// The optimal flips of `cheaters` neighbours on a ring of `members`. The limit on equal stages
+    /// is ignored.
     ///
     /// # Errors
     /// If there are too many of either.
@@ -150,23 +154,23 @@ impl Scheme {
                 _ => scheme.stage(active, &sights, config.selection, aim),
             };
             scheme.worth.push(worth);
-            scheme.stages.push(Stage { sights, moves });
+            scheme.stages.push(StageMoves { sights, moves });
         }
         Ok(scheme)
     }
 
-    /// The probability of what they are after, from the start on.
+    /// The probability of the aim, from the start on.
     pub fn worth(&self) -> f64 {
         self.worth.last().copied().unwrap_or_default()
     }
 
-    /// What they can see when `left` and `right` messages of theirs have gone to either side, and those at `active` places
-    /// are.
+    /// The visible flips when the cheaters have sent `left` and `right` messages to either side,
+    /// and `active` are the active positions.
     pub(super) fn sight(&self, active: u32, left: u32, right: u32) -> Sight {
         self.stages[active as usize].sights.of(left, right)
     }
 
-    /// The next move, when those at `heads` are known to have flipped heads.
+    /// The next move, when the positions in `heads` are known to have flipped heads.
     pub(super) fn next(&self, active: u32, left: u32, right: u32, heads: u32) -> Move {
         self.stages[active as usize].moves[self.situation(left, right, heads)]
     }
@@ -175,8 +179,8 @@ impl Scheme {
         (((left * (self.cheaters + 1) + right) << self.members) | heads) as usize
     }
 
-    /// What a stage among those at `active` places is worth, and the best moves. Better play makes it worth more, until none
-    /// does.
+    /// The value of a stage among the `active` positions, and the best moves. Iterates over better
+    /// moves until the value no longer grows.
     fn stage(
         &self,
         active: u32,
@@ -205,7 +209,7 @@ impl Scheme {
         }
     }
 
-    /// What comes of a stage in which those at `heads` flip heads.
+    /// The value at the end of a stage in which the positions in `heads` flip heads.
     fn end(&self, active: u32, heads: u32, selection: Selection) -> Prospect {
         let (one, other) = (active & heads, active & !heads);
         if one == 0 || other == 0 {
@@ -226,14 +230,14 @@ impl Scheme {
     }
 }
 
-/// The game of one Basic round, where a stage that changes nothing is worth so much.
+/// The game of one Basic round, where a stage that changes nothing is worth `unchanged`.
 struct Game<'a> {
     scheme: &'a Scheme,
     sights: &'a Sights,
-    /// What comes of the stage, by who flips heads.
+    /// The value at the end of the stage, by the set that flips heads.
     ends: &'a [Prospect],
     unchanged: f64,
-    /// What each situation holds, and the best move in it.
+    /// The value of each situation, and the best move in it.
     prospects: Vec<Prospect>,
     moves: Vec<Move>,
 }
@@ -256,10 +260,10 @@ impl<'a> Game<'a> {
         }
     }
 
-    /// What the round holds from the start on, and the best moves.
+    /// The value of the round from the start on, and the best moves.
     fn play(mut self) -> (Prospect, Vec<Move>) {
         let most = self.scheme.cheaters;
-        // From the end: a situation is later if more messages have gone.
+        // From the end: a situation is later if more messages have been sent.
         for sent in (0..=2 * most).rev() {
             for left in sent.saturating_sub(most)..=sent.min(most) {
                 self.weigh(left, sent - left);
@@ -269,7 +273,7 @@ impl<'a> Game<'a> {
         (start, self.moves)
     }
 
-    /// Weighs all situations in which so many messages have gone to either side.
+    /// Evaluates all situations in which `left` and `right` messages have been sent to either side.
     fn weigh(&mut self, left: u32, right: u32) {
         let now = self.sights.of(left, right);
         let known = now.shown | now.seen;
@@ -280,7 +284,7 @@ impl<'a> Game<'a> {
                     self.prospects[at] = prospect;
                     self.moves[at] = best;
                 }
-                // All is shown: the rest is chance.
+                // All flips are shown: the rest is chance.
                 None => {
                     let unknown = subsets(all(self.scheme.members) & !known);
                     let ends = unknown.map(|it| self.ends[(heads | it) as usize]);
@@ -316,14 +320,14 @@ impl<'a> Game<'a> {
         best
     }
 
-    /// What a situation holds before the flips of those at `new` places are seen.
+    /// The value of a situation before the flips of the `new` positions are seen.
     fn mean(&self, left: u32, right: u32, heads: u32, new: u32) -> Prospect {
         let at = |seen| self.scheme.situation(left, right, heads | seen);
         Prospect::mean(subsets(new).map(|seen| self.prospects[at(seen)]))
     }
 }
 
-/// Without its tables.
+/// Omits the tables.
 impl fmt::Debug for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scheme")
@@ -334,18 +338,18 @@ impl fmt::Debug for Scheme {
     }
 }
 
-/// The set of all places below `count`.
+/// The set of all positions below `count`.
 fn all(count: u32) -> u32 {
     (1 << count) - 1
 }
 
-/// All sets of places of `set`.
+/// All subsets of `set`.
 fn subsets(set: u32) -> impl Iterator<Item = u32> {
     let next = move |it: &u32| (*it != set).then(|| it.wrapping_sub(set) & set);
     std::iter::successors(Some(0), next)
 }
 
-/// The place of the first of two active neighbours, if only these are active.
+/// The position of the first of two active neighbours, if only these are active.
 fn neighbours(active: u32, members: u32) -> Option<u32> {
     let next = |place: u32| (place + 1) % members;
     (0..members).find(|place| active == 1 << place | 1 << next(*place))

@@ -1,4 +1,4 @@
-//! Bounds that hold for files, command lines and programs alike.
+//! Bounds that apply to files, command lines and programs alike.
 
 use hustings_protocol::Duration;
 use hustings_protocol::announce::{Config, Listen};
@@ -6,9 +6,9 @@ use hustings_protocol::announce::{Config, Listen};
 use super::{announced, group, settle};
 use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, StoreConfig, StoreKind};
 
-/// What a program says without a file is held to the same bounds.
+/// The bounds also apply to a program that fills in a configuration without a file.
 #[test]
-fn intervals_that_no_member_can_keep_are_refused_wherever_they_come_from() {
+fn intervals_out_of_bounds_are_refused_from_any_source() {
     let mut config = settle(&group("")).unwrap();
     let mut check = |protocol| {
         config.groups[0].protocol = protocol;
@@ -44,9 +44,9 @@ fn intervals_that_no_member_can_keep_are_refused_wherever_they_come_from() {
     }
 }
 
-/// What files and command lines may say of ttl, places and stores holds for programs too.
+/// The bounds of ttl, addresses and stores also apply to programs.
 #[test]
-fn a_program_is_held_to_the_bounds_of_ttl_and_addresses() {
+fn bounds_of_ttl_and_addresses_apply_to_programs() {
     let voters = group("voters = [\"a\", \"b\", \"c\"]");
     let check = |change: &dyn Fn(&mut GroupConfig)| {
         let mut config = settle(&voters).unwrap();

@@ -1,4 +1,4 @@
-//! The example and the guide have every field, with its default.
+//! The example and the guide show every field with its default.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::settle;
 use crate::config::file::{AGENT_FIELDS, EXAMPLE, Field, GROUP_FIELDS};
 
 #[test]
-fn the_example_is_accepted_and_shows_every_field() {
+fn example_is_accepted_and_shows_every_field() {
     settle(EXAMPLE).unwrap();
     let (agent, group) = EXAMPLE.split_once("\n[[group]]\n").unwrap();
     let shows = |text: &str, field: &Field| {
@@ -23,7 +23,7 @@ fn the_example_is_accepted_and_shows_every_field() {
 }
 
 #[test]
-fn the_example_shows_the_defaults() {
+fn example_shows_the_defaults() {
     let written: String = EXAMPLE
         .lines()
         .map(|line| match line.strip_prefix("# ") {
@@ -35,7 +35,7 @@ fn the_example_shows_the_defaults() {
     assert_eq!(format!("{example:?}"), format!("{written:?}"));
 }
 
-/// Whether a line of the example, its comment mark taken off, sets a field to its default.
+/// True if a line of the example, without its comment mark, sets a field to its default.
 fn is_default(line: &str) -> bool {
     let Some((name, value)) = line.split_once(" = ") else {
         return false;
@@ -45,7 +45,7 @@ fn is_default(line: &str) -> bool {
     let mut fields = AGENT_FIELDS.iter().chain(GROUP_FIELDS);
     fields.any(|field| {
         let mut defaults = field.default.split(", or ");
-        // `bound`, `k` and such are of other protocols than the default one, `ttl` of an authority.
+        // These fields belong to other protocols than the default one, or to an authority.
         field.name == name
             && !["bound", "k", "view", "target", "ttl", "era"].contains(&name)
             && defaults.any(|default| default == value)
@@ -53,7 +53,7 @@ fn is_default(line: &str) -> bool {
 }
 
 #[test]
-fn the_guide_has_every_field_with_its_default() {
+fn guide_has_every_field_with_its_default() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/configuration.md");
     let guide = std::fs::read_to_string(guide).unwrap();
     let (agent, group) = guide.split_once("## A group").unwrap();

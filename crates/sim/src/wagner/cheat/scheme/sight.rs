@@ -1,31 +1,33 @@
-//! What cheaters have shown, and can have seen, when so many of their own messages have gone to either side.
+//! The flips that cheaters have shown and seen, by the numbers of messages that they have sent to
+//! either side.
 
 use hustings_protocol::wagner::Ring;
 
-/// What is known then.
+/// The flips that are known at one point of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sight {
-    /// Which of their flips are shown.
+    /// The cheaters' flips that are shown.
     pub(crate) shown: u32,
-    /// Which flips of others they see, once all have answered what they can.
+    /// The flips of others that the cheaters see, after all possible answers.
     pub(crate) seen: u32,
-    /// How many messages have come from the left then.
+    /// The number of messages from the left by then.
     pub(crate) from_left: u32,
-    /// And from the right.
+    /// The number of messages from the right by then.
     pub(crate) from_right: u32,
 }
 
-/// All of them, for one set of active members.
+/// The known flips at every point of a round, for one set of active members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sights {
     cheaters: u32,
     all: Vec<Sight>,
-    /// The places of all who do not cheat.
+    /// The positions of all members that do not cheat.
     others: u32,
 }
 
 impl Sights {
-    /// Those of the first `cheaters` of `members`, where the member at `pair` and the next do not show each other their flips.
+    /// The table for the first `cheaters` of `members`, where the member at `pair` and the next do
+    /// not show each other their flips.
     pub(super) fn new(members: u32, cheaters: u32, ring: Ring, pair: Option<u32>) -> Self {
         let counts = (0..=cheaters).flat_map(|left| (0..=cheaters).map(move |right| (left, right)));
         let sight = |(left, right)| {
@@ -57,7 +59,7 @@ impl Sights {
         self.all[(left * (self.cheaters + 1) + right) as usize]
     }
 
-    /// Whether they can see the flips of all others before they have shown all of theirs.
+    /// True if they can see the flips of all others before they have shown all of theirs.
     pub(super) fn shows_all_in_time(&self) -> bool {
         let own = places(0, self.cheaters);
         let in_time = |it: &Sight| it.shown != own && it.seen == self.others;
@@ -65,15 +67,17 @@ impl Sights {
     }
 }
 
-/// The places from one up to another, without it.
+/// The positions from `from` up to but excluding `to`.
 fn places(from: u32, to: u32) -> u32 {
     (1 << to) - (1 << from)
 }
 
-/// How many messages come from the left and from the right when all have answered, if so many of the cheaters' own went there.
+/// The numbers of messages from the left and from the right after all possible answers, if the
+/// cheaters have sent `left` and `right` messages.
 fn answers(members: u32, cheaters: u32, ring: Ring, left: u32, right: u32) -> (u32, u32) {
     let others = (members - cheaters) as usize;
-    // What each of the others has sent to its left and to its right: the first of them is the cheaters' right neighbour.
+    // The numbers of messages that each of the others has sent to its left and to its right. The
+    // first of them is the cheaters' right neighbour.
     let mut sent = vec![(0, 0); others];
     loop {
         let before = sent.clone();

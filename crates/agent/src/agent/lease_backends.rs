@@ -1,0 +1,399 @@
+//! The authorities of an agent's groups, and the channels by which their tasks reach the loop.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hustings_fence::slots::OpenError;
+
+use hustings_protocol::Candidate;
+use hustings_protocol::tenure::{Role, Saved};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
+
+use crate::authority::in_flight::InFlight;
+use crate::authority::store::StoreConfigError;
+use crate::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
+use crate::authority::{FenceLog, LeaseClient, LeaseEvent, LeaseEvents, StoreTerms};
+use crate::config::{AuthorityConfig, GroupConfig, QuorumConfig, StoreKind};
+use crate::identity::member_id;
+use hustings_node::authority::Authority;
+use hustings_node::authority::quorum::{Kept, Quorum};
+
+/// The role of an agent in groups whose voters grant tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VoterPart {
+    /// The agent votes and campaigns as configured. A voter that cannot vote logs the reason and
+    /// takes part without a vote.
+    Whole,
+    /// As `Whole`, but a voter that cannot vote fails to start, because the user may not read the
+    /// log.
+    MustVote,
+    /// The agent only asks for promises. It must not answer in place of the voter whose name it
+    /// has.
+    Asks,
+}
+
+/// The sending ends of the channels from the authorities' tasks to the loop.
+pub(super) struct LeaseBackends {
+    part: VoterPart,
+    words: LeaseEvents,
+    saved: mpsc::UnboundedSender<(usize, Result<(), String>)>,
+    stopped: Arc<Notify>,
+}
+
+/// The receiving ends of the channels, for the loop.
+pub(super) struct BackendEvents {
+    /// Events of an authority, with the index of its group.
+    pub(super) words: mpsc::UnboundedReceiver<(usize, LeaseEvent)>,
+    /// Results of writing a voter's file, with the index of its group.
+    pub(super) saved: mpsc::UnboundedReceiver<(usize, Result<(), String>)>,
+    /// Signals that work under tenure has stopped.
+    pub(super) stopped: Arc<Notify>,
+}
+
+impl LeaseBackends {
+    pub(super) fn open(part: VoterPart) -> (Self, BackendEvents) {
+        let (words, heard) = mpsc::unbounded_channel();
+        let (saved, told) = mpsc::unbounded_channel();
+        let stopped = Arc::new(Notify::new());
+        let backend_events = BackendEvents {
+            words: heard,
+            saved: told,
+            stopped: stopped.clone(),
+        };
+        let lease_backends = Self {
+            part,
+            words,
+            saved,
+            stopped,
+        };
+        (lease_backends, backend_events)
+    }
+
+    pub(super) fn in_flight(&self) -> InFlight {
+        InFlight::new(self.stopped.clone())
+    }
+
+    /// Opens the authority that grants tenure of the group with index `number` to `member`.
+    ///
+    /// # Errors
+    /// - A store cannot be used as configured.
+    /// - The stored high-water mark of a store cannot be read.
+    /// - This member must vote and cannot.
+    pub(super) async fn authority(
+        &self,
+        number: usize,
+        group: &GroupConfig,
+        member: &str,
+    ) -> Result<Authority, String> {
+        match &group.authority {
+            AuthorityConfig::Nobody => Ok(Authority::Nobody),
+            AuthorityConfig::Quorum(quorum) => self.quorum(number, group, quorum, member).await,
+            AuthorityConfig::Store(store) => {
+                let terms = store.terms(&group.name, member);
+                let memory = match &store.state {
+                    Some(state) => FenceLog::on_disk(state, &group.name)?,
+                    None => FenceLog::fleeting(),
+                };
+                let name = store.store.name();
+                let words = self.words.clone();
+                let lease_client = spawn(&store.store, terms, memory, number, words)?;
+                Ok(Authority::Store { name, lease_client })
+            }
+        }
+    }
+
+    async fn quorum(
+        &self,
+        number: usize,
+        group: &GroupConfig,
+        quorum: &QuorumConfig,
+        member: &str,
+    ) -> Result<Authority, String> {
+        let me = Candidate {
+            priority: group.priority,
+            id: member_id(member),
+        };
+        let is_whole = self.part != VoterPart::Asks;
+        let votes = is_whole && quorum.is_voter(member);
+        let (votes, kept) = match quorum.state.as_deref().filter(|_| votes) {
+            Some(state) => {
+                let vote = quorum.vote(&group.name, member);
+                self.vote(number, state, vote).await?
+            }
+            None => (None, Kept::default()),
+        };
+        let role = Role {
+            votes,
+            stands: is_whole && group.campaigns,
+        };
+        // A restarted member must differ from its earlier incarnations. Its number is random, not
+        // counted.
+        let rng = Xoshiro256PlusPlus::from_seed(rand_seed());
+        let (voters, terms) = (quorum.voters.clone(), quorum.terms());
+        let part = Quorum::new(me, (voters, quorum.voters_id()), terms, role, rng, kept);
+        Ok(Authority::Quorum(Box::new(part)))
+    }
+
+    /// Opens the voter's file. Returns what the voter has promised.
+    async fn vote(
+        &self,
+        number: usize,
+        state: &Path,
+        vote: Vote<'_>,
+    ) -> Result<(Option<Saved>, Kept), String> {
+        let (lock, opened) = match lock(state, vote).await {
+            Ok(lock) => (Some(lock), VoterFile::open(state, vote)),
+            Err(error @ VoterError::Runs { .. }) => (None, Err(error)),
+            // The lock file could not be written, perhaps because the disk is full. The voter's
+            // file may still be usable.
+            Err(error) => {
+                tracing::warn!("group `{}`: {error}", vote.group);
+                (None, VoterFile::open(state, vote))
+            }
+        };
+        let votes = Some(voter_file::found(&opened));
+        let disk = match opened {
+            Ok((file, _)) => {
+                let saved = self.saved.clone();
+                // The send fails only if the loop has ended.
+                Some(file.serve(move |done| _ = saved.send((number, done))))
+            }
+            Err(error) if self.part == VoterPart::MustVote => {
+                return Err(format!(
+                    "`{}` is one of the voters, and cannot vote: {error}{}",
+                    vote.member,
+                    remedy_in_a_program(&error)
+                ));
+            }
+            Err(error) => {
+                tracing::error!(
+                    "group `{}`: this voter does not vote: {error}{}",
+                    vote.group,
+                    remedy(&error)
+                );
+                None
+            }
+        };
+        Ok((votes, Kept { disk, lock }))
+    }
+}
+
+/// Returns the remedy that `error` itself does not name. `hustings voter init` refuses to replace a
+/// file that is not lost.
+fn remedy(error: &VoterError) -> &'static str {
+    match error {
+        VoterError::OtherVoters { .. } | VoterError::Another { .. } => "",
+        VoterError::File(OpenError::Another { .. }) => {
+            ". Put this group's own file there. If there is none any more: stop this agent, move the file to where it \
+             belongs, and run `hustings voter init`"
+        }
+        VoterError::File(OpenError::NotOurs { .. }) => {
+            ". Then put this voter's own there, or run `hustings voter init`, while this agent is stopped"
+        }
+        VoterError::Runs { .. }
+        | VoterError::File(OpenError::InUse { .. } | OpenError::Io { .. }) => {
+            ", and then start this agent again"
+        }
+        _ => ". To make it one: stop this agent, and run `hustings voter init`",
+    }
+}
+
+/// Returns the remedy for a program that uses the library. It can initialise a voter of a new group
+/// itself.
+fn remedy_in_a_program(error: &VoterError) -> &'static str {
+    match error {
+        VoterError::File(OpenError::Missing { .. }) => {
+            ". If the group is new, call `Joining::found_voter` once on each voter before it joins. If this voter has \
+             voted before, its disk was lost: run `hustings voter init`"
+        }
+        _ => remedy(error),
+    }
+}
+
+/// The time for which this agent waits for a voter's lock. `hustings voter init` holds the lock
+/// while it asks the other voters, 5 s by default.
+const INIT_TAKES: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Takes the lock of a voter. An agent that starts while `hustings voter init` runs waits for it.
+/// Otherwise the voter would not vote until the next start.
+async fn lock(state: &Path, vote: Vote<'_>) -> Result<VoterLock, VoterError> {
+    let waited = async {
+        let mut is_said = false;
+        loop {
+            match VoterLock::take(state, vote) {
+                Err(VoterError::Runs { .. }) => {}
+                done => return done,
+            }
+            if !is_said {
+                tracing::info!(
+                    "group `{}`: this voter is being initialised, or its agent runs: waiting {} s at most",
+                    vote.group,
+                    INIT_TAKES.as_secs()
+                );
+                is_said = true;
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    };
+    match timeout(INIT_TAKES, waited).await {
+        Ok(done) => done,
+        Err(_) => VoterLock::take(state, vote),
+    }
+}
+
+/// Starts the task of the lease client for a store that this program was built with.
+fn spawn(
+    store: &StoreKind,
+    terms: StoreTerms,
+    memory: FenceLog,
+    group: usize,
+    words: LeaseEvents,
+) -> Result<LeaseClient, String> {
+    let failed = |error: StoreConfigError| error.to_string();
+    match store {
+        #[cfg(feature = "etcd")]
+        StoreKind::Etcd {
+            endpoints,
+            login,
+            ca,
+        } => {
+            use crate::authority::etcd::{Etcd, EtcdConfig, Login};
+            let login = login
+                .clone()
+                .map(|(user, password)| Login { user, password });
+            let config = EtcdConfig {
+                endpoints: endpoints.clone(),
+                login,
+                ca: ca.clone(),
+            };
+            let store = Etcd::new(config, &terms).map_err(failed)?;
+            Ok(LeaseClient::spawn(store, terms, memory, group, words))
+        }
+        #[cfg(feature = "postgres")]
+        StoreKind::Postgres { url } => {
+            use crate::authority::postgres::{Postgres, PostgresConfig};
+            let config = PostgresConfig { url: url.clone() };
+            let store = Postgres::new(&config, &terms).map_err(failed)?;
+            Ok(LeaseClient::spawn(store, terms, memory, group, words))
+        }
+        #[cfg(not(all(feature = "etcd", feature = "postgres")))]
+        other => {
+            let (_, _, _, _) = (terms, memory, group, words);
+            let name = other.name();
+            let what = format!(
+                "this program was built without {name}: build it with `--features {name}`, or let voters grant tenure"
+            );
+            Err(failed(StoreConfigError::Config(what)))
+        }
+    }
+}
+
+fn rand_seed() -> [u8; 32] {
+    let mut seed = [0; 32];
+    if let Err(error) = getrandom::fill(&mut seed) {
+        // The calendar and the process id are the remaining values that distinguish incarnations.
+        tracing::warn!("no randomness of the system: {error}");
+        let calendar = hustings_system::calendar::calendar();
+        seed[..8].copy_from_slice(&calendar.to_le_bytes());
+        seed[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+    }
+    seed
+}
+
+#[cfg(test)]
+mod tests {
+    use hustings_protocol::tenure::{Durable, Request};
+    use hustings_protocol::{Duration, announce};
+
+    use super::{LeaseBackends, VoterFile, VoterLock, VoterPart, remedy};
+    use crate::clock;
+    use crate::config::{AuthorityConfig, GroupConfig, ProtocolConfig, QuorumConfig};
+
+    /// The election may nominate such a member if no other is present.
+    #[tokio::test]
+    async fn member_that_only_queries_voters_gets_no_tenure() {
+        let quorum = QuorumConfig {
+            voters: ["a", "b", "c"].map(str::to_owned).into(),
+            ttl: Duration::from_secs(1),
+            state: None,
+        };
+        let protocol = ProtocolConfig::Announce(announce::Config::field(Duration::from_secs(1)));
+        let group = GroupConfig {
+            authority: AuthorityConfig::Quorum(quorum),
+            ..GroupConfig::plain("g", protocol)
+        };
+        for (part, asks_for_it) in [(VoterPart::Whole, true), (VoterPart::Asks, false)] {
+            let (lease_backends, _doors) = LeaseBackends::open(part);
+            let mut authority = lease_backends.authority(0, &group, "z").await.unwrap();
+            authority.start(clock::now());
+            let acts = authority.request(clock::now(), Request::Acquire);
+            assert_eq!(!acts.is_empty(), asks_for_it, "{part:?}: {acts:?}");
+        }
+    }
+
+    /// `voter init` holds the voter's lock for seconds, while it asks the other voters.
+    #[tokio::test]
+    async fn agent_started_during_voter_init_votes() {
+        let state = std::env::temp_dir().join(format!("hustings-place-{}", std::process::id()));
+        let quorum = QuorumConfig {
+            voters: ["a", "b", "c"].map(str::to_owned).into(),
+            ttl: Duration::from_secs(1),
+            state: Some(state.clone()),
+        };
+        let vote = quorum.vote("g", "a");
+        let place = VoterLock::take(&state, vote).unwrap();
+        let (lease_backends, _doors) = LeaseBackends::open(VoterPart::Whole);
+        let initialise = async {
+            VoterFile::reset(&state, vote, Durable::FOUNDING).unwrap();
+            drop(place);
+        };
+        // The agent is polled first and finds the lock taken.
+        let (voter, ()) = tokio::join!(biased; lease_backends.vote(0, &state, vote), initialise);
+        let (_, kept) = voter.unwrap();
+        assert!(kept.disk.is_some() && kept.lock.is_some());
+        drop(kept);
+        std::fs::remove_dir_all(state).unwrap();
+    }
+
+    /// `voter init` refuses to replace these files, so the remedy must not recommend it.
+    #[test]
+    fn remedy_never_advises_what_voter_init_refuses() {
+        let state = std::env::temp_dir().join(format!("hustings-advice-{}", std::process::id()));
+        std::fs::create_dir_all(&state).unwrap();
+        let quorum = QuorumConfig {
+            voters: ["a", "b", "c"].map(str::to_owned).into(),
+            ttl: Duration::from_secs(1),
+            state: Some(state.clone()),
+        };
+        let advice = || {
+            let error = VoterFile::open(&state, quorum.vote("h", "a")).unwrap_err();
+            format!("{error}{}", remedy(&error))
+        };
+        let (own, another) = (state.join("h.voter"), state.join("g.voter"));
+        let init = "To make it one: stop this agent, and run `hustings voter init`";
+        assert!(advice().ends_with(init), "{}", advice());
+
+        VoterFile::create(&state, quorum.vote("g", "a"), Durable::FOUNDING).unwrap();
+        std::fs::rename(&another, &own).unwrap();
+        assert!(
+            advice().ends_with(
+                "belongs to `voter of g`, not to `voter of h`: check the path. Put this group's own file there. If \
+                 there is none any more: stop this agent, move the file to where it belongs, and run `hustings voter init`"
+            ),
+            "{}",
+            advice()
+        );
+
+        std::fs::write(&own, "a shopping list").unwrap();
+        assert!(!advice().contains(init), "{}", advice());
+        std::fs::remove_file(&own).unwrap();
+        std::fs::create_dir(&own).unwrap();
+        assert!(!advice().contains("voter init"), "{}", advice());
+        std::fs::remove_dir_all(state).unwrap();
+    }
+}

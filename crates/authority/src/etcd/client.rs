@@ -1,0 +1,254 @@
+//! A client for the calls of etcd that the store makes.
+//!
+//! Purpose     sends one request and returns its answer, or opens a stream of requests and answers
+//! Connection  one for each client. It is made at the first call, and again at the first call after
+//!             it broke
+//! Leader      every request asks the server to refuse it while the server knows no leader
+//! Login       the user's name and password are exchanged for a token when the client is made, and
+//!             once more when etcd no longer accepts the token
+
+use http::uri::PathAndQuery;
+use prost::Message;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::client::Grpc;
+use tonic::metadata::AsciiMetadataValue;
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+use super::Login;
+use super::messages::{
+    AuthenticateRequest, AuthenticateResponse, LeaseGrantRequest, LeaseGrantResponse,
+    LeaseKeepAliveRequest, LeaseKeepAliveResponse, LeaseRevokeRequest, LeaseRevokeResponse,
+    RangeRequest, RangeResponse, TxnRequest, TxnResponse, WatchRequest, WatchResponse,
+};
+
+/// The metadata key with which a client asks a server without a leader to refuse a request.
+const HAS_LEADER: &str = "hasleader";
+/// The metadata that carries the token of a login.
+const TOKEN: &str = "token";
+
+/// The reason why a call has no answer.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// etcd refused the call, or was not reached.
+    Status(Status),
+    /// The call could not be made.
+    Other(String),
+}
+
+impl From<Status> for CallError {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+/// Requests and answers on a stream that both sides leave open.
+pub(super) struct CallStream<Q, A> {
+    requests: mpsc::Sender<Q>,
+    answers: Streaming<A>,
+}
+
+impl<Q, A> CallStream<Q, A> {
+    pub(super) async fn send(&mut self, request: Q) -> Result<(), CallError> {
+        let sent = self.requests.send(request).await;
+        sent.map_err(|_| CallError::Other("the stream has ended".to_owned()))
+    }
+
+    /// Returns the next answer, or `None` if the server has ended the stream.
+    pub(super) async fn next(&mut self) -> Result<Option<A>, CallError> {
+        Ok(self.answers.message().await?)
+    }
+}
+
+/// A connection to one endpoint, and a login there.
+pub(super) struct EtcdClient {
+    grpc: Grpc<Channel>,
+    login: Option<Login>,
+    token: Option<AsciiMetadataValue>,
+}
+
+impl EtcdClient {
+    /// Creates a client and logs in, if there is a login. Without a login it sends nothing yet.
+    pub(super) async fn connect(
+        url: &str,
+        tls: Option<&ClientTlsConfig>,
+        login: Option<&Login>,
+    ) -> Result<Self, CallError> {
+        let channel = endpoint(url, tls)?.connect_lazy();
+        let mut client = Self {
+            grpc: Grpc::new(channel),
+            login: login.cloned(),
+            token: None,
+        };
+        client.log_in().await?;
+        Ok(client)
+    }
+
+    pub(super) async fn range(
+        &mut self,
+        request: RangeRequest,
+    ) -> Result<RangeResponse, CallError> {
+        self.call("/etcdserverpb.KV/Range", request).await
+    }
+
+    pub(super) async fn txn(&mut self, request: TxnRequest) -> Result<TxnResponse, CallError> {
+        self.call("/etcdserverpb.KV/Txn", request).await
+    }
+
+    pub(super) async fn lease_grant(
+        &mut self,
+        request: LeaseGrantRequest,
+    ) -> Result<LeaseGrantResponse, CallError> {
+        self.call("/etcdserverpb.Lease/LeaseGrant", request).await
+    }
+
+    pub(super) async fn lease_revoke(
+        &mut self,
+        request: LeaseRevokeRequest,
+    ) -> Result<LeaseRevokeResponse, CallError> {
+        self.call("/etcdserverpb.Lease/LeaseRevoke", request).await
+    }
+
+    /// Opens a stream of keep-alives and sends the first one.
+    pub(super) async fn lease_keep_alive(
+        &mut self,
+        first: LeaseKeepAliveRequest,
+    ) -> Result<CallStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>, CallError> {
+        self.stream("/etcdserverpb.Lease/LeaseKeepAlive", first)
+            .await
+    }
+
+    pub(super) async fn watch(
+        &mut self,
+        request: WatchRequest,
+    ) -> Result<CallStream<WatchRequest, WatchResponse>, CallError> {
+        self.stream("/etcdserverpb.Watch/Watch", request).await
+    }
+
+    async fn log_in(&mut self) -> Result<(), CallError> {
+        let Some(Login { user, password }) = self.login.clone() else {
+            return Ok(());
+        };
+        self.token = None;
+        let request = AuthenticateRequest {
+            name: user,
+            password,
+        };
+        let path = "/etcdserverpb.Auth/Authenticate";
+        let answer: AuthenticateResponse = self.call_once(path, request).await?;
+        let token = answer.token.parse();
+        let token = token.map_err(|error| CallError::Other(format!("invalid token: {error}")))?;
+        self.token = Some(token);
+        Ok(())
+    }
+
+    async fn call<Q, A>(&mut self, path: &'static str, request: Q) -> Result<A, CallError>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut answer = self.call_once(path, request.clone()).await;
+        if self.must_log_in_again(&answer) {
+            self.log_in().await?;
+            answer = self.call_once(path, request).await;
+        }
+        Ok(answer?)
+    }
+
+    async fn stream<Q, A>(
+        &mut self,
+        path: &'static str,
+        first: Q,
+    ) -> Result<CallStream<Q, A>, CallError>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut stream = self.stream_once(path, first.clone()).await;
+        if self.must_log_in_again(&stream) {
+            self.log_in().await?;
+            stream = self.stream_once(path, first).await;
+        }
+        Ok(stream?)
+    }
+
+    /// True if the answer requires a new login: tokens expire, and a restarted server may not know
+    /// them.
+    fn must_log_in_again<T>(&self, answer: &Result<T, Status>) -> bool {
+        let refused = matches!(answer, Err(status) if status.code() == Code::Unauthenticated);
+        refused && self.login.is_some()
+    }
+
+    async fn call_once<Q, A>(&mut self, path: &'static str, request: Q) -> Result<A, Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        self.ready().await?;
+        let (path, request) = (PathAndQuery::from_static(path), self.request(request));
+        let codec = ProstCodec::<Q, A>::default();
+        let answer = self.grpc.unary(request, path, codec).await?;
+        Ok(answer.into_inner())
+    }
+
+    async fn stream_once<Q, A>(
+        &mut self,
+        path: &'static str,
+        first: Q,
+    ) -> Result<CallStream<Q, A>, Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        self.ready().await?;
+        let (requests, receiver) = mpsc::channel(1);
+        // The server opens its side only when it has received a request.
+        let sent = requests.try_send(first);
+        sent.map_err(|_| Status::internal("the stream takes no request"))?;
+        let path = PathAndQuery::from_static(path);
+        let request = self.request(ReceiverStream::new(receiver));
+        let codec = ProstCodec::<Q, A>::default();
+        let answers = self.grpc.streaming(request, path, codec).await?;
+        Ok(CallStream {
+            requests,
+            answers: answers.into_inner(),
+        })
+    }
+
+    async fn ready(&mut self) -> Result<(), Status> {
+        let ready = self.grpc.ready().await;
+        ready.map_err(|error| Status::unknown(format!("the connection is not ready: {error}")))
+    }
+
+    fn request<T>(&self, content: T) -> Request<T> {
+        let mut request = Request::new(content);
+        let metadata = request.metadata_mut();
+        metadata.insert(HAS_LEADER, AsciiMetadataValue::from_static("true"));
+        if let Some(token) = &self.token {
+            metadata.insert(TOKEN, token.clone());
+        }
+        request
+    }
+}
+
+fn endpoint(url: &str, tls: Option<&ClientTlsConfig>) -> Result<Endpoint, CallError> {
+    let other = |error| CallError::Other(format!("transport error: {error}"));
+    let url = match (url.contains("://"), tls) {
+        (true, _) => url.to_owned(),
+        (false, None) => format!("http://{url}"),
+        (false, Some(_)) => format!("https://{url}"),
+    };
+    let uri = url
+        .parse()
+        .map_err(|error| CallError::Other(format!("invalid uri: {error}")))?;
+    let endpoint = Channel::builder(uri);
+    match tls {
+        Some(_) if url.starts_with("http://") => Err(CallError::Other(
+            "a ca is given, but the endpoint is http: write it as https".to_owned(),
+        )),
+        Some(tls) => endpoint.tls_config(tls.clone()).map_err(other),
+        None => Ok(endpoint),
+    }
+}

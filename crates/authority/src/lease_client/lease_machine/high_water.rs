@@ -1,0 +1,265 @@
+//! The high-water mark of a lease client, and the end of an era.
+
+use std::io;
+
+use hustings_protocol::tenure::counter;
+use hustings_protocol::{Duration, Instant};
+
+use super::LeaseMachine;
+use crate::lease_client::Heard;
+use crate::lease_client::fence_gossip::Highest;
+use crate::{Fence, LeaseEvent, Seen, StoreTag, StoreTerms, era};
+
+/// The time without an announcement after which the duration of a claim is measured anew. A holder
+/// announces its fence once a second, so three announcements were missed.
+const TOLD_WITHIN: Duration = Duration::from_secs(3);
+
+/// The period during which other members claimed fences below the mark.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BelowMark {
+    since: Instant,
+    last: Instant,
+}
+
+// Persistence.
+impl LeaseMachine {
+    /// Returns the fences seen, for a write that is about to start.
+    pub(in crate::lease_client) fn take_news(&mut self) -> Seen {
+        self.persist_retry.begin();
+        Seen {
+            highest: self.highest,
+            store: self.fence_gossip.store(),
+            heard: self.fence_gossip.heard().clone(),
+        }
+    }
+
+    /// The time of the next write, if there is something to persist.
+    pub(in crate::lease_client) fn has_news_at(&self) -> Option<Instant> {
+        self.persist_retry.due()
+    }
+
+    /// Handles the result of a write. A failed write is repeated.
+    pub(in crate::lease_client) fn on_kept_in_mind(&mut self, written: io::Result<()>) {
+        match written {
+            Ok(()) => self.persist_retry.succeed(),
+            Err(error) => {
+                self.persist_retry.fail(self.now());
+                self.tell(LeaseEvent::Failed(format!(
+                    "the highest fence seen could not be remembered: {error}: see to the state directory: until then a restart \
+                     would forget it"
+                )));
+            }
+        }
+    }
+}
+
+// Claims of other members, and reports of the store.
+impl LeaseMachine {
+    /// Handles a fence that another member claims to hold or to have held. Returns true if it is
+    /// new.
+    pub(in crate::lease_client) fn on_heard(&mut self, heard: Heard) -> bool {
+        let Heard {
+            by,
+            store,
+            fence,
+            holds,
+        } = heard;
+        let reach = self.reach(store);
+        if fence > reach && fence <= era::last(self.terms.era) {
+            self.tell(LeaseEvent::OutOfReach { by, fence, reach });
+            return false;
+        }
+        // A later era ends this one. Only the last fence of this era is recorded, so that a forged
+        // fence cannot use up the eras that follow.
+        let fence = fence.min(era::last(self.terms.era));
+        match store {
+            Some(store) if self.fence_gossip.store() != Some(store) => {
+                let mark = self.fence_gossip.mark(store);
+                if holds {
+                    self.judge_holder(fence, mark);
+                }
+                let is_news = self.fence_gossip.note(store, fence);
+                if is_news {
+                    self.persist_retry.note();
+                }
+                if is_news && mark.is_some() {
+                    self.let_in(); // as below
+                }
+                return is_news;
+            }
+            Some(_) | None => {}
+        }
+        self.heard = self.heard.max(Some(fence));
+        if self.shut_out.is_some() {
+            self.take_nothing_for_a_ttl(); // it may hold a grant that the store has forgotten
+        }
+        let held = self.tenure.map(|held| held.fence);
+        if held.is_some_and(|held| held <= fence) {
+            self.tell(LeaseEvent::Contested { by, fence });
+            self.forfeit();
+        }
+        if held == Some(fence) && !self.is_over() {
+            self.end_era(self.given_twice(fence));
+            return true;
+        }
+        if holds {
+            self.judge_holder(fence, self.highest);
+        }
+        if self.highest >= Some(fence) {
+            return false;
+        }
+        self.highest = Some(fence);
+        self.persist_retry.note();
+        if self.is_over() {
+            self.shut_out(self.over());
+        }
+        self.let_in(); // the store has granted more than was known here
+        true
+    }
+
+    /// Returns the highest fence of this era that is believed if a member claims it from `store`. A
+    /// fence far above those that the store reported or members claimed before is forged.
+    fn reach(&self, store: Option<StoreTag>) -> Fence {
+        let heard = store.and_then(|it| self.fence_gossip.heard().get(&it));
+        let known = self.highest.max(heard.copied()).map_or(0, |it| it.0);
+        Fence(counter::reach_of(known.max(era::begin(self.terms.era))))
+    }
+
+    /// Handles that another member holds `fence` from a store with the mark `mark`. If the holder
+    /// is below the mark and still holds a ttl later, a store that was set back granted the fence.
+    /// Before that, its frame may be late.
+    fn judge_holder(&mut self, fence: Fence, mark: Option<Fence>) {
+        let Some(mark) = mark.filter(|mark| *mark > fence && self.tenure.is_none()) else {
+            self.below_mark = None;
+            return;
+        };
+        let (now, ttl) = (self.now(), self.terms.ttl);
+        let goes_on = |it: &BelowMark| now - it.last <= ttl.max(TOLD_WITHIN);
+        let since = self.below_mark.filter(goes_on).map_or(now, |it| it.since);
+        self.below_mark = Some(BelowMark { since, last: now });
+        if now - since >= ttl && self.shut_out.is_none() {
+            let group = self.terms.group.clone();
+            self.shut_out(format!(
+                "another member holds fence {fence} by the store, but {mark} was seen before: the store was restored from an \
+                 older copy or lost what it had confirmed. This member takes no tenure until the store has counted above \
+                 {mark}: to end this at once, raise `era` of group `{group}` on all members"
+            ));
+        }
+    }
+
+    /// Handles the store's identity. Claims for this store count from here on, and no others.
+    pub(in crate::lease_client) fn on_identified(&mut self, store: StoreTag) {
+        if self.fence_gossip.is_told() {
+            return;
+        }
+        let (highest, is_news) = self.fence_gossip.identify(store);
+        if is_news {
+            self.persist_retry.note();
+        }
+        self.count_in(highest);
+    }
+
+    /// Counts claims that turn out to be of this store.
+    pub(super) fn count_in(&mut self, Highest { when_asked, now }: Highest) {
+        self.highest_when_asked = self.highest_when_asked.max(when_asked);
+        self.heard = self.heard.max(now);
+        if self.highest < now {
+            self.highest = now;
+            self.persist_retry.note();
+        }
+    }
+
+    /// Handles the store's report of its count.
+    pub(super) fn on_told(&mut self, last_count: Option<u64>) {
+        let last_count = last_count.and_then(|count| era::fence(self.terms.era, count));
+        match last_count {
+            Some(last_count) if self.highest_when_asked > Some(last_count) => {
+                self.on_set_back(last_count);
+            }
+            Some(last_count) => {
+                if self.highest < Some(last_count) {
+                    self.highest = Some(last_count);
+                    self.persist_retry.note();
+                }
+                self.let_in();
+            }
+            None => {}
+        }
+    }
+
+    /// Handles a fence from the store that is not above the mark: see the header of
+    /// [`lease_client`](crate::lease_client).
+    pub(super) fn on_set_back(&mut self, last_count: Fence) {
+        let highest = self.highest.map_or(0, |it| it.0);
+        let (group, ttl) = (self.terms.group.clone(), self.terms.ttl);
+        let what = format!("the store tells fence {last_count}, but {highest} was seen before: it");
+        if self.fence_gossip.is_replaced() {
+            self.end_era(format!(
+                "{what} is another store, or lost all that it knew: raise `era` of group `{group}` on all members"
+            ));
+            return;
+        }
+        self.take_nothing_for_a_ttl();
+        self.shut_out(format!(
+            "{what} was restored from an older copy or lost what it had confirmed. This member takes no tenure until the \
+             store has counted above {highest}, and asks every {ttl}: to end this at once, raise `era` of group `{group}` \
+             on all members"
+        ));
+    }
+
+    fn take_nothing_for_a_ttl(&mut self) {
+        self.takes_nothing_until = self.now() + self.terms.ttl;
+    }
+}
+
+// Permission to take what the store grants.
+impl LeaseMachine {
+    /// Excludes this member from tenure, though its store answers.
+    pub(super) fn shut_out(&mut self, why: String) {
+        if self.shut_out.as_ref() != Some(&why) {
+            self.tell(LeaseEvent::ShutOut(Some(why.clone())));
+            self.shut_out = Some(why);
+        }
+    }
+
+    /// Ends the exclusion, if there was one.
+    pub(super) fn let_in(&mut self) {
+        if !self.is_over() && self.shut_out.take().is_some() {
+            self.tell(LeaseEvent::ShutOut(None));
+        }
+    }
+}
+
+// The end of an era.
+impl LeaseMachine {
+    /// True if no fence of this era is taken any more.
+    pub(in crate::lease_client) fn is_over(&self) -> bool {
+        self.highest >= Some(era::last(self.terms.era))
+    }
+
+    /// Ends the era: no fence of it is taken any more. The mark is set to the era's last fence, so
+    /// this also holds after a restart.
+    pub(super) fn end_era(&mut self, why: String) {
+        if !self.is_over() {
+            self.shut_out(why);
+        }
+        self.highest = self.highest.max(Some(era::last(self.terms.era)));
+        self.persist_retry.note();
+    }
+
+    pub(super) fn given_twice(&self, fence: Fence) -> String {
+        format!(
+            "the store granted fence {fence} to this member and to another: it was restored from an older copy or lost what it \
+             had confirmed, or there are two of it: raise `era` of group `{}` on all members",
+            self.terms.group
+        )
+    }
+
+    pub(super) fn over(&self) -> String {
+        let StoreTerms { era, group, .. } = &self.terms;
+        format!(
+            "era {era} of group `{group}` is over: the store went back in it or counted to its end, or a later era has begun: \
+             raise `era` on all members"
+        )
+    }
+}

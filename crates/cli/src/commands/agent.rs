@@ -1,0 +1,289 @@
+//! `hustings agent`: runs an agent, a member of one or more groups, until a signal stops it.
+
+pub(super) mod client;
+mod events;
+pub(super) mod log;
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use hustings_agent::http::{self, Door, Steering};
+use hustings_agent::{Agent, AgentConfig, Handle, StartError};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{self, SignalKind};
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+use crate::options::agent::AgentOptions;
+use events::Events;
+
+/// Run an agent: join the group and take part in elections until stopped
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct AgentCommand {
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// Print one line of JSON for every change of leadership
+    #[arg(long)]
+    events: bool,
+
+    #[command(flatten)]
+    log: log::LogOptions,
+
+    /// End when the process that started this one ends, for whatever reason
+    #[arg(long, hide = true)]
+    die_with_parent: bool,
+}
+
+const AFTER_HELP: &str = "\
+Options go before the environment, the environment before the file, the file before
+defaults. Without a file, --group is enough on a host of its own; beyond it there
+must be a key, the same on every member: `hustings keys generate`.
+
+On TERM or INT the agent says goodbye, so that the others elect at once, and exits
+with code 0; on a second one it ends without a word.
+
+--events prints {\"time_ns\", \"member\", \"up\": true, \"address\", \"http\", \"metrics\"} at first, then
+{\"time_ns\", \"member\", \"group\", \"leader\": NAME or null, \"leads\", \"fence\": N or
+null, \"changes\"}; times are nanoseconds on this host's boot clock.
+
+--trace records every message, timer, change of view and outcome, in the format of
+`hustings sim --trace` but with identities for numbers; `hustings trace` merges the files
+of a group. A full disk ends the record, not the agent.
+
+Examples:
+  hustings agent --config hustings.toml
+  hustings agent --group web --name alpha --bind 127.0.0.1:0
+  hustings agent --config hustings.toml --trace web.jsonl";
+
+impl AgentCommand {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        if self.die_with_parent {
+            set_parent_process_death_signal(Some(Signal::KILL))
+                .map_err(|error| Failure::Failed(format!("cannot die with the parent: {error}")))?;
+        }
+        self.log.begin();
+        let config = self.options.config()?;
+        runtime()?.block_on(attend(config, self.events))
+    }
+}
+
+/// Builds a single-threaded runtime, which is enough for one agent.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let built = builder.enable_all().build();
+    built.map_err(|error| Failure::Failed(format!("cannot begin: {error}")))
+}
+
+/// A started agent and its HTTP addresses.
+pub(super) struct Started {
+    pub(super) agent: Agent,
+    pub(super) http: Option<SocketAddr>,
+    pub(super) metrics: Option<SocketAddr>,
+}
+
+/// Starts an agent together with its HTTP servers and its control socket.
+pub(super) async fn start(config: &AgentConfig) -> Result<Started, Failure> {
+    let listener = match config.http {
+        Some(address) => Some(listen(address, Door::ThisHost, TAKEN).await?),
+        None => None,
+    };
+    let exporter = match config.metrics {
+        Some(address) => Some(listen(address, Door::Anybody, METRICS_TAKEN).await?),
+        None => None,
+    };
+    let address = |it: &Option<TcpListener>| it.as_ref()?.local_addr().ok();
+    let (http, metrics) = (address(&listener), address(&exporter));
+    let agent = Agent::start(config.clone()).await.map_err(refusal)?;
+    announce(config, agent.handle(), http, metrics);
+    if let Some(listener) = listener {
+        let handle = agent.handle().clone();
+        let steering = http.and_then(open_steering);
+        let socket = steering.as_ref().map(|it| it.path().to_owned());
+        if let Some(steering) = steering {
+            tokio::spawn(steering.serve(handle.clone()));
+        }
+        tokio::spawn(http::serve(listener, handle, Door::ThisHost, socket));
+    }
+    if let Some(exporter) = exporter {
+        let handle = agent.handle().clone();
+        tokio::spawn(http::serve(exporter, handle, Door::Anybody, None));
+    }
+    Ok(Started {
+        agent,
+        http,
+        metrics,
+    })
+}
+
+/// Opens the Unix socket for commands such as step-down. Without that socket the agent still takes
+/// part in elections.
+fn open_steering(http: SocketAddr) -> Option<Steering> {
+    let opened = Steering::open(http);
+    opened
+        .inspect_err(|error| {
+            tracing::warn!(
+                "`hustings step-down` will not work here, as the agent can make no Unix socket: {error}: let it write to one of these, as by RuntimeDirectory=hustings of systemd, or by a tmpfs at /run/hustings of a container"
+            );
+        })
+        .ok()
+}
+
+/// Runs the agent until a signal arrives, the agent ends, or the reader of its events goes away.
+async fn attend(config: AgentConfig, prints_events: bool) -> Result<(), Failure> {
+    let mut signals = Signals::listen()?;
+    let Some(started) = signals.unless_one_comes(start(&config)).await else {
+        tracing::info!("stopping: it was not up yet");
+        return Ok(());
+    };
+    let Started {
+        mut agent,
+        http,
+        metrics,
+    } = started?;
+    let mut events = prints_events.then(Events::begin);
+    if let Some(events) = &events {
+        events.up(&config.name, agent.handle().address(), http, metrics);
+    }
+    let mut reporters = report_changes(agent.handle(), events.as_ref());
+    tokio::select! {
+        ended = agent.ended() => {
+            return ended.map_err(|error| Failure::Failed(error.to_string()));
+        }
+        () = signals.next() => {}
+        () = events::nobody_reads(&mut events) => {}
+    }
+    tracing::info!("stopping: saying goodbye");
+    let goodbye = async {
+        let stopped = agent.stop().await;
+        while reporters.join_next().await.is_some() {}
+        if let Some(events) = events {
+            events.finish().await;
+        }
+        stopped.map_err(|error| Failure::Failed(error.to_string()))
+    };
+    tokio::select! {
+        done = goodbye => done,
+        () = signals.next() => Err(Failure::Failed("stopped in the middle of saying goodbye".to_owned())),
+    }
+}
+
+/// The remedy to print if the HTTP port is in use.
+const TAKEN: &str = "does another agent run here? choose another with --http, or --http off";
+
+/// The remedy to print if the metrics port is in use.
+const METRICS_TAKEN: &str =
+    "does another agent run here? choose another with --metrics, or --metrics off";
+
+/// Listens for HTTP. If the port is in use, the error ends with `taken`, the remedy for the command
+/// that called.
+pub(super) async fn listen(
+    address: SocketAddr,
+    door: Door,
+    taken: &str,
+) -> Result<TcpListener, Failure> {
+    http::listen(address, door).await.map_err(|error| {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::AddrInUse => format!(": {taken}"),
+            _ => String::new(),
+        };
+        Failure::Failed(format!(
+            "cannot listen for HTTP on {address}: {error}{remedy}"
+        ))
+    })
+}
+
+fn refusal(error: StartError) -> Failure {
+    match error {
+        StartError::AgentConfigError(unfit) => Failure::Usage(unfit.to_string()),
+        error @ (StartError::Trace { .. } | StartError::Authority { .. }) => {
+            Failure::Usage(error.to_string())
+        }
+        error => Failure::Failed(error.to_string()),
+    }
+}
+
+/// Logs the member's address, its HTTP addresses and its groups.
+fn announce(
+    config: &AgentConfig,
+    handle: &Handle,
+    http: Option<SocketAddr>,
+    metrics: Option<SocketAddr>,
+) {
+    let at = handle.address();
+    let http = http.map_or_else(|| "no HTTP".to_owned(), |it| format!("HTTP at {it}"));
+    let metrics = metrics.map_or_else(String::new, |it| format!(", metrics at {it}"));
+    tracing::info!("member {} is up at {at}, {http}{metrics}", config.name);
+    for group in &config.groups {
+        tracing::info!("{}", group.sentence());
+        if !group.protocol.is_none() {
+            tracing::info!("group {}: {}", group.name, group.authority.worth());
+        }
+        if group.keys.is_empty() && !at.ip().is_loopback() {
+            tracing::warn!(
+                "group {}: no key: whoever can send to {at} can take part",
+                group.name
+            );
+        }
+    }
+}
+
+/// Reports every change of leadership until the agent has ended.
+pub(super) fn report_changes(handle: &Handle, events: Option<&Events>) -> JoinSet<()> {
+    let mut reporters = JoinSet::new();
+    for mut watched in handle
+        .groups()
+        .iter()
+        .filter_map(|group| handle.watch(group))
+    {
+        let printer = events.map(Events::printer);
+        reporters.spawn(async move {
+            while watched.changed().await.is_ok() {
+                let leadership = watched.borrow_and_update().clone();
+                let cause = &leadership.cause;
+                tracing::info!("{} ({cause})", client::in_words(&leadership));
+                if let Some(printer) = &printer {
+                    printer.changed(&leadership);
+                }
+            }
+        });
+    }
+    reporters
+}
+
+/// The signals that ask a program to end: TERM and INT.
+pub(super) struct Signals {
+    terminate: unix::Signal,
+    interrupt: unix::Signal,
+}
+
+impl Signals {
+    pub(super) fn listen() -> Result<Self, Failure> {
+        let listen = |kind| {
+            unix::signal(kind)
+                .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))
+        };
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    pub(super) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    /// Awaits a future. Returns `None` and drops the future if a signal arrives first.
+    pub(super) async fn unless_one_comes<T>(&mut self, it: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            outcome = it => Some(outcome),
+            () = self.next() => None,
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The client of a running agent's HTTP interface and control socket.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use hustings_agent::config::values::{self, OrOff};
+use hustings_agent::http::STEERING_HEADER;
+use hustings_agent::{Leadership, Mode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use ureq::BodyReader;
+
+use crate::failure::Failure;
+
+/// The time within which a live agent answers.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// The time after which a watched agent counts as gone. A live agent sends a sign of life every 15
+/// s; this is three times that.
+const SILENCE: Duration = Duration::from_secs(45);
+
+/// The options that select an agent.
+#[derive(Debug, Args)]
+pub(in crate::commands) struct ClientOptions {
+    /// The address at which the agent listens for HTTP
+    #[arg(long, value_name = "ADDRESS:PORT", env = "HUSTINGS_HTTP", default_value = "127.0.0.1:7480",
+          value_parser = listening)]
+    http: SocketAddr,
+}
+
+/// Parses the address of an agent's HTTP interface and refuses `off`.
+fn listening(text: &str) -> Result<SocketAddr, String> {
+    match values::http(text)? {
+        OrOff::On(address) => Ok(address),
+        OrOff::Off => Err(
+            "an agent that does not listen for HTTP cannot be asked: start it with an address, as in \
+             --http 127.0.0.1:7480, and ask there"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The output formats of the commands that talk to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::commands) enum Printed {
+    /// For people
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+/// A client of one running agent.
+pub(in crate::commands) struct Client {
+    http: SocketAddr,
+    quick: ureq::Agent,
+    patient: ureq::Agent,
+}
+
+/// The reasons for a missing answer.
+#[derive(Debug)]
+pub(in crate::commands) enum NoAnswer {
+    /// No process answers at the address, or the connection fell silent.
+    Nobody,
+    /// The agent refused; the text is its reason.
+    Refused(String),
+    /// A program other than an agent answers at the address.
+    Stranger,
+}
+
+impl ClientOptions {
+    pub(in crate::commands) fn client(&self) -> Client {
+        let common = || {
+            ureq::Agent::config_builder()
+                .http_status_as_error(false)
+                .max_redirects(0)
+                .proxy(None) // the agent is on this host
+        };
+        let quick = common().timeout_global(Some(ANSWER_WITHIN)).build();
+        let patient = common()
+            .timeout_connect(Some(ANSWER_WITHIN))
+            .timeout_recv_response(Some(ANSWER_WITHIN))
+            .timeout_per_read(Some(SILENCE))
+            .build();
+        Client {
+            http: self.http,
+            quick: quick.into(),
+            patient: patient.into(),
+        }
+    }
+}
+
+type Answer = ureq::http::Response<ureq::Body>;
+
+impl Client {
+    /// The address at which the client expects the agent.
+    pub(in crate::commands) fn address(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// Sends a GET request and returns the parsed answer.
+    pub(in crate::commands) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, NoAnswer> {
+        let answer = self.quick.get(self.url(path)).call();
+        object(accepted(answer)?)
+    }
+
+    /// Sends a command and returns its answer, without a time limit. Commands go to the agent's
+    /// Unix socket; the HTTP interface tells its path.
+    pub(in crate::commands) fn post(&self, path: &str) -> Result<Value, NoAnswer> {
+        let health: Value = self.get("/healthz")?;
+        let socket = health["steering"].as_str().ok_or_else(|| {
+            let why =
+                "it has no Unix socket to be steered by: its log says why it could not make one";
+            NoAnswer::Refused(why.to_owned())
+        })?;
+        let (code, answer) = order(Path::new(socket), path)
+            .map_err(|error| NoAnswer::Refused(unreachable(socket, &error)))?;
+        let answer = read(&answer)?;
+        if (200..300).contains(&code) {
+            Ok(answer)
+        } else {
+            Err(refused(&answer))
+        }
+    }
+
+    /// Opens a stream that the agent never ends by itself.
+    pub(in crate::commands) fn follow(&self, path: &str) -> Result<BodyReader<'static>, NoAnswer> {
+        let answer = self.patient.get(self.url(path)).call();
+        Ok(accepted(answer)?.into_body().into_reader())
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.http)
+    }
+
+    /// Turns a missing answer into an error for the user.
+    pub(in crate::commands) fn failure(&self, why: NoAnswer) -> Failure {
+        let http = self.http;
+        Failure::Failed(match why {
+            NoAnswer::Nobody => {
+                format!("no agent answers at {http}: is `hustings agent` running? (--http ADDR)")
+            }
+            NoAnswer::Refused(reason) => format!("the agent at {http} refuses: {reason}"),
+            NoAnswer::Stranger => {
+                format!("what answers at {http} is no hustings agent: choose another (--http ADDR)")
+            }
+        })
+    }
+}
+
+/// Returns the answer, or the reason if the agent refused.
+fn accepted(answer: Result<Answer, ureq::Error>) -> Result<Answer, NoAnswer> {
+    let answer = answer.map_err(|error| match error {
+        ureq::Error::Protocol(_) | ureq::Error::Http(_) => NoAnswer::Stranger,
+        _ => NoAnswer::Nobody, // every other error means that no agent answers
+    })?;
+    if answer.status().is_success() {
+        return Ok(answer);
+    }
+    Err(refused(&object(answer)?))
+}
+
+/// Reads the reason from a refusal.
+fn refused(answer: &Value) -> NoAnswer {
+    let reason = answer["error"].as_str();
+    reason.map_or(NoAnswer::Stranger, |it| NoAnswer::Refused(it.to_owned()))
+}
+
+fn object<T: DeserializeOwned>(mut answer: Answer) -> Result<T, NoAnswer> {
+    let text = answer
+        .body_mut()
+        .read_to_string()
+        .map_err(|_| NoAnswer::Nobody)?;
+    read(&text)
+}
+
+/// Parses an answer. Its strings may come from other hosts and are about to be printed, so control
+/// characters in them are escaped.
+pub(in crate::commands) fn read<T: DeserializeOwned>(text: &str) -> Result<T, NoAnswer> {
+    let mut value: Value = serde_json::from_str(text).map_err(|_| NoAnswer::Stranger)?;
+    escape(&mut value);
+    serde_json::from_value(value).map_err(|_| NoAnswer::Stranger)
+}
+
+/// Escapes control characters in every string of an answer.
+fn escape(value: &mut Value) {
+    match value {
+        Value::String(text) if text.chars().any(char::is_control) => {
+            let mut escaped = String::new();
+            for letter in text.chars() {
+                if letter.is_control() {
+                    escaped.extend(letter.escape_default());
+                } else {
+                    escaped.push(letter);
+                }
+            }
+            *text = escaped;
+        }
+        Value::Array(values) => values.iter_mut().for_each(escape),
+        Value::Object(fields) => fields.values_mut().for_each(escape),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The upper limit for the size of an answer to a command.
+const MOST_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// Sends a command to the Unix socket at `socket` and returns the status code and body of the
+/// answer.
+fn order(socket: &Path, path: &str) -> io::Result<(u16, String)> {
+    let mut stream = UnixStream::connect(socket)?;
+    let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{STEERING_HEADER}: 1\r\n");
+    write!(stream, "{head}Connection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.take(MOST_ANSWER_BYTES).read_to_string(&mut answer)?;
+    let read = || {
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let code = head.strip_prefix("HTTP/1.1 ")?.get(..3)?;
+        Some((code.parse().ok()?, body.to_owned()))
+    };
+    read().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the agent broke off"))
+}
+
+/// Explains why an agent's Unix socket cannot be used, and the remedy.
+fn unreachable(socket: &str, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "only root and the user who runs the agent may steer it: try again with sudo"
+        }
+        io::ErrorKind::NotFound => {
+            "it is not to be seen from here: run this in the agent's container, or, where systemd gives the agent a /tmp of its own, set RuntimeDirectory=hustings in its unit"
+        }
+        _ => "see whether the agent still runs",
+    };
+    format!("its Unix socket {socket} cannot be used: {error}: {remedy}")
+}
+
+/// Describes the leadership of a group in one sentence.
+pub(in crate::commands) fn in_words(leadership: &Leadership) -> String {
+    let Leadership {
+        group,
+        elects,
+        leader,
+        leads,
+        member,
+        mode,
+        fence,
+        ..
+    } = leadership;
+    let tenure = match (mode, fence) {
+        (Mode::Fenced, Some(fence)) => format!(", fence {fence}"),
+        (Mode::Fenced, None) | (Mode::Advisory, _) => String::new(),
+    };
+    // A member that the election names but that holds no tenure may not act yet.
+    let verb = match (mode, fence) {
+        (Mode::Fenced, None) => "is named, and has no tenure yet",
+        (Mode::Fenced, Some(_)) | (Mode::Advisory, _) => "leads",
+    };
+    match (leader, leads) {
+        (None, _) if !elects => format!("group {group}: elects no leader"),
+        (None, _) => format!("group {group}: nobody leads"),
+        (Some(_), true) => format!("group {group}: {member} leads (this member){tenure}"),
+        (Some(leader), false) => match leader.address {
+            Some(address) => format!(
+                "group {group}: {} {verb}, at {address}{tenure}",
+                leader.name
+            ),
+            None => format!("group {group}: {} {verb}{tenure}", leader.name),
+        },
+    }
+}
+
+/// The word for a leadership mode.
+pub(in crate::commands) fn mode_in_words(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Advisory => {
+            "advisory: for a while two members may both take themselves for the leader"
+        }
+        Mode::Fenced => "fenced: at most one member leads, and each tenure has a higher fence",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use hustings_agent::{Leadership, Mode};
+    use hustings_protocol::Instant;
+
+    use super::{in_words, read};
+
+    #[test]
+    fn group_without_election_is_not_described_as_leaderless() {
+        let mut leadership = Leadership::unknown("web", "alpha", Mode::Advisory, Instant(0));
+        assert_eq!(in_words(&leadership), "group web: nobody leads");
+        leadership.elects = false;
+        assert_eq!(in_words(&leadership), "group web: elects no leader");
+    }
+
+    #[test]
+    fn answers_of_an_agent_cannot_control_a_terminal_or_forge_a_line() {
+        let said = json!({ "a": ["x\u{1b}[2Jy\n", { "b": "\u{9b}1m" }], "n": u64::MAX, "ok": "é" });
+        let read: Value = read(&said.to_string()).expect("JSON");
+        let expected = json!({
+            "a": ["x\\u{1b}[2Jy\\n", { "b": "\\u{9b}1m" }], "n": u64::MAX, "ok": "é"
+        });
+        assert_eq!(read, expected);
+    }
+}

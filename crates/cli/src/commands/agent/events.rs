@@ -1,0 +1,142 @@
+//! Leadership events on standard output: one line of JSON per change.
+//!
+//! A separate thread prints, so that a slow reader never delays an election.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use hustings_agent::{Leadership, clock};
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+/// The time that the last lines may take to print.
+const FINISH_WITHIN: Duration = Duration::from_secs(1);
+
+/// The event that the member is up.
+#[derive(Serialize)]
+struct Up<'a> {
+    time_ns: u64,
+    member: &'a str,
+    up: bool,
+    address: SocketAddr,
+    http: Option<SocketAddr>,
+    metrics: Option<SocketAddr>,
+}
+
+/// The event that the leader of a group has changed.
+#[derive(Serialize)]
+struct Changed<'a> {
+    time_ns: u64,
+    member: &'a str,
+    group: &'a str,
+    leader: Option<&'a str>,
+    leads: bool,
+    fence: Option<u64>,
+    changes: u64,
+}
+
+/// The printing thread.
+pub(crate) struct Events {
+    lines: mpsc::Sender<String>,
+    /// Fires when the thread has ended: the reader is gone, or every line is printed. `None` once
+    /// it has fired.
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+/// The sending end of the queue of lines.
+pub(super) struct Printer(mpsc::Sender<String>);
+
+impl Events {
+    pub(super) fn begin() -> Self {
+        let (lines, to_print) = mpsc::channel::<String>();
+        let (end, ended) = oneshot::channel();
+        std::thread::spawn(move || {
+            for line in to_print {
+                if print(&line).is_err() {
+                    break;
+                }
+            }
+            drop(end);
+        });
+        let ended = Some(ended);
+        Self { lines, ended }
+    }
+
+    /// Prints the event that the member is up.
+    pub(super) fn up(
+        &self,
+        member: &str,
+        address: SocketAddr,
+        http: Option<SocketAddr>,
+        metrics: Option<SocketAddr>,
+    ) {
+        self.printer().print(&Up {
+            time_ns: clock::now().0,
+            member,
+            up: true,
+            address,
+            http,
+            metrics,
+        });
+    }
+
+    pub(super) fn printer(&self) -> Printer {
+        Printer(self.lines.clone())
+    }
+
+    /// Waits at most `FINISH_WITHIN` until all lines are printed.
+    pub(super) async fn finish(self) {
+        drop(self.lines);
+        if let Some(ended) = self.ended {
+            // On time-out and on success alike, there is nothing left to wait for.
+            let _ = tokio::time::timeout(FINISH_WITHIN, ended).await;
+        }
+    }
+}
+
+impl Printer {
+    /// Prints the event that the leader of a group has changed.
+    pub(super) fn changed(&self, leadership: &Leadership) {
+        self.print(&Changed {
+            time_ns: leadership.since.0,
+            member: &leadership.member,
+            group: &leadership.group,
+            leader: leadership
+                .leader
+                .as_ref()
+                .map(|leader| leader.name.as_str()),
+            leads: leadership.leads,
+            fence: leadership.fence,
+            changes: leadership.changes,
+        });
+    }
+
+    fn print(&self, line: &impl Serialize) {
+        // Serialisation cannot fail: the value is plain data.
+        let line = serde_json::to_string(line).unwrap_or_default();
+        // If the thread has ended, the line is lost, and the agent learns of the end.
+        let _ = self.0.send(line);
+    }
+}
+
+fn print(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+/// Waits until the reader of the events is gone. Never returns if events are not printed.
+pub(super) async fn nobody_reads(events: &mut Option<Events>) {
+    match events.as_mut().and_then(|events| events.ended.as_mut()) {
+        Some(ended) => {
+            // The other end never sends; it is only dropped.
+            let _ = ended.await;
+        }
+        None => std::future::pending().await,
+    }
+    if let Some(events) = events {
+        events.ended = None;
+    }
+}

@@ -1,0 +1,549 @@
+//! `hustings council`: runs the centre of a group's council until a signal stops it.
+
+mod audit;
+mod terms;
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use hustings_agent::council::{CentreStatus, ChamberStatus};
+use hustings_agent::{Agent, AgentConfig, CouncilPart, GroupConfig, ProtocolConfig};
+use hustings_protocol::config::ConfigError;
+use hustings_protocol::council::{
+    Algorithm, Chamber, Config, Estimate, Knowledge, Lease, MOST_SEATS, Refill, Search, Seats,
+};
+use hustings_protocol::{Duration, Priority};
+use hustings_theory::council::rules::{Choice, with_c};
+use tokio::sync::watch;
+
+use super::agent::client::Printed;
+use super::agent::{self, Signals, log, runtime};
+use crate::failure::{Failure, say};
+use crate::options::agent::AgentOptions;
+use crate::options::seats::no_depth;
+use crate::options::values;
+use terms::{Aim, Average, Guess};
+
+/// Run a council's centre: keep a few hosts of a group seated and refill seats that fall empty
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct CouncilCommand {
+    /// The number of seats, from L to U, at most 64. With several classes of hosts: one range per
+    /// class, separated by commas, as in 4..8,1..2
+    #[arg(long, value_name = "L..U", required = true, value_delimiter = ',', value_parser = terms::seats,
+          allow_hyphen_values = true)]
+    seats: Vec<Seats>,
+
+    #[command(flatten)]
+    drawing: Drawing,
+
+    #[command(flatten)]
+    keeping: Keeping,
+
+    #[command(flatten)]
+    auditing: audit::Auditing,
+
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// The output format of each change of the council
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+
+    #[command(flatten)]
+    log: log::LogOptions,
+}
+
+/// The options that control how hosts are drawn.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+struct Drawing {
+    /// The rule for which hosts draw, and which draw again
+    #[arg(long, value_enum, default_value_t = DrawAlgorithm::SkipReset)]
+    algorithm: DrawAlgorithm,
+
+    /// The average number of hosts that reply to a draw. `auto`: the best value for --optimise, by
+    /// exact computation. `robust`: the value whose cost has the least worst ratio to the best one,
+    /// over half and twice as many hosts, and a tenth of all messages lost or none. Seats that fall
+    /// empty later are filled with the best value
+    #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
+          allow_hyphen_values = true)]
+    c: Average,
+
+    /// The cost that --c auto minimises: the expected rounds (t), the expected replies (n), or a
+    /// weighted sum of both, as in t:1,n:0.1
+    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
+          allow_hyphen_values = true)]
+    optimise: Aim,
+
+    /// With --algorithm history: the number of rounds that a host remembers, from 1 to 4. More than
+    /// one matters only if hosts come and go [default: 1]
+    #[arg(long, value_name = "ROUNDS", value_parser = values::whole(1..=4_u8))]
+    depth: Option<u8>,
+
+    /// The centre's estimate of the number of hosts. It starts at --max-guess. After each round
+    /// with too few replies it is raised to the power 0.7 (aggressive), halved (conservative), or
+    /// raised to the power A and divided by B (alpha:A,beta:B). known:N sets a fixed number of N
+    /// hosts
+    #[arg(long, value_name = "aggressive|conservative|alpha:A,beta:B|known:N", default_value = "aggressive",
+          value_parser = terms::guess, allow_hyphen_values = true)]
+    estimate: Guess,
+
+    /// The first estimate; choose the largest number of hosts that is possible. Too high costs
+    /// rounds without replies; too low causes a storm of replies
+    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
+          value_parser = values::whole(2..=u32::MAX))]
+    max_guess: u32,
+
+    /// The time to wait for replies; it must exceed a round trip
+    #[arg(long, value_name = "DURATION", default_value = "250ms", value_parser = hustings_agent::config::values::wait)]
+    round: Duration,
+}
+
+/// The options that control how a council is kept.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Seats")]
+struct Keeping {
+    /// The time without a message from its holder after which a seat is filled again, and the time
+    /// without a message from the centre after which the holder gives its seat up. Default: 15
+    /// rounds
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
+    lease: Option<Duration>,
+
+    /// The interval between the centre's heartbeats to the seated hosts. Default: a third of
+    /// --lease
+    #[arg(long, value_name = "DURATION", value_parser = hustings_agent::config::values::wait)]
+    beat: Option<Duration>,
+
+    /// Recruit more hosts when a class has fewer than N left, or fewer were elected. Default:
+    /// L + 1, or U if that is less
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=MOST_SEATS))]
+    keep: Option<u32>,
+
+    /// Elect one council, print it when all seated hosts have confirmed their seats, release it,
+    /// and end. The centre first listens for --lease, and refuses to elect if another centre is
+    /// active
+    #[arg(long)]
+    once: bool,
+
+    /// With --once: the time after which the command fails if there is no council
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::some_time, requires = "once")]
+    within: Duration,
+}
+
+/// The drawing algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DrawAlgorithm {
+    /// All hosts draw in every round
+    Naive,
+    /// A host that drew out stays out; after too few replies all hosts reply and are counted, which
+    /// is a storm
+    Basic,
+    /// As basic, but after too few replies all hosts draw again: few messages
+    SkipReset,
+    /// As skip-reset, but every host draws twice, and the centre takes the better draw: the fewest
+    /// rounds
+    Choice,
+    /// As skip-reset, but after too few replies only the hosts that drew before draw again
+    History,
+    /// The hosts with the greatest --priority, by thresholds on it
+    #[value(name = "merit")]
+    Priority,
+    /// Nested masks of 16 bits, for comparison: the first hosts to reply are seated
+    Bolot,
+}
+
+const AFTER_HELP: &str = "\
+Every agent of the group is a host, unless its file says council = \"off\"; it needs no other
+setting. Hosts that are to elect no leader run with --protocol none: they are silent until the
+centre calls, however many there are. The centre takes no part in the group's election, so that
+what --protocol, --voters and the options that belong to them say means nothing here: it warns of
+them. Where the hosts have a view (each knows a few others) and no multicasts, the centre needs
+--view and --join as well.
+
+Nobody knows how many hosts there are. The centre begins with --max-guess, far too many: so few
+reply, or nobody, and it takes less, until from L to U have. A centre that starts again does
+the same, after --lease, when seats that were given before have run out: it never asks for
+more replies than it can bear.
+
+A host that crashes or is cut off loses its seat after --lease, and others are recruited for
+just the empty seats. A group has one centre: of two, hosts heed the one that was started
+later, and the other ends with exit code 1.
+
+It prints a line for each change of the council: to text who is seated, to JSON one object,
+{\"group\", \"centre\", \"session\", \"chambers\": [{\"class\", \"least\", \"most\", \"seats\": [{\"place\", \"member\":
+{\"name\", \"id\", \"address\"}, \"since\", \"heard\", \"confirmed\", \"lease\"}]}], \"is_settled\", \"rounds\", \"replies\",
+\"late\", \"peak_replies\", \"changes\", \"gives_way_to\", \"held_elsewhere\", \"awaits\"}; times are nanoseconds on
+this host's boot clock.
+
+With --public-coin the hosts' coins follow from that text, which you publish before, and the
+JSON object has \"record\": what the centre said in each round, and who replied. Whoever has the
+line, the names of the hosts and the options of the centre checks it with --check and --hosts:
+exit code 0 if it is proved that those who are seated were drawn, 1 if something is wrong, 2 if a
+file cannot be read, and 3 if nothing is wrong, and yet nothing is proved: hosts that had to reply
+or were elected are missing, replies came late, as the centre says, hosts have missed calls, as
+only their replies say, seats were filled later, of which only the centre says that they were
+empty, lines with the same rounds tell of other seats, or the record is full. Notes name them. With
+code 0 it prints the names of the council. Keep all lines: one alone may not do, where a whole
+council was lost or a class has none yet. Where there are classes each line of --hosts has a name
+and its class.
+
+On TERM or INT the centre lets go of all seats and exits with code 0.
+
+Examples:
+  hustings council --seats 4..8 --group fleet --key-file fleet.key
+  hustings council --seats 5..5 --config hustings.toml --once --format json
+  hustings council --seats 4..8,1..2 --group fleet --algorithm choice --max-guess 1000000";
+
+impl CouncilCommand {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.log.begin();
+        let rules = self.rules()?;
+        if let Some(checked) = self.auditing.check(&rules) {
+            return checked;
+        }
+        let config = self.config(rules)?;
+        runtime()?.block_on(self.preside(&config))
+    }
+
+    /// Builds the council's rules from the options.
+    fn rules(&self) -> Result<Config, Failure> {
+        let Drawing { round, .. } = self.drawing;
+        let knowledge = self.drawing.knowledge();
+        let algorithm = self.drawing.algorithm()?;
+        self.auditing.require_a_draw(algorithm)?;
+        let rules = Config {
+            chambers: self.seats.iter().map(|it| self.chamber(*it)).collect(),
+            algorithm,
+            knowledge,
+            search: Search::Guarded,
+            coin: self.auditing.coin(),
+            centre: None,
+            yields: self.keeping.once,
+            round,
+            lease: Some(self.keeping.lease(round)),
+        };
+        self.require_a_high_guess()?;
+        self.require_enough_hosts()?;
+        // The rules must be valid before anything is computed from them.
+        rules.check().map_err(|error| misfit(&error))?;
+        let choice = match self.drawing.c {
+            Average::Best | Average::Fixed(_) => Choice::Best,
+            Average::Robust => Choice::Robust,
+        };
+        let mut rules = with_c(rules, choice, self.drawing.optimise.goal());
+        if let Average::Fixed(c) = self.drawing.c {
+            for chamber in &mut rules.chambers {
+                chamber.c.splice(..chamber.c.len().min(1), [c]); // top-ups use the value that is best for them
+            }
+        }
+        rules.check().map_err(|error| misfit(&error))?;
+        self.keeping.require_time_to_listen(round)?;
+        Ok(rules)
+    }
+
+    fn require_a_high_guess(&self) -> Result<(), Failure> {
+        let most = self.seats.iter().map(|it| it.most).max().unwrap_or(0);
+        let guess = self.drawing.max_guess;
+        match self.drawing.knowledge() {
+            Knowledge::Estimated(_) if guess <= most => Err(Failure::Usage(format!(
+                "--max-guess {guess} does not exceed the seats: choose {} or more, as many as there can be hosts",
+                most + 1
+            ))),
+            Knowledge::Estimated(_) | Knowledge::Told(_) | Knowledge::Polled => Ok(()),
+        }
+    }
+
+    fn require_enough_hosts(&self) -> Result<(), Failure> {
+        let Guess::Known(hosts) = self.drawing.estimate else {
+            return Ok(());
+        };
+        match self.seats.iter().find(|it| it.least > hosts) {
+            None => Ok(()),
+            Some(Seats { least, most }) => Err(Failure::Usage(format!(
+                "--seats {least}..{most} cannot be filled by --estimate known:{hosts}: choose an L of at most {hosts}"
+            ))),
+        }
+    }
+
+    fn chamber(&self, seats: Seats) -> Chamber {
+        let chamber = Chamber::new(seats);
+        match self.keeping.keep {
+            Some(keep) => Chamber {
+                keep,
+                c: Vec::new(),
+                ..chamber
+            },
+            None => chamber,
+        }
+    }
+
+    /// Builds the configuration of the centre's agent. It joins the group of the agents and takes
+    /// no part in their election.
+    fn config(&self, rules: Config) -> Result<AgentConfig, Failure> {
+        for option in self.options.names_election() {
+            say(&format!(
+                "warning: {option} says nothing to a centre, which takes part in no election of the group"
+            ));
+        }
+        let mut config = self.options.config_of_bystander()?;
+        if config.groups.len() != 1 {
+            let what = "a centre calls one group: choose it with --group";
+            return Err(Failure::Usage(what.to_owned()));
+        }
+        let group = &mut config.groups[0];
+        if group.view.is_some() && !group.protocol.is_none() {
+            if group.multicast.is_none() {
+                return Err(Failure::Usage(format!(
+                    "group `{}` has neither multicast nor members that know each other: let it carry multicasts, or make \
+                     another group of its hosts, with protocol = \"none\" and the same view",
+                    group.name
+                )));
+            }
+            group.view = None;
+        }
+        *group = GroupConfig {
+            priority: Priority(0),
+            campaigns: false,
+            protocol: ProtocolConfig::NoElection,
+            target: None,
+            authority: hustings_agent::config::AuthorityConfig::Nobody,
+            council: CouncilPart::Centre(Box::new(rules)),
+            trace: None,
+            ..group.clone()
+        };
+        // An agent on this host may already use the default name, port and HTTP address, so the
+        // centre uses them only if the options name them.
+        if !self.options.names_member() {
+            config.name += ".centre";
+        }
+        if !self.options.names_bind() {
+            config.bind.set_port(0);
+        }
+        config.http = config.http.filter(|_| self.options.names_http());
+        config.metrics = config.metrics.filter(|_| self.options.names_metrics());
+        config
+            .check()
+            .map_err(|unfit| Failure::Usage(unfit.to_string()))?;
+        Ok(config)
+    }
+
+    async fn preside(&self, config: &AgentConfig) -> Result<(), Failure> {
+        let mut signals = Signals::listen()?;
+        let Some(started) = signals.unless_one_comes(agent::start(config)).await else {
+            return Ok(()); // a signal came before the centre was up
+        };
+        let mut agent = started?.agent;
+        let group = &config.groups[0].name;
+        let watched = agent.handle().watch_council(group);
+        let mut council = watched.ok_or_else(|| Failure::Failed("no council".to_owned()))?;
+        let done = tokio::select! {
+            done = self.attend(&mut council) => done,
+            ended = agent.ended() => {
+                return ended.map_err(|error| Failure::Failed(error.to_string()));
+            }
+            () = signals.next() => Ok(()),
+        };
+        let stopped = stop(agent, &mut signals).await;
+        done.and(stopped)
+    }
+
+    /// Prints every change of the council until the council ends.
+    async fn attend(&self, council: &mut watch::Receiver<CentreStatus>) -> Result<(), Failure> {
+        if self.keeping.once {
+            return self.elect_once(council).await;
+        }
+        let mut printed = 0;
+        while council.changed().await.is_ok() {
+            let status = council.borrow_and_update().clone();
+            heed_other(&status)?;
+            // A confirmed seat is not a change of the council.
+            if std::mem::replace(&mut printed, status.changes) != status.changes {
+                self.print(&status)?;
+            }
+        }
+        std::future::pending().await // the agent has ended, and says why
+    }
+
+    async fn elect_once(&self, council: &mut watch::Receiver<CentreStatus>) -> Result<(), Failure> {
+        let is_over = |it: &CentreStatus| {
+            it.is_filled() && it.is_settled && it.is_confirmed() || it.has_stopped()
+        };
+        let elected = async { Some(council.wait_for(is_over).await.ok()?.clone()) };
+        let status = match tokio::time::timeout(self.keeping.within.into(), elected).await {
+            Ok(Some(status)) => status,
+            Ok(None) => return std::future::pending().await, // as above
+            Err(_) => return Err(self.too_late(&council.borrow())),
+        };
+        match (&status.gives_way_to, &status.held_elsewhere) {
+            (Some(other), _) => Err(Failure::Failed(format!(
+                "a centre, `{}`, stands for group `{}`: ask that one who is seated, or stop it",
+                other.name, status.group
+            ))),
+            (None, Some(host)) => Err(Failure::Failed(format!(
+                "host `{}` of group `{}` holds a seat of another centre: ask that one who is seated, or stop it; if it is gone, wait \
+                 until its seats are over",
+                host.name, status.group
+            ))),
+            (None, None) => self.print(&status),
+        }
+    }
+
+    fn too_late(&self, status: &CentreStatus) -> Failure {
+        let within = self.keeping.within;
+        Failure::Failed(match status.awaits {
+            Some(_) => format!(
+                "no council within {within}: it is elected, but seats that another centre gave for longer than --lease may be held yet: \
+                 allow for them with --within"
+            ),
+            None => format!(
+                "no council within {within}: do enough hosts run, with this group and key, and no other centre? (--within)"
+            ),
+        })
+    }
+
+    fn print(&self, status: &CentreStatus) -> Result<(), Failure> {
+        let line = match self.format {
+            Printed::Text => in_words(status),
+            // Serialisation cannot fail: the value is plain data.
+            Printed::Json => serde_json::to_string(status).unwrap_or_default(),
+        };
+        let mut out = std::io::stdout().lock();
+        let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+        printed.map_err(|error| Failure::output(&error))
+    }
+}
+
+/// Turns a configuration error into a usage error that names the option.
+fn misfit(error: &ConfigError) -> Failure {
+    let field = match error {
+        ConfigError::Zero { field }
+        | ConfigError::Below { field, .. }
+        | ConfigError::OutOfRange { field, .. } => *field,
+        _ => "", // the enum may gain variants
+    };
+    let option = match field {
+        "alpha" | "beta" | "number of hosts" => "--estimate: ",
+        "first estimate" => "--max-guess: ",
+        "seats" | "number of classes" => "--seats: ",
+        "depth of history" => "--depth: ",
+        "c" | "list of c" => "--c: ",
+        "keep" => "--keep: ",
+        "round" => "--round: ",
+        "beat" => "--beat: ",
+        "lease" => "--lease: ",
+        _ => "",
+    };
+    Failure::Usage(format!("{option}{error}"))
+}
+
+async fn stop(agent: Agent, signals: &mut Signals) -> Result<(), Failure> {
+    tokio::select! {
+        stopped = agent.stop() => stopped.map_err(|error| Failure::Failed(error.to_string())),
+        () = signals.next() => Err(Failure::Failed("stopped in the middle of letting go of seats".to_owned())),
+    }
+}
+
+fn heed_other(status: &CentreStatus) -> Result<(), Failure> {
+    match &status.gives_way_to {
+        None => Ok(()),
+        Some(other) => Err(Failure::Failed(format!(
+            "another centre, `{}`, was started later for group `{}`, and hosts heed that one: run one of them",
+            other.name, status.group
+        ))),
+    }
+}
+
+/// Describes the council in one line.
+fn in_words(status: &CentreStatus) -> String {
+    format!("council of {}: {}", status.group, seats_in_words(status))
+}
+
+/// Lists the members that hold seats, per class.
+pub(super) fn seats_in_words(status: &CentreStatus) -> String {
+    let several = status.chambers.len() > 1;
+    let chambers = status.chambers.iter().map(|chamber| {
+        let ChamberStatus {
+            class,
+            least,
+            most,
+            seats,
+        } = chamber;
+        let of_class = match several {
+            true => format!("class {class}: "),
+            false => String::new(),
+        };
+        let enough = match chamber.is_filled() {
+            true => "",
+            false => ", too few",
+        };
+        let mut names: Vec<&str> = seats.iter().map(|it| it.member.name.as_str()).collect();
+        names.sort_unstable();
+        let names = match names.is_empty() {
+            true => "nobody".to_owned(),
+            false => names.join(" "),
+        };
+        format!(
+            "{of_class}{} seats of {least}..{most}{enough}: {names}",
+            seats.len()
+        )
+    });
+    chambers.collect::<Vec<String>>().join("; ")
+}
+
+impl Drawing {
+    fn algorithm(&self) -> Result<Algorithm, Failure> {
+        match (self.depth, self.algorithm) {
+            (Some(_), way) if way != DrawAlgorithm::History => Err(Failure::Usage(no_depth(&way))),
+            (depth, way) => Ok(way.protocols(depth.unwrap_or(1))),
+        }
+    }
+
+    fn knowledge(&self) -> Knowledge {
+        let first = self.max_guess;
+        match self.estimate {
+            Guess::Known(hosts) => Knowledge::Told(hosts),
+            Guess::Aggressive => Knowledge::Estimated(Estimate::aggressive(first)),
+            Guess::Conservative => Knowledge::Estimated(Estimate::conservative(first)),
+            Guess::Own { alpha, beta } => Knowledge::Estimated(Estimate { alpha, beta, first }),
+        }
+    }
+}
+
+impl Keeping {
+    /// Checks that the time limit leaves room to listen for one lease and one round, and then to
+    /// elect.
+    fn require_time_to_listen(&self, round: Duration) -> Result<(), Failure> {
+        let least = self.lease(round).lasts + round * 2;
+        if !self.once || self.within > least {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--within {} is too short: --once listens for --lease and a round before it calls: choose more than {least}",
+            self.within
+        )))
+    }
+
+    fn lease(&self, round: Duration) -> Lease {
+        let lasts = self.lease.unwrap_or(round * 15);
+        Lease {
+            beat: self.beat.unwrap_or(Duration(lasts.0 / 3)),
+            lasts,
+            refill: Refill::TopUp,
+        }
+    }
+}
+
+impl DrawAlgorithm {
+    fn protocols(self, depth: u8) -> Algorithm {
+        match self {
+            Self::Naive => Algorithm::Naive,
+            Self::Basic => Algorithm::Basic,
+            Self::SkipReset => Algorithm::SkipReset,
+            Self::Choice => Algorithm::CHOICE,
+            Self::History => Algorithm::History { depth },
+            Self::Priority => Algorithm::Priority,
+            Self::Bolot => Algorithm::Bolot,
+        }
+    }
+}

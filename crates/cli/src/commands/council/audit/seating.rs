@@ -1,0 +1,351 @@
+//! The check that exactly the drawn hosts are seated, each once and under its own name.
+
+use std::collections::BTreeSet;
+
+use hustings_agent::Peer;
+use hustings_agent::council::{CentreStatus, ChamberStatus};
+use hustings_agent::identity::member_id;
+use hustings_protocol::MemberId;
+use hustings_protocol::council::{Config, Elected, Round, Voice};
+
+use super::Names;
+use super::record::{is_full, rounds_of};
+
+/// The draws of one class.
+pub(super) struct Drawn<'a> {
+    /// The rounds and draws that elected hosts.
+    pub(super) elected: &'a Elected,
+    /// The rounds up to the one that elected the first council.
+    pub(super) first: &'a [Round],
+    /// The rounds after it, which fill seats that fell empty.
+    pub(super) later: &'a [Round],
+}
+
+impl Drawn<'_> {
+    /// Returns true if this host may have held a seat of the class in a later round, by the last
+    /// line before that round.
+    pub(super) fn sat(
+        &self,
+        class: u16,
+        (host, round): (MemberId, u32),
+        lines: &[CentreStatus],
+    ) -> bool {
+        let last_of = |line: &CentreStatus| {
+            let of_class = line.record.iter().filter(|it| it.feedback.class == class);
+            of_class.map(|it| it.feedback.round).max().unwrap_or(0)
+        };
+        let is_seated = |line: &CentreStatus| {
+            let chamber = line.chambers.get(usize::from(class));
+            chamber.is_some_and(|it| it.seats.iter().any(|it| it.member.id == host))
+        };
+        let place = lines.partition_point(|it| last_of(it) < round);
+        let before = lines[..place].last();
+        match before.filter(|it| last_of(it) >= self.elected.first.0) {
+            Some(line) => is_seated(line),
+            // That line is missing. Any host of the first council may still be seated, and a host
+            // that is seated next may have been seated before.
+            None => self.elected_first().contains(&host) || lines.get(place).is_some_and(is_seated),
+        }
+    }
+
+    /// Returns the hosts of the first council.
+    fn elected_first(&self) -> BTreeSet<MemberId> {
+        let voices = voices(self.first, self.elected.first);
+        voices.map(|it| it.host).collect()
+    }
+
+    /// Returns the hosts that were or may have been elected, with the rounds.
+    fn elected(&self) -> impl Iterator<Item = (MemberId, u32)> {
+        let of_draw = |draw: &(u32, u8)| {
+            let (draw, rounds) = (*draw, [self.first, self.later]);
+            let voices = rounds.into_iter().flat_map(move |it| voices(it, draw));
+            voices.map(move |it| (it.host, draw.0))
+        };
+        self.elected.all.iter().flat_map(of_draw)
+    }
+}
+
+/// Returns the replies with a yes in this round and draw.
+fn voices(rounds: &[Round], (round, draw): (u32, u8)) -> impl Iterator<Item = &Voice> {
+    let of_round = rounds.iter().filter(move |it| it.feedback.round == round);
+    let voices = of_round.flat_map(|it| &it.replies);
+    voices.filter(move |it| it.draws.has(draw))
+}
+
+/// Describes why no centre with these rules can have printed a line, whatever was drawn.
+pub(super) fn misshapen(rules: &Config, line: &CentreStatus) -> Vec<String> {
+    let in_words =
+        |(class, least, most): (u16, u32, u32)| format!("class {class}: {least}..{most}");
+    let told = line.chambers.iter().map(|it| (it.class, it.least, it.most));
+    let told: Vec<String> = told.map(in_words).collect();
+    let ruled = (0..).zip(&rules.chambers);
+    let ruled = ruled.map(|(class, it)| (class, it.seats.least, it.seats.most));
+    let ruled: Vec<String> = ruled.map(in_words).collect();
+    if told != ruled {
+        return vec![format!(
+            "the line tells of seats of {}, and --seats of {}: check it with the options of its centre",
+            told.join(", "),
+            ruled.join(", ")
+        )];
+    }
+    let mut faults = Vec::new();
+    if line
+        .record
+        .iter()
+        .any(|it| it.feedback.session != line.session)
+    {
+        faults.push(format!(
+            "the record has rounds of another session than {}, the line's",
+            line.session
+        ));
+    }
+    for chamber in &line.chambers {
+        let (class, taken) = (chamber.class, chamber.seats.len());
+        if taken > chamber.most as usize {
+            faults.push(format!(
+                "class {class}: {taken} hold seats, and there are {}",
+                chamber.most
+            ));
+        }
+    }
+    let mut known = BTreeSet::new();
+    for Peer { name, id, .. } in line.seats().map(|it| &it.member) {
+        if member_id(name) != *id && *name != unnamed(*id) {
+            faults.push(format!(
+                "the seat of {name} is that of {:016x}, which is not the identity of that name",
+                id.0
+            ));
+        }
+        if !known.insert(*id) {
+            faults.push(format!("{name} has two seats"));
+        }
+    }
+    faults
+}
+
+/// Describes seats whose name differs from the host list's name for the same identity. An attacker
+/// can compute such a name within seconds: an identity is a hash of the name, and that hash is not
+/// a secure one.
+pub(super) fn misnamed(names: &Names<'_>, line: &CentreStatus) -> Vec<String> {
+    let mut faults = Vec::new();
+    for Peer { name, id, .. } in line.seats().map(|it| &it.member) {
+        let listed = names.get(id).map(|it| it.0);
+        if let Some(listed) = listed.filter(|it| it != name && *name != unnamed(*id)) {
+            faults.push(format!(
+                "the seat of {name} is that of {listed}: both names have the identity {:016x}, and only {listed} is on the list of hosts",
+                id.0
+            ));
+        }
+    }
+    faults
+}
+
+/// The name that a centre writes for a host whose name it does not know.
+fn unnamed(id: MemberId) -> String {
+    format!("#{:016x}", id.0)
+}
+
+/// The findings about the seats of one class.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) faults: Vec<String>,
+    /// Notes for the user.
+    pub(super) notes: BTreeSet<String>,
+    /// The number of hosts seated after the first election, on any line.
+    pub(super) later_seats: usize,
+    /// The number of hosts that were elected and have no seat on the last line.
+    pub(super) seatless: usize,
+    /// The number of seats that the record no longer covers.
+    pub(super) untold: usize,
+}
+
+/// Checks the seats of a class. The lines must have passed [`misshapen`].
+pub(super) fn judge(
+    class: u16,
+    lines: &[CentreStatus],
+    drawn: &Drawn<'_>,
+    names: &Names<'_>,
+) -> Found {
+    let (elected, elected_in) = (drawn.elected_first(), drawn.elected.first.0);
+    let of_class = lines
+        .iter()
+        .filter_map(|it| it.chambers.get(usize::from(class)));
+    let chambers: Vec<&ChamberStatus> = of_class.collect();
+    let seats = chambers.iter().flat_map(|it| &it.seats);
+    let seated: BTreeSet<MemberId> = seats.map(|it| it.member.id).collect();
+    let at_last = chambers.last().into_iter().flat_map(|it| &it.seats);
+    let at_last: BTreeSet<MemberId> = at_last.map(|it| it.member.id).collect();
+    let (mut notes, mut seatless, mut later) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (host, round) in drawn.elected() {
+        let name = names.get(&host);
+        let name = name.map_or_else(|| format!("{:016x}", host.0), |it| it.0.to_owned());
+        if !seated.contains(&host) {
+            // A host that has left since has no seat either, so this proves nothing.
+            seatless.insert(host);
+            notes.insert(format!(
+                "note: {name} was elected in round {round}, and has no seat"
+            ));
+        } else if round != elected_in && elected.contains(&host) {
+            later.insert(host);
+            notes.insert(format!(
+                "note: {name} was elected again after the first election, in round {round}"
+            ));
+        } else if !at_last.contains(&host) {
+            // Only the centre says that the seat fell empty.
+            seatless.insert(host);
+            notes.insert(format!(
+                "note: {name} was elected in round {round}, and has no seat any more"
+            ));
+        }
+    }
+    let mut faults = Vec::new();
+    if seated.is_empty() {
+        faults.push(format!("class {class}: nobody is seated"));
+    }
+    let begins_anew = drawn
+        .later
+        .first()
+        .is_some_and(|it| it.feedback.seated == 0);
+    if begins_anew && seated.is_disjoint(&elected) {
+        faults.push(format!(
+            "class {class}: a council was elected in round {elected_in}, and the centre called again. If that council was seated, check the \
+             line that says so too"
+        ));
+    }
+    let mut untold = BTreeSet::new();
+    for line in lines {
+        // The rounds on the line itself count: later replies cannot have seated a host.
+        let rounds = rounds_of(line, class);
+        let round_of = |host: MemberId| {
+            let mut draws = drawn.elected.all.iter();
+            let draw = draws.find(|it| voices(&rounds, **it).any(|it| it.host == host));
+            draw.map(|it| it.0)
+        };
+        let last = rounds.last().map_or(0, |it| it.feedback.round);
+        let is_lost = drawn.elected.lost_from.is_some_and(|it| it <= last);
+        let chamber = line.chambers.get(usize::from(class));
+        let members = chamber.into_iter().flat_map(|it| &it.seats);
+        for Peer { name, id, .. } in members.map(|it| &it.member) {
+            match round_of(*id) {
+                Some(round) if round == elected_in => {}
+                Some(round) => {
+                    later.insert(*id);
+                    notes.insert(format!(
+                        "note: {name} was seated after the first election, in round {round} or later"
+                    ));
+                }
+                None if is_lost || is_full(line) => {
+                    let why = match is_lost {
+                        true => "seats may have fallen empty in too many ways",
+                        false => "the record is full",
+                    };
+                    untold.insert(*id);
+                    notes.insert(format!(
+                        "note: class {class}: {name} has a seat, and was not elected in round {elected_in}. Whether it was later cannot be \
+                         told: {why}. Check what the centre printed before"
+                    ));
+                }
+                None => faults.push(format!(
+                    "class {class}: {name} has a seat, and was not elected in round {elected_in}, nor later"
+                )),
+            }
+        }
+    }
+    Found {
+        faults,
+        notes,
+        later_seats: later.len(),
+        seatless: seatless.len(),
+        untold: untold.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Drawn, Found, Names, judge};
+    use hustings_agent::council::CentreStatus;
+    use hustings_protocol::MemberId;
+    use hustings_protocol::council::{Elected, Round};
+    use serde_json::{Value, json};
+
+    /// A line of a centre with one seat, held by this host after these rounds.
+    fn line(host: u64, rounds: &[Round]) -> CentreStatus {
+        let member = json!({"name": format!("#{host:016x}"), "id": host, "address": null});
+        let seat = json!({"place": 0, "member": member, "since": 0, "heard": 0, "confirmed": true, "lease": null});
+        let line = json!({
+            "group": "fleet", "centre": "centre", "session": 7, "is_settled": true, "rounds": 0, "replies": 0, "late": 0,
+            "peak_replies": 0, "changes": 0, "gives_way_to": null, "held_elsewhere": null, "awaits": null,
+            "chambers": [{"class": 0, "least": 1, "most": 1, "seats": [seat]}], "record": rounds,
+        });
+        serde_json::from_value(line).expect("a line")
+    }
+
+    fn round(number: u32, seated: u16, host: u64) -> Round {
+        let feedback: Value = json!({
+            "session": 7, "class": 0, "round": number, "base": 0, "seated": seated, "word": 1, "floor": null,
+        });
+        let replies = json!([{"host": host, "draws": 1, "number": 5}]);
+        let round = json!({"feedback": feedback, "replies": replies});
+        serde_json::from_value(round).expect("a round")
+    }
+
+    /// An election result with these rounds.
+    fn elected(rounds: &[u32]) -> Elected {
+        Elected {
+            first: (1, 0),
+            all: rounds.iter().map(|it| (*it, 0)).collect(),
+            lost_from: None,
+        }
+    }
+
+    fn drawn<'a>(rounds: &'a [Round], elected: &'a Elected) -> Drawn<'a> {
+        let (first, later) = rounds.split_at(1);
+        Drawn {
+            elected,
+            first,
+            later,
+        }
+    }
+
+    #[test]
+    fn lost_council_is_distinguished_from_one_that_was_never_seated() {
+        let rounds = [round(1, 0, 5), round(2, 0, 6)];
+        let elected = elected(&[1, 2]);
+        let drawn = drawn(&rounds, &elected);
+        let judge = |lines: &[CentreStatus]| judge(0, lines, &drawn, &Names::new());
+        let (before, after) = (line(5, &rounds[..1]), line(6, &rounds));
+        let found = judge(&[before.clone(), after.clone()]);
+        assert_eq!(found.faults, [""; 0]);
+        assert_eq!((found.later_seats, found.seatless), (1, 1));
+        let Found { faults, .. } = judge(std::slice::from_ref(&after));
+        assert!(
+            matches!(&faults[..], [it] if it.contains("and the centre called again")),
+            "{faults:?}"
+        );
+        // A later reply does not justify an earlier seat.
+        let Found { faults, .. } = judge(&[before, line(6, &rounds[..1]), after]);
+        assert!(
+            matches!(&faults[..], [it] if it.ends_with("has a seat, and was not elected in round 1, nor later")),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn seats_in_a_later_round_follow_from_the_line_before_it() {
+        let rounds = [round(1, 0, 5), round(2, 0, 6), round(3, 0, 8)];
+        let elected = elected(&[1, 2, 3]);
+        let drawn = drawn(&rounds, &elected);
+        let whole = [
+            line(5, &rounds[..1]),
+            line(6, &rounds[..2]),
+            line(8, &rounds),
+        ];
+        let sat = |lines: &[CentreStatus], round| {
+            let hosts = [5, 6, 8].map(MemberId).into_iter();
+            let sat = hosts.filter(|it| drawn.sat(0, (*it, round), lines));
+            sat.map(|it| it.0).collect::<Vec<u64>>()
+        };
+        assert_eq!((sat(&whole, 2), sat(&whole, 3)), (vec![5], vec![6]));
+        assert_eq!(sat(&whole[2..], 2), [5, 8]);
+    }
+}

@@ -1,0 +1,263 @@
+//! `hustings draw`: a fair draw among members that do not trust each other.
+
+mod verify;
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use hustings_agent::config::values;
+use hustings_agent::http::{Door, serve_value};
+use hustings_draw::{DrawStatus, KeyError, NoDraw, Participant, Ring, Secret, State};
+use hustings_protocol::Duration;
+use tokio::net::TcpListener;
+
+use super::agent::client::Printed;
+use super::agent::{Signals, listen, log, runtime};
+use crate::failure::Failure;
+
+/// Draw a leader fairly among members that do not trust each other, or detect a cheater
+#[derive(Debug, Args)]
+#[command(
+    after_help = AFTER_HELP,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Draw {
+    #[command(subcommand)]
+    task: Option<Task>,
+
+    #[command(flatten)]
+    ring_driver: SeatOptions,
+}
+
+#[derive(Debug, Args)]
+struct SeatOptions {
+    /// The ring file, the same for all members: the members, their order and the rules
+    #[arg(long, value_name = "FILE", required = true)]
+    ring: Option<PathBuf>,
+
+    /// The name of this member
+    #[arg(long, value_name = "NAME", required = true)]
+    member: Option<String>,
+
+    /// This member's secret key, from `hustings draw keygen`. Each draw leaves a mark beside it in
+    /// FILE.drawn, so that no draw is held twice
+    #[arg(long, value_name = "FILE", required = true)]
+    key: Option<PathBuf>,
+
+    /// The file for the transcript [default: DRAW-NUMBER-MEMBER.jsonl]
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
+
+    /// The time to wait for all members to connect
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = values::some_time)]
+    wait: Duration,
+
+    /// Listen here instead of at this member's address in the ring file
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = values::address)]
+    bind: Option<SocketAddr>,
+
+    /// Serve the progress of the draw at this address of this host, over HTTP, as GET /v1/draw, and
+    /// then the result until stopped
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = values::address)]
+    http: Option<SocketAddr>,
+
+    /// The output format of the result
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+
+    #[command(flatten)]
+    log: log::LogOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Create a member's secret key in a new file and print its public key
+    Keygen {
+        /// The new file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    Verify(verify::Verify),
+}
+
+const AFTER_HELP: &str = "\
+Every member runs this with the same ring file:
+
+  draw = \"rotating chair\"          # what for
+  number = 7                       # each is drawn once
+  respond_within = \"10s\"           # longer silence is a fault [default: 10s]
+  # direction = \"clockwise\"        # for 3 members [default: both-ways, for 4 or more]
+  # compare = \"strict\"             # [default: nonstrict]
+  # stall_limit = 40               # so many equal stages in a row are a fault
+  [[member]]                       # one each, clockwise
+  name = \"alpha\"
+  address = \"alpha.example.org:7500\"
+  key = \"64 digits, as `hustings draw keygen` printed them\"
+
+It begins when all are there. The leader counts when all members have signed the same:
+exit code 0. On a fault there is no leader, and this prints what was noticed: exit code 1.
+Where signatures are missing the draw is open, exit code 1: whoever has them can show them
+later, and then that leader counts. Hold no other draw before those who have not signed
+have handed in their transcripts, or all have declared this one void.
+
+Nobody draws again under the same number: a mark in the directory KEY.drawn says that
+this member has. A copy of the key elsewhere does not know of these. To agree on a new
+number is for people. Keep the transcript: `hustings draw verify` makes of several what
+can be said of a fault.";
+
+impl Draw {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self.task {
+            Some(Task::Keygen { file }) => keygen(&file),
+            Some(Task::Verify(verify)) => verify.run(),
+            None => self.ring_driver.run(),
+        }
+    }
+}
+
+fn keygen(file: &Path) -> Result<(), Failure> {
+    let refuse = |error: KeyError| Failure::Usage(format!("{}: {error}", file.display()));
+    let secret = Secret::generate().map_err(refuse)?;
+    secret.write(file).map_err(refuse)?;
+    let printed = writeln!(std::io::stdout(), "{}", secret.public());
+    printed.map_err(|error| Failure::output(&error))
+}
+
+/// Reads a ring file.
+fn read_ring(path: &Path) -> Result<Ring, Failure> {
+    Ring::read(path).map_err(|error| Failure::file("--ring", path, error))
+}
+
+impl SeatOptions {
+    fn run(self) -> Result<(), Failure> {
+        self.log.begin();
+        let (Some(ring), Some(member), Some(key)) = (&self.ring, &self.member, &self.key) else {
+            // Clap requires these options unless there is a subcommand.
+            return Err(Failure::Usage(
+                "--ring, --member and --key are needed".into(),
+            ));
+        };
+        let ring = read_ring(ring)?;
+        let secret = Secret::read(key).map_err(|error| Failure::file("--key", key, error))?;
+        let transcript = self.transcript.clone().unwrap_or_else(|| {
+            let name = format!("{}-{}-{}.jsonl", ring.draw, ring.number, member);
+            PathBuf::from(name.replace(' ', "-"))
+        });
+        // One key has one place for its marks, whatever path leads to it.
+        let place = key.canonicalize();
+        let place = place.map_err(|error| Failure::file("--key", key, error))?;
+        let mut marks = place.into_os_string();
+        marks.push(".drawn");
+        let participant = Participant {
+            ring,
+            member: member.clone(),
+            secret,
+            transcript,
+            marks: marks.into(),
+            wait: self.wait,
+        };
+        let place = participant.check().map_err(|error| refusal(&error))?;
+        let status = runtime()?.block_on(self.take(participant, place))?;
+        match status.state {
+            State::Elected => Ok(()),
+            State::Rendezvous
+            | State::Drawing
+            | State::Confirming
+            | State::Fault
+            | State::Unconfirmed => Err(Failure::Exit(1)),
+        }
+    }
+
+    async fn take(&self, participant: Participant, place: u32) -> Result<DrawStatus, Failure> {
+        let mut signals = Signals::listen()?;
+        let listener = self.listen(&participant.ring.member(place).address).await?;
+        let status = participant.status();
+        if let Some(address) = self.http {
+            let door = Door::ThisHost;
+            let taken =
+                "does another program run here? choose another with --http, or leave it out";
+            let listener = listen(address, door, taken).await?;
+            let status = status.subscribe();
+            tokio::spawn(serve_value(listener, "/v1/draw", status, door));
+        }
+        let drawn = participant.draw(listener, &status, signals.next()).await;
+        let status = drawn.map_err(|error| refusal(&error))?;
+        self.print(&status)?;
+        if self.http.is_some() {
+            signals.next().await;
+        }
+        Ok(status)
+    }
+
+    fn print(&self, status: &DrawStatus) -> Result<(), Failure> {
+        let text = match self.format {
+            Printed::Text => in_words(status),
+            // Serialisation cannot fail: the value is plain data.
+            Printed::Json => serde_json::to_string(status).unwrap_or_default() + "\n",
+        };
+        let mut output = std::io::stdout();
+        let printed = write!(output, "{text}").and_then(|()| output.flush());
+        printed.map_err(|error| Failure::output(&error))
+    }
+
+    async fn listen(&self, address: &str) -> Result<TcpListener, Failure> {
+        let (listener, shown) = match self.bind {
+            Some(bind) => (TcpListener::bind(bind).await, bind.to_string()),
+            None => (TcpListener::bind(address).await, address.to_owned()),
+        };
+        listener.map_err(|error| {
+            Failure::Failed(format!(
+                "cannot listen on {shown}: {error}: --bind takes another address of this host"
+            ))
+        })
+    }
+}
+
+fn refusal(error: &NoDraw) -> Failure {
+    match error {
+        NoDraw::NoMember { .. } => Failure::Usage(format!("--member: {error}")),
+        NoDraw::OtherKey { .. } => Failure::Usage(format!("--key: {error}")),
+        _ => Failure::Failed(error.to_string()),
+    }
+}
+
+/// Describes the result for people.
+fn in_words(status: &DrawStatus) -> String {
+    let DrawStatus { draw, number, .. } = status;
+    let mut text = format!("draw {number} for {draw}: ");
+    match (&status.leader, &status.fault) {
+        (Some(leader), _) => {
+            text += &format!("{leader} is elected, and all members have signed it\n");
+        }
+        (None, Some(fault)) => text += &format!("a fault, and no leader\n  {}\n", fault.text),
+        (None, None) => {
+            let missing = status.unconfirmed_by.join(", ");
+            let seen = status.seen.as_deref().unwrap_or("somebody");
+            text += &format!(
+                "open: this member saw {seen} elected, and has no signature under that of {missing}\n"
+            );
+        }
+    }
+    for report in &status.reports {
+        text += &format!("  {}\n", report.text);
+    }
+    text += &format!(
+        "  Basic rounds  {}\n  sent          {} messages, {} bytes\n  transcript    {}\n",
+        status.basic_rounds,
+        status.messages_sent,
+        status.bytes_sent,
+        status.transcript.display()
+    );
+    if status.leader.is_none() {
+        text += "What to do: collect the transcripts, and see what `hustings draw verify` makes of them.\n";
+    }
+    if status.state == State::Unconfirmed {
+        text += "Signatures of all members count whenever they are shown: hold no other draw before those\n\
+                 who have not signed have handed in their transcripts, or all have declared this one void.\n";
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! `hustings draw verify`: reports the conclusions that transcripts prove.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use hustings_draw::verify::{Finding, Times, Verification, Weight, verify};
+
+use super::read_ring;
+use crate::commands::agent::client::Printed;
+use crate::failure::Failure;
+
+/// Report what the transcripts of a draw prove: the elected member, or the members that broke the
+/// protocol
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Verify {
+    /// Transcripts of one draw; more transcripts allow more conclusions
+    #[arg(required = true, value_name = "TRANSCRIPT")]
+    transcripts: Vec<PathBuf>,
+
+    /// The ring file of that draw
+    #[arg(long, value_name = "FILE")]
+    ring: PathBuf,
+
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+}
+
+const AFTER_HELP: &str = "\
+A transcript counts if every signature in it fits and its holder signed the whole. What
+is found is one of four things:
+  proven      by signatures of the member itself
+  unanswered  of members whose transcripts are missing: they could answer with them
+  either      the word of one against that of its neighbour, or the link between them;
+              silence is never more than that
+  open        it happened, and nothing shows whose doing it was
+
+Signatures of all members under one leader count whenever they are shown, also if nobody
+had all of them when the draw was over. What was signed in one sitting of a draw counts
+in no other.
+
+Where there is no leader it tells when each member's draw was, by that member's clock: its
+word alone, to be held against other logs.
+
+Exit code 0: all members have signed the same leader, and nothing is wrong, by the
+transcripts that count; those that do not are named and change nothing. 2: the usage is wrong,
+or a file cannot be read. Otherwise 1.";
+
+impl Verify {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let ring = read_ring(&self.ring)?;
+        let mut transcripts = Vec::new();
+        for path in &self.transcripts {
+            let content = std::fs::read(path).map_err(|error| {
+                Failure::Usage(format!("{}: cannot read it: {error}", path.display()))
+            })?;
+            transcripts.push((path.display().to_string(), content));
+        }
+        let found = verify(&ring, &transcripts);
+        let text = match self.format {
+            Printed::Text => in_words(&found),
+            // Serialisation cannot fail: the value is plain data.
+            Printed::Json => serde_json::to_string(&found).unwrap_or_default() + "\n",
+        };
+        let printed = write!(std::io::stdout(), "{text}");
+        printed.map_err(|error| Failure::output(&error))?;
+        match found.is_clean() {
+            true => Ok(()),
+            false => Err(Failure::Exit(1)),
+        }
+    }
+}
+
+fn in_words(found: &Verification) -> String {
+    let mut text = format!("draw {} for {}\n", found.number, found.draw);
+    let first = found.transcripts.first().map(|it| it.session);
+    let is_one = found.transcripts.iter().all(|it| Some(it.session) == first);
+    for heard in &found.transcripts {
+        let session = match is_one {
+            true => String::new(),
+            false => format!(" in sitting {:.8}", heard.session.to_string()),
+        };
+        text += &format!(
+            "  {}: {} entries, signed by {}{session}: {}\n",
+            heard.source, heard.entries, heard.member, heard.verdict
+        );
+        if found.leader.is_none() {
+            text += &heard.times.map_or_else(String::new, times_in_words);
+        }
+    }
+    for refused in &found.unusable {
+        text += &format!("  {}: does not count: {}\n", refused.source, refused.why);
+    }
+    if !found.missing.is_empty() {
+        text += &format!("  no transcript of {}\n", found.missing.join(", "));
+    }
+    for finding in &found.findings {
+        text += &format!("{}\n", finding_in_words(finding));
+    }
+    text += &match (&found.leader, found.findings.is_empty()) {
+        (Some(leader), true) => format!("{leader} is elected: all members have signed it\n"),
+        (Some(leader), false) => format!("all members have signed that {leader} is elected\n"),
+        (None, true) if found.transcripts.is_empty() => {
+            "no transcript counts: nothing can be said\n".to_owned()
+        }
+        (None, true) => "no leader: these transcripts do not show whose doing that is\n".to_owned(),
+        (None, false) => "no leader\n".to_owned(),
+    };
+    text
+}
+
+/// Describes the times of the draw. After a dispute, the time may be in other members' logs.
+fn times_in_words(times: Times) -> String {
+    let last = times
+        .last_message
+        .map_or_else(String::new, |it| format!(", heard the last message {it}"));
+    format!(
+        "    by its clock it began {}{last}, and signed {}\n",
+        times.began, times.concluded
+    )
+}
+
+fn finding_in_words(finding: &Finding) -> String {
+    let Finding { who, weight, what } = finding;
+    match weight {
+        Weight::Proven => format!("proven: {}: {what}", who.join(", ")),
+        Weight::Unanswered => format!(
+            "unanswered: {}: {what}: their transcripts could answer it",
+            who.join(", ")
+        ),
+        Weight::Either => format!(
+            "either {}, or the link between them: {what}",
+            who.join(" or ")
+        ),
+        Weight::Open => format!("open: {what}"),
+    }
+}

@@ -1,0 +1,54 @@
+//! `hustings keys`: secrets that the members of a group share.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use hustings_agent::seal::Key;
+use hustings_system::secret_file::write_new;
+
+use crate::failure::Failure;
+
+/// Create the secret key that the members of a group share
+#[derive(Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Create a new key: 64 hexadecimal digits, drawn by the operating system
+    Generate {
+        /// Write the key to this new file, which only its owner can read. Default: print it
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+impl Keys {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self.task {
+            Task::Generate { out } => generate(out.as_deref()),
+        }
+    }
+}
+
+fn generate(out: Option<&Path>) -> Result<(), Failure> {
+    let key =
+        Key::generate().map_err(|error| Failure::Failed(format!("cannot draw a key: {error}")))?;
+    let text = String::from(key) + "\n";
+    let Some(path) = out else {
+        let printed = write!(std::io::stdout(), "{text}");
+        return printed.map_err(|error| Failure::output(&error));
+    };
+    write_new(path, &text).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::file(
+            "--out",
+            path,
+            "there is a file already, and its key may be in use: choose another",
+        ),
+        _ => Failure::file("--out", path, format!("cannot write the key: {error}")),
+    })
+}

@@ -1,0 +1,173 @@
+//! `hustings reproduce`: tests the claims of the source documents.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use hustings_evidence::{
+    self as evidence, Budget, Claim, Extent, Finding, Report, Selection, Telling,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::failure::{Failure, say};
+use crate::options::values;
+
+/// Test the claims of the source documents and report which hold
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Reproduce {
+    /// The claims to test: R4 for one claim, R for all claims whose id begins with R. Default: all
+    #[arg(value_name = "IDS")]
+    ids: Vec<String>,
+
+    /// Write claims.json, the figures as SVG, and a page with everything, index.html, to this
+    /// directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Fewer runs and smaller groups: a few seconds instead of a few minutes
+    #[arg(long)]
+    quick: bool,
+
+    /// The seed of all randomness: the same seed gives the same result
+    #[arg(long, value_name = "S", default_value = "1", allow_negative_numbers = true,
+          value_parser = values::whole(0..=u64::MAX))]
+    seed: u64,
+
+    /// The number of threads; 0 means one per core. The result does not depend on it
+    #[arg(long, value_name = "T", default_value = "0", allow_negative_numbers = true,
+          value_parser = values::whole(0..=1024_u16))]
+    threads: u16,
+
+    /// The output format of the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+const HELP: &str = "\
+Each claim is held against measurements of the protocols in the simulator, and
+of each the verdict is computed: holds, holds with correction, or does not hold.
+A claim that does not hold is a result, no failure. The exit code is 1 if an
+experiment could not be run, or if a verdict differs from the one on record.
+
+Examples:
+  hustings reproduce --quick
+  hustings reproduce R4 R12
+  hustings reproduce --out reproduced";
+
+/// The output formats of the verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table for people; with evidence for claims selected by id
+    Text,
+    /// One JSON object on one line
+    Json,
+}
+
+impl Reproduce {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let selection = Selection::of(&self.ids).map_err(Failure::Usage)?;
+        if let Some(directory) = &self.out {
+            prepare(directory)?;
+        }
+        let budget = Budget {
+            extent: if self.quick {
+                Extent::Quick
+            } else {
+                Extent::Full
+            },
+            seed: self.seed,
+            threads: self.threads,
+        };
+        let progress = progress_of(selection.count() as u64);
+        let findings = selection.evaluate(&budget, |Claim { id, .. }| {
+            progress.set_message(*id);
+            progress.inc(1);
+        });
+        progress.finish_and_clear();
+        self.print(&budget, &selection, &findings)?;
+        if let Some(directory) = &self.out {
+            publish(directory, &budget, &selection, &findings)?;
+        }
+        judge(&findings)
+    }
+
+    fn print(
+        &self,
+        budget: &Budget,
+        selection: &Selection,
+        findings: &[Finding],
+    ) -> Result<(), Failure> {
+        let telling = if selection.is_particular {
+            Telling::WithEvidence
+        } else {
+            Telling::Briefly
+        };
+        let text = match self.format {
+            Format::Text => evidence::text(budget, findings, telling),
+            Format::Json => Report::new(budget, findings).to_json(),
+        };
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::output(&error))
+    }
+}
+
+/// Checks that the directory can be written to, before anything is computed.
+fn prepare(directory: &Path) -> Result<(), Failure> {
+    let refuse = |path: &Path, error: io::Error| Failure::file("--out", path, error);
+    fs::create_dir_all(directory).map_err(|error| refuse(directory, error))?;
+    let page = directory.join("index.html");
+    let opened = fs::OpenOptions::new().append(true).create(true).open(&page);
+    opened.map(drop).map_err(|error| refuse(&page, error))
+}
+
+/// Writes the figures, `claims.json` and `index.html` to the directory.
+fn publish(
+    directory: &Path,
+    budget: &Budget,
+    selection: &Selection,
+    findings: &[Finding],
+) -> Result<(), Failure> {
+    let write = |name: &str, content: &str| {
+        let path = directory.join(name);
+        fs::write(&path, content)
+            .map_err(|error| Failure::Failed(format!("--out {}: {error}", path.display())))
+    };
+    let drawings = selection
+        .draw(budget)
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    for drawing in &drawings {
+        write(&format!("{}.svg", drawing.name), &drawing.svg)?;
+    }
+    write("claims.json", &Report::new(budget, findings).to_json())?;
+    write("index.html", &evidence::page(budget, findings, &drawings))?;
+    say(&format!(
+        "written to {}",
+        directory.join("index.html").display()
+    ));
+    Ok(())
+}
+
+/// Fails if a verdict differs from the recorded one.
+fn judge(findings: &[Finding]) -> Result<(), Failure> {
+    let complaints: Vec<String> = findings.iter().filter_map(Finding::complaint).collect();
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!(
+        "not as on record: {}",
+        complaints.join("; ")
+    )))
+}
+
+/// Returns a progress bar, hidden if standard error is not a terminal.
+fn progress_of(claims: u64) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{wide_bar} {msg} ({pos}/{len})");
+    ProgressBar::new(claims).with_style(style.expect("the template is well-formed"))
+}

@@ -1,0 +1,220 @@
+//! `hustings run`: runs a command on one host of a group at a time.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use hustings_agent::config::{AuthorityConfig, HTTP};
+use hustings_agent::workload::{self, AtEnd, Workload};
+use hustings_agent::{Agent, Handle, Resignation};
+use tokio::sync::mpsc;
+
+use super::agent::{self, log, runtime};
+use crate::failure::{Failure, say};
+use crate::options::agent::AgentOptions;
+use crate::options::values;
+
+/// Run a command on this host only while this member leads its group
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// The time that this member must have led before the command starts. Default: none under
+    /// tenure. Otherwise the time until a leader is established: --announce plus the suppress
+    /// interval, or 105ms by default; 300ms for bully and rings
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, allow_hyphen_values = true)]
+    settle: Option<hustings_protocol::Duration>,
+
+    /// The time that the command may take to end after TERM before it is killed. If tenure could
+    /// not be renewed, it is at most an eighth of --ttl
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration,
+          allow_hyphen_values = true)]
+    grace: hustings_protocol::Duration,
+
+    /// The action when the command ends by itself. Default: resign with --voters, so that this
+    /// member goes on voting; otherwise exit
+    #[arg(long, value_enum, value_name = "WHAT")]
+    at_end: Option<Then>,
+
+    #[command(flatten)]
+    log: log::LogOptions,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Then {
+    /// End with the command's exit code: another member takes over, and a voter no longer votes
+    Exit,
+    /// Let another member lead for ten seconds, and run the command again when elected again
+    Resign,
+    /// Start the command again, after a pause that grows with every end
+    Restart,
+}
+
+impl Then {
+    /// Returns the default of `--at-end`.
+    ///
+    /// A group needs a majority of its voters. If each crash of the command ended a voter, two
+    /// crashes would leave a group of three voters without a leader for good. So a voter keeps
+    /// running. It resigns, because another host may be better off; the host on which the command
+    /// failed is not tried again for ten seconds. If no member votes, the end of a member costs
+    /// nothing, and the program that started `hustings run` gets the exit code.
+    fn default_for(authority: &AuthorityConfig) -> Self {
+        match authority {
+            AuthorityConfig::Quorum(_) => Self::Resign,
+            _ => Self::Exit,
+        }
+    }
+}
+
+const AFTER_HELP: &str = "\
+The command is started when this member has led for --settle, with HUSTINGS_GROUP and
+HUSTINGS_LEADER in its environment, and told to stop (TERM, then KILL) when it no longer
+leads. TERM and INT go to the command, and end `hustings run` with its exit code. At these,
+and at `hustings step-down`, the command has ended before another member leads. The command
+gets no other HUSTINGS_ variables than these and HUSTINGS_FENCE, and the number of open files
+that `hustings run` was started with.
+
+Nothing that the command has started outlives it, or outlives a killed `hustings run`, by more
+than it takes to kill. Two processes see to it, hustings-warden and hustings-guard: if one of
+them is killed, the other kills the command with all that it has started, and --at-end says
+what follows. If both are killed, `hustings run` does it. One that is stopped (STOP) is
+continued within four seconds, one that hangs is killed within nine; a command that is stopped
+for five seconds is killed. Beyond them is what has gained privileges, and what the command has
+had others start.
+
+With --voters, --etcd or --postgres leadership is fenced: the command runs only under tenure,
+is killed before its tenure ends, even if `hustings run` is stopped or hangs, and finds its
+fence in HUSTINGS_FENCE: have what it writes to refuse lower ones. It is killed a tenth of its
+tenure (400 ms at most) before the end, by hustings-guard, `hustings run` or hustings-warden: on
+a host so busy that this takes longer, or where all three are stopped (STOP), it runs on, and
+then only the fence protects.
+Before that, if tenure cannot be renewed, it is told to stop, an eighth of --ttl earlier or
+--grace if that is less: voters or a store that are gone for two fifths of --ttl end no command.
+If `hustings run` is killed, tenure that voters granted is given up once nothing of the
+command is left; what a store granted runs out.
+
+Without, leadership is advisory: for a while two hosts may both run the command. Use it for
+what two may do at once without harm.
+
+Exit codes: the command's own; 128 + n if signal n ended it; 126 if it cannot be executed,
+127 if there is no such command, both found before this member takes part; 125 if something of
+it may still run; 2 for a wrong option.
+
+Examples:
+  hustings run --group backup --key-file /etc/hustings.key -- /usr/local/bin/backup --loop
+  hustings run --group demo --bind 127.0.0.1:0 --name a -- sleep 1000";
+
+impl Run {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.log.begin();
+        let mut config = self.options.config()?;
+        // One host may run many commands, so only a command that is asked to listens for HTTP.
+        if let Some(http) = config.http.filter(|it| *it != HTTP)
+            && !self.options.names_http()
+        {
+            tracing::info!(
+                "http = \"{http}\" in the file is for `hustings agent`: to listen here, say --http {http}"
+            );
+        }
+        config.http = config.http.filter(|_| self.options.names_http());
+        config.metrics = config.metrics.filter(|_| self.options.names_metrics());
+        let (group, established) = match &config.groups[..] {
+            [group] if group.protocol.is_none() => {
+                return Err(Failure::Usage(format!(
+                    "group `{}`: protocol none elects nobody, and the command would never run: choose another with --protocol",
+                    group.name
+                )));
+            }
+            // A member that holds tenure need not wait for objections.
+            [group] if group.authority.ttl().is_some() => {
+                (group.name.clone(), hustings_protocol::Duration::ZERO)
+            }
+            [group] => (group.name.clone(), group.protocol.settles_within()),
+            _ => {
+                return Err(Failure::Usage(
+                    "a command runs for one group: choose it with --group".to_owned(),
+                ));
+            }
+        };
+        let authority = &config.groups[0].authority;
+        let at_end = self.at_end.unwrap_or_else(|| Then::default_for(authority));
+        let workload = Workload {
+            command: self.command,
+            settle: self.settle.unwrap_or(established).into(),
+            grace: self.grace.into(),
+            at_end: match at_end {
+                Then::Exit => AtEnd::Exit,
+                Then::Resign => AtEnd::Resign,
+                Then::Restart => AtEnd::Restart,
+            },
+        };
+        workload.check().map_err(|error| refuse(&error))?;
+        if let Err(error) = workload::adopt_orphans() {
+            tracing::warn!(
+                "what both watchers of the command leave behind cannot be killed: {error}"
+            );
+        }
+        runtime()?.block_on(async {
+            let agent = agent::start(&config).await?.agent;
+            let _reporters = agent::report_changes(agent.handle(), None);
+            supervise(agent, &group, workload).await
+        })
+    }
+}
+
+/// The time for which a member that resigned lets others lead.
+const RESIGN_FOR: Duration = Duration::from_secs(10);
+
+async fn supervise(mut agent: Agent, group: &str, workload: Workload) -> Result<(), Failure> {
+    let handle = agent.handle();
+    let no_group = || Failure::Failed(format!("no group `{group}`"));
+    let leadership = handle.watch(group).ok_or_else(no_group)?;
+    let step_downs = handle.before_stepping_down(group).ok_or_else(no_group)?;
+    let fencing = handle.fencing(group);
+    let (resigns, resigned) = mpsc::channel(1);
+    let resigning = tokio::spawn(resign(handle.clone(), group.to_owned(), resigned));
+    let resign = move |why| {
+        // A full channel means that a resignation is already under way.
+        let _ = resigns.try_send(why);
+    };
+    let outcome = tokio::select! {
+        outcome = workload::supervise(workload, leadership, step_downs, fencing, resign) => outcome,
+        ended = agent.ended() => {
+            // The command ended with the future that supervised it.
+            return ended.map_err(|error| Failure::Failed(error.to_string()));
+        }
+    };
+    resigning.abort();
+    let stopped = match outcome {
+        // Part of the command may still run, so no other member may take over early.
+        Err(workload::Error::Unseen) => {
+            agent.abort().await;
+            Ok(())
+        }
+        Ok(_) | Err(_) => agent.stop().await,
+    };
+    match outcome {
+        Ok(0) => stopped.map_err(|error| Failure::Failed(error.to_string())),
+        Ok(code) => Err(Failure::Exit(code)),
+        Err(error) => Err(refuse(&error)),
+    }
+}
+
+/// Prints the reason why the command does not run.
+fn refuse(error: &workload::Error) -> Failure {
+    say(&format!("error: {error}"));
+    Failure::Exit(error.exit_code())
+}
+
+async fn resign(handle: Handle, group: String, mut resigned: mpsc::Receiver<Resignation>) {
+    while let Some(why) = resigned.recv().await {
+        // The agent is a member of this group as long as it runs, so this cannot fail.
+        let _ = handle.resign(&group, RESIGN_FOR, why).await;
+    }
+}

@@ -1,0 +1,304 @@
+//! `hustings status`: prints the state of a running agent.
+
+use std::io::Write;
+
+use clap::Args;
+use hustings_agent::counters::Counters;
+use hustings_agent::group::health::in_words as span_in_words;
+use hustings_agent::group::{Measured, PartialViewStatus, PeerStatus, TenureStatus};
+use hustings_agent::{AgentStatus, CouncilStatus, GroupStatus};
+use hustings_protocol::{Duration, Instant};
+
+use super::agent::client::{ClientOptions, Printed, in_words, mode_in_words};
+use crate::failure::Failure;
+
+/// Print the leaders, as the agent of this host sees them
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    agent: ClientOptions,
+
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+}
+
+impl Status {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let client = self.agent.client();
+        let status: AgentStatus = client
+            .get("/v1/status")
+            .map_err(|why| client.failure(why))?;
+        let text = match self.format {
+            Printed::Text => table(&status),
+            // Serialisation cannot fail: the value is plain data.
+            Printed::Json => serde_json::to_string(&status).unwrap_or_default() + "\n",
+        };
+        let printed = write!(std::io::stdout(), "{text}");
+        printed.map_err(|error| Failure::output(&error))
+    }
+}
+
+/// Describes the status for people.
+fn table(status: &AgentStatus) -> String {
+    let mut text = format!(
+        "member {} at {}, hustings {}\n",
+        status.member, status.address, status.version
+    );
+    for group in &status.groups {
+        text += &describe(group, status.now);
+    }
+    text
+}
+
+/// Describes one group at `now` on its agent's clock.
+fn describe(group: &GroupStatus, now: Instant) -> String {
+    let leadership = &group.leadership;
+    let elects = group.protocol != "none";
+    let mut text = match elects {
+        false => format!("\ngroup {}: no leader is elected\n", leadership.group),
+        true => format!(
+            "\n{}, for {:.1} s\n",
+            in_words(leadership),
+            (now - leadership.since).as_secs_f64()
+        ),
+    };
+    let health = &group.health;
+    text += &format!("  health    {}: {}\n", health.level.name(), health.summary);
+    if elects {
+        text += &format!("  mode      {}\n", mode_in_words(leadership.mode));
+    }
+    let heard_of: Vec<String> = group.peers.iter().map(|it| peer(it, now)).collect();
+    // Followers are silent, so this is not a list of the group.
+    let heard_of = match heard_of.is_empty() {
+        true => "nobody".to_owned(),
+        false => heard_of.join(", "),
+    };
+    text += &format!(
+        "  protocol  {}, by {}\n  heard of  {heard_of}\n",
+        group.protocol, group.reach
+    );
+    if elects {
+        text += &format!("  changes   {}\n", leadership.changes);
+    }
+    text += &frames(&group.counters);
+    if let Some(partial_view) = &group.partial_view {
+        text += &partial_view_in_words(partial_view);
+    }
+    if let (Some(k), Some(measured)) = (group.k, &group.measured) {
+        text += &measured_in_words(k, measured);
+    }
+    if let Some(tenure) = &group.tenure {
+        text += &tenure_in_words(tenure, now);
+    }
+    if let Some(council) = &group.council {
+        text += &council_in_words(council, !elects, now);
+    }
+    text
+}
+
+/// Describes the frame counters. Frames of other groups are not shown as refused: they are meant
+/// for other agents.
+fn frames(counters: &Counters) -> String {
+    let others = counters.other_group;
+    let of_others = match others {
+        0 => String::new(),
+        _ => format!(", {others} of other groups"),
+    };
+    format!(
+        "  frames    {} sent, {} heard, {} refused{of_others}\n",
+        counters.sent,
+        counters.heard,
+        counters.rejected() - others,
+    )
+}
+
+/// Describes a member that was heard, and whether it is missed: by the failure detector, or by this
+/// member's own probe. Otherwise gives the time since it was heard. Silence alone means nothing,
+/// because followers are silent.
+fn peer(it: &PeerStatus, now: Instant) -> String {
+    let name = &it.peer.name;
+    let heard = it.heard.map(|at| span_in_words(now - at));
+    match (it.up, it.silent_for, heard) {
+        (Some(true), _, _) | (None, None, None) => name.clone(),
+        (Some(false), _, heard) => {
+            let heard = heard.unwrap_or_else(|| "0.0 s".to_owned());
+            format!("{name} (down, last heard {heard} ago)")
+        }
+        (None, Some(silent), _) => {
+            format!("{name} (does not answer, for {})", span_in_words(silent))
+        }
+        (None, None, Some(heard)) => format!("{name} (heard {heard} ago)"),
+    }
+}
+
+/// Describes the council. For a host: its seat, if it has one or takes part in nothing else. For a
+/// centre: the seated hosts.
+fn council_in_words(council: &CouncilStatus, is_all: bool, now: Instant) -> String {
+    let since = |at: Instant| format!(", for {:.1} s", (now - at).as_secs_f64());
+    let left = |lease: Option<Duration>| {
+        lease.map_or_else(String::new, |left| {
+            format!(", {:.1} s left unless heard", left.as_secs_f64())
+        })
+    };
+    match council {
+        CouncilStatus::Host(host) => match &host.seat {
+            None if is_all => "  council   host, not seated\n".to_owned(),
+            None => String::new(), // most hosts have no seat
+            Some(seat) => format!(
+                "  council   seated by {}{}{}\n",
+                seat.centre.name,
+                since(seat.since),
+                left(seat.lease)
+            ),
+        },
+        CouncilStatus::Centre(centre) => {
+            let mut text = format!(
+                "  council   {}\n  calls     {} rounds, {} replies, at most {} in one\n",
+                super::council::seats_in_words(centre),
+                centre.rounds,
+                centre.replies,
+                centre.peak_replies
+            );
+            if let Some(awaits) = centre.awaits {
+                text += &format!(
+                    "  waits     {:.1} s at most, for seats that another centre gave: then those who are elected are seated\n",
+                    awaits.as_secs_f64()
+                );
+            }
+            for seat in centre.seats() {
+                let address = seat.member.address;
+                let address = address.map_or_else(String::new, |it| format!(" at {it}"));
+                text += &format!(
+                    "  seat      {}{address}{}{}\n",
+                    seat.member.name,
+                    since(seat.since),
+                    left(seat.lease)
+                );
+            }
+            text
+        }
+    }
+}
+
+/// Describes this member's partial view of the group.
+fn partial_view_in_words(partial_view: &PartialViewStatus) -> String {
+    let size = partial_view.size.map_or_else(
+        || "not counted yet".to_owned(),
+        |size| format!("about {size}"),
+    );
+    format!(
+        "  members   {size}, of whom this one knows {} of at most {}\n",
+        partial_view.known, partial_view.view
+    )
+}
+
+/// Describes the number of relays in an election and the measurements behind it.
+fn measured_in_words(k: u32, measured: &Measured) -> String {
+    let percent = |part: Option<f64>, digits: usize| {
+        let known = part.map(|part| format!("{:.digits$} %", part * 100.0));
+        known.unwrap_or_else(|| "not known yet what part".to_owned())
+    };
+    format!(
+        "  relaying  K {k}; measured: {} of messages lost, {} of members gone in a round\n",
+        percent(measured.loss, 0),
+        percent(measured.crash, 2)
+    )
+}
+
+/// Describes the authority that grants tenure, the holder, and the result of this member's own
+/// attempts.
+fn tenure_in_words(tenure: &TenureStatus, now: Instant) -> String {
+    let holder = match (&tenure.holder, tenure.fence) {
+        (Some(holder), Some(fence)) => format!("{holder}, fence {fence}"),
+        _ => "nobody, as far as this member knows".to_owned(),
+    };
+    let remaining = tenure.remaining.map_or_else(String::new, |left| {
+        format!(", {:.1} s left unless renewed", left.as_secs_f64())
+    });
+    let mut text = format!(
+        "  authority {}{}\n  holder    {holder}{remaining}\n",
+        tenure.authority,
+        match tenure.reachable {
+            Some(false) => ", which did not answer when it was asked last",
+            Some(true) | None => "",
+        }
+    );
+    if tenure.hears_voters() {
+        let heard = tenure.reached();
+        text += &format!(
+            "  voters    {} of {} heard in the last {}{}{}\n",
+            heard.len(),
+            tenure.voters.len(),
+            tenure.reached_within(),
+            if heard.is_empty() { "" } else { ": " },
+            heard.join(", ")
+        );
+    } else if !tenure.voters.is_empty() {
+        let voters: Vec<&str> = tenure.voters.iter().map(|it| it.name.as_str()).collect();
+        text += &format!(
+            "  voters    {} (heard by the member that holds tenure or asks for it)\n",
+            voters.join(", ")
+        );
+    }
+    // Once a member holds tenure, the reason why this member did not get it is history.
+    let label = match tenure.holder.is_some() {
+        true => "earlier",
+        false => "refused",
+    };
+    for refusal in tenure.refusals.iter().rev().take(3) {
+        let ago = span_in_words(now - refusal.at);
+        text += &format!(
+            "  {label:<9} {ago} ago, {} in a row: {}\n",
+            refusal.times, refusal.why
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use hustings_agent::Peer;
+    use hustings_protocol::MemberId;
+
+    use super::*;
+
+    #[test]
+    fn frames_of_other_groups_are_not_shown_as_refused() {
+        let mut counters = Counters {
+            sent: 3,
+            heard: 2,
+            ..Counters::default()
+        };
+        counters.replayed = 1;
+        let text = frames(&counters);
+        assert_eq!(text, "  frames    3 sent, 2 heard, 1 refused\n");
+        counters.other_group = 458;
+        let text = frames(&counters);
+        assert_eq!(
+            text,
+            "  frames    3 sent, 2 heard, 1 refused, 458 of other groups\n"
+        );
+    }
+
+    #[test]
+    fn only_a_probed_member_is_shown_as_silent() {
+        let now = Instant(100_000_000_000);
+        let mut beta = PeerStatus {
+            peer: Peer {
+                name: "beta".to_owned(),
+                id: MemberId(1),
+                address: None,
+            },
+            heard: Some(Instant(60_000_000_000)),
+            unanswered: None,
+            silent_for: None,
+            up: None,
+        };
+        assert_eq!(peer(&beta, now), "beta (heard 40.0 s ago)");
+        beta.silent_for = Some(Duration::from_secs(14));
+        assert_eq!(peer(&beta, now), "beta (does not answer, for 14.0 s)");
+        beta.up = Some(true);
+        assert_eq!(peer(&beta, now), "beta");
+    }
+}

@@ -1,0 +1,99 @@
+//! `hustings trace`: merges the traces of several agents into one in the simulator's format.
+
+mod clocks;
+mod json;
+mod merge;
+mod source;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::failure::{Failure, say};
+use merge::Merged;
+use source::Source;
+
+/// Merge the traces of several agents into one in the format of `hustings sim`
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Trace {
+    /// Traces of members of one group: the files of `hustings agent --trace FILE`
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// The file for the merged trace. Default: standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+An agent with --trace records all that its member does: a line of JSON for every message
+that leaves (send, multicast) or arrives (deliver), every timer, every change of its view
+and every outcome. It knows members by their identities, of up to 20 digits, which follow
+from their names, and counts seconds on its host's boot clock.
+
+Merged, the lines are in the order of time; those of one time, in the order of the files.
+Times begin at 0. Members are numbered 0, 1, 2, ... as the simulator numbers them: in the
+order of their identities, so that the ring and the winner of a tie stay what they were.
+The numbers stand wherever an identity stood, inside messages too; a member that appears
+in the lines of others has one even if its own trace is missing. Who is who is said on
+standard error.
+
+Hosts that booted at different times have clocks that differ. Where messages show that, by
+arriving more than a second before or after they were sent, the later files' times are
+moved so that messages take as little time as they can; that too is said. Agents of one
+host share its clock, and nothing is moved.
+
+The last line of an agent that was killed may be unfinished; it is left out.
+
+Examples:
+  hustings agent --group web --name alpha --trace alpha.jsonl
+  hustings trace alpha.jsonl beta.jsonl gamma.jsonl --out web.jsonl
+  hustings trace *.jsonl | grep -e Vacant -e Standing";
+
+impl Trace {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        if let Some(out) = &self.out
+            && self.files.iter().any(|file| is_same(file, out))
+        {
+            let reason = "it is one of the traces to merge";
+            return Err(Failure::file("--out", out, reason));
+        }
+        let sources = self.files.iter().map(|path| Source::read(path));
+        let merged = Merged::new(sources.collect::<Result<_, _>>()?);
+        match &self.out {
+            Some(path) => {
+                let file = File::create(path).map_err(|why| Failure::file("--out", path, why))?;
+                merged.write(BufWriter::new(file)).map_err(|error| {
+                    Failure::Failed(format!("--out {}: {error}", path.display()))
+                })?;
+            }
+            None => {
+                let out = BufWriter::new(io::stdout().lock());
+                merged.write(out).map_err(|error| Failure::output(&error))?;
+            }
+        }
+        for note in merged.notes() {
+            say(note);
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if two paths name one existing file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path| fs::canonicalize(path).ok();
+    real(one).is_some_and(|one| Some(one) == real(other))
+}
+
+impl Merged {
+    fn write(&self, mut out: impl Write) -> io::Result<()> {
+        for line in self.lines() {
+            serde_json::to_writer(&mut out, line)?;
+            writeln!(out)?;
+        }
+        out.flush()
+    }
+}

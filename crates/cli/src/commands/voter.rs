@@ -1,0 +1,514 @@
+//! `hustings voter`: initialises and shows a voter's state on disk.
+
+mod voter_query;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use hustings_agent::AgentConfig;
+use hustings_agent::authority::era;
+use hustings_agent::authority::voter_file::{self, Vote, VoterError, VoterFile, VoterLock};
+use hustings_agent::config::{AuthorityConfig, GroupConfig, QuorumConfig, names};
+use hustings_fence::slots::OpenError;
+use hustings_protocol::tenure::{Durable, counter};
+
+use self::voter_query::{Answers, voter_query};
+use super::agent::runtime;
+use crate::failure::{Failure, say};
+use crate::options::agent::AgentOptions;
+use crate::options::values;
+
+/// Initialise this host's voter, or show its promise
+#[derive(Debug, Args)]
+pub(crate) struct Voter {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Init(Box<Init>),
+    Show(Box<Show>),
+}
+
+/// Make this member a voter of its group, once, before it votes for the first time
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+struct Init {
+    #[command(flatten)]
+    options: AgentOptions,
+
+    /// The group is new: none of its voters has ever voted. Run this once on each of them
+    #[arg(long, conflicts_with = "era")]
+    new: bool,
+
+    /// A majority of the voters has lost its disks for good: begin this era, higher than the one
+    /// before, on every voter, after every member of the group has stopped
+    #[arg(long, value_name = "N", value_parser = values::whole(1..=u64::from(era::LAST)))]
+    era: Option<u64>,
+
+    /// The time to wait for the other voters, at least 1s [default: 5s; 1s with --new and --era,
+    /// where no answer is expected]
+    #[arg(long, value_name = "DURATION", value_parser = within, allow_hyphen_values = true)]
+    within: Option<hustings_protocol::Duration>,
+}
+
+/// The default time to wait for answers that are needed.
+const OTHERS_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(5);
+
+/// The minimum time to wait for answers. In less time a running member may not have answered, and
+/// its silence would be taken for absence. For a new group or a new era no answer is expected, and
+/// this time is enough.
+const LEAST_WITHIN: hustings_protocol::Duration = hustings_protocol::Duration::from_secs(1);
+
+/// The way out when the counters are used up, for example because a member invented some.
+const NO_ERA_LEFT: &str = "\
+no era is left above that. Stop every member, see which fence the guarded resources have accepted last, move the files of \
+all voters away, wait for the longest ttl that was ever granted, and run this on every voter with --era N, where N is one above \
+the era of that fence (the fence divided by 2^48)";
+
+fn within(text: &str) -> Result<hustings_protocol::Duration, String> {
+    match values::duration(text)? {
+        span if span < LEAST_WITHIN => Err(format!(
+            "too short for other voters that run to say what they have promised: choose {LEAST_WITHIN} or more"
+        )),
+        span => Ok(span),
+    }
+}
+
+/// Print the promise of this host's voter. Its agent must not run
+#[derive(Debug, Args)]
+struct Show {
+    #[command(flatten)]
+    options: AgentOptions,
+}
+
+const AFTER_HELP: &str = "\
+A voter promises on its disk, so that it keeps its word when it restarts. An empty disk is not a
+promise of nothing: what this voter promised may be lost. So a voter without its file does not
+vote until somebody says what happened:
+
+  --new         nothing was lost: this group has never had a leader
+  (no option)   this voter's disk was lost, or is damaged: it asks the others what they have
+                promised, a majority of all voters must answer, and it begins far above that.
+                Also if the leader's log says that this voter was left behind: then it goes
+                on where the others are
+  --era N       a majority of the disks was lost for good, or the counters of an era are used up.
+                Stop every member of the group, run this on every voter with one and the same
+                N, one above the last, then start them. Fences go on above all of earlier eras,
+                but what the lost voters had granted is forgotten: make sure that nobody works
+                under an old tenure before you start
+
+The agent of this member must not run meanwhile. Whoever has another key is not understood: if such
+members are heard, it warns. Where multicasts are off, only those are heard that --join leads to, or
+that have this member in theirs.
+
+Examples:
+  hustings voter init --config hustings.toml --new
+  hustings voter init --config hustings.toml
+  hustings voter init --config hustings.toml --era 2";
+
+impl Voter {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self.what {
+            What::Init(init) => init.run(),
+            What::Show(show) => show.run(),
+        }
+    }
+}
+
+/// A voter of one group and the place of its state.
+struct Seat<'a> {
+    group: &'a GroupConfig,
+    quorum: &'a QuorumConfig,
+    state: &'a Path,
+    member: &'a str,
+}
+
+impl<'a> Seat<'a> {
+    fn of(config: &'a AgentConfig) -> Result<Self, Failure> {
+        let [group] = &config.groups[..] else {
+            let names: Vec<&str> = config.groups.iter().map(|it| it.name.as_str()).collect();
+            return Err(Failure::Usage(format!(
+                "voters are seen to one group at a time, and the file has {}: choose one with --group",
+                names.join(", ")
+            )));
+        };
+        let quorum = match &group.authority {
+            AuthorityConfig::Quorum(quorum) => quorum,
+            AuthorityConfig::Nobody => {
+                return Err(Failure::Usage(format!(
+                    "group `{}` has no voters: name them with --voters, or voters = [..]",
+                    group.name
+                )));
+            }
+            AuthorityConfig::Store(store) => {
+                return Err(Failure::Usage(format!(
+                    "group `{}` has no voters: {} grants its tenure, and there is nothing to initialise here",
+                    group.name,
+                    store.store.name()
+                )));
+            }
+        };
+        let member = config.name.as_str();
+        match &quorum.state {
+            Some(state) if quorum.is_voter(member) => Ok(Self {
+                group,
+                quorum,
+                state,
+                member,
+            }),
+            _ => {
+                let meant = names::meant(member, quorum);
+                let meant = meant.map_or_else(String::new, |(voter, _)| {
+                    format!("; {}", names::suggestion(voter))
+                });
+                Err(Failure::Usage(format!(
+                    "this member, `{member}`, is no voter of group `{}`: run this where one of them is ({}), or say by \
+                     --name which of them this is{meant}",
+                    group.name,
+                    quorum.voters.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Durable, VoterError> {
+        let (_, durable) = VoterFile::open(self.state, self.vote())?;
+        Ok(durable)
+    }
+
+    fn vote(&self) -> Vote<'_> {
+        self.quorum.vote(&self.group.name, self.member)
+    }
+
+    /// Checks that `era` may begin after the promise of this voter.
+    fn check_era(&self, era: u64, promised: Durable) -> Result<(), Failure> {
+        if promised.counter <= begin(era) {
+            return Ok(()); // nothing is promised in this era yet
+        }
+        let (member, group, counter) = (self.member, &self.group.name, promised.counter);
+        let promised =
+            format!("voter `{member}` of group `{group}` has promised counter {counter}");
+        Err(Failure::Failed(match era::after(counter) {
+            Some(next) => format!(
+                "{promised}, of era {}: choose {next} for all voters, those too that began {era}, or fences would be given \
+                 a second time",
+                era::of(counter)
+            ),
+            None => format!("{promised}: {NO_ERA_LEFT}"),
+        }))
+    }
+
+    /// Returns the state to begin with if the other voters have moved out of this voter's reach.
+    /// This voter's own promise is lower and remains valid.
+    fn catch_up(
+        &self,
+        kept: Durable,
+        longest_ttl: hustings_protocol::Duration,
+        highest: Option<u64>,
+    ) -> Result<Durable, Failure> {
+        let beyond = |highest: &u64| *highest > counter::reach_of(kept.counter);
+        match highest.filter(beyond) {
+            Some(counter) => Ok(Durable {
+                counter,
+                owner: None,
+                longest_ttl,
+            }),
+            None => Err(Failure::Failed(format!(
+                "voter `{}` of group `{}` is initialised, and has promised counter {}: there is nothing to do",
+                self.member, self.group.name, kept.counter
+            ))),
+        }
+    }
+
+    /// Creates the state directory if necessary, and locks it so that no agent of this host votes
+    /// with it, even if the voter's file is gone.
+    fn lock(&self) -> Result<VoterLock, Failure> {
+        VoterLock::take(self.state, self.vote()).map_err(|error| {
+            Failure::Failed(match &error {
+                VoterError::State { path, source } => {
+                    let (path, remedy) = (path.display(), remedy(source));
+                    format!(
+                        "{path}: what a voter promises cannot be kept there: {source}: {remedy}"
+                    )
+                }
+                _ => error.to_string(),
+            })
+        })
+    }
+
+    /// Removes the voter's file. The voter does not vote until it is initialised again.
+    fn take_away(&self) -> Result<(), Failure> {
+        let path = voter_file::path(self.state, &self.group.name);
+        std::fs::remove_file(&path).map_err(|error| {
+            let path = path.display();
+            Failure::Failed(format!(
+                "{path}: {error}: take it away, it says that nobody has ever led"
+            ))
+        })?;
+        say(&format!(
+            "{}: taken away: it said that nobody has ever led",
+            path.display()
+        ));
+        Ok(())
+    }
+
+    fn reset(&self, durable: Durable) -> Result<(), Failure> {
+        let kept = VoterFile::reset(self.state, self.vote(), durable);
+        kept.map_err(|error| Failure::Failed(in_words(&error)))?;
+        let path = voter_file::path(self.state, &self.group.name);
+        print(&format!(
+            "{}: voter `{}` of group `{}` begins at counter {}",
+            path.display(),
+            self.member,
+            self.group.name,
+            durable.counter
+        ))
+    }
+}
+
+impl Init {
+    fn run(self) -> Result<(), Failure> {
+        let config = self.options.config()?;
+        let seat = Seat::of(&config)?;
+        let _lock = seat.lock()?;
+        let mut longest_ttl = seat.quorum.ttl;
+        let mut is_untouched = false;
+        let mut kept = None;
+        match (seat.open(), self.era) {
+            // It has not voted yet, so it can begin again with better information.
+            (Ok(durable), None) if durable.counter == 0 => is_untouched = true,
+            (Ok(durable), None) if self.new => {
+                return seat.catch_up(durable, longest_ttl, None).map(drop);
+            }
+            // It may have been left behind.
+            (Ok(durable), None) => {
+                longest_ttl = longest_ttl.max(durable.longest_ttl);
+                kept = Some(durable);
+            }
+            // A promise to another list of voters does not apply to this list, and must not be
+            // forgotten either.
+            (Err(error @ VoterError::OtherVoters { .. }), None) => {
+                return Err(Failure::Failed(in_words(&error)));
+            }
+            (Ok(promised) | Err(VoterError::OtherVoters { promised, .. }), Some(era)) => {
+                seat.check_era(era, promised)?;
+                longest_ttl = longest_ttl.max(promised.longest_ttl); // its grants may still last
+            }
+            // An unreadable file is not lost, and another voter's file is not this voter's to
+            // replace.
+            (
+                Err(
+                    error @ (VoterError::Another { .. }
+                    | VoterError::File(
+                        OpenError::InUse { .. }
+                        | OpenError::Io { .. }
+                        | OpenError::NotOurs { .. }
+                        | OpenError::Another { .. },
+                    )),
+                ),
+                _,
+            ) => return Err(Failure::Failed(in_words(&error))),
+            // A new group has no file yet.
+            (Err(VoterError::File(OpenError::Missing { .. })), _) => {}
+            (Err(error), _) if self.new => {
+                return Err(Failure::Failed(format!(
+                    "{error}. A group that has such a file is not new: run this without --new"
+                )));
+            }
+            (Err(error), _) => say(&format!("found: {error}")),
+        }
+        let told = voter_query(&config, &seat, self.within(), self.needs_others());
+        let told = runtime()?.block_on(told)?;
+        let begins = self.judge(&seat, kept, longest_ttl, &told);
+        if begins.is_err() && is_untouched && self.new {
+            seat.take_away()?; // or it would vote as if no member had ever led
+        }
+        let begins = begins?;
+        // The frames may come from other groups at the same address, so this is only a warning.
+        if let (false, Some(hint)) = (self.needs_others(), told.other_keys()) {
+            say(&format!(
+                "warning: {hint} If they are of members of group `{}`, it is not new, and some of it run: then run this again with \
+                 the right key, before any agent is started",
+                seat.group.name
+            ));
+        }
+        seat.reset(begins)
+    }
+
+    fn needs_others(&self) -> bool {
+        !self.new && self.era.is_none()
+    }
+
+    /// The time to wait for the other voters.
+    fn within(&self) -> hustings_protocol::Duration {
+        self.within.unwrap_or(match self.needs_others() {
+            true => OTHERS_WITHIN,
+            false => LEAST_WITHIN,
+        })
+    }
+
+    /// Returns the state that this voter may begin with, given the answers of the others.
+    /// `longest_ttl` is the longest tenure that it can have granted; `kept` is its own promise,
+    /// unless its disk was lost.
+    fn judge(
+        &self,
+        seat: &Seat<'_>,
+        kept: Option<Durable>,
+        longest_ttl: hustings_protocol::Duration,
+        told: &Answers,
+    ) -> Result<Durable, Failure> {
+        let granted = told.voters.values().flatten().map(|it| it.longest_ttl);
+        let longest_ttl = granted.fold(longest_ttl, Ord::max);
+        let promised: Vec<(&String, u64)> = told
+            .voters
+            .iter()
+            .filter_map(|(voter, promised)| Some((voter, promised.as_ref()?.counter)))
+            .collect();
+        if let (true, Some((holder, fence))) = (self.new || self.era.is_some(), &told.holder) {
+            return Err(Failure::Failed(format!(
+                "`{holder}` of group `{}` runs, and holds tenure with fence {fence}: the group is not new; before a new \
+                 era is begun stop every member",
+                seat.group.name
+            )));
+        }
+        if let (true, Some(other)) = (self.new || self.era.is_some(), &told.another) {
+            let (group, voters) = (&seat.group.name, &seat.quorum.voters);
+            return Err(Failure::Failed(other.in_words(group, voters)));
+        }
+        if let (true, Some(unproven)) = (self.new || self.era.is_some(), &told.unproven) {
+            return Err(Failure::Failed(unproven.in_words(&seat.group.name)));
+        }
+        if let Some(era) = self.era {
+            return match told.voters.keys().next() {
+                None => Ok(Durable {
+                    counter: begin(era),
+                    owner: None,
+                    longest_ttl,
+                }),
+                Some(voter) => Err(Failure::Failed(format!(
+                    "voter `{voter}` of group `{}` runs: stop every member before a new era is begun; if only this \
+                     voter's disk was lost, run this without --era",
+                    seat.group.name
+                ))),
+            };
+        }
+        if self.new {
+            let voted = promised.iter().find(|(_, counter)| *counter > 0);
+            return match voted {
+                None => Ok(Durable::FOUNDING),
+                Some((voter, counter)) => Err(Failure::Failed(format!(
+                    "group `{}` is not new: voter `{voter}` has promised counter {counter}: run this without --new",
+                    seat.group.name
+                ))),
+            };
+        }
+        let majority = seat.quorum.terms().majority() as usize;
+        let highest = promised.iter().map(|(_, counter)| *counter).max();
+        if let Some(kept) = kept {
+            let highest = highest.filter(|_| promised.len() >= majority);
+            return seat.catch_up(kept, longest_ttl, highest);
+        }
+        if promised.len() < majority {
+            let names: Vec<&str> = promised.iter().map(|(voter, _)| voter.as_str()).collect();
+            return Err(Failure::Failed(format!(
+                "{} of the {majority} voters that are needed answered within {} ({}): start the others' agents and \
+                 try again; --new if this group has never had a leader, --era if their disks are lost for good{}",
+                promised.len(),
+                self.within(),
+                match names.is_empty() {
+                    true => "nobody".to_owned(),
+                    false => names.join(", "),
+                },
+                told.other_keys()
+                    .map_or_else(String::new, |hint| format!(". But {hint}")),
+            )));
+        }
+        let highest = highest.unwrap_or(0);
+        if counter::is_lawful(highest) && Durable::can_replace(highest) {
+            return Ok(Durable::replacing(highest, longest_ttl));
+        }
+        let group = &seat.group.name;
+        Err(Failure::Failed(match era::after(highest) {
+            Some(next) => format!(
+                "the voters of group `{group}` have promised counter {highest}, and era {} has no room above it: stop every \
+                 member, and run this with --era {next} on every voter",
+                era::of(highest)
+            ),
+            None => {
+                format!(
+                    "the voters of group `{group}` have promised counter {highest}: {NO_ERA_LEFT}"
+                )
+            }
+        }))
+    }
+}
+
+fn begin(era: u64) -> u64 {
+    // The range of the option is the range of eras.
+    u16::try_from(era).map_or(u64::MAX, era::begin)
+}
+
+/// Explains why a voter's file cannot be used, and the remedy.
+fn in_words(error: &VoterError) -> String {
+    let VoterError::File(file) = error else {
+        return error.to_string();
+    };
+    match file {
+        OpenError::Missing { path } => format!(
+            "{}: no such file: this voter was never initialised, or its disk was lost: see `hustings voter init --help` \
+             for what to do in which case",
+            path.display()
+        ),
+        OpenError::InUse { path } => format!(
+            "{}: is in use: stop the agent of this member first, or whoever else has it open",
+            path.display()
+        ),
+        OpenError::Io { path, .. } if path.is_dir() => format!(
+            "{}: is a directory: move it away, a voter's file belongs there",
+            path.display()
+        ),
+        OpenError::Io { path, source } => {
+            let remedy = remedy(source);
+            format!("{}: {source}: {remedy}", path.display())
+        }
+        OpenError::Truncated { .. } | OpenError::Damaged { .. } => {
+            format!("{file}, with `hustings voter init`")
+        }
+        _ => file.to_string(), // the message already has the remedy
+    }
+}
+
+/// The remedy for an error of the file system.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "run this as the user that runs the agent, and let that one write there, or name another directory \
+             (--state, or state = \"..\")"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "something on that path is a file: name a directory (--state, or state = \"..\")"
+        }
+        _ => "name a directory on a disk that can be written (--state, or state = \"..\")",
+    }
+}
+
+impl Show {
+    fn run(self) -> Result<(), Failure> {
+        let config = self.options.config()?;
+        let seat = Seat::of(&config)?;
+        let durable = seat
+            .open()
+            .map_err(|error| Failure::Failed(in_words(&error)))?;
+        print(&format!(
+            "voter `{}` of group `{}`: promised counter {}, granted {} at most",
+            seat.member, seat.group.name, durable.counter, durable.longest_ttl
+        ))
+    }
+}
+
+fn print(line: &str) -> Result<(), Failure> {
+    writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
+}

@@ -1,0 +1,251 @@
+//! The query for running members and their promises before a voter is initialised.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use hustings_agent::agent::{Promised, Told};
+use hustings_agent::authority::era;
+use hustings_agent::{Agent, AgentConfig, Ended, clock};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::{LEAST_WITHIN, Seat};
+use crate::failure::Failure;
+
+/// The interval between two queries.
+const ASK_EVERY: Duration = Duration::from_millis(200);
+
+/// The answers of the running members.
+pub(super) struct Answers {
+    /// The promises of the other voters, by name.
+    pub(super) voters: BTreeMap<String, Option<Promised>>,
+    /// The member that holds tenure, and its fence.
+    pub(super) holder: Option<(String, u64)>,
+    /// A member that uses another list of voters, or a store.
+    pub(super) another: Option<Other>,
+    /// The member with the highest fence that claims tenure and has not proven that it runs.
+    pub(super) unproven: Option<Unproven>,
+    /// The number of frames under keys that are not this group's.
+    pub(super) under_other_keys: u64,
+}
+
+impl Answers {
+    /// A hint for the user if frames under other keys arrived.
+    pub(super) fn other_keys(&self) -> Option<String> {
+        (self.under_other_keys > 0).then(|| {
+            format!(
+                "{} frames were heard under keys that are not this group's: see that key or key-file is the same on every host.",
+                self.under_other_keys
+            )
+        })
+    }
+}
+
+/// A member that claims tenure and has not proven that it runs.
+pub(super) struct Unproven {
+    member: String,
+    fence: u64,
+    address: SocketAddr,
+}
+
+/// A member that uses another list of voters, or a store.
+pub(super) struct Other {
+    member: String,
+    /// The fence of the tenure that it holds or held, if it reported one.
+    fence: Option<u64>,
+    holds: bool,
+}
+
+/// Queries all running members.
+pub(super) async fn voter_query(
+    config: &AgentConfig,
+    seat: &Seat<'_>,
+    within: hustings_protocol::Duration,
+    needs_others: bool,
+) -> Result<Answers, Failure> {
+    let mut config = config.clone();
+    config.http = None;
+    for group in &mut config.groups {
+        group.campaigns = group.protocol.elects_all(); // asks without standing, if the protocol allows it
+        group.trace = None;
+    }
+    let mut agent = Agent::start_survey(config).await.map_err(|error| {
+        Failure::Failed(format!(
+            "{error}. This member's own agent must not run meanwhile: if it does, stop it"
+        ))
+    })?;
+    let (answers, mut arriving) = mpsc::unbounded_channel();
+    let (deadline, least) = (clock::now() + within, clock::now() + LEAST_WITHIN);
+    let others = seat.quorum.voters.len() - 1;
+    let (mut voters, mut another) = (BTreeMap::new(), None);
+    let mut unproven: Option<Unproven> = None;
+    let handle = agent.handle().clone();
+    let asking = async {
+        // If no answer is expected, the query takes all its time to find a member that holds
+        // tenure. A member with this member's name may also answer later than the others.
+        let is_open = |known: usize| known < others || !needs_others || clock::now() < least;
+        while is_open(voters.len()) && clock::now() < deadline {
+            let asked = handle.voter_query(&seat.group.name, &answers).await;
+            asked.map_err(|error| Failure::Failed(error.to_string()))?;
+            // Arriving answers do not delay the next query.
+            let ask_at = Instant::now() + ASK_EVERY;
+            while let Ok(Some(told)) = timeout_at(ask_at, arriving.recv()).await {
+                match told {
+                    // This is the highest promise that the voter has reported.
+                    Told::Voter { voter, promised } => _ = voters.insert(voter, promised),
+                    // The highest fence matters most; for equal fences, the latest report.
+                    Told::Another {
+                        member,
+                        fence,
+                        holds,
+                    } => {
+                        let is_later = |before: &Other| before.fence <= fence;
+                        if another.as_ref().is_none_or(is_later) {
+                            another = Some(Other {
+                                member,
+                                fence,
+                                holds,
+                            });
+                        }
+                    }
+                    Told::Unproven {
+                        member,
+                        fence,
+                        address,
+                    } => {
+                        if unproven.as_ref().is_none_or(|it| it.fence <= fence) {
+                            unproven = Some(Unproven {
+                                member,
+                                fence,
+                                address,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    };
+    tokio::select! {
+        biased; // a running agent may have promised more than the file says
+        ended = agent.ended() => return Err(still_runs(ended)),
+        asked = asking => asked?,
+    }
+    let groups = handle.status().await.map_or_else(Vec::new, |it| it.groups);
+    let under_other_keys = groups.iter().map(|it| it.counters.unknown_key).sum();
+    let mut leaderships = groups.into_iter().map(|it| it.leadership);
+    let holder = leaderships.find_map(|it| Some((it.leader?.name, it.fence?)));
+    agent.abort().await; // it was not a member, so no goodbye is due
+    Ok(Answers {
+        voters,
+        holder,
+        another,
+        unproven,
+        under_other_keys,
+    })
+}
+
+impl Unproven {
+    /// Explains why nothing begins while a member claims tenure. A replayed recording can only keep
+    /// a voter from beginning.
+    pub(super) fn in_words(&self, group: &str) -> String {
+        let Self {
+            member,
+            fence,
+            address,
+        } = self;
+        format!(
+            "`{member}` of group `{group}` is heard from {address}, and says that it holds tenure with fence {fence}, but it has \
+             not answered that it runs. If it runs, the group is not new: let UDP pass between this host and that address, and \
+             stop every member before a new era is begun. If it does not run, an old recording of it is being replayed: stop \
+             the replay, or give all members another key. Then run this again"
+        )
+    }
+}
+
+impl Other {
+    /// Explains why nothing begins beside an unknown list of voters, or a store. A member that
+    /// votes by another list and reports no tenure may be as new as this one. Then one of the two
+    /// lists is wrong.
+    pub(super) fn in_words(&self, group: &str, voters: &[String]) -> String {
+        let (member, list) = (&self.member, voters.join(", "));
+        let (holds, above) = match self.fence {
+            Some(fence) => (
+                match self.holds {
+                    true => {
+                        format!(", and holds tenure with fence {fence}: group `{group}` is not new")
+                    }
+                    false => format!(
+                        "; its tenure with fence {fence} is over, but group `{group}` is not new"
+                    ),
+                },
+                match era::after(fence) {
+                    Some(next) => {
+                        format!("--era {next} or higher, so that fences go on above that one")
+                    }
+                    None => "--era, one above the last fence that was really given: this one leaves none above it"
+                        .to_owned(),
+                },
+            ),
+            None => (String::new(), "--era, one above the last".to_owned()),
+        };
+        format!(
+            "`{member}`, which goes by another list of voters, runs{holds}: all members of group `{group}` must go by one list. \
+             Compare its voters with those given here ({list}), correct the wrong ones, and run this again. If the voters are \
+             to be replaced: stop every member that goes by the old list, then run this with {above}"
+        )
+    }
+}
+
+/// Explains why no member could be queried.
+fn still_runs(ended: Result<(), Ended>) -> Failure {
+    Failure::Failed(match ended {
+        Err(Ended::DuplicateName { member, address }) => format!(
+            "the agent of `{member}` runs, at {address}: stop it, and run this again; if it is another member's, give \
+             one of the two another name (--name)"
+        ),
+        Err(error) => error.to_string(),
+        Ok(()) => "the other voters could not be asked: try again".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Other;
+
+    #[test]
+    fn member_with_another_list_is_a_holder_only_while_it_holds() {
+        let said = |fence, holds| {
+            let member = "b".to_owned();
+            let other = Other {
+                member,
+                fence,
+                holds,
+            };
+            other.in_words("g", &["a".to_owned()])
+        };
+        let runs = "`b`, which goes by another list of voters, runs";
+        for (fence, holds, how) in [
+            (
+                Some(7),
+                true,
+                ", and holds tenure with fence 7: group `g` is not new: ",
+            ),
+            (
+                Some(7),
+                false,
+                "; its tenure with fence 7 is over, but group `g` is not new: ",
+            ),
+            (None, false, ": "),
+        ] {
+            let said = said(fence, holds);
+            let begins = format!("{runs}{how}all members of group `g` must go by one list. ");
+            assert!(said.starts_with(&begins), "{said}");
+        }
+        assert!(
+            said(Some(7), false)
+                .ends_with("--era 1 or higher, so that fences go on above that one")
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! `hustings watch`: prints the leaders, now and at every change.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::time::Duration;
+
+use clap::Args;
+use hustings_agent::Leadership;
+use ureq::BodyReader;
+
+use super::agent::client::{self, Client, ClientOptions, NoAnswer, Printed, in_words};
+use crate::failure::{Failure, say};
+
+/// The path of the event stream.
+const EVENTS: &str = "/v1/watch";
+
+/// The time between two attempts to reach an agent that went away.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
+
+/// Print the leaders, as the agent of this host sees them, now and at every change
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    agent: ClientOptions,
+
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Printed::Text)]
+    format: Printed,
+}
+
+const AFTER_HELP: &str = "\
+If the agent goes away, watch says so, waits for it and goes on. To end it, press
+Ctrl-C.";
+
+impl Watch {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let client = self.agent.client();
+        let mut stream = client.follow(EVENTS).map_err(|why| client.failure(why))?;
+        loop {
+            self.print(&client, stream)?;
+            let address = client.address();
+            say(&format!("the agent at {address} went away: waiting for it"));
+            stream = wait(&client)?;
+            say(&format!("the agent at {address} is back"));
+        }
+    }
+
+    /// Prints every change until the stream ends.
+    fn print(&self, client: &Client, stream: impl Read) -> Result<(), Failure> {
+        for line in BufReader::new(stream).lines() {
+            let Ok(line) = line else {
+                return Ok(()); // a broken stream has ended
+            };
+            let Some(event) = line.strip_prefix("data:").map(str::trim) else {
+                continue; // the event's name, a sign of life, or the blank line between two
+            };
+            let line = match self.format {
+                // JSON contains no control characters, so the sender is not an agent.
+                Printed::Json if event.contains(char::is_control) => {
+                    return Err(client.failure(NoAnswer::Stranger));
+                }
+                Printed::Json => event.to_owned(),
+                Printed::Text => match client::read::<Leadership>(event) {
+                    Ok(leadership) => in_words(&leadership),
+                    Err(why) => return Err(client.failure(why)),
+                },
+            };
+            let mut out = std::io::stdout().lock();
+            let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+            printed.map_err(|error| Failure::output(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until the agent answers again.
+fn wait(client: &Client) -> Result<BodyReader<'static>, Failure> {
+    loop {
+        match client.follow(EVENTS) {
+            Ok(stream) => return Ok(stream),
+            Err(NoAnswer::Nobody) => pause(),
+            Err(why @ (NoAnswer::Refused(_) | NoAnswer::Stranger)) => {
+                return Err(client.failure(why));
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the real world, and nothing else is to be done"
+)]
+fn pause() {
+    std::thread::sleep(AGAIN_AFTER);
+}

@@ -1,0 +1,277 @@
+//! Closed forms of elections by announcement: section 5.3 of the chapter, corrected, with the
+//! printed value beside each corrected one.
+
+use hustings_protocol::Duration;
+use hustings_protocol::announce::{
+    Config, Correction, Heartbeat, Joining, Listen, Repeat, Takeover,
+};
+use hustings_sim::LossModel;
+use hustings_sim::elections::PriorityKind;
+use hustings_sim::trial::Churn;
+use hustings_theory::announce::{
+    Algorithm, Loss, Model, Wake, delay, messages, printed, recurrence, reestablishment, rounds,
+};
+
+use super::options::{Settled, WakeUp};
+use crate::elections::ClosedForm;
+use crate::failure::Failure;
+use crate::options::{Conditions, ConditionsExt, no_closed_form};
+
+/// The relative difference below which a printed value counts as equal, to allow for rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Evaluates the closed forms of LE-A, LE-S or LE-M.
+pub(super) fn election(settled: &Settled, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+    let election = &settled.election;
+    let config = &election.config;
+    require_chapter(config)?;
+    require_nobody_goes(election.churn)?;
+    let algorithm = match election.priority {
+        _ if config.suppress == Duration::ZERO => Algorithm::LeA,
+        PriorityKind::Id | PriorityKind::Priority => Algorithm::LeS,
+        PriorityKind::Wake => Algorithm::LeM,
+    };
+    let model = model(
+        election.members,
+        config.suppress,
+        config.announce,
+        settled.wake,
+        conditions,
+    )?;
+    let mut form = ClosedForm::default();
+    let undisturbed = nobody_is_missed(config, &model);
+    enter_election(&mut form, algorithm, &model, undisturbed);
+    enter_later(&mut form, algorithm, &model, config);
+    Ok(form)
+}
+
+/// Evaluates AL: a listener that misses the best member goes on announcing itself, as before.
+pub(super) fn announce_listen(
+    members: u32,
+    announce: Duration,
+    churn: Churn,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
+    require_nobody_goes(churn)?;
+    let no_wait = (Duration::ZERO, WakeUp::Uniform);
+    let model = model(members, no_wait.0, announce, no_wait.1, conditions)?;
+    let mut form = ClosedForm::default();
+    enter_election(&mut form, Algorithm::Al, &model, true);
+    Ok(form)
+}
+
+/// Evaluates SUP.
+pub(super) fn suppression(
+    members: u32,
+    suppress: Duration,
+    wake: WakeUp,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
+    if suppress == Duration::ZERO {
+        return Err(no_closed_form("with --suppress-interval 0s"));
+    }
+    // No member announces itself twice, so the announce interval does not matter.
+    let model = model(members, suppress, suppress, wake, conditions)?;
+    let mut form = ClosedForm::default();
+    let algorithm = Algorithm::Sup;
+    let sent = messages::messages_until_heard(algorithm, &model);
+    form.enter("messages", sent);
+    form.enter("tmax", delay::last_send(algorithm, &model));
+    form.enter("delay", delay::leadership_delay(algorithm, &model));
+    if form.values.is_empty() {
+        return Err(no_closed_form("for suppression with uncorrelated loss"));
+    }
+    Ok(form)
+}
+
+/// Checks that the rules are the chapter's.
+fn require_chapter(config: &Config) -> Result<(), Failure> {
+    let departs = if config.leaders > 1 {
+        "with --leaders above 1"
+    } else if config.joining != Joining::Announce {
+        "with --join query or suppress-then-query"
+    } else if config.correction == Correction::AtOnce {
+        "with --correct at-once"
+    } else if config.takeover == Takeover::Never {
+        "with --takeover never"
+    } else if config.heartbeat == Heartbeat::Ignored {
+        "with --heartbeat ignored"
+    } else {
+        return Ok(());
+    };
+    Err(no_closed_form(departs))
+}
+
+fn require_nobody_goes(churn: Churn) -> Result<(), Failure> {
+    if churn.is_none() {
+        Ok(())
+    } else {
+        Err(no_closed_form("with --churn"))
+    }
+}
+
+fn model(
+    members: u32,
+    suppress: Duration,
+    announce: Duration,
+    wake: WakeUp,
+    conditions: &Conditions,
+) -> Result<Model, Failure> {
+    conditions.require_no_faults_but_loss()?;
+    conditions.require_constant_delay()?;
+    let network = &conditions.network;
+    let loss = match (network.loss_model, network.multicast_loss) {
+        (_, 0.0) => Loss::None,
+        (_, loss) if loss >= 1.0 => return Err(no_closed_form("where everything is lost")),
+        (LossModel::Correlated, loss) => Loss::Correlated(loss),
+        (LossModel::Uncorrelated, loss) => Loss::Uncorrelated(loss),
+    };
+    let wake = match wake {
+        WakeUp::Uniform => Wake::Uniform,
+        WakeUp::Exponential(rate) if rate > 0.0 => Wake::Exponential { rate },
+        WakeUp::Exponential(_) => return Err(no_closed_form("with a --wake rate below 0")),
+        WakeUp::ByPriority => return Err(no_closed_form("with --wake merit")),
+    };
+    // If no member waits, the theory does not use the suppression interval.
+    let suppress_interval = match suppress {
+        Duration::ZERO => 1.0,
+        suppress => suppress.as_secs_f64(),
+    };
+    Ok(Model {
+        members: members.into(),
+        suppress_interval,
+        announce_interval: announce.as_secs_f64(),
+        delay: conditions.mean_delay().as_secs_f64(),
+        loss,
+        wake,
+    })
+}
+
+/// Returns true if no listener ever misses a leader that is up.
+fn nobody_is_missed(config: &Config, model: &Model) -> bool {
+    match config.listen {
+        Listen::Never => true,
+        Listen::For(span) => model.loss == Loss::None && span > config.announce,
+        Listen::Measured { .. } => model.loss == Loss::None,
+    }
+}
+
+/// Enters the values of the first election. A listener that misses its leader costs messages. If
+/// the wake-up decides, it also changes the leader.
+fn enter_election(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, undisturbed: bool) {
+    let hears_the_same = undisturbed || algorithm != Algorithm::LeM;
+    let if_undisturbed = |value: Option<f64>| value.filter(|_| undisturbed);
+    let if_same = |value: Option<f64>| value.filter(|_| hears_the_same);
+
+    let sent = messages::messages_until_heard(algorithm, model);
+    form.enter("messages", if_undisturbed(sent));
+    form.enter("tmax", if_same(delay::last_send(algorithm, model)));
+    let heard = delay::leadership_delay(algorithm, model);
+    form.enter("delay", if_same(heard));
+    let as_printed = printed::leadership_delay(algorithm, model);
+    form.enter_printed("delay", as_printed);
+    form.enter("rounds", if_same(Some(rounds::rounds(model))));
+    form.enter("avg_rounds", if_same(Some(rounds::average_rounds(model))));
+    let first = messages::first_round_messages(algorithm, model);
+    form.enter("first_round_messages", if_undisturbed(first));
+    if algorithm == Algorithm::LeS {
+        let as_printed = printed::first_round_messages_of_le_s(model);
+        form.enter_printed("first_round_messages", as_printed);
+        enter_without_delay(form, model);
+    }
+    let first_sent = delay::last_send_of_first_round(algorithm, model);
+    form.enter("first_round_tmax", if_undisturbed(first_sent));
+    let by_tmax = match algorithm {
+        Algorithm::LeS => messages::messages_of_le_s_until_sent(model),
+        Algorithm::LeA | Algorithm::LeM | Algorithm::Sup | Algorithm::Al => None,
+    };
+    form.enter("messages_by_tmax", if_undisturbed(by_tmax));
+}
+
+/// Enters the recurrence for uncorrelated loss. It assumes no delay, and no member that announces
+/// itself twice while others sleep.
+fn enter_without_delay(form: &mut ClosedForm, model: &Model) {
+    if let Loss::Uncorrelated(loss) = model.loss
+        && model.announce_interval >= model.suppress_interval
+    {
+        let name = "first_round_messages_without_delay";
+        let mean = recurrence::has_mean(model.members, loss)
+            .then(|| recurrence::mean_messages(model.members, loss));
+        form.enter(name, mean);
+        form.enter_printed(name, Some(printed::mean_messages(model.members, loss)));
+    }
+}
+
+/// Enters the values after the first election: true and false departures, and late joiners.
+fn enter_later(form: &mut ClosedForm, algorithm: Algorithm, model: &Model, config: &Config) {
+    if algorithm == Algorithm::LeM {
+        return; // late joiners, and listeners that miss the leader, draw their priority anew
+    }
+    let suppresses = algorithm == Algorithm::LeS;
+    if let Listen::For(span) = config.listen {
+        enter_departures(form, algorithm, model, span.as_secs_f64(), config.farewell);
+    }
+    let greater = reestablishment::greater_joiner(algorithm, model);
+    form.enter("join_greater", greater);
+    let as_printed = suppresses.then(|| printed::greater_joiner(model));
+    form.enter_printed("join_greater", as_printed);
+    form.enter("join_lesser", Some(reestablishment::lesser_joiner(model)));
+    let as_printed = suppresses.then(|| printed::lesser_joiner(model));
+    form.enter_printed("join_lesser", as_printed);
+}
+
+/// Enters the values for a leader that is gone, or is missed although it is up.
+fn enter_departures(
+    form: &mut ClosedForm,
+    algorithm: Algorithm,
+    model: &Model,
+    listen: f64,
+    farewell: Repeat,
+) {
+    let suppresses = algorithm == Algorithm::LeS;
+    let loss = model.loss.probability();
+    if loss > 0.0 || listen < model.announce_interval {
+        let any = reestablishment::inconsistent_fraction_of_any(model, listen);
+        form.enter("inconsistent", Some(any));
+        let one = reestablishment::inconsistent_fraction(model, listen);
+        form.enter("inconsistent_false", Some(one));
+        let as_printed = printed::inconsistent_fraction(model, listen);
+        form.enter_printed("inconsistent_false", Some(as_printed));
+        let astray = reestablishment::false_departure(model, listen);
+        form.enter("reestablishment_false", Some(astray));
+        let as_printed = printed::false_departure(model, listen);
+        form.enter_printed("reestablishment_false", Some(as_printed));
+    }
+    // The remaining members must agree, and there must be at least two.
+    if model.members > 2 && farewell == Repeat::Times(0) {
+        let left = Model {
+            members: model.members - 1,
+            ..*model
+        };
+        let at = model.announce_interval / 2.0;
+        let gone = reestablishment::leader_departure(algorithm, &left, listen, at);
+        form.enter("reestablishment_departure", gone);
+        let as_printed = suppresses.then(|| printed::leader_departure(&left, listen, at));
+        form.enter_printed("reestablishment_departure", as_printed);
+    }
+}
+
+impl ClosedForm {
+    /// Enters a value, or records that it is missing.
+    fn enter(&mut self, name: &'static str, value: Option<f64>) {
+        match value {
+            Some(value) => self.values.push((name.to_owned(), value)),
+            None => self.missing.push(name),
+        }
+    }
+
+    /// Enters the printed value beside the value just entered, if the two differ.
+    fn enter_printed(&mut self, name: &'static str, printed: Option<f64>) {
+        if let (Some(printed), Some((last, value))) = (printed, self.values.last())
+            && last == name
+            && (printed - value).abs() > ROUNDING * value.abs().max(1.0)
+        {
+            self.values.push((format!("{name}_printed"), printed));
+        }
+    }
+}

@@ -1,0 +1,565 @@
+//! Council election: a centre elects `L` to `U` representatives out of any number of hosts; and its
+//! baseline.
+
+mod bolot;
+mod hosts;
+mod keeping;
+mod paper;
+mod terms;
+
+use std::fmt;
+
+use clap::{Args, ValueEnum};
+use hustings_protocol::council as protocol;
+use hustings_sim::council::Trial;
+use hustings_sim::trial::Poll as SimulatedPoll;
+use hustings_theory::council::optimum::{best_c, robust_c, uncertain};
+use hustings_theory::council::rules::in_theory;
+use hustings_theory::council::{self as theory, Knowledge, Loss, Seats};
+
+use super::ClosedForm;
+use crate::failure::Failure;
+use crate::options::seats::no_depth;
+use crate::options::{Conditions, ConditionsExt, name_of, no_closed_form, values};
+use crate::report::Parameters;
+use bolot::Bolot;
+pub(super) use bolot::Options as BolotOptions;
+use keeping::{KeepOptions, Keeping};
+use terms::{Aim, Average, Guess};
+
+/// The options of `council`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+pub(crate) struct Options {
+    /// The number of hosts: 1 to 10^9. --estimate sets whether the centre knows it
+    #[arg(long, value_name = "N", default_value = "10000", allow_negative_numbers = true,
+          value_parser = values::whole(1..=1_000_000_000_u64))]
+    members: u64,
+
+    /// The number of representatives, from L to U. U is at most 1000; if replies are lost, 100
+    /// (choice and history: 32). A wider range takes fewer rounds: 4..8 takes 1.4, 1..1 takes 2.5
+    /// (with --algorithm skip-reset)
+    #[arg(long, value_name = "L..U", default_value = "4..8", value_parser = terms::seats,
+          allow_hyphen_values = true)]
+    seats: Seats,
+
+    /// The rule for which hosts draw, and which draw again. The baseline, Bolot's masks, is a
+    /// protocol of its own, `bolot`
+    #[arg(long, default_value_t = Algorithm::SkipReset, value_parser = terms::Algorithms)]
+    algorithm: Algorithm,
+
+    /// With --algorithm history, host by host: the number of rounds that a host remembers, from 1
+    /// to 4. More than one matters only if hosts come and go [default: 1]
+    #[arg(long, value_name = "ROUNDS", value_parser = values::whole(1..=4_u8))]
+    depth: Option<u8>,
+
+    /// The average number of hosts that reply to a draw: each replies with probability c/n. `auto`:
+    /// the best value for --optimise, by exact computation; if n is estimated, the best for
+    /// --max-guess hosts, known. `robust`: the value whose cost has the least worst ratio to the
+    /// best one, over half and twice as many hosts, and no loss or the given one (a tenth of all
+    /// messages if none is given)
+    #[arg(long, value_name = "auto|robust|X", default_value = "auto", value_parser = terms::average,
+          allow_hyphen_values = true)]
+    c: Average,
+
+    /// The cost that --c auto minimises: the expected rounds (t), the expected replies (n), or a
+    /// weighted sum of both, as in t:1,n:0.1. For L = 1, replies become fewer and rounds more as c
+    /// approaches 0: then n stops at 0.1
+    #[arg(long, value_name = "t|n|t:X,n:Y", default_value = "t", value_parser = terms::aim,
+          allow_hyphen_values = true)]
+    optimise: Aim,
+
+    /// The centre's knowledge of the number of hosts: the true number (known), or an estimate that
+    /// starts at --max-guess. After each round with too few replies the estimate is halved
+    /// (conservative), raised to the power 0.7 (aggressive), or raised to the power A and divided
+    /// by B (alpha:A,beta:B, with A above 0 and at most 1, and B 1 or more)
+    #[arg(long, value_name = "known|conservative|aggressive|alpha:A,beta:B", default_value = "known",
+          value_parser = terms::guess, allow_hyphen_values = true)]
+    estimate: Guess,
+
+    /// The first estimate, above U. Too high costs rounds without replies; too low causes a storm
+    /// of replies. Has no effect with --estimate known
+    #[arg(long, value_name = "M", default_value = "100000", allow_negative_numbers = true,
+          value_parser = values::whole(2..=1_000_000_000_u64))]
+    max_guess: u64,
+
+    /// The rule by which an --estimate falls [default: printed; with --churn always guarded]
+    #[arg(long, value_enum)]
+    search: Option<Search>,
+
+    #[command(flatten)]
+    replies: ReplyOptions,
+
+    #[command(flatten)]
+    keeping: KeepOptions,
+}
+
+/// The rules by which an estimate falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Search {
+    /// As in the paper: after each round with too few replies
+    Printed,
+    /// As in agents: by the replies to all draws together, and hosts that have missed calls lower
+    /// it by themselves; host by host
+    Guarded,
+}
+
+/// The options for the loss of replies, for the end of an election and for the engine.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct ReplyOptions {
+    /// The probability that a reply is lost, up to 0.9; the same limit holds for --multicast-loss
+    /// here. Replies are the only unicasts, so this equals --unicast-loss. A host that misses a
+    /// feedback message sits out until the next one in which all hosts draw
+    #[arg(long, value_name = "P", value_parser = values::probability, allow_negative_numbers = true,
+          conflicts_with_all = ["unicast_loss", "loss"])]
+    reply_loss: Option<f64>,
+
+    /// In the simulator: give up an election after R rounds
+    #[arg(long, value_name = "R", default_value = "100000", allow_negative_numbers = true,
+          value_parser = values::whole(1..=1_000_000_u64))]
+    max_rounds: u64,
+
+    /// In the simulator: the engine
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
+    engine: Engine,
+}
+
+/// The engines of the simulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// As per-host with --trace, --churn, --search guarded and --algorithm merit; otherwise as
+    /// aggregate
+    Auto,
+    /// No host is simulated: the numbers of hosts that draw, reply and are heard are drawn with the
+    /// same law. 10^9 hosts take microseconds
+    Aggregate,
+    /// Every host and every message is simulated, with the state machine that agents run; up to
+    /// 10^7 hosts and 64 seats
+    PerHost,
+}
+
+/// The limit for loss. Beyond it, elections take too many rounds to be useful.
+const GREATEST_LOSS: f64 = 0.9;
+
+impl ReplyOptions {
+    /// Returns the loss, after checking that no other fault is asked for.
+    fn loss(self, protocol: &str, conditions: &Conditions) -> Result<Loss, Failure> {
+        conditions.require_steps(protocol)?;
+        conditions.require_all_up(protocol)?;
+        let loss = Loss {
+            reply: self.reply_loss.unwrap_or(conditions.network.unicast_loss),
+            multicast: conditions.network.multicast_loss,
+        };
+        for (option, probability) in [
+            ("--reply-loss", loss.reply),
+            ("--multicast-loss", loss.multicast),
+        ] {
+            if probability > GREATEST_LOSS {
+                return Err(Failure::Usage(format!(
+                    "{option} {probability} leaves too few messages for a council: choose from 0 to {GREATEST_LOSS}"
+                )));
+            }
+        }
+        Ok(loss)
+    }
+}
+
+/// The drawing algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Algorithm {
+    /// All hosts draw in every round
+    Naive,
+    /// A host that drew out stays out; after too few replies all hosts reply and are counted, which
+    /// is a storm
+    Basic,
+    /// As basic, but after too few replies all hosts draw again, with the number that the centre
+    /// knows: few messages
+    SkipReset,
+    /// As skip-reset, but every host draws twice, and the centre takes the better draw: the fewest
+    /// rounds
+    Choice,
+    /// As skip-reset, but after too few replies only the hosts that drew before draw again:
+    /// slightly fewer rounds and messages
+    History,
+    /// The best hosts, by thresholds on their priority, which is random here; host by host
+    #[value(name = "merit")]
+    Priority,
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&name_of(self))
+    }
+}
+
+impl Algorithm {
+    fn protocols(self, depth: u8) -> protocol::Algorithm {
+        match self {
+            Self::Naive => protocol::Algorithm::Naive,
+            Self::Basic => protocol::Algorithm::Basic,
+            Self::SkipReset => protocol::Algorithm::SkipReset,
+            Self::Choice => protocol::Algorithm::CHOICE,
+            Self::History => protocol::Algorithm::History { depth },
+            Self::Priority => protocol::Algorithm::Priority,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn settle(&self, conditions: &Conditions) -> Result<Poll, Failure> {
+        let loss = self.replies.loss("council", conditions)?;
+        let seats = self.seats;
+        if seats.least > self.members {
+            return Err(Failure::Usage(format!(
+                "--seats {} cannot be filled by --members {}: choose an L of at most {}",
+                terms::show_seats(seats),
+                self.members,
+                self.members
+            )));
+        }
+        self.require_few_seats(loss)?;
+        self.require_what_matters()?;
+        let drawn = self.algorithm.protocols(self.depth.unwrap_or(1));
+        // Priority has no recurrence; its samples are drawn as by skip-reset.
+        let in_theory = in_theory(drawn).unwrap_or(theory::Algorithm::SkipReset);
+        let election = theory::Election {
+            loss,
+            knowledge: self.knowledge()?,
+            ..theory::Election::new(seats, self.members, in_theory, 1.0)
+        };
+        let election = match self.c {
+            Average::Best => best_c_of(&election, self.optimise),
+            Average::Robust => {
+                let cases = uncertain(&by_first_guess(&election));
+                election.with_c(robust_c(&cases, self.optimise.goal()))
+            }
+            Average::Fixed(c) => election.with_c(c),
+        };
+        if election.c >= election.limit_of_c() {
+            return Err(Failure::Usage(format!(
+                "--c {} is too great for --seats {}, as draws among {} hosts would leave all of them, for ever: choose \
+                 above 0 and below {}",
+                election.c,
+                terms::show_seats(seats),
+                seats.most + 1,
+                election.limit_of_c()
+            )));
+        }
+        let council = Council {
+            election,
+            cost: election.cost(),
+            algorithm: self.algorithm,
+            drawn,
+            chosen: self.c,
+            aim: self.optimise,
+            guess: self.estimate,
+            max_guess: self.max_guess,
+            search: self.search(),
+        };
+        council.require_an_end()?;
+        Ok(Poll {
+            kind: Kind::Council(council),
+            loss,
+            most_rounds: self.replies.max_rounds,
+            engine: self.replies.engine,
+            keeping: self.keeping.settle(),
+        })
+    }
+
+    fn search(&self) -> Search {
+        self.search.unwrap_or(match self.keeping.is_kept() {
+            true => Search::Guarded,
+            false => Search::Printed,
+        })
+    }
+
+    /// Refuses options that would have no effect.
+    fn require_what_matters(&self) -> Result<(), Failure> {
+        if self.depth.is_some() && self.algorithm != Algorithm::History {
+            return Err(Failure::Usage(no_depth(&self.algorithm)));
+        }
+        match self.search {
+            Some(Search::Printed) if self.keeping.is_kept() => Err(Failure::Usage(
+                "--search printed does not go with --churn: a council is kept as agents do it, with --search guarded"
+                    .to_owned(),
+            )),
+            Some(_) if self.estimate == Guess::Known && !self.keeping.is_kept() => {
+                Err(Failure::Usage(
+                    "--search is how an --estimate falls, and there is none: choose --estimate conservative, aggressive or alpha:A,beta:B"
+                        .to_owned(),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the theory, which every election is checked against, finishes in reasonable
+    /// time.
+    fn require_few_seats(&self, loss: Loss) -> Result<(), Failure> {
+        let most = match self.algorithm {
+            _ if loss.reply == 0.0 => return Ok(()),
+            Algorithm::Choice | Algorithm::History => 32,
+            Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset | Algorithm::Priority => 100,
+        };
+        if self.seats.most > most {
+            return Err(Failure::Usage(format!(
+                "--seats {} are too many for --algorithm {} where replies are lost: choose a U of at most {most}",
+                terms::show_seats(self.seats),
+                name_of(&self.algorithm)
+            )));
+        }
+        Ok(())
+    }
+
+    fn knowledge(&self) -> Result<Knowledge, Failure> {
+        let Some(estimate) = self.estimate.from(self.max_guess) else {
+            return Ok(Knowledge::Known);
+        };
+        let seats = self.seats;
+        if self.max_guess <= seats.most {
+            return Err(Failure::Usage(format!(
+                "--max-guess {} does not exceed the seats: choose {} or more for --seats {}",
+                self.max_guess,
+                seats.most + 1,
+                terms::show_seats(seats)
+            )));
+        }
+        terms::require_progress(estimate, seats)?;
+        Ok(Knowledge::Estimated(estimate))
+    }
+}
+
+/// Returns the same election with the best `c`.
+fn best_c_of(election: &theory::Election, aim: Aim) -> theory::Election {
+    election.with_c(best_c(&by_first_guess(election), aim.goal()).c)
+}
+
+/// Returns the same election as if the first estimate, if there is one, were the known number of
+/// hosts.
+fn by_first_guess(election: &theory::Election) -> theory::Election {
+    match election.knowledge {
+        Knowledge::Estimated(estimate) => theory::Election {
+            members: estimate.first as u64,
+            knowledge: Knowledge::Known,
+            ..*election
+        },
+        Knowledge::Known | Knowledge::Taken(_) => *election,
+    }
+}
+
+/// A council election with all options settled.
+#[derive(Debug, Clone, Copy)]
+struct Council {
+    election: theory::Election,
+    /// The cost by the equations. Computed once, because it may take seconds.
+    cost: theory::Cost,
+    algorithm: Algorithm,
+    /// The algorithm as the hosts know it.
+    drawn: protocol::Algorithm,
+    chosen: Average,
+    aim: Aim,
+    guess: Guess,
+    max_guess: u64,
+    search: Search,
+}
+
+impl Council {
+    /// Checks that the election ends within a reasonable time.
+    fn require_an_end(&self) -> Result<(), Failure> {
+        const TOO_MANY: f64 = 1e6;
+        if (0.0..TOO_MANY).contains(&self.cost.rounds) {
+            return Ok(());
+        }
+        let best = best_c_of(&self.election, Aim::Rounds).c;
+        Err(Failure::Usage(format!(
+            "--c {} hardly ever leads to a council of {}: choose nearer to {best:.2}, or auto",
+            self.election.c,
+            terms::show_seats(self.election.seats)
+        )))
+    }
+
+    fn parameters(&self) -> Parameters {
+        let theory::Election {
+            seats, members, c, ..
+        } = self.election;
+        let chosen = match self.chosen {
+            Average::Best | Average::Robust => Some(self.aim.to_string()),
+            Average::Fixed(_) => None,
+        };
+        let depth = match self.drawn {
+            protocol::Algorithm::History { depth } => Some(depth),
+            _ => None,
+        };
+        let max_guess = match self.election.knowledge {
+            Knowledge::Estimated(_) => Some(self.max_guess),
+            Knowledge::Known | Knowledge::Taken(_) => None,
+        };
+        Parameters::new()
+            .with("members", members)
+            .with("seats", terms::show_seats(seats))
+            .with("algorithm", name_of(&self.algorithm))
+            .with("depth", depth)
+            .with("c", c)
+            .with("optimised", chosen)
+            .with("robust", self.chosen == Average::Robust)
+            .with("estimate", self.guess.to_string())
+            .with("max_guess", max_guess)
+            .with("search", name_of(&self.search))
+    }
+
+    fn sentence(&self) -> String {
+        let theory::Election {
+            seats,
+            members,
+            c,
+            knowledge,
+            ..
+        } = self.election;
+        let is_estimated = matches!(knowledge, Knowledge::Estimated(_));
+        let knowledge = match knowledge {
+            Knowledge::Estimated(_) => {
+                let guarded = match self.search {
+                    Search::Printed => "",
+                    Search::Guarded => ", guarded",
+                };
+                format!("estimate {} from {}{guarded}", self.guess, self.max_guess)
+            }
+            Knowledge::Known | Knowledge::Taken(_) => "number known".to_owned(),
+        };
+        let c = match self.chosen {
+            Average::Best if is_estimated => {
+                // A centre that does not know the number of hosts cannot choose by it.
+                format!("c {c:.4} (best for {} of {})", self.aim, self.max_guess)
+            }
+            Average::Best => format!("c {c:.4} (best for {})", self.aim),
+            Average::Robust => format!("c {c:.4} (robust for {})", self.aim),
+            Average::Fixed(c) => format!("c {c}"),
+        };
+        format!(
+            "{members} members, seats {}, {}, {c}, {knowledge}",
+            terms::show_seats(seats),
+            name_of(&self.algorithm)
+        )
+    }
+}
+
+/// An election of a few hosts out of many by a centre.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Poll {
+    kind: Kind,
+    loss: Loss,
+    most_rounds: u64,
+    engine: Engine,
+    keeping: Option<Keeping>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Council(Council),
+    Bolot(Bolot),
+}
+
+impl Poll {
+    /// The protocol's name on the command line.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Council(_) => "council",
+            Kind::Bolot(_) => Bolot::NAME,
+        }
+    }
+
+    /// Returns the conditions with the loss of replies filled in.
+    pub(crate) fn conditions(&self, mut conditions: Conditions) -> Conditions {
+        conditions.network.unicast_loss = self.loss.reply;
+        conditions
+    }
+
+    /// All settings.
+    pub(crate) fn parameters(&self) -> Parameters {
+        let own = match self.kind {
+            Kind::Council(council) => council.parameters(),
+            Kind::Bolot(bolot) => bolot.parameters(),
+        };
+        let own = match &self.keeping {
+            Some(keeping) => keeping.parameters(own),
+            None => own,
+        };
+        own.with("reply_loss", self.loss.reply)
+            .with("max_rounds", self.most_rounds)
+            .with("engine", name_of(&self.engine))
+    }
+
+    /// The settings in one sentence for people.
+    pub(crate) fn sentence(&self) -> String {
+        let sentence = match self.kind {
+            Kind::Council(council) => council.sentence(),
+            Kind::Bolot(bolot) => bolot.sentence(),
+        };
+        match &self.keeping {
+            Some(keeping) => format!("{sentence}, {}", keeping.sentence()),
+            None => sentence,
+        }
+    }
+
+    /// The option that requires every host to be simulated, if there is one.
+    fn needs_hosts(&self) -> Option<&'static str> {
+        let council = match self.kind {
+            Kind::Council(council) => council,
+            Kind::Bolot(_) => return None,
+        };
+        let is_guarded = council.search == Search::Guarded;
+        match council.election.knowledge {
+            _ if self.keeping.is_some() => Some("--churn"),
+            _ if council.algorithm == Algorithm::Priority => Some("--algorithm merit"),
+            Knowledge::Estimated(_) if is_guarded => Some("--search guarded"),
+            Knowledge::Estimated(_) | Knowledge::Known | Knowledge::Taken(_) => None,
+        }
+    }
+
+    /// Returns true if the election is simulated host by host.
+    ///
+    /// # Errors
+    /// If it has to be and the options forbid it.
+    pub(crate) fn is_by_hosts(&self, is_traced: bool) -> Result<bool, Failure> {
+        let reason = self.needs_hosts().or(is_traced.then_some("--trace"));
+        match (self.engine, reason) {
+            (Engine::Aggregate, Some(reason)) => Err(Failure::Usage(format!(
+                "{reason} needs hosts, which --engine aggregate has not: choose --engine per-host"
+            ))),
+            (Engine::Aggregate | Engine::Auto, None) => Ok(false),
+            (Engine::PerHost, _) | (Engine::Auto, Some(_)) => Ok(true),
+        }
+    }
+
+    /// Evaluates the closed form of the cost.
+    ///
+    /// # Errors
+    /// If there is no closed form under these conditions.
+    pub(crate) fn closed_form(&self) -> Result<ClosedForm, Failure> {
+        match self.kind {
+            _ if self.keeping.is_some() => {
+                Err(no_closed_form("of a council that is kept (--churn)"))
+            }
+            Kind::Council(council) => paper::council(&council),
+            Kind::Bolot(bolot) => bolot.closed_form(self.loss),
+        }
+    }
+
+    /// Returns the poll for the simulator: host by host if `hosts` is given, otherwise in
+    /// aggregate.
+    pub(crate) fn simulated(&self, hosts: Option<Trial>) -> SimulatedPoll {
+        let most_rounds = self.most_rounds;
+        match (hosts, self.kind) {
+            (Some(trial), _) => SimulatedPoll::Hosts(trial),
+            (None, Kind::Council(council)) => SimulatedPoll::Council {
+                election: council.election,
+                most_rounds,
+            },
+            (None, Kind::Bolot(bolot)) => SimulatedPoll::Masks {
+                members: bolot.members,
+                loss: self.loss,
+                most_rounds,
+            },
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Closed forms of a council election.
+
+use hustings_theory::council::estimate::by_pseudocode;
+use hustings_theory::council::{Algorithm, Election, Knowledge, Loss, Reset, by_evidence, printed};
+
+use super::{Council, Search};
+use crate::elections::{ClosedForm, named};
+use crate::failure::Failure;
+use crate::options::no_closed_form;
+
+/// Evaluates the cost, with the paper's printed value beside each one that it gets wrong.
+///
+/// # Errors
+/// If there is no closed form.
+pub(super) fn council(council: &Council) -> Result<ClosedForm, Failure> {
+    if council.algorithm == super::Algorithm::Priority {
+        return Err(no_closed_form("of seats by merit"));
+    }
+    let election = &council.election;
+    let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));
+    if council.search == Search::Guarded && is_estimated {
+        return guarded(election);
+    }
+    let cost = council.cost;
+    let mut values = named([
+        ("rounds", cost.rounds),
+        ("messages", cost.messages),
+        ("success_first_round", cost.success_first_round),
+        ("c", election.c),
+    ]);
+    let mut missing = Vec::new();
+    match election.knowledge {
+        // The equations describe exactly this centre.
+        Knowledge::Estimated(_) if counts_all(election.algorithm) => {}
+        Knowledge::Estimated(_) => {
+            let cost = (!takes_long(election)).then(|| by_pseudocode(election));
+            match cost.flatten() {
+                Some(cost) => values.extend(named([
+                    ("rounds_pseudocode", cost.rounds),
+                    ("messages_pseudocode", cost.messages),
+                ])),
+                None => missing.extend(["rounds_pseudocode", "messages_pseudocode"]),
+            }
+        }
+        Knowledge::Known | Knowledge::Taken(_) if election.loss != Loss::NONE => {
+            // The printed equation treats loss as a smaller c, which must be a valid c, too.
+            let limit = Election {
+                loss: Loss::NONE,
+                ..*election
+            }
+            .limit_of_c();
+            if election.c * (1.0 - election.loss.reply) < limit {
+                let printed = printed::with_loss(election);
+                values.extend(named([
+                    ("rounds_printed", printed.rounds),
+                    ("messages_printed", printed.messages),
+                ]));
+            }
+        }
+        Knowledge::Known | Knowledge::Taken(_) => {
+            let is_drawn = !election.is_decided_by_the_poll();
+            if election.algorithm == Algorithm::Basic && is_drawn {
+                let messages = printed::basic_messages(election);
+                values.extend(named([("messages_printed", messages)]));
+            }
+        }
+    }
+    Ok(ClosedForm { values, missing })
+}
+
+/// Evaluates the cost with the search that agents use.
+fn guarded(election: &Election) -> Result<ClosedForm, Failure> {
+    let why = match election.algorithm {
+        _ if election.loss.multicast > 0.0 => {
+            "where multicasts are lost: each host that has missed calls goes down by itself, so that hosts draw by as many different numbers as they have missed calls"
+        }
+        Algorithm::Naive => {
+            "with --algorithm naive: all draw in every round, and what the centre takes next depends on all rounds before"
+        }
+        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => {
+            "with --algorithm basic: after too few replies all are counted, and agents do not do it either"
+        }
+        Algorithm::Choice(_, Reset::Skipped) => {
+            "with --algorithm choice: two draws in a round tell of n together, though the centre goes on with one"
+        }
+        Algorithm::SkipReset | Algorithm::History => "",
+    };
+    let cost = by_evidence(election).filter(|_| why.is_empty());
+    let cost = cost.ok_or_else(|| no_closed_form(&format!("of --search guarded {why}")))?;
+    Ok(ClosedForm {
+        values: named([
+            ("rounds", cost.rounds),
+            ("messages", cost.messages),
+            ("success_first_round", cost.success_first_round),
+            ("c", election.c),
+        ]),
+        missing: Vec::new(),
+    })
+}
+
+/// Returns true if all hosts reply after an undershoot that follows an overshoot.
+fn counts_all(algorithm: Algorithm) -> bool {
+    match algorithm {
+        Algorithm::Basic | Algorithm::Choice(_, Reset::Polled) => true,
+        Algorithm::Naive
+        | Algorithm::SkipReset
+        | Algorithm::Choice(_, Reset::Skipped)
+        | Algorithm::History => false,
+    }
+}
+
+/// Returns true if the theory takes minutes for an estimate and its successors. That is so if
+/// messages are lost and the state is more than the number of active hosts.
+fn takes_long(election: &Election) -> bool {
+    let is_estimated = matches!(election.knowledge, Knowledge::Estimated(_));
+    match election.algorithm {
+        Algorithm::Naive | Algorithm::Basic | Algorithm::SkipReset => false,
+        Algorithm::Choice(_, _) => {
+            is_estimated && (election.loss.reply > 0.0 || election.loss.multicast > 0.0)
+        }
+        Algorithm::History => is_estimated && election.loss.reply > 0.0,
+    }
+}

@@ -1,0 +1,114 @@
+//! Closed forms of one round, and the choice of K.
+
+use hustings_sim::Detection;
+use hustings_theory::probabilistic::adaptive::{OutOfReach, smallest_k};
+use hustings_theory::probabilistic::{Model, cost, detection, factors, success};
+
+use super::{ClosedForm, Introduction, Probabilistic, Reinitiate, Reply, Size};
+use crate::elections::named;
+use crate::failure::Failure;
+use crate::options::{Conditions, ConditionsExt, no_closed_form};
+
+/// Returns the smallest K with which a round succeeds with probability `target`.
+///
+/// # Errors
+/// If there is none.
+pub(super) fn k_for(model: &Model, target: f64) -> Result<u32, Failure> {
+    let chosen =
+        smallest_k(model, target).map_err(|shortfall| out_of_reach(model, target, &shortfall))?;
+    // K is at most the number of members, which fits.
+    Ok(u32::try_from(chosen.k).unwrap_or(u32::MAX))
+}
+
+/// Evaluates a round with the first K.
+///
+/// # Errors
+/// If there is no closed form under these conditions.
+pub(super) fn round(
+    election: &Probabilistic,
+    conditions: &Conditions,
+) -> Result<ClosedForm, Failure> {
+    conditions.require_independent_losses()?;
+    if conditions.detection(Detection::Never) != Detection::Never {
+        return Err(no_closed_form("with --detect"));
+    }
+    match election.size {
+        Size::Known => {}
+        Size::View => return Err(no_closed_form("with --group-size view")),
+        Size::Estimate => return Err(no_closed_form("with --group-size estimate")),
+    }
+    let model = &election.introduction.acquainted(election.model);
+    let k = f64::from(election.strategy.first);
+    let mut values = Vec::new();
+    let is_chosen = election.target.is_some();
+    if is_chosen {
+        values.extend(named([("k", k)]));
+    }
+    values.extend(of_round(model, k, election.reinitiate));
+    let mut missing = Vec::new();
+    match election.reply {
+        Reply::Worse => values.extend(named([("unicasts_bound", cost::unicasts_bound(model, k))])),
+        Reply::Once | Reply::Literal => missing.push("unicasts_bound"),
+    }
+    if is_chosen {
+        values.extend(cost_of_round(model, k, election.introduction));
+    }
+    Ok(ClosedForm { values, missing })
+}
+
+fn of_round(model: &Model, k: f64, reinitiate: Reinitiate) -> Vec<(String, f64)> {
+    let detection_bound = match reinitiate {
+        Reinitiate::Hash => detection::detection_bound_by_hash(model, k),
+        Reinitiate::Delay | Reinitiate::All => detection::detection_bound(model, k),
+    };
+    named([
+        ("e1", factors::e1(model, k)),
+        ("e2", factors::e2(model, k)),
+        ("e3", factors::e3(model, k)),
+        ("e4", factors::e4(model, k)),
+        ("e5", factors::e5(model, k)),
+        ("success_bound", factors::success_bound(model, k)),
+        ("success_corrected", success::success_corrected(model, k)),
+        ("detection_bound", detection_bound),
+        (
+            "detection_bound_printed",
+            detection::detection_bound_printed(model, k),
+        ),
+    ])
+}
+
+fn cost_of_round(model: &Model, k: f64, introduction: Introduction) -> Vec<(String, f64)> {
+    let multicasts = cost::multicasts_bound(model, k);
+    let (first_unicasts, multicasts_bound) = match introduction {
+        Introduction::View => (cost::first_unicasts(model, k), multicasts),
+        // Every member that sends a final multicast also multicasts its first choice.
+        Introduction::Multicast => (0.0, 2.0 * multicasts - 1.0),
+    };
+    named([
+        ("relay_members", model.relay_members(k)),
+        ("first_unicasts", first_unicasts),
+        ("multicasts_bound", multicasts_bound),
+    ])
+}
+
+fn out_of_reach(model: &Model, target: f64, shortfall: &OutOfReach) -> Failure {
+    let OutOfReach { ceiling, best } = shortfall;
+    Failure::Usage(if *ceiling <= 0.0 {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} nobody is left when a round is over: choose a --crash below 1",
+            model.crash
+        )
+    } else if target >= *ceiling {
+        format!(
+            "no K reaches --target-success {target}: with --crash {} the leader itself crashes so often that no round succeeds more often than {ceiling}: choose a target below that",
+            model.crash
+        )
+    } else {
+        // Rounded down, so that the user can ask for the value.
+        let success = (best.success * 1e6).floor() / 1e6;
+        format!(
+            "no K reaches --target-success {target}: the best of --members {} is K {}, with {success}: choose a lower target, or more members, wider views, fewer losses",
+            model.members, best.k
+        )
+    })
+}

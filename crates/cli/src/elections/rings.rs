@@ -1,0 +1,299 @@
+//! The two ring elections: Chang and Roberts', and the modified ring.
+
+use clap::Args;
+use hustings_protocol::{chang_roberts, modified_ring};
+use hustings_sim::classics::{Initiators, Order};
+use hustings_sim::elections::{ChangRoberts, Circle, ModifiedRing};
+use hustings_theory::rings as theory;
+use serde_json::Value;
+
+use super::{Caution, ClosedForm, Described, without_faults};
+use crate::failure::Failure;
+use crate::options::{Conditions, ConditionsExt, Named, no_closed_form, one_of, values};
+use crate::report::Parameters;
+
+/// The limit for the entries of all initiators' lists together.
+const MOST_LIST_ENTRIES: u64 = 1_000_000_000;
+
+/// The options of Chang and Roberts' ring.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+pub(crate) struct ChangRobertsOptions {
+    /// The number of members in the group: 2 to 10000000
+    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
+          value_parser = values::whole(2..=10_000_000_u32))]
+    members: u32,
+
+    #[command(flatten)]
+    start: StartOptions,
+
+    /// Follow the slides to the letter: a member that calls an election does not count as a
+    /// participant, and its identity may enter the ring twice
+    #[arg(long)]
+    literal: bool,
+
+    #[command(flatten)]
+    caution: Caution,
+}
+
+/// The options of the modified ring.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Election")]
+pub(crate) struct ModifiedRingOptions {
+    /// The number of members in the group: 2 to 1000000. Every message carries a list of members,
+    /// which each receiver reads: time grows with the square of N
+    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
+          value_parser = values::whole(2..=1_000_000_u32))]
+    members: u32,
+
+    #[command(flatten)]
+    start: StartOptions,
+
+    #[command(flatten)]
+    caution: Caution,
+}
+
+/// The options for the initiators and their positions.
+#[derive(Debug, Args)]
+struct StartOptions {
+    /// The number of members that call an election at once: 1 to N, or all
+    #[arg(long, value_name = "1|K|all", default_value = "1", value_parser = initiators,
+          allow_negative_numbers = true)]
+    initiators: Initiators,
+
+    /// The order of the identities on the ring, relative to the initiators
+    #[arg(long, value_parser = one_of::<Order>(), default_value = "random")]
+    order: Order,
+}
+
+fn initiators(text: &str) -> Result<Initiators, String> {
+    match (text, text.parse()) {
+        ("all", _) => Ok(Initiators::All),
+        (_, Ok(count)) if count > 0 => Ok(Initiators::Count(count)),
+        _ => Err("choose a number from 1 to the number of members, or all".to_owned()),
+    }
+}
+
+impl ChangRobertsOptions {
+    pub(super) fn settle(&self, conditions: &Conditions) -> Result<ChangRoberts, Failure> {
+        let initiator = if self.literal {
+            chang_roberts::Initiator::Literal
+        } else {
+            chang_roberts::Initiator::Participates
+        };
+        Ok(ChangRoberts {
+            ring: self.start.partial_view(self.members, conditions)?,
+            config: chang_roberts::Config {
+                initiator,
+                reports: self.caution.reports,
+                election_timeout: self.caution.election_timeout,
+            },
+        })
+    }
+}
+
+impl ModifiedRingOptions {
+    pub(super) fn settle(&self, conditions: &Conditions) -> Result<ModifiedRing, Failure> {
+        Ok(ModifiedRing {
+            ring: self.start.partial_view(self.members, conditions)?,
+            config: modified_ring::Config {
+                reports: self.caution.reports,
+                election_timeout: self.caution.election_timeout,
+            },
+        })
+    }
+}
+
+impl StartOptions {
+    fn partial_view(&self, members: u32, conditions: &Conditions) -> Result<Circle, Failure> {
+        match self.initiators {
+            Initiators::Count(count) if count > members => Err(Failure::Usage(format!(
+                "--initiators {count} is more than --members {members}: choose from 1 to {members}, or all"
+            ))),
+            initiators => Ok(Circle::new(members, initiators, self.order, conditions)),
+        }
+    }
+}
+
+/// The settings that both ring elections share.
+struct Ring {
+    partial_view: Circle,
+    caution: Caution,
+}
+
+fn ring_of(election: &ChangRoberts) -> Ring {
+    Ring {
+        partial_view: election.ring,
+        caution: Caution {
+            election_timeout: election.config.election_timeout,
+            reports: election.config.reports,
+        },
+    }
+}
+
+fn modified(election: &ModifiedRing) -> Ring {
+    Ring {
+        partial_view: election.ring,
+        caution: Caution {
+            election_timeout: election.config.election_timeout,
+            reports: election.config.reports,
+        },
+    }
+}
+
+impl Ring {
+    fn parameters(&self) -> Parameters {
+        let initiators: Value = match self.partial_view.initiators {
+            Initiators::Count(count) => count.into(),
+            Initiators::All => "all".into(),
+        };
+        Parameters::new()
+            .with("members", self.partial_view.members)
+            .with("initiators", initiators)
+            .with("order", self.partial_view.order.name())
+            .and(self.caution.parameters())
+    }
+
+    fn sentence(&self) -> String {
+        let start = match self.partial_view.initiators {
+            Initiators::Count(1) => "1 starts".to_owned(),
+            Initiators::Count(count) => format!("{count} start at once"),
+            Initiators::All => "all start at once".to_owned(),
+        };
+        let members = self.partial_view.members;
+        let (order, caution) = (self.partial_view.order.name(), self.caution.sentence());
+        format!("{members} members in {order} order, {start}{caution}")
+    }
+
+    fn order_in_theory(&self) -> Result<theory::Order, Failure> {
+        match self.partial_view.order {
+            Order::Random => Ok(theory::Order::Random),
+            Order::Best => Ok(theory::Order::Best),
+            Order::Worst => Ok(theory::Order::Worst),
+            Order::Ascending => Err(no_closed_form("for --order ascending")),
+        }
+    }
+
+    /// Checks that there is a closed form. A single message under way meets no other, so delays may
+    /// vary and only their mean counts.
+    fn require_closed_form(&self, conditions: &Conditions) -> Result<(), Failure> {
+        conditions.require_no_faults()?;
+        self.caution.require_endless_patience()?;
+        match self.partial_view.starters() {
+            1 => Ok(()),
+            _ => conditions.require_constant_delay(),
+        }
+    }
+}
+
+fn is_literal(election: &ChangRoberts) -> bool {
+    election.config.initiator == chang_roberts::Initiator::Literal
+}
+
+fn cost(election: &ChangRoberts) -> Result<theory::ChangRobertsCost, Failure> {
+    let Circle {
+        members,
+        initiators,
+        order,
+        ..
+    } = election.ring;
+    let literal = is_literal(election);
+    match (literal, initiators.among(members) == members, order) {
+        (false, _, _) => Ok(theory::chang_roberts(
+            members.into(),
+            election.ring.starters(),
+            ring_of(election).order_in_theory()?,
+        )),
+        (true, true, Order::Random) => Ok(theory::chang_roberts_literal(members.into())),
+        (true, _, _) => Err(no_closed_form(
+            "with --literal, save for --initiators all --order random",
+        )),
+    }
+}
+
+impl Described for ChangRoberts {
+    type Election = Self;
+
+    fn election(&self) -> Self {
+        *self
+    }
+
+    fn name(&self) -> &'static str {
+        "chang-roberts"
+    }
+
+    fn parameters(&self) -> Parameters {
+        ring_of(self).parameters().with("literal", is_literal(self))
+    }
+
+    fn sentence(&self) -> String {
+        let literal = if is_literal(self) {
+            ", read literally"
+        } else {
+            ""
+        };
+        ring_of(self).sentence() + literal
+    }
+
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        ring_of(self).require_closed_form(conditions)?;
+        let cost = cost(self)?;
+        Ok(without_faults(
+            cost.messages,
+            &[
+                ("election", cost.messages_election),
+                ("elected", cost.messages_elected),
+            ],
+            cost.delay_hops * conditions.mean_delay().as_secs_f64(),
+        ))
+    }
+}
+
+impl Described for ModifiedRing {
+    type Election = Self;
+
+    fn election(&self) -> Self {
+        *self
+    }
+
+    fn name(&self) -> &'static str {
+        "modified-ring"
+    }
+
+    fn require_room(&self) -> Result<(), Failure> {
+        let (members, starters) = (self.ring.members, self.ring.starters());
+        let most = MOST_LIST_ENTRIES / u64::from(members);
+        if starters > most {
+            return Err(Failure::Usage(format!(
+                "{starters} --initiators would send as many lists of up to {members} members: choose from 1 to {most}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn parameters(&self) -> Parameters {
+        modified(self).parameters()
+    }
+
+    fn sentence(&self) -> String {
+        modified(self).sentence()
+    }
+
+    fn closed_form(&self, conditions: &Conditions) -> Result<ClosedForm, Failure> {
+        modified(self).require_closed_form(conditions)?;
+        let members = self.ring.members.into();
+        let cost = theory::modified_ring(
+            members,
+            self.ring.starters(),
+            modified(self).order_in_theory()?,
+        );
+        Ok(without_faults(
+            cost.messages,
+            &[
+                ("election", cost.messages_election),
+                ("coordinator", cost.messages_coordinator),
+            ],
+            cost.delay_hops * conditions.mean_delay().as_secs_f64(),
+        ))
+    }
+}

@@ -1,0 +1,68 @@
+//! The reasons for which the program ends unsuccessfully, and their exit codes.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The reason for which the program ends unsuccessfully.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line, or a file that it names, is invalid.
+    Usage(String),
+    /// The command line was valid, but the command failed.
+    Failed(String),
+    /// The user stopped the experiment; the completed runs are reported.
+    Interrupted {
+        /// The number of completed runs.
+        done: u64,
+        /// The number of requested runs.
+        asked: u64,
+    },
+    /// The program ends with this exit code: that of the supervised command, or one that stands for
+    /// the result. The message is already printed.
+    Exit(u8),
+    /// The reader of standard output is gone. This is not an error.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// Reports that a file given with `option` cannot be used.
+    pub(crate) fn file(option: &str, path: &Path, reason: impl Display) -> Self {
+        Self::Usage(format!("{option} {}: {reason}", path.display()))
+    }
+
+    /// Reports that standard output could not be written.
+    pub(crate) fn output(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Failed(format!("cannot write the report: {error}")),
+        }
+    }
+
+    /// Prints the reason and returns the exit code.
+    pub(crate) fn tell(&self) -> ExitCode {
+        match self {
+            Self::Usage(what) => {
+                say(&format!("error: {what}"));
+                ExitCode::from(2)
+            }
+            Self::Failed(what) => {
+                say(&format!("error: {what}"));
+                ExitCode::FAILURE
+            }
+            Self::Interrupted { done, asked } => {
+                say(&format!("interrupted: {done} of {asked} runs"));
+                ExitCode::FAILURE
+            }
+            Self::Exit(code) => ExitCode::from(*code),
+            Self::ClosedPipe => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// Prints a line on standard error. An error while printing is ignored, because there is no other
+/// place to report it.
+pub(crate) fn say(what: &str) {
+    let _ = writeln!(io::stderr(), "{what}");
+}

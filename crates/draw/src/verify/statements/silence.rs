@@ -1,0 +1,284 @@
+//! Complaints of silence: which member waited for which neighbour, and what the transcripts show
+//! about the cause.
+//!
+//! A transcript gives waiting times by its holder's own clock, which proves nothing. A message that
+//! was delayed anywhere on the ring makes all members wait. The timeout of a distant member may
+//! expire first, when the delayed message is already moving again through neighbours that had to
+//! wait themselves.
+//!
+//! A complaint therefore names two members only if one of the two, or the link between them, must
+//! have been late, whatever was late elsewhere.
+
+use hustings_protocol::wagner::Message;
+use hustings_protocol::wagner::fault::{Cause, Fault, Side};
+
+use super::super::super::signed::Verdict;
+use super::super::links::name;
+use super::super::reading::Reading;
+use super::super::{Finding, Weight};
+use super::Signed;
+
+impl Signed<'_> {
+    /// A finding about silence for which nothing shows the member responsible.
+    pub(in super::super) fn silence_of_somebody(&self) -> Option<Finding> {
+        let places = || 0..self.ring.len();
+        let complaining: Vec<u32> = places().filter(|it| self.complains(*it)).collect();
+        if complaining.is_empty() {
+            return None;
+        }
+        // A neighbour complains of waiting for them, and they complain of no silence themselves.
+        let is_content = |place: &u32| {
+            let is_waited_for = |side: &Side| {
+                let beside = self.ring.neighbour(*place, *side);
+                self.has_waited(beside, side.opposite())
+            };
+            !self.complains(*place) && Side::BOTH.iter().any(is_waited_for)
+        };
+        let content: Vec<u32> = places().filter(is_content).collect();
+        let who = self.names(&complaining);
+        let what = match content.is_empty() {
+            true => format!(
+                "{who} heard nothing for too long, and each for whom one of them waited says that it waited itself: whose silence it was these transcripts do not show"
+            ),
+            // By then they may have waited nearly as long for other silent members.
+            false => {
+                let on_the_way = match self.on_the_way() {
+                    ways if ways.is_empty() => String::new(),
+                    ways => format!(" (on the way was {})", ways.join(" and ")),
+                };
+                format!(
+                    "the word of {who} alone ended the draw: that there was silence for too long. {}, for whom they waited, had sent all that was due and complain of nobody. So {who} complained too early, which is a veto, or further on a message was late, one that was still on its way or one that had come by then{on_the_way}: of time there is each holder's word alone",
+                    self.names(&content)
+                )
+            }
+        };
+        Some(open(what))
+    }
+
+    /// The messages that a member had sent and the next had not received when it learned of the
+    /// fault. All members waited for them in the end. The message that had held up the draw before
+    /// may have arrived by then.
+    fn on_the_way(&self) -> Vec<String> {
+        let readings = self.readings.iter().flatten();
+        let ends = readings.flat_map(|sender| Side::BOTH.map(|side| (sender, side)));
+        let ways = ends.filter_map(|(sender, side)| {
+            let beside = self.ring.neighbour(sender.place, side);
+            let receiver = self.readings[beside as usize].as_ref()?;
+            let heard = receiver.flips_before_verdict(side.opposite());
+            (flips(sender, side) > heard).then(|| {
+                let (from, to) = (name(self.ring, sender.place), name(self.ring, beside));
+                format!("message {} from {from} to {to}", heard + 1)
+            })
+        });
+        ways.collect()
+    }
+
+    /// True if the member at `place` complains of silence.
+    fn complains(&self, place: u32) -> bool {
+        let cause = self.fault_of(place).map(|it| it.cause);
+        matches!(cause, Some(Cause::Silence { .. }))
+    }
+
+    /// Findings about the neighbours for which the member at `place` claims to have waited in vain.
+    /// They are never proven: only the two members and the link between them can know.
+    pub(super) fn silences(&self, place: u32) -> Vec<Finding> {
+        let Some(Fault {
+            cause: Cause::Silence { side },
+            ..
+        }) = self.fault_of(place)
+        else {
+            return Vec::new();
+        };
+        let sides = Side::BOTH.into_iter();
+        sides
+            .filter(|it| side.is_none_or(|side| side == *it))
+            .filter_map(|side| self.silence(place, side))
+            .collect()
+    }
+
+    fn silence(&self, place: u32, side: Side) -> Option<Finding> {
+        let silent = self.ring.neighbour(place, side);
+        let [holder, other] = [place, silent].map(|it| self.readings[it as usize].as_ref());
+        let (holder, other) = match (holder, other) {
+            (Some(holder), Some(other)) => (holder, other),
+            // The silent member makes the same complaint about its neighbour further on.
+            _ if self.has_waited(silent, side) => return None,
+            (Some(holder), None) => {
+                let waited = holder.flips_before_silence(side);
+                return Some(self.silence_of_absent(holder, side, waited, None));
+            }
+            (None, other) => return Some(self.word_of_absent(place, silent, other)),
+        };
+        let waited = holder.flips_before_silence(side);
+        let sent = flips(other, side.opposite());
+        if sent <= waited {
+            // Everything that the neighbour had sent has arrived: the neighbour was waiting itself.
+            return self.silence_behind(place, side);
+        }
+        let [name, neighbour] = [place, silent].map(|it| name(self.ring, it));
+        let what = format!(
+            "{name} waited in vain for {neighbour}{}, who says that it sent {sent}",
+            heard(holder, side, waited)
+        );
+        if self.complains(silent) {
+            // A member sends no flips while it waits. So the missing flip had been sent one full
+            // timeout before the neighbour complained. The neighbour had not received the holder's
+            // complaint either, which was sent to it at once. So the two took longer than the
+            // timeout.
+            return Some(Finding {
+                what: format!(
+                    "{what}, and complained of silence itself before it heard of that: there and back took longer than an answer may, or one of the two kept something back"
+                ),
+                who: vec![name, neighbour],
+                weight: Weight::Either,
+            });
+        }
+        Some(open(format!(
+            "{what}: kept back by one of the two, lost or late on their link, or {neighbour} was kept waiting by somebody behind it; of time there is each holder's word alone"
+        )))
+    }
+
+    /// The finding about a member at `place` that complained but hands in no transcript. The
+    /// messages of the member at `silent` may have arrived. They may also have been late because
+    /// that member had to wait itself.
+    fn word_of_absent(&self, place: u32, silent: u32, other: Option<&Reading>) -> Finding {
+        let [name, neighbour] = [place, silent].map(|it| name(self.ring, it));
+        let what =
+            format!("{name} says that it waited in vain for {neighbour}, and does not show it");
+        let is_asked_too = other.is_none() && self.has_begun(silent);
+        Finding {
+            who: match is_asked_too {
+                true => vec![name, neighbour],
+                false => vec![name],
+            },
+            weight: Weight::Unanswered,
+            what,
+        }
+    }
+
+    /// The finding about `holder`, which had received `had` messages from `side` and waited for a
+    /// neighbour without transcript. If `holder` did not wait for its full timeout, `complaining`
+    /// is the member whose complaint ended the wait.
+    fn silence_of_absent(
+        &self,
+        holder: &Reading,
+        side: Side,
+        had: usize,
+        complaining: Option<u32>,
+    ) -> Finding {
+        let silent = self.ring.neighbour(holder.place, side);
+        let [name_of_holder, neighbour] = [holder.place, silent].map(|it| name(self.ring, it));
+        let until = complaining.map_or_else(String::new, |it| {
+            let complaining = name(self.ring, it);
+            format!(", until {complaining}, who waited behind {name_of_holder}, complained")
+        });
+        let what = format!(
+            "{name_of_holder} waited in vain for {neighbour}{}, who hands in no transcript{until}",
+            heard(holder, side, had)
+        );
+        if !self.has_begun(silent) {
+            return open(format!(
+                "{what}. Not a word of {neighbour} in this draw is shown: it was silent, their link failed, the complaint is false, or {neighbour} never began, as somebody else was gone just then"
+            ));
+        }
+        if self.is_signed_by(silent) || !holder.is_whole() {
+            // The neighbour was present to the end, or may have been.
+            return Finding {
+                what: format!(
+                    "{what}: silence, a link that failed or was late, a complaint that came too early, or {neighbour} was kept waiting itself"
+                ),
+                who: vec![neighbour],
+                weight: Weight::Unanswered,
+            };
+        }
+        // An honest neighbour that is present signs in the end that it was told of the fault. The
+        // holder receives this before it stops waiting, if `respond_within` is longer than the
+        // round-trip time, as the guide requires.
+        Finding {
+            who: vec![name_of_holder, neighbour],
+            weight: Weight::Either,
+            what: format!(
+                "{what} and signed nothing: silence, a link that failed, or a false complaint"
+            ),
+        }
+    }
+
+    /// True if anything shows that the member at `place` took part. A member may not have begun
+    /// although others did, if some member left at that moment.
+    fn has_begun(&self, place: u32) -> bool {
+        let is_heard = |side: Side| {
+            let beside = self.ring.neighbour(place, side);
+            let beside = self.readings[beside as usize].as_ref();
+            beside.is_some_and(|it| it.heard(side.opposite()).next().is_some())
+        };
+        self.readings[place as usize].is_some()
+            || self.is_signed_by(place)
+            || Side::BOTH.into_iter().any(is_heard)
+    }
+
+    /// Follows the members that waited for each other from `place` towards `side`, up to the first
+    /// without transcript. The complaint may have reached them just before their own timeout. So
+    /// the messages they had received tell what they waited for, not what they signed.
+    ///
+    /// Returns `None` if a member on the way complains itself or had all that it needed, or if the
+    /// message that it waited for was in transit.
+    fn silence_behind(&self, place: u32, side: Side) -> Option<Finding> {
+        let mut waiting = self.ring.neighbour(place, side);
+        while waiting != place {
+            let holder = self.readings[waiting as usize].as_ref()?;
+            let first = self.by_place[waiting as usize].first()?.verdict;
+            let is_told = matches!(
+                first,
+                Verdict::Fault(Fault {
+                    cause: Cause::Told { .. },
+                    ..
+                })
+            );
+            let [had, back] = [side, side.opposite()].map(|from| holder.flips_before_verdict(from));
+            if !is_told || had > back {
+                return None;
+            }
+            let beyond = self.ring.neighbour(waiting, side);
+            match &self.readings[beyond as usize] {
+                Some(next) if flips(next, side.opposite()) > had => return None,
+                Some(_) => waiting = beyond,
+                None if self.has_waited(beyond, side) => return None,
+                None => return Some(self.silence_of_absent(holder, side, had, Some(place))),
+            }
+        }
+        None
+    }
+
+    /// True if the member at `place` itself complains of silence on side `on`.
+    fn has_waited(&self, place: u32, on: Side) -> bool {
+        match self.fault_of(place).map(|it| it.cause) {
+            Some(Cause::Silence { side }) => side.is_none_or(|side| side == on),
+            _ => false,
+        }
+    }
+}
+
+fn open(what: String) -> Finding {
+    Finding {
+        who: Vec::new(),
+        weight: Weight::Open,
+        what,
+    }
+}
+
+/// The number of flips and `Withheld` messages that a member sent to one side.
+fn flips(reading: &Reading, to: Side) -> usize {
+    reading.sent(to).filter(|it| *it != Message::Fault).count()
+}
+
+/// Describes how much the holder had received from a neighbour, and what it recorded about the
+/// link.
+fn heard(holder: &Reading, from: Side, messages: usize) -> String {
+    let came = match messages {
+        1 => " after 1 message".to_owned(),
+        several => format!(" after {several} messages"),
+    };
+    let link = holder.broken(from);
+    let link = link.map_or_else(String::new, |why| format!(" (of the link it says: {why})"));
+    came + &link
+}

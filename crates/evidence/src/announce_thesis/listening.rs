@@ -1,0 +1,271 @@
+//! L6, L12 and L19: listeners that lose a leader although it is up.
+
+use hustings_protocol::Instant;
+use hustings_protocol::announce::{Config, Heartbeat, Listen};
+use hustings_sim::Seeds;
+use hustings_sim::statistics::{Kind, Sample};
+use hustings_theory::announce::messages::messages_until_heard;
+use hustings_theory::announce::reestablishment::{
+    false_departure, inconsistent_fraction, inconsistent_fraction_of_any,
+};
+use hustings_theory::announce::rounds::{listen_multiple, surplus_announcements};
+use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+
+use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::evidence::{
+    Evidence, all_of, average, equal, estimated, list, mean, mean_between, means, number,
+    share_above,
+};
+use super::thesis_fixture::{all_held, config, converge, each, group, instant, time};
+
+/// The time at which a group counts as settled. Measurements start then.
+const SETTLED: f64 = 50.0;
+/// The time after the measurement by which an expired timer is set again.
+const AFTERMATH: f64 = 100.0;
+
+/// The listeners' disagreement under a leader that never left.
+struct Watched {
+    /// The fraction of the time in which not all members followed the leader.
+    astray: f64,
+    /// The length of each interval of disagreement.
+    spells: Vec<f64>,
+}
+
+/// Observes the listeners during `span`.
+fn listened(config: Config, model: &Model, span: f64, seeds: Seeds) -> Watched {
+    let (from, to) = (instant(SETTLED), instant(SETTLED + span));
+    let mut world = group(config, model, seeds);
+    world.run_until(to + time(AFTERMATH));
+    let agreement = world.trace().agreement();
+    let within = |(begin, _): &&(Instant, Instant)| (from..to).contains(begin);
+    let spells = agreement.disagreements().iter().filter(within);
+    Watched {
+        astray: agreement.disagreed(from, to).as_secs_f64() / span,
+        spells: spells
+            .map(|&(begin, end)| (end - begin).as_secs_f64())
+            .collect(),
+    }
+}
+
+pub(super) fn listening(listen: f64, model: &Model) -> Config {
+    Config {
+        listen: Listen::For(time(listen)),
+        ..config(Algorithm::LeS, model)
+    }
+}
+
+/// Returns the fraction of time astray and the length of each interval, over all runs.
+pub(super) fn all_listened(
+    budget: &Budget,
+    runs: u64,
+    config: Config,
+    model: &Model,
+    span: f64,
+) -> Result<(Sample, Sample), ExperimentError> {
+    let own = budget.reseeded(seed_of(&format!("{config:?} {model:?}")));
+    let (mut astray, mut spells) = (Sample::new(Kind::Fraction), Sample::new(Kind::Number));
+    for watched in own.each(runs, |_, seeds| listened(config, model, span, seeds))? {
+        astray.add(watched.astray);
+        watched.spells.iter().for_each(|&spell| spells.add(spell));
+    }
+    Ok((astray, spells))
+}
+
+pub(super) fn l6(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let runs = budget.choose(100, 1_000);
+    let span = 400.0;
+    let mut evidence = Evidence::default();
+    let lossless = Model::of_the_chapter(2, Loss::None);
+    let (astray, spells) = all_listened(budget, runs, listening(0.6, &lossless), &lossless, span)?;
+    evidence.stated(
+        "no loss, T_L = 0.6 T_A: time astray after a false departure, T_A - T_L",
+        mean(printed::false_departure(&lossless, 0.6), &spells),
+    );
+    evidence.stated(
+        "the same: fraction of time astray, 1 - T_L/T_A",
+        mean(printed::inconsistent_fraction(&lossless, 0.6), &astray),
+    );
+
+    let lossy = Model::of_the_chapter(2, Loss::Correlated(0.4));
+    let mut gist = String::new();
+    for listen in [2.0, 2.5, 3.0] {
+        let (astray, spells) = all_listened(budget, runs, listening(listen, &lossy), &lossy, span)?;
+        let delay = printed::false_departure(&lossy, listen);
+        let fraction = printed::inconsistent_fraction(&lossy, listen);
+        evidence.stated(
+            format!("loss 0.4, T_L = {listen} T_A: time astray, T_A/(1-l) - T_L"),
+            mean(delay, &spells),
+        );
+        evidence.stated("the same: fraction of time astray", mean(fraction, &astray));
+        evidence.corrected(
+            format!("T_L = {listen} T_A: time astray given that the timer expired"),
+            mean(false_departure(&lossy, listen), &spells),
+        );
+        evidence.corrected(
+            "the same: fraction of time astray, l^k for T_L = k T_A",
+            mean(inconsistent_fraction(&lossy, listen), &astray),
+        );
+        if gist.is_empty() {
+            gist = format!(
+                "loss 0.4, T_L = 2 T_A: astray for {} at a time (printed {}), {} of all time (printed {})",
+                number(average(&spells)),
+                number(delay),
+                number(average(&astray)),
+                number(fraction)
+            );
+        }
+    }
+    let group = Model::of_the_chapter(10, Loss::Uncorrelated(0.4));
+    let (any, _) = all_listened(budget, runs, listening(4.0, &group), &group, span)?;
+    evidence.ours(
+        "N = 10, uncorrelated loss 0.4, T_L = 4 T_A: time in which any is astray, 1-(1-l^k)^(N-1)",
+        mean(inconsistent_fraction_of_any(&group, 4.0), &any),
+    );
+    Ok(evidence.sum_up(gist))
+}
+
+pub(super) fn l12(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let model = Model::of_the_chapter(10, Loss::None);
+    let runs = budget.choose(50, 1_000);
+    let (listen, span) = (2.5, 60.0);
+    let with = |heartbeat| Config {
+        heartbeat,
+        ..listening(listen, &model)
+    };
+    let missed = |heartbeat| -> Result<usize, ExperimentError> {
+        let watched = budget.each(runs, |_, seeds| {
+            !listened(with(heartbeat), &model, span, seeds)
+                .spells
+                .is_empty()
+        })?;
+        Ok(watched.into_iter().filter(|missed| *missed).count())
+    };
+    let all = runs as usize;
+    let (to_the_letter, restarted) = (missed(Heartbeat::Ignored)?, missed(Heartbeat::Restarts)?);
+    let mut evidence = Evidence::default();
+    evidence.stated(
+        format!(
+            "N = 10, no loss, T_L = {listen} T_A, line 6 as printed: runs in which nobody misses a leader \
+             that is there, over {span} T_A"
+        ),
+        all_of(all, all - to_the_letter),
+    );
+    evidence.corrected(
+        "the same, if the leader's heartbeats restart the timer too: >= for >",
+        all_of(all, all - restarted),
+    );
+    let (astray, spells) = all_listened(budget, runs, with(Heartbeat::Ignored), &model, span)?;
+    // A timer set at one heartbeat expires after 2.5 T_A. The heartbeat at 3 T_A counts as a new
+    // leader's.
+    evidence.ours(
+        "line 6 as printed: time astray until the next heartbeat, 3 T_A - T_L",
+        mean(3.0 - listen, &spells),
+    );
+    evidence.ours(
+        "the same: fraction of time astray, once in 3 T_A",
+        mean((3.0 - listen) / 3.0, &astray),
+    );
+    Ok(evidence.sum_up(format!(
+        "as printed {to_the_letter} of {all} groups miss a healthy leader, and are astray for {} of the time; \
+         corrected {restarted}",
+        estimated(&astray)
+    )))
+}
+
+pub(super) fn l19(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let mut evidence = Evidence::default();
+    let repeating = announce_interval(budget, &mut evidence)?;
+    let astray = listen_interval(budget, &mut evidence)?;
+    Ok(evidence.sum_up(format!(
+        "T_A = 1 < T_S + D: {} of elections repeat themselves; loss 0.4, T_L = T_A: astray for {} of the time",
+        number(repeating),
+        number(astray)
+    )))
+}
+
+/// T_A >= T_S + D: measures how often a member announces itself twice before it can have heard the
+/// leader.
+fn announce_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, ExperimentError> {
+    let runs = budget.choose(400, 10_000);
+    let members = 50;
+    let with = |announce_interval| Model {
+        announce_interval,
+        ..Model::of_the_chapter(members, Loss::None)
+    };
+    let repeats = |model: &Model| {
+        budget.share(runs, |seeds| {
+            let mut world = group(config(Algorithm::LeS, model), model, seeds);
+            converge(&mut world, time(model.announce_interval));
+            let hearing = world.trace().hearing();
+            let until_heard = hearing.convergence().map(|end| end.messages);
+            until_heard.is_none_or(|messages| messages > hearing.first_round_messages())
+        })
+    };
+    let long_enough = repeats(&with(1.1))?;
+    evidence.stated(
+        format!("N = {members}, no loss, T_A = T_S + D: share of elections in which anybody announces itself twice"),
+        equal(&0.0, &average(&long_enough)),
+    );
+    let paper = repeats(&with(1.0))?;
+    evidence.stated(
+        "the same, T_A = T_S as in the chapter's own figures",
+        share_above(0.0, &paper),
+    );
+    let intervals = [0.25, 0.5, 1.0, 1.1, 2.0];
+    let models: Vec<Model> = intervals.iter().map(|&interval| with(interval)).collect();
+    let held = all_held(budget, runs / 4, Algorithm::LeS, &models)?;
+    let expected: Vec<f64> = models
+        .iter()
+        .map(|model| messages_until_heard(Algorithm::LeS, model).unwrap_or(f64::NAN))
+        .collect();
+    evidence.ours(
+        format!("the same, T_A = {}: mean messages", list(&intervals)),
+        means(&expected, &each(&held, |it| it.messages)),
+    );
+    Ok(average(&paper))
+}
+
+/// T_L = k T_A: measures which k suffices.
+fn listen_interval(budget: &Budget, evidence: &mut Evidence) -> Result<f64, ExperimentError> {
+    let runs = budget.choose(100, 1_000);
+    let span = 400.0;
+    let loss = Loss::Uncorrelated(0.4);
+    let pair = Model::of_the_chapter(2, loss);
+    let lost = surplus_announcements(loss, 1);
+    let mut on_threshold = f64::NAN;
+    for multiple in [1.0, 2.0, 4.0] {
+        let config = listening(multiple, &pair);
+        let (astray, _) = all_listened(budget, runs, config, &pair, span)?;
+        if multiple > lost && on_threshold.is_nan() {
+            on_threshold = average(&astray);
+            evidence.stated(
+                format!(
+                    "one listener, loss 0.4, T_L = {multiple} T_A, above the {} T_A that are lost on average: \
+                     fraction of time astray",
+                    number(lost)
+                ),
+                mean(0.0, &astray),
+            );
+        }
+        evidence.corrected(
+            format!("one listener, loss 0.4, T_L = {multiple} T_A: fraction of time astray, l^k"),
+            mean(inconsistent_fraction(&pair, multiple), &astray),
+        );
+    }
+    let group = Model::of_the_chapter(10, loss);
+    let chance = 0.01;
+    let multiple = f64::from(listen_multiple(loss, group.receivers(), chance));
+    let (astray, _) = all_listened(budget, runs, listening(multiple, &group), &group, span)?;
+    evidence.corrected(
+        format!(
+            "N = 10, loss 0.4, k = {multiple}, the least with 1-(1-l^k)^(N-1) <= {chance}: fraction of time in \
+             which anybody is astray"
+        ),
+        mean(inconsistent_fraction_of_any(&group, multiple), &astray),
+    );
+    evidence.ours(
+        "the same: at most the chance wanted",
+        mean_between(0.0, chance, &astray),
+    );
+    Ok(on_threshold)
+}

@@ -1,0 +1,262 @@
+//! L8, L9, L11 and L18: the cost of an election in messages.
+
+use hustings_theory::announce::messages::{first_round_messages, messages_until_heard};
+use hustings_theory::announce::{Algorithm, Loss, Model, Wake, printed, recurrence};
+
+use super::super::budget::{Budget, ExperimentError};
+use super::super::evidence::{
+    Evidence, all_below, average, between, equal, estimated, list, mean, mean_between, means,
+    number, numbers,
+};
+use super::printed_rounds::PrintedRounds;
+use super::thesis_fixture::{all_held, each, held};
+
+const LE_S: Algorithm = Algorithm::LeS;
+
+fn first_round(model: &Model) -> f64 {
+    first_round_messages(LE_S, model).unwrap_or(f64::NAN)
+}
+
+fn until_heard(model: &Model) -> f64 {
+    messages_until_heard(LE_S, model).unwrap_or(f64::NAN)
+}
+
+pub(super) fn l8(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
+    let runs = budget.choose(300, 3_000);
+    let mut evidence = Evidence::default();
+    let mut gist = String::new();
+    for delay in [0.0, 0.1, 0.3] {
+        let model = |&members: &u64| Model {
+            delay,
+            ..Model::of_the_chapter(members, Loss::None)
+        };
+        let models: Vec<Model> = sizes.iter().map(model).collect();
+        let held = all_held(budget, runs, LE_S, &models)?;
+        let expected: Vec<f64> = models.iter().map(first_round).collect();
+        let measured = each(&held, |it| it.first_messages);
+        if delay == 0.1 {
+            let counts: Vec<f64> = measured.iter().map(average).collect();
+            gist = format!(
+                "D = 0.1, N = {}: {}; the integral gives {}",
+                list(sizes),
+                numbers(&counts),
+                numbers(&expected)
+            );
+        }
+        evidence.stated(
+            format!(
+                "D = {delay} T_S, N = {}: mean messages of the first round",
+                list(sizes)
+            ),
+            means(&expected, &measured),
+        );
+        let all: Vec<f64> = models.iter().map(until_heard).collect();
+        evidence.ours(
+            "the same: mean messages until all have heard the leader",
+            means(&all, &each(&held, |it| it.messages)),
+        );
+    }
+    Ok(evidence.sum_up(gist))
+}
+
+pub(super) fn l9(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let sizes: &[u64] = budget.choose(&[2, 10, 100], &[2, 10, 100, 500]);
+    let runs = budget.choose(300, 3_000);
+    let models: Vec<Model> = sizes
+        .iter()
+        .map(|&members| Model::of_the_chapter(members, Loss::Correlated(0.4)))
+        .collect();
+    let held = all_held(budget, runs, LE_S, &models)?;
+    let measured = each(&held, |it| it.first_messages);
+    let as_printed: Vec<f64> = models
+        .iter()
+        .map(|model| printed::first_round_messages_of_le_s(model).unwrap_or(f64::NAN))
+        .collect();
+    let corrected: Vec<f64> = models.iter().map(first_round).collect();
+    let all: Vec<f64> = models.iter().map(until_heard).collect();
+    let ns = list(sizes);
+    let mut evidence = Evidence::default();
+    evidence.stated(
+        format!("loss 0.4, N = {ns}: mean messages of the first round, as printed"),
+        means(&as_printed, &measured),
+    );
+    evidence.corrected(
+        "the same, 1/(1-l) with the integral and not with N P(D)",
+        means(&corrected, &measured),
+    );
+    evidence.ours(
+        "the same: mean messages of all rounds until all have heard the leader",
+        means(&all, &each(&held, |it| it.messages)),
+    );
+    let last = sizes.len() - 1;
+    Ok(evidence.sum_up(format!(
+        "N = {}: {}; printed {}, corrected {}",
+        sizes[last],
+        estimated(&measured[last]),
+        number(as_printed[last]),
+        number(corrected[last])
+    )))
+}
+
+pub(super) fn l11(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let losses = [0.1, 0.4, 0.7];
+    let runs = budget.choose(500, 20_000);
+    let mut evidence = Evidence::default();
+    let mut gist = String::new();
+    for loss in losses {
+        let pair = Model {
+            delay: 0.0,
+            ..Model::of_the_chapter(2, Loss::Uncorrelated(loss))
+        };
+        let measured = held(budget, runs, LE_S, &pair)?.messages;
+        let as_printed = PrintedRounds::new(2, loss).expected_messages();
+        evidence.stated(
+            format!("N = 2, D = 0, loss {loss}: mean messages until convergence, the final sum"),
+            mean(as_printed, &measured),
+        );
+        let exact = 2.0 / (1.0 - loss) - 0.5;
+        evidence.ours("the same: 2/(1-l) - 1/2", mean(exact, &measured));
+        if loss == 0.4 {
+            gist = format!(
+                "N = 2, loss 0.4: {}, exactly {}; printed {}",
+                number(average(&measured)),
+                number(exact),
+                number(as_printed)
+            );
+        }
+    }
+    let rounds = PrintedRounds::new(5, 0.4);
+    for round in 1..=3 {
+        evidence.stated(
+            format!("N = 5, loss 0.4, round {round}: the Q(i, N, r) of a round add up to 1"),
+            between(1.0 - 1e-9, 1.0 + 1e-9, rounds.total(round)),
+        );
+    }
+    let of_two = recurrence::law_of_messages(2, 0.4)[2];
+    evidence.stated(
+        "loss 0.4: Q(2, 2) of the recurrence and Q(2, 2, 1) = l are one number",
+        between(
+            of_two - 1e-9,
+            of_two + 1e-9,
+            PrintedRounds::new(2, 0.4).chance(2, 1),
+        ),
+    );
+    let alone = PrintedRounds::new(1, 0.4);
+    let announced: f64 = (1..=100).map(|round| alone.chance(1, round)).sum();
+    evidence.ours(
+        "one process, Q(1, 1, r) = 1: messages expected of 100 rounds, and no limit to their sum",
+        equal(&100.0, &announced),
+    );
+    table(budget, &mut evidence)?;
+    Ok(evidence.sum_up(gist))
+}
+
+/// Measures the cost with delay and loss for each receiver, N up to a million. No formula is known.
+fn table(budget: &Budget, evidence: &mut Evidence) -> Result<(), ExperimentError> {
+    let sizes: &[u64] = budget.choose(&[100, 1_000], &[100, 1_000, 10_000, 100_000, 1_000_000]);
+    for &members in sizes {
+        let model = at_scale(members, Loss::Uncorrelated(SCALE_LOSS));
+        let measured = held(budget, runs_at_scale(budget, members), LE_S, &model)?.messages;
+        let least = until_heard(&at_scale(members, Loss::Correlated(SCALE_LOSS)));
+        evidence.ours(
+            format!(
+                "N = {members}, D = T_S/1000, loss {SCALE_LOSS} for each receiver: mean messages until all have \
+                 heard the leader; no fewer than with correlated loss, and not half as many again"
+            ),
+            mean_between(least, 1.5 * least, &measured),
+        );
+    }
+    Ok(())
+}
+
+pub(super) const SCALE_LOSS: f64 = 0.1;
+
+/// Returns the model of a group on a fast network: a delay of a millisecond where wake-ups spread
+/// over a second.
+pub(super) fn at_scale(members: u64, loss: Loss) -> Model {
+    Model {
+        delay: 1e-3,
+        ..Model::of_the_chapter(members, loss)
+    }
+}
+
+/// Returns the number of runs. The larger the group, the less its runs vary and the longer they
+/// take.
+pub(super) fn runs_at_scale(budget: &Budget, members: u64) -> u64 {
+    let full = match members {
+        0..=1_000 => 1_000,
+        1_001..=10_000 => 200,
+        10_001..=100_000 => 30,
+        _ => 5,
+    };
+    budget.choose(full / 10, full).max(5)
+}
+
+pub(super) fn l18(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let runs = budget.choose(300, 4_000);
+    let with = |wake, members: u64| Model {
+        wake,
+        ..Model::of_the_chapter(members, Loss::None)
+    };
+    let exponential = Wake::Exponential { rate: 10.0 };
+    let cheaper = |members: &u64| {
+        first_round(&with(exponential, *members)) < first_round(&with(Wake::Uniform, *members))
+    };
+    let crossing = (2..=1_000).find(cheaper);
+    let mut evidence = Evidence::default();
+    let sizes: &[u64] = budget.choose(&[10, 200], &[10, 100, 200, 500]);
+    let of = |wake, sizes: &[u64]| {
+        let models: Vec<Model> = sizes.iter().map(|&members| with(wake, members)).collect();
+        all_held(budget, runs, LE_S, &models)
+    };
+    let (uniform, late) = (of(Wake::Uniform, sizes)?, of(exponential, sizes)?);
+    let messages = |held: &[super::thesis_fixture::AnnounceResults]| each(held, |it| it.messages);
+    let ns = list(&sizes[1..]);
+    evidence.stated(
+        format!("no loss, N = {ns}: mean messages, exponential (rate 10) against uniform wake-up"),
+        all_below(&messages(&uniform[1..]), &messages(&late[1..])),
+    );
+    evidence.ours(
+        "N = 10: the other way round",
+        all_below(&messages(&late[..1]), &messages(&uniform[..1])),
+    );
+    evidence.ours(
+        "on paper: the least N from which exponential wake-up is cheaper in the first round",
+        between(
+            40.0,
+            60.0,
+            crossing.map_or(f64::NAN, |members| members as f64),
+        ),
+    );
+    for (name, wake, held) in [
+        ("uniform", Wake::Uniform, &uniform),
+        ("exponential", exponential, &late),
+    ] {
+        let expected: Vec<f64> = sizes
+            .iter()
+            .map(|&members| until_heard(&with(wake, members)))
+            .collect();
+        evidence.ours(
+            format!(
+                "{name} wake-up, N = {}: mean messages, on paper",
+                list(sizes)
+            ),
+            means(&expected, &messages(held)),
+        );
+    }
+    evidence.ours(
+        "N = 10 and more: the price is time, mean tmax of uniform against exponential wake-up",
+        all_below(&each(&late, |it| it.tmax), &each(&uniform, |it| it.tmax)),
+    );
+    let last = sizes.len() - 1;
+    Ok(evidence.sum_up(format!(
+        "N = {}: {} messages instead of {}, at tmax {} instead of {}; cheaper from N = {} on",
+        sizes[last],
+        number(average(&late[last].messages)),
+        number(average(&uniform[last].messages)),
+        number(average(&late[last].tmax)),
+        number(average(&uniform[last].tmax)),
+        crossing.map_or_else(|| "no".to_owned(), |members| members.to_string())
+    )))
+}

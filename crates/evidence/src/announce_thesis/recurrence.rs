@@ -1,0 +1,104 @@
+//! L10: the distribution of the messages of the first round.
+
+use hustings_sim::statistics::{Kind, Sample};
+use hustings_theory::announce::{Algorithm, Loss, Model, printed, recurrence};
+
+use super::super::budget::{Budget, ExperimentError, seed_of};
+use super::super::evidence::{Evidence, average, between, list, means, number, numbers};
+use super::thesis_fixture::{config, converge, group, held, time};
+
+const LOSS: f64 = 0.4;
+
+fn without_delay(members: u64) -> Model {
+    Model {
+        delay: 0.0,
+        ..Model::of_the_chapter(members, Loss::Uncorrelated(LOSS))
+    }
+}
+
+/// Measures the share of runs with each number of messages in the first round, from 1 to N.
+fn shares(budget: &Budget, runs: u64, members: u64) -> Result<Vec<Sample>, ExperimentError> {
+    let model = without_delay(members);
+    let own = budget.reseeded(seed_of(&format!("shares {members}")));
+    let counts = own.each(runs, |_, seeds| {
+        let mut world = group(config(Algorithm::LeS, &model), &model, seeds);
+        converge(&mut world, time(model.announce_interval));
+        world.trace().hearing().first_round_messages()
+    })?;
+    let share = |messages| {
+        let mut share = Sample::new(Kind::Proportion);
+        for &count in &counts {
+            share.add(f64::from(u8::from(count == messages)));
+        }
+        share
+    };
+    Ok((1..=members).map(share).collect())
+}
+
+pub(super) fn l10(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let runs = budget.choose(5_000, 50_000);
+    let mut evidence = Evidence::default();
+    let mut gist = String::new();
+    for members in [2, 3, 5] {
+        let shares = shares(budget, runs, members)?;
+        let as_printed = &printed::law_of_messages(members, LOSS)[1..];
+        let corrected = &recurrence::law_of_messages(members, LOSS)[1..];
+        evidence.stated(
+            format!("loss {LOSS}, D = 0: Q(i, {members}) for i = 1 to {members}, as printed"),
+            means(as_printed, &shares),
+        );
+        evidence.corrected(
+            "the same, given that those who sent woke early",
+            means(corrected, &shares),
+        );
+        if members == 3 {
+            let measured: Vec<f64> = shares.iter().map(average).collect();
+            gist = format!(
+                "Q(i, 3): {}; printed {}, corrected {}",
+                numbers(&measured),
+                numbers(as_printed),
+                numbers(corrected)
+            );
+        }
+    }
+    let sizes: &[u64] = budget.choose(&[10, 100], &[10, 100, 1000]);
+    let mut measured = Vec::new();
+    for &members in sizes {
+        let few = budget.choose(300, 2_000);
+        let held = held(budget, few, Algorithm::LeS, &without_delay(members))?;
+        measured.push(held.first_messages);
+    }
+    let on_paper = |mean: fn(u64, f64) -> f64| -> Vec<f64> {
+        sizes.iter().map(|&members| mean(members, LOSS)).collect()
+    };
+    evidence.stated(
+        format!(
+            "N = {}: mean messages of the first round, as printed",
+            list(sizes)
+        ),
+        means(&on_paper(printed::mean_messages), &measured),
+    );
+    evidence.corrected(
+        "the same, corrected",
+        means(&on_paper(recurrence::mean_messages), &measured),
+    );
+    let many = 10_000;
+    let growth = |mean: fn(u64, f64) -> f64| mean(4 * many, LOSS) / mean(many, LOSS);
+    evidence.ours(
+        format!(
+            "N from {many} to four times as many: the printed mean doubles, as a square root does"
+        ),
+        between(1.98, 2.02, growth(printed::mean_messages)),
+    );
+    let step = recurrence::mean_messages(4 * many, LOSS) - recurrence::mean_messages(many, LOSS);
+    evidence.ours(
+        "the same: the corrected mean grows by ln 4/(1 + l ln l/(1-l))",
+        between(-1e-3, 1e-3, step - recurrence::growth(LOSS) * 4_f64.ln()),
+    );
+    Ok(evidence.sum_up(format!(
+        "{gist}; mean at N = 100 {}, printed {}, corrected {}",
+        number(average(&measured[1])),
+        number(printed::mean_messages(100, LOSS)),
+        number(recurrence::mean_messages(100, LOSS))
+    )))
+}

@@ -1,0 +1,121 @@
+//! L5 and L7: the time to agree again after the leader has left and after a late join.
+
+use hustings_protocol::announce::{Config, Listen};
+use hustings_sim::announcing::Perturbation;
+use hustings_sim::statistics::Sample;
+use hustings_theory::announce::reestablishment::{greater_joiner, leader_departure, lesser_joiner};
+use hustings_theory::announce::{Algorithm, Loss, Model, printed};
+
+use super::super::budget::{Budget, ExperimentError};
+use super::super::evidence::{Evidence, average, mean, number};
+use super::thesis_fixture::{config, name_of, reestablished, time};
+
+const LOSS: f64 = 0.4;
+/// Far longer than a leader is ever silent: one timer in 10^8 expires under a leader that is up.
+const LISTEN: f64 = 20.0;
+/// The time by which all have heard a new leader.
+const ELECTION_TIMEOUT: f64 = 40.0;
+
+pub(super) fn l5(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let sizes: &[u64] = budget.choose(&[10], &[10, 50]);
+    let runs = budget.choose(200, 4_000);
+    let mut evidence = Evidence::default();
+    let mut gist = Vec::new();
+    for &members in sizes {
+        for loss in [Loss::None, Loss::Correlated(LOSS), Loss::Uncorrelated(LOSS)] {
+            let name = name_of(loss);
+            let model = Model::of_the_chapter(members, loss);
+            let listening = Config {
+                listen: Listen::For(time(LISTEN)),
+                ..config(Algorithm::LeS, &model)
+            };
+            let dies = Perturbation::LeaderDies;
+            let election_timeout = LISTEN + ELECTION_TIMEOUT;
+            let measured = reestablished(budget, runs, dies, listening, &model, election_timeout)?;
+            // The leader leaves at a uniformly random time of an interval.
+            let departed = model.announce_interval / 2.0;
+            let as_printed = printed::leader_departure(&model, LISTEN, departed);
+            evidence.stated(
+                format!("N = {members}, T_L = {LISTEN}, {name}: T_L + 2D + E[t_s] - E[t_d]"),
+                mean(as_printed, &measured),
+            );
+            let corrected = leader_departure(Algorithm::LeS, &model, LISTEN, departed);
+            evidence.corrected(
+                format!("N = {members}, {name}: the same, longer for uncorrelated loss"),
+                mean(corrected.unwrap_or(f64::NAN), &measured),
+            );
+            if members == sizes[0] {
+                gist.push(format!("{name} {}", number(average(&measured))));
+            }
+        }
+    }
+    Ok(evidence.sum_up(format!(
+        "N = {}, printed {} for all: {}",
+        sizes[0],
+        number(printed::leader_departure(
+            &Model::of_the_chapter(sizes[0], Loss::None),
+            LISTEN,
+            0.5
+        )),
+        gist.join(", ")
+    )))
+}
+
+pub(super) fn l7(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let members = 20;
+    let runs = budget.choose(200, 4_000);
+    let joined = |algorithm, loss, perturbation| -> Result<(Model, Sample), ExperimentError> {
+        let model = Model::of_the_chapter(members, loss);
+        let config = config(algorithm, &model);
+        let sample = reestablished(budget, runs, perturbation, config, &model, ELECTION_TIMEOUT)?;
+        Ok((model, sample))
+    };
+    let mut evidence = Evidence::default();
+    for (algorithm, le) in [(Algorithm::LeA, "LE-A"), (Algorithm::LeS, "LE-S")] {
+        for loss in [Loss::None, Loss::Correlated(LOSS)] {
+            let name = name_of(loss);
+            let (model, greater) = joined(algorithm, loss, Perturbation::GreaterJoins)?;
+            evidence.stated(
+                format!(
+                    "{le}, N = {members} with the joiner, {name}: a greater one, as at the start"
+                ),
+                mean(
+                    greater_joiner(algorithm, &model).unwrap_or(f64::NAN),
+                    &greater,
+                ),
+            );
+            let (model, lesser) = joined(algorithm, loss, Perturbation::LesserJoins)?;
+            evidence.stated(
+                format!("{le}, {name}: a lesser one, T_A/2 and T_A for each announcement lost"),
+                mean(lesser_joiner(&model), &lesser),
+            );
+        }
+    }
+    let loss = Loss::Uncorrelated(LOSS);
+    let (model, greater) = joined(Algorithm::LeS, loss, Perturbation::GreaterJoins)?;
+    let (_, lesser) = joined(Algorithm::LeS, loss, Perturbation::LesserJoins)?;
+    let corrected = greater_joiner(Algorithm::LeS, &model).unwrap_or(f64::NAN);
+    evidence.stated(
+        "LE-S, uncorrelated loss 0.4: a greater one, as printed",
+        mean(printed::greater_joiner(&model), &greater),
+    );
+    evidence.corrected(
+        "the same, one T_A less: the sum counts attempts, not losses",
+        mean(corrected, &greater),
+    );
+    evidence.stated(
+        "LE-S, uncorrelated loss 0.4: a lesser one, as printed",
+        mean(printed::lesser_joiner(&model), &lesser),
+    );
+    evidence.corrected(
+        "the same for the one receiver that must hear: T_A/2 + T_A l/(1-l)",
+        mean(lesser_joiner(&model), &lesser),
+    );
+    Ok(evidence.sum_up(format!(
+        "uncorrelated, N = {members}: greater {} (printed {}), lesser {} (printed {}); the rest as printed",
+        number(average(&greater)),
+        number(printed::greater_joiner(&model)),
+        number(average(&lesser)),
+        number(printed::lesser_joiner(&model)),
+    )))
+}

@@ -1,0 +1,258 @@
+//! The fixture of the chapter's elections: its model, put into the simulator.
+//!
+//! The chapter has no unit of time. Ours is a second of simulated time.
+
+use hustings_protocol::announce::{Announce, Config, Criterion, Wake};
+use hustings_protocol::{Duration, Instant, Priority, announce_listen, suppression};
+use hustings_sim::announcing::{self, Perturbation};
+use hustings_sim::convergence::{Expected, Hearing, Watch};
+use hustings_sim::statistics::Sample;
+use hustings_sim::{
+    Boot, Delay, Detection, LossModel, Network, Seeds, Setup, Stream, Verb, Who, World,
+};
+use hustings_theory::announce::{self as paper, Algorithm, Loss, Model};
+
+use super::super::budget::{Budget, ExperimentError, seed_of};
+
+/// The time limit. An election that has not converged by then counts as never converging.
+const LIMIT: Duration = Duration::from_secs(100_000);
+/// The time by which a group has settled. With a loss of 0.4 one member in 10^20 has not heard its
+/// leader by then.
+const SETTLED: f64 = 50.0;
+
+/// Converts units of the chapter's time to a duration.
+pub(super) fn time(units: f64) -> Duration {
+    Duration::from_secs_f64(units)
+}
+
+pub(super) fn instant(units: f64) -> Instant {
+    Instant::START + time(units)
+}
+
+/// Describes a loss in words.
+pub(super) fn name_of(loss: Loss) -> String {
+    match loss {
+        Loss::None => "no loss".to_owned(),
+        Loss::Correlated(loss) => format!("correlated loss {loss}"),
+        Loss::Uncorrelated(loss) => format!("uncorrelated loss {loss}"),
+    }
+}
+
+/// Returns the network of the model.
+pub(super) fn network(model: &Model) -> Network {
+    let loss_model = match model.loss {
+        Loss::None | Loss::Uncorrelated(_) => LossModel::Uncorrelated,
+        Loss::Correlated(_) => LossModel::Correlated,
+    };
+    Network {
+        multicast_loss: model.loss.probability(),
+        loss_model,
+        ..Network::perfect(Delay::Constant(time(model.delay)))
+    }
+}
+
+/// Returns the configuration of LE-A, LE-S or LE-M in the model.
+pub(super) fn config(algorithm: Algorithm, model: &Model) -> Config {
+    let suppress = match algorithm {
+        Algorithm::LeA => 0.0,
+        Algorithm::LeS | Algorithm::LeM | Algorithm::Sup | Algorithm::Al => model.suppress_interval,
+    };
+    let criterion = match algorithm {
+        Algorithm::LeM => Criterion::EarliestWake,
+        Algorithm::LeA | Algorithm::LeS | Algorithm::Sup | Algorithm::Al => Criterion::Priority,
+    };
+    Config {
+        wake: wake(model.wake),
+        criterion,
+        ..Config::paper(time(suppress), time(model.announce_interval))
+    }
+}
+
+fn wake(law: paper::Wake) -> Wake {
+    match law {
+        paper::Wake::Uniform => Wake::Uniform,
+        paper::Wake::Exponential { rate } => Wake::Exponential { rate },
+    }
+}
+
+/// The measures of many elections.
+pub(super) struct AnnounceResults {
+    /// The time of the announcement after which all had heard the leader. For suppression, the time
+    /// of the last message.
+    pub(super) tmax: Sample,
+    /// The time at which the last member heard the leader.
+    pub(super) delay: Sample,
+    /// The number of announcements until then.
+    pub(super) messages: Sample,
+    /// The number of members that announced themselves at their wake-up.
+    pub(super) first_messages: Sample,
+    /// The time of the last announcement among them.
+    pub(super) first_ended: Sample,
+    /// The number of announcements of the leader.
+    pub(super) rounds: Sample,
+}
+
+/// Runs `runs` elections. Each algorithm and model has its own seed.
+pub(super) fn held(
+    budget: &Budget,
+    runs: u64,
+    algorithm: Algorithm,
+    model: &Model,
+) -> Result<AnnounceResults, ExperimentError> {
+    let own = budget.reseeded(seed_of(&format!("{algorithm:?} {model:?}")));
+    let [tmax, delay, messages, first_messages, first_ended, rounds] =
+        own.samples(runs, |seeds| course(algorithm, model, seeds))?;
+    Ok(AnnounceResults {
+        tmax,
+        delay,
+        messages,
+        first_messages,
+        first_ended,
+        rounds,
+    })
+}
+
+/// Runs `runs` elections in each of several models.
+pub(super) fn all_held(
+    budget: &Budget,
+    runs: u64,
+    algorithm: Algorithm,
+    models: &[Model],
+) -> Result<Vec<AnnounceResults>, ExperimentError> {
+    let held = |model| held(budget, runs, algorithm, model);
+    models.iter().map(held).collect()
+}
+
+/// Returns one measure of each model.
+pub(super) fn each(held: &[AnnounceResults], of: fn(&AnnounceResults) -> Sample) -> Vec<Sample> {
+    held.iter().map(of).collect()
+}
+
+/// Runs one election and returns its measures in the order of [`AnnounceResults`]. All are NaN if
+/// the election did not converge.
+fn course(algorithm: Algorithm, model: &Model, seeds: Seeds) -> [f64; 6] {
+    let members = model.members as u32;
+    let limit = Instant::START + LIMIT;
+    let watch = match algorithm {
+        Algorithm::LeA | Algorithm::LeS | Algorithm::LeM => {
+            let config = config(algorithm, model);
+            announcing::elect(members, config, network(model), seeds, limit)
+        }
+        Algorithm::Al => {
+            let config = announce_listen::Config {
+                announce: time(model.announce_interval),
+                listen: None,
+            };
+            announcing::announce_listen(members, config, network(model), seeds, limit)
+        }
+        Algorithm::Sup => {
+            let config = suppression::Config {
+                suppress: time(model.suppress_interval),
+                wake: wake(model.wake),
+            };
+            let watch = announcing::suppression(members, config, network(model), seeds);
+            return course_of_suppression(watch.hearing(), model.delay);
+        }
+    };
+    course_of_election(watch.hearing())
+}
+
+fn course_of_election(hearing: &Hearing) -> [f64; 6] {
+    let first_round = [
+        hearing.first_round_messages() as f64,
+        hearing.first_round_ended().as_secs_f64(),
+    ];
+    let [tmax, delay, messages, rounds] = match hearing.convergence() {
+        Some(end) => [
+            end.tmax.as_secs_f64(),
+            end.delay.as_secs_f64(),
+            end.messages as f64,
+            end.rounds.into(),
+        ],
+        None => [f64::NAN; 4],
+    };
+    [
+        tmax,
+        delay,
+        messages,
+        first_round[0],
+        first_round[1],
+        rounds,
+    ]
+}
+
+/// Returns the measures of suppression. A run ends with its last message, whether or not all heard it.
+fn course_of_suppression(hearing: &Hearing, delay: f64) -> [f64; 6] {
+    let messages = hearing.messages() as f64;
+    let last = hearing.last_sent().map_or(f64::NAN, Instant::as_secs_f64);
+    [last, last + delay, messages, messages, last, 1.0]
+}
+
+/// Builds a group in which all members start at once. Its last member is the best. The world is
+/// traced and has not run.
+pub(super) fn group(config: Config, model: &Model, seeds: Seeds) -> World<Announce, Watch> {
+    let members = model.members as u32;
+    let priorities = announcing::priorities(members);
+    group_of(priorities, members - 1, config, model, seeds)
+}
+
+/// Builds the same with priorities in any order. `best` is the index of the greatest.
+pub(super) fn group_of(
+    priorities: Vec<Priority>,
+    best: u32,
+    config: Config,
+    model: &Model,
+    seeds: Seeds,
+) -> World<Announce, Watch> {
+    let watch = Watch::new(priorities.len() as u32, Expected::Member(best));
+    let setup = Setup {
+        priorities,
+        network: network(model),
+        detection: Detection::Never,
+        view: 1.0,
+    };
+    let make = |boot: Boot<Announce>| Announce::new(boot.saved);
+    let mut world = World::traced(setup, config, seeds, watch, make);
+    world.schedule(Instant::START, Verb::Start(Who::All));
+    world
+}
+
+/// Runs until all have heard the leader. Returns true if they have.
+pub(super) fn converge(world: &mut World<Announce, Watch>, announce: Duration) -> bool {
+    let limit = Instant::START + LIMIT;
+    while world.trace().hearing().convergence().is_none() && world.now() < limit {
+        world.run_until(world.now() + announce);
+    }
+    world.trace().hearing().convergence().is_some()
+}
+
+/// Measures how long settled groups disagree after a perturbation. The perturbation comes at a
+/// uniformly random time of an announce interval.
+///
+/// `model` counts the members afterwards. The value is NaN for a group that had not settled or does
+/// not agree again within `election_timeout`.
+pub(super) fn reestablished(
+    budget: &Budget,
+    runs: u64,
+    perturbation: Perturbation,
+    config: Config,
+    model: &Model,
+    election_timeout: f64,
+) -> Result<Sample, ExperimentError> {
+    let name = format!("{perturbation:?} {config:?} {model:?}");
+    budget.reseeded(seed_of(&name)).sample(runs, |seeds| {
+        let phase = fraction(seeds.number(Stream::Faults));
+        let at = SETTLED + phase * model.announce_interval;
+        let span = (instant(at), instant(at + election_timeout));
+        let members = model.members as u32;
+        let network = network(model);
+        let delay =
+            announcing::reestablishment(members, config, network, perturbation, span, seeds);
+        delay.map_or(f64::NAN, Duration::as_secs_f64)
+    })
+}
+
+/// Maps a number to the interval from 0 to 1, without 1.
+fn fraction(number: u64) -> f64 {
+    (number >> 11) as f64 / (1_u64 << 53) as f64
+}

@@ -1,0 +1,146 @@
+//! The budget of an experiment, and the runs that it pays for.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use hustings_sim::monte_carlo::{self, ThreadsError};
+use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::{Seeds, Stream};
+
+/// The size of the experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Few runs and small groups: enough for a first look.
+    Quick,
+    /// As many runs as a publication needs.
+    Full,
+}
+
+/// The size of an experiment and the source of its randomness.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// The size of the experiments.
+    pub extent: Extent,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// The number of threads; 0 means one for each core.
+    pub threads: u16,
+}
+
+/// The reason why an experiment could not be run.
+#[derive(Debug)]
+pub struct ExperimentError(pub(crate) String);
+
+impl fmt::Display for ExperimentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ExperimentError {}
+
+impl From<ThreadsError> for ExperimentError {
+    fn from(error: ThreadsError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl Budget {
+    /// Returns `quick` or `full`, by the extent.
+    pub(crate) fn choose<T>(&self, quick: T, full: T) -> T {
+        match self.extent {
+            Extent::Quick => quick,
+            Extent::Full => full,
+        }
+    }
+
+    /// Returns the same budget with a seed of its own. An additional experiment then changes no
+    /// other.
+    pub(crate) fn reseeded(self, by: u64) -> Self {
+        Self {
+            seed: Seeds::new(self.seed, by).number(Stream::Layout),
+            ..self
+        }
+    }
+
+    /// Returns the results of runs `0..runs`, ordered by run number.
+    pub(crate) fn each<R: Send>(
+        &self,
+        runs: u64,
+        one: impl Fn(u64, Seeds) -> R + Sync,
+    ) -> Result<Vec<R>, ExperimentError> {
+        let mut results = Vec::new();
+        let one = |number| one(number, Seeds::new(self.seed, number));
+        let take = |result| {
+            results.push(result);
+            ControlFlow::Continue(())
+        };
+        monte_carlo::run(runs, self.threads.into(), one, || (), take)?;
+        Ok(results)
+    }
+
+    /// Collects one number from each of `runs` runs.
+    pub(crate) fn sample(
+        &self,
+        runs: u64,
+        one: impl Fn(Seeds) -> f64 + Sync,
+    ) -> Result<Sample, ExperimentError> {
+        let values = self.each(runs, |_, seeds| one(seeds))?;
+        Ok(sample_of(Kind::Number, values))
+    }
+
+    /// Collects several numbers from each of `runs` runs.
+    pub(crate) fn samples<const COUNT: usize>(
+        &self,
+        runs: u64,
+        one: impl Fn(Seeds) -> [f64; COUNT] + Sync,
+    ) -> Result<[Sample; COUNT], ExperimentError> {
+        let mut samples = [Sample::new(Kind::Number); COUNT];
+        for values in self.each(runs, |_, seeds| one(seeds))? {
+            for (sample, value) in samples.iter_mut().zip(values) {
+                sample.add(value);
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Measures the share of `runs` runs in which `one` is true.
+    pub(crate) fn share(
+        &self,
+        runs: u64,
+        one: impl Fn(Seeds) -> bool + Sync,
+    ) -> Result<Sample, ExperimentError> {
+        let values = self.each(runs, |_, seeds| f64::from(u8::from(one(seeds))))?;
+        Ok(sample_of(Kind::Proportion, values))
+    }
+}
+
+fn sample_of(kind: Kind, values: Vec<f64>) -> Sample {
+    let mut sample = Sample::new(kind);
+    for value in values {
+        sample.add(value);
+    }
+    sample
+}
+
+/// Names in the labels of experiments that have changed since the numbers were recorded, with the
+/// recorded name. Labels contain the debug text of configurations, and seeds follow from labels, so
+/// a renamed field would change every number of its claim.
+const RECORDED_NAMES: &[(&str, &str)] = &[
+    ("Priority", "Merit"),
+    ("priority", "merit"),
+    ("election_timeout", "patience"),
+    ("repair_time", "life"),
+];
+
+/// Hashes the label of an experiment to a number that is the same on every machine (FNV-1a).
+pub(super) fn seed_of(label: &str) -> u64 {
+    let recorded = RECORDED_NAMES
+        .iter()
+        .fold(label.to_owned(), |label, (new, recorded)| {
+            label.replace(new, recorded)
+        });
+    recorded.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

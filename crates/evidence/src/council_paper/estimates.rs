@@ -1,0 +1,234 @@
+//! C9 to C11: the number of hosts is uncertain, and messages are lost.
+
+use hustings_theory::bolot::{self, Keys};
+use hustings_theory::council::estimate::by_pseudocode;
+use hustings_theory::council::{Algorithm, Cost, Election, Estimate, Knowledge, Loss, printed};
+
+use super::super::budget::ExperimentError;
+use super::super::evidence::{
+    Evidence, average, between, mean, mean_above, mean_between, number, numbers, share_between,
+};
+use super::council_fixture::{
+    CouncilFixture, CouncilResults, FIRST_ESTIMATE, FOUR_TO_EIGHT, estimated, greatest,
+    of_section_seven,
+};
+
+/// Returns the cost of the paper's pseudocode.
+fn by_figure_16(election: &Election) -> Cost {
+    by_pseudocode(election).expect("Skip-Reset has a pseudocode")
+}
+
+/// Sets an estimate that is wrong by this factor and never changes.
+fn taken(election: Election, factor: f64) -> Election {
+    Election {
+        knowledge: Knowledge::Taken(election.members as f64 * factor),
+        ..election
+    }
+}
+
+/// Sets the same first estimate, halved after each undershoot.
+fn halved(election: Election, factor: f64) -> Election {
+    let first = election.members as f64 * factor;
+    estimated(election, Estimate::conservative(first))
+}
+
+fn more(held: &CouncilResults, than: f64) -> f64 {
+    average(&held.rounds) - than
+}
+
+pub(super) fn c9(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let mut evidence = Evidence::default();
+    let mut gist = Vec::new();
+    for members in [1_000, 10_000] {
+        let right = of_section_seven(members);
+        let usual = right.cost();
+        let (fixed, falling) = (taken(right, 10.0), halved(right, 10.0));
+        let (held, held_falling) = (fixture.held(&fixed)?, fixture.held(&falling)?);
+        let case = |what: &str| format!("n = {members}, {what}");
+        evidence.stated(
+            case("ten times too high, for ever: rounds more"),
+            mean_between(usual.rounds, usual.rounds + 1.0, &held.rounds),
+        );
+        let low = halved(right, 0.1);
+        let held_low = fixture.held(&low)?;
+        let times = average(&held_low.messages) / usual.messages;
+        for hold in [Evidence::stated, Evidence::corrected] {
+            hold(
+                &mut evidence,
+                case("ten times too low: rounds more"),
+                mean_between(usual.rounds, usual.rounds + 1.0, &held_low.rounds),
+            );
+            hold(
+                &mut evidence,
+                case("ten times too low: replies, times those of the right number"),
+                between(9.0, 11.0, times),
+            );
+            hold(
+                &mut evidence,
+                case("ten times too high, halved: fewer replies than the right number"),
+                between(0.0, usual.messages, average(&held_falling.messages)),
+            );
+        }
+        evidence.corrected(
+            case("ten times too high, halved after each undershoot: rounds more"),
+            mean_between(usual.rounds, usual.rounds + 1.0, &held_falling.rounds),
+        );
+        for (what, election, held) in [
+            ("high, for ever", fixed, &held),
+            ("high, halved", falling, &held_falling),
+            ("low", low, &held_low),
+        ] {
+            let cost = by_pseudocode_or_cost(&election);
+            evidence.corrected(
+                case(&format!("ten times too {what}: mean rounds")),
+                mean(cost.rounds, &held.rounds),
+            );
+        }
+        gist.push(format!(
+            "{} rounds more, {} if halved",
+            number(more(&held, usual.rounds)),
+            number(more(&held_falling, usual.rounds))
+        ));
+    }
+    Ok(evidence.sum_up(format!(
+        "ten times too high: n = 1000 {}; n = 10,000 {}",
+        gist[0], gist[1]
+    )))
+}
+
+fn by_pseudocode_or_cost(election: &Election) -> Cost {
+    match election.knowledge {
+        Knowledge::Estimated(_) => by_figure_16(election),
+        Knowledge::Known | Knowledge::Taken(_) => election.cost(),
+    }
+}
+
+pub(super) fn c10(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let mut evidence = Evidence::default();
+    let aggressive = |members| {
+        estimated(
+            of_section_seven(members),
+            Estimate::aggressive(FIRST_ESTIMATE),
+        )
+    };
+    let conservative = |members| {
+        estimated(
+            of_section_seven(members),
+            Estimate::conservative(FIRST_ESTIMATE),
+        )
+    };
+    let rounds = greatest(121, |members| aggressive(members).cost().rounds);
+    let messages = greatest(121, |members| aggressive(members).cost().messages);
+    let pseudocode = greatest(121, |members| by_figure_16(&aggressive(members)).messages);
+    evidence.stated(
+        "aggressive, n = 10 to 100,000: the greatest T",
+        between(1.0, 4.0, rounds),
+    );
+    evidence.corrected(
+        "aggressive, n = 10 to 100,000: the greatest T is 4.05, to two digits",
+        between(4.045, 4.055, rounds),
+    );
+    let ten = fixture.held(&conservative(10))?;
+    let masks = fixture.polled(10)?;
+    for hold in [Evidence::stated, Evidence::corrected] {
+        hold(
+            &mut evidence,
+            "aggressive, n = 10 to 100,000: the greatest N, by (19)".to_owned(),
+            between(0.0, 15.0, messages),
+        );
+        hold(
+            &mut evidence,
+            "conservative, n = 10: mean rounds".to_owned(),
+            mean_between(9.5, 10.5, &ten.rounds),
+        );
+        hold(
+            &mut evidence,
+            "Bolot's masks, n = 10: mean rounds".to_owned(),
+            mean_above(13.0, &masks.rounds),
+        );
+    }
+    // The field implementation follows the centre of Figure 16. The paper makes the same statement
+    // of it.
+    evidence.stated(
+        "aggressive, n = 10 to 100,000: the greatest N, by Figure 16",
+        between(0.0, 15.0, pseudocode),
+    );
+    evidence.ours(
+        "Bolot's masks, n = 10: mean rounds",
+        mean(bolot::cost(10, Keys::Nested).rounds, &masks.rounds),
+    );
+    for members in [10, 1_000, 15_000] {
+        for (name, election) in [
+            ("aggressive", aggressive(members)),
+            ("conservative", conservative(members)),
+        ] {
+            let (cost, held) = (by_figure_16(&election), fixture.held(&election)?);
+            evidence.corrected(
+                format!("{name}, n = {members}: mean rounds, by Figure 16"),
+                mean(cost.rounds, &held.rounds),
+            );
+            evidence.corrected(
+                format!("{name}, n = {members}: mean replies, by Figure 16"),
+                mean(cost.messages, &held.messages),
+            );
+        }
+    }
+    Ok(evidence.sum_up(format!(
+        "aggressive at most {} rounds and {} messages by the equations, {} by the pseudocode; n = 10: conservative {} rounds, masks {}",
+        number(rounds),
+        number(messages),
+        number(pseudocode),
+        number(average(&ten.rounds)),
+        number(average(&masks.rounds))
+    )))
+}
+
+pub(super) fn c11(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let mut evidence = Evidence::default();
+    let of = |reply, multicast| Election {
+        loss: Loss { reply, multicast },
+        ..Election::new(FOUR_TO_EIGHT, 1_000, Algorithm::SkipReset, 5.6)
+    };
+    let without = of(0.0, 0.0).cost().rounds;
+    let mut gist = Vec::new();
+    for (reply, multicast) in [(0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.0, 0.3)] {
+        let election = of(reply, multicast);
+        let (cost, held) = (election.cost(), fixture.held(&election)?);
+        let printed = printed::with_loss(&election);
+        let case = |what: &str| {
+            format!("n = 1000, loss of replies {reply}, of multicasts {multicast}: {what}")
+        };
+        evidence.stated(case("T, by (21)"), near(printed.rounds, cost.rounds));
+        let first = printed.success_first_round;
+        evidence.corrected(
+            case("share that end in the first round, by (21)"),
+            share_between(first, first, &held.first_round),
+        );
+        evidence.corrected(
+            case("mean rounds, exactly"),
+            mean(cost.rounds, &held.rounds),
+        );
+        evidence.corrected(
+            case("mean replies, exactly"),
+            mean(cost.messages, &held.messages),
+        );
+        if reply.max(multicast) <= 0.3 {
+            evidence.corrected(
+                case("rounds more than without"),
+                between(0.0, 1.0, cost.rounds - without),
+            );
+        }
+        gist.push([cost.rounds, printed.rounds]);
+    }
+    let column = |index: usize| numbers(&gist.iter().map(|it| it[index]).collect::<Vec<_>>());
+    Ok(evidence.sum_up(format!(
+        "losses of replies 0.1, 0.3, 0.5, of multicasts 0.3: T = {}, by (21) {}",
+        column(0),
+        column(1)
+    )))
+}
+
+/// Expects `computed` within one part in a thousand.
+fn near(expected: f64, computed: f64) -> super::super::evidence::Comparison {
+    between(0.999 * expected, 1.001 * expected, computed)
+}

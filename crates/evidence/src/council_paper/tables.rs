@@ -1,0 +1,241 @@
+//! C12 and C13: the memory of hosts, the size of messages, and the upkeep of a council.
+
+use std::collections::BTreeSet;
+
+use hustings_agent::first_call;
+use hustings_protocol::Duration;
+use hustings_protocol::council::{
+    Algorithm as Drawn, Config, Knowledge, Memory, Refill, Seats, WireBits,
+};
+use hustings_sim::Scratch;
+use hustings_sim::council::{Stay, Trial, keep, remembered};
+use hustings_sim::statistics::Sample;
+use hustings_theory::council::optimum::{Best, Goal};
+use hustings_theory::council::rules::in_theory;
+use hustings_theory::council::top_up::recover;
+use hustings_theory::council::{Algorithm, Election, Estimate};
+
+use super::super::budget::{ExperimentError, seed_of};
+use super::super::evidence::{
+    Evidence, all_below, all_of, at_most, average, equal, list, mean, mean_below, number,
+};
+use super::council_fixture::{CouncilFixture, FIRST_ESTIMATE, FOUR_TO_EIGHT, estimated};
+
+/// Table I: the algorithms, the bits of a host's memory, and the bits of a feedback message beside
+/// the count.
+const TABLE: [(&str, Drawn, u64, u32); 4] = [
+    ("basic", Drawn::Basic, 1, 0),
+    ("Skip-Reset", Drawn::SkipReset, 1, 1),
+    ("choice", Drawn::CHOICE, 3, 2),
+    ("history", Drawn::HISTORY, 2, 1),
+];
+
+const MOST_HOSTS: u32 = 100_000;
+
+fn width(word: u64) -> u32 {
+    u64::BITS - word.leading_zeros()
+}
+
+/// True if a feedback message with this count decodes to itself and is no longer than the table
+/// says.
+fn is_short(count: u32, algorithm: Drawn, flags: u32) -> bool {
+    [(false, 0), (true, 0), (false, 1)]
+        .iter()
+        .all(|&(reset, draw)| {
+            let taken = if algorithm == Drawn::CHOICE { draw } else { 0 };
+            let content = WireBits {
+                count,
+                fraction: 0,
+                reset,
+                taken,
+            };
+            let word = content.encode(algorithm);
+            let read = WireBits::decode(word, algorithm, !reset);
+            width(word) <= width(count.into()) + flags && read == Some(content)
+        })
+}
+
+/// The number of hosts whose memory is observed. Draws among them leave both too few and too many.
+const WATCHED_HOSTS: u32 = 200;
+
+/// The greatest length of a call that we allow, as a sealed datagram.
+const CALL_BYTES: u64 = 200;
+
+pub(super) fn c12(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let mut evidence = Evidence::default();
+    let (mut memory, mut longest, mut datagrams) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, algorithm, bits, flags) in TABLE {
+        let conducted = conducted(fixture, algorithm);
+        let memories = memories(fixture, name, conducted)?;
+        let held = memories.last().map_or(0, |most| width((*most).into()));
+        evidence.stated(
+            format!(
+                "{name}: bits that a host remembers, of all memories that hosts had in elections"
+            ),
+            at_most(bits, held.into()),
+        );
+        evidence.ours(
+            format!("{name}: different memories, of those that so many bits can tell apart"),
+            at_most(1 << Memory::width(algorithm), memories.len() as u64),
+        );
+        memory.push(held);
+        let short = (1..=MOST_HOSTS).filter(|count| is_short(*count, conducted, flags));
+        evidence.stated(
+            format!("{name}: counts from 1 to 100,000 whose feedback takes {flags} bits more than the count, and is understood"),
+            all_of(MOST_HOSTS as usize, short.count()),
+        );
+        let rules = Config {
+            algorithm: conducted,
+            ..Config::field(Seats::new(4, 8), MOST_HOSTS, Duration::from_millis(250))
+        };
+        let call = first_call(rules).ok_or_else(|| {
+            ExperimentError("a centre calls nobody: is there no randomness for a seal?".to_owned())
+        })?;
+        let takes = width(call.feedback.word);
+        evidence.stated(
+            format!("{name}: bits of the paper's feedback in the first call of an agent to 100,000 hosts"),
+            equal(&(width(MOST_HOSTS.into()) + flags), &takes),
+        );
+        longest.push(takes);
+        evidence.ours(
+            format!("{name}: bytes of the sealed datagram that it goes in"),
+            at_most(CALL_BYTES, call.datagram as u64),
+        );
+        datagrams.push(call.datagram);
+    }
+    Ok(evidence.sum_up(format!(
+        "basic, Skip-Reset, choice, history: hosts remember {} bits; feedback among 100,000 takes {}, in datagrams of {} bytes",
+        list(&memory),
+        list(&longest),
+        list(&datagrams)
+    )))
+}
+
+/// Returns the algorithm that the fixture runs in place of `asked`. Only mutants change it.
+fn conducted(fixture: &CouncilFixture<'_>, asked: Drawn) -> Drawn {
+    let of_table = TABLE.map(|(_, drawn, ..)| drawn);
+    let held = in_theory(asked).map(|algorithm| {
+        let election = Election::new(FOUR_TO_EIGHT, MOST_HOSTS.into(), algorithm, 1.0);
+        (fixture.conduct)(election).algorithm
+    });
+    let is_held = |drawn: &Drawn| in_theory(*drawn) == held;
+    of_table.into_iter().find(is_held).unwrap_or(asked)
+}
+
+/// Returns all memory contents of hosts in some elections.
+fn memories(
+    fixture: &CouncilFixture<'_>,
+    name: &str,
+    algorithm: Drawn,
+) -> Result<BTreeSet<u8>, ExperimentError> {
+    let knowledge = Knowledge::Told(WATCHED_HOSTS);
+    let config = Config::once(
+        Seats::new(4, 8),
+        algorithm,
+        knowledge,
+        Duration::from_secs(1),
+    );
+    let trial = Trial {
+        reply_loss: 0.1,
+        multicast_loss: 0.1,
+        ..Trial::new(WATCHED_HOSTS, config)
+    };
+    let own = fixture
+        .budget
+        .reseeded(seed_of(&format!("memories of {name}")));
+    let each = own.each(own.choose(200, 2_000), |_, seeds| remembered(&trial, seeds))?;
+    Ok(each.into_iter().flatten().collect())
+}
+
+pub(super) fn c13(fixture: &CouncilFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let mut evidence = Evidence::default();
+    let (members, seated) = (10_000, 3);
+    let council = Election::new(FOUR_TO_EIGHT, members, Algorithm::SkipReset, 1.0);
+    let mut gist = Vec::new();
+    for (name, council) in [
+        ("n known", council),
+        (
+            "n estimated",
+            estimated(council, Estimate::aggressive(FIRST_ESTIMATE)),
+        ),
+    ] {
+        let recovery = recover(&council, seated, council.seats.least, Goal::ROUNDS);
+        let others = Election {
+            seats: recovery.missing,
+            members: members - seated,
+            ..council
+        };
+        let of = |election: Election, best: &Best| fixture.held(&election.with_c(best.c));
+        let anew = of(council, &recovery.restart)?;
+        let filled = of(others, &recovery.top_up)?;
+        let case = |what: &str| format!("three of four are left of 10,000, {name}: {what}");
+        evidence.stated(
+            case("a new election ends, in less than 4 rounds on average"),
+            mean_below(4.0, &anew.rounds),
+        );
+        evidence.ours(
+            case("the empty seats are filled in fewer rounds than a council is elected anew"),
+            mean_below(average(&anew.rounds), &filled.rounds),
+        );
+        evidence.ours(
+            case("and with fewer replies"),
+            mean_below(average(&anew.messages), &filled.messages),
+        );
+        if name == "n known" {
+            let cost = recovery.top_up.cost;
+            evidence.ours(
+                case("mean rounds to fill them"),
+                mean(cost.rounds, &filled.rounds),
+            );
+            evidence.ours(case("mean replies"), mean(cost.messages, &filled.messages));
+        }
+        gist.push(format!(
+            "{name}: {} rounds and {} replies, anew {} and {}",
+            number(average(&filled.rounds)),
+            number(average(&filled.messages)),
+            number(average(&anew.rounds)),
+            number(average(&anew.messages))
+        ));
+    }
+    let [anew, filled] = [
+        kept(fixture, Refill::Restart)?,
+        kept(fixture, Refill::TopUp)?,
+    ];
+    let case = "200 hosts come and go, host by host, a tenth of all messages lost";
+    evidence.stated(
+        format!("{case}: part of the time in which a council is too small, elected anew"),
+        mean_below(0.1, &anew.short),
+    );
+    evidence.ours(
+        format!("{case}: replies, filled up, below those of new elections"),
+        all_below(&[anew.replies], &[filled.replies]),
+    );
+    evidence.ours(
+        format!("{case}: part of the time in which it is too small, the same"),
+        all_below(&[anew.short], &[filled.short]),
+    );
+    Ok(evidence.sum_up(format!(
+        "one seat of [4..8] is filled, {}; {}",
+        gist[0], gist[1]
+    )))
+}
+
+/// The cost of keeping a council.
+struct Kept {
+    replies: Sample,
+    /// The fraction of time in which the council is too small.
+    short: Sample,
+}
+
+/// Measures councils of [4..8] under churn.
+fn kept(fixture: &CouncilFixture<'_>, refill: Refill) -> Result<Kept, ExperimentError> {
+    let config = Config::field(Seats::new(4, 8), 10_000, Duration::from_secs(1));
+    let stay = Stay::restless(config, refill);
+    let own = fixture.budget.reseeded(seed_of(&format!("{refill:?}")));
+    let runs = own.choose(20, 200);
+    let [replies, short] = own.samples(runs, |seeds| {
+        let (upkeep, _) = keep(&stay, seeds, Scratch::default());
+        [upkeep.messages as f64, upkeep.short]
+    })?;
+    Ok(Kept { replies, short })
+}

@@ -1,0 +1,341 @@
+//! R1 to R4: the ring of Chang and Roberts.
+
+use hustings_protocol::chang_roberts::{ChangRoberts, Config, Initiator};
+use hustings_sim::classics::{self, Initiators, Order, Ring};
+use hustings_sim::{Detection, Seeds, Stream, Verb, Who};
+use hustings_theory::rings::{self, chang_roberts, chang_roberts_literal};
+
+use super::super::budget::{Budget, ExperimentError};
+use super::super::evidence::{
+    Evidence, all_equal, all_of, at_most, equal, estimated, list, mean, number,
+};
+use super::slides_fixture::{HOP, Play, Reports, SlidesFixture, hops, permutations, subset};
+
+fn hold(members: u32, initiators: Initiators, order: Order, seeds: Seeds) -> Play {
+    let layout = classics::ring(Ring::ChangRoberts, members, initiators, order, seeds);
+    SlidesFixture::laid_out(layout.scenario()).play::<ChangRoberts>(Config::paper(), seeds)
+}
+
+pub(super) fn r1(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let one = Initiators::Count(1);
+    let sizes: &[u32] = budget.choose(&[2, 3, 10, 100], &[2, 3, 10, 100, 1000, 10_000]);
+    let played = |order| {
+        let play = |&size| hold(size, one, order, Seeds::new(budget.seed, 0));
+        sizes.iter().map(play).collect::<Vec<Play>>()
+    };
+    let sent = |plays: &[Play]| plays.iter().map(Play::messages).collect::<Vec<u64>>();
+    let ns = list(sizes);
+    let bound: Vec<u64> = sizes.iter().map(|&n| 3 * u64::from(n) - 1).collect();
+    let mut evidence = Evidence::default();
+
+    let worst = played(Order::Worst);
+    evidence.stated(
+        format!("N = {ns}, the best behind the initiator: messages"),
+        all_equal(&bound, &sent(&worst)),
+    );
+    let home: Vec<u64> = worst.iter().map(|play| hops(play.ended) as u64).collect();
+    evidence.stated(
+        "message times until the announcement is home",
+        all_equal(&bound, &home),
+    );
+    let most = extremes(budget, 1)?;
+    let small: Vec<u64> = (2..).map(|n| 3 * n - 1).take(most.len()).collect();
+    evidence.stated(
+        format!(
+            "every order of 2 to {} members: most messages",
+            most.len() + 1
+        ),
+        all_equal(&small, &most.iter().map(|it| it.most).collect::<Vec<_>>()),
+    );
+
+    let known = worst.iter().filter_map(|play| play.summary.known_at);
+    let known: Vec<u64> = known.map(|at| hops(at) as u64).collect();
+    evidence.ours(
+        "message times until the last member knows: 3N-2",
+        all_equal(&bound.iter().map(|it| it - 1).collect::<Vec<_>>(), &known),
+    );
+    evidence.ours(
+        "the initiator is the best: 2N messages",
+        all_equal(
+            &sizes.iter().map(|&n| 2 * u64::from(n)).collect::<Vec<_>>(),
+            &sent(&played(Order::Best)),
+        ),
+    );
+    let members = 100;
+    let random = budget.sample(budget.choose(500, 20_000), |seeds| {
+        hold(members, one, Order::Random, seeds).messages() as f64
+    })?;
+    evidence.ours(
+        format!("N = {members}, random order: mean messages, (5N-1)/2"),
+        mean(
+            chang_roberts(members.into(), 1, rings::Order::Random).messages,
+            &random,
+        ),
+    );
+    let at_100 = &worst[3];
+    Ok(evidence.sum_up(format!(
+        "N = 100: {} messages at worst, home after {} message times; mean {}",
+        at_100.messages(),
+        number(hops(at_100.ended)),
+        estimated(&random),
+    )))
+}
+
+/// The fewest and the most messages over all orders of the members.
+struct Extremes {
+    least: u64,
+    most: u64,
+}
+
+/// Returns the extremes for groups of 2 and more. The first `callers` members of the ring start.
+/// Because all orders are tried, the choice of neighbouring initiators makes no difference.
+fn extremes(budget: &Budget, callers: u32) -> Result<Vec<Extremes>, ExperimentError> {
+    let largest = budget.choose(6, 8);
+    let group = |members: u32| {
+        let orders = permutations(members);
+        let one = |number: u64, seeds| {
+            let starters = Who::Members((0..callers.min(members)).collect());
+            let fixture =
+                SlidesFixture::of(orders[number as usize].iter().copied()).start(starters);
+            let play = fixture.play::<ChangRoberts>(Config::paper(), seeds);
+            play.messages()
+        };
+        let sent = budget.each(orders.len() as u64, one)?;
+        Ok(Extremes {
+            least: sent.iter().copied().min().unwrap_or(0),
+            most: sent.iter().copied().max().unwrap_or(0),
+        })
+    };
+    (2..=largest).map(group).collect()
+}
+
+pub(super) fn r2(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let members = budget.choose(100, 1000);
+    let n = u64::from(members);
+    let runs = budget.choose(300, 5_000);
+    let plays = budget.each(runs, |_, seeds| {
+        let play = hold(members, Initiators::All, Order::Random, seeds);
+        (play.messages(), play.summary.elected_best)
+    })?;
+    let complete = plays.iter().filter(|(_, elected)| *elected).count();
+    let most = plays.iter().map(|(sent, _)| *sent).max().unwrap_or(0);
+    let mut evidence = Evidence::default();
+    evidence.stated(
+        format!("N = {n}, all start at once, random order: complete with the best elected"),
+        all_of(plays.len(), complete),
+    );
+    evidence.stated("the same: most messages", at_most(3 * n - 1, most));
+
+    let all = budget.sample(runs, |seeds| {
+        hold(members, Initiators::All, Order::Random, seeds).messages() as f64
+    })?;
+    let of = |order| hold(members, Initiators::All, order, Seeds::new(budget.seed, 0)).messages();
+    evidence.ours(
+        "the same: mean messages, N H_N + N",
+        mean(chang_roberts(n, n, rings::Order::Random).messages, &all),
+    );
+    evidence.ours(
+        "ids rise along the ring: 3N-1",
+        equal(&(3 * n - 1), &of(Order::Best)),
+    );
+    evidence.ours(
+        "ids fall along the ring: N(N+1)/2 + N",
+        equal(&(n * (n + 1) / 2 + n), &of(Order::Worst)),
+    );
+    let found = extremes(budget, u32::MAX)?;
+    let sizes = || (2..).take(found.len());
+    evidence.ours(
+        format!(
+            "every order of 2 to {} members: fewest messages",
+            found.len() + 1
+        ),
+        all_equal(
+            &sizes().map(|n| 3 * n - 1).collect::<Vec<u64>>(),
+            &found.iter().map(|it| it.least).collect::<Vec<_>>(),
+        ),
+    );
+    evidence.ours(
+        "the same: most messages",
+        all_equal(
+            &sizes().map(|n| n * (n + 1) / 2 + n).collect::<Vec<u64>>(),
+            &found.iter().map(|it| it.most).collect::<Vec<_>>(),
+        ),
+    );
+    Ok(evidence.sum_up(format!(
+        "N = {n}, all start: {} messages in the mean, {} at worst; 3N-1 is {}",
+        estimated(&all),
+        of(Order::Worst),
+        3 * n - 1
+    )))
+}
+
+/// The results of all possible elections in small groups.
+struct Census {
+    elections: usize,
+    best_elected: usize,
+    declared_once: usize,
+}
+
+/// Runs all orders of up to `largest` members with all sets of initiators. The best is always
+/// member 0: by the symmetry of the ring this leaves no case out.
+fn census(budget: &Budget, largest: u32, config: Config) -> Result<Census, ExperimentError> {
+    let mut census = Census {
+        elections: 0,
+        best_elected: 0,
+        declared_once: 0,
+    };
+    for members in 2..=largest {
+        let orders = permutations(members - 1);
+        let sets = (1 << members) - 1;
+        let played = budget.each(orders.len() as u64 * sets, |number, seeds| {
+            let order = &orders[(number / sets) as usize];
+            let priorities = std::iter::once(members - 1).chain(order.iter().copied());
+            let fixture = SlidesFixture::of(priorities).start(subset(members, number % sets + 1));
+            fixture.play_traced::<ChangRoberts, _>(config, seeds, Reports::default())
+        })?;
+        census.elections += played.len();
+        let best_elected = |(play, _): &&(Play, Reports)| play.summary.elected_best;
+        census.best_elected += played.iter().filter(best_elected).count();
+        let once = |(_, reports): &&(Play, Reports)| reports.victories == [0];
+        census.declared_once += played.iter().filter(once).count();
+    }
+    Ok(census)
+}
+
+pub(super) fn r3(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let to_the_letter = Config {
+        initiator: Initiator::Literal,
+        ..Config::paper()
+    };
+    let largest = budget.choose(5, 7);
+    let literal = census(budget, largest, to_the_letter)?;
+    let corrected = census(budget, largest, Config::paper())?;
+    let every = format!("every order of 2 to {largest} members, every set of initiators");
+    let mut evidence = Evidence::default();
+    evidence.stated(
+        format!("{every}, to the letter: the best elected"),
+        all_of(literal.elections, literal.best_elected),
+    );
+    evidence.stated(
+        "the same: and declared elected once",
+        all_of(literal.elections, literal.declared_once),
+    );
+    evidence.corrected(
+        format!("{every}, initiators participate: the best elected"),
+        all_of(corrected.elections, corrected.best_elected),
+    );
+    evidence.corrected(
+        "the same: and declared elected once",
+        all_of(corrected.elections, corrected.declared_once),
+    );
+
+    let members = budget.choose(30, 100);
+    let runs = budget.choose(300, 5_000);
+    let staggered = budget.each(runs, |_, seeds| {
+        let order = shuffled(members, seeds);
+        let turns = shuffled(members, Seeds::new(seeds.number(Stream::Faults), 0));
+        let calls = turns.into_iter().zip(0..);
+        let fixture = calls.fold(SlidesFixture::of(order), |fixture, (turn, member)| {
+            fixture.at(3.0 * f64::from(turn), Verb::Start(Who::one(member)))
+        });
+        let play = fixture.play::<ChangRoberts>(Config::paper(), seeds);
+        play.summary.elected_best
+    })?;
+    evidence.corrected(
+        format!("N = {members}, all start at different times within 3N: the best elected"),
+        all_of(staggered.len(), staggered.iter().filter(|&&it| it).count()),
+    );
+    let doubled = budget.sample(budget.choose(1_000, 20_000), |seeds| {
+        let layout = classics::ring(Ring::ChangRoberts, 3, Initiators::All, Order::Random, seeds);
+        let fixture = SlidesFixture::laid_out(layout.scenario());
+        fixture
+            .play::<ChangRoberts>(to_the_letter, seeds)
+            .messages() as f64
+    })?;
+    evidence.ours(
+        "N = 3, all start, to the letter: mean messages, 2N H_N + N + 1",
+        mean(chang_roberts_literal(3).messages, &doubled),
+    );
+    Ok(evidence.sum_up(format!(
+        "{} elections: declared once in {} to the letter, in {} corrected; the best elected in all",
+        corrected.elections, literal.declared_once, corrected.declared_once
+    )))
+}
+
+/// Returns `0..members` in random order.
+fn shuffled(members: u32, seeds: Seeds) -> Vec<u32> {
+    let one = Initiators::Count(1);
+    let layout = classics::ring(Ring::ChangRoberts, members, one, Order::Random, seeds);
+    layout
+        .priorities
+        .iter()
+        .map(|priority| priority.0 as u32)
+        .collect()
+}
+
+/// The slides' example: P0 to P4, P2 starts, P4 crashes. (P5, the old leader, has left the ring.)
+fn example(config: Config, detection: Detection, death: f64, limit: f64) -> Play {
+    SlidesFixture::of(0..5)
+        .start(Who::one(2))
+        .kill(death, 4)
+        .detection(detection)
+        .until(limit)
+        .play::<ChangRoberts>(config, Seeds::new(0, 0))
+}
+
+pub(super) fn r4(budget: &Budget) -> Result<Evidence, ExperimentError> {
+    let long = budget.choose(1_000.0, 100_000.0);
+    let paper = |death, limit| example(Config::paper(), Detection::Oracle, death, limit);
+    let ending = |death: f64| paper(death, long).ending();
+    let expect = |words: &str| words.to_owned();
+    let mut evidence = Evidence::default();
+    evidence.stated(
+        format!("P4 dies while its id circulates: the election, within {long} message times"),
+        equal(&expect("goes on for ever"), &ending(2.5)),
+    );
+    let laps = paper(2.5, long).of_kind(0);
+    evidence.stated(
+        "the same: a message is sent in each of them",
+        equal(&(long as u64 + 1), &laps),
+    );
+
+    evidence.ours(
+        "P4 dies after it sent `elected`: the election",
+        equal(&expect("elects dead P4 for ever"), &ending(7.5)),
+    );
+    let fixture = SlidesFixture::of(0..5).start(Who::one(2)).kill(2.5, 0);
+    let holder_dies = fixture.play::<ChangRoberts>(Config::paper(), Seeds::new(0, 0));
+    evidence.ours(
+        "P0 dies with P4's id on its way to it: the election",
+        equal(&expect("ends in silence"), &holder_dies.ending()),
+    );
+    let deaths = || (0..13).map(|hop| f64::from(hop) + 0.5);
+    let mut endings = vec!["elects P3", "ends in silence"];
+    endings.extend(["goes on for ever"; 4]);
+    endings.push("ends in silence");
+    endings.extend(["elects dead P4 for ever"; 4]);
+    endings.extend(["elects dead P4"; 2]);
+    evidence.ours(
+        "P4 dies after 0.5, 1.5, ... 12.5 message times: the election",
+        all_equal(
+            &endings.into_iter().map(expect).collect::<Vec<_>>(),
+            &deaths().map(ending).collect::<Vec<_>>(),
+        ),
+    );
+    let survived = deaths().filter(|&death| {
+        let patient = Config::field(HOP * 20);
+        let detected = Detection::After(HOP * 2);
+        example(patient, detected, death, 1_000.0).ending() == "elects P3"
+    });
+    evidence.ours(
+        "the same with a detector, a time-out and checked hearsay (our field preset): elects P3",
+        all_of(deaths().count(), survived.count()),
+    );
+    let stuck = deaths()
+        .filter(|&death| ending(death) != "elects P3")
+        .count();
+    Ok(evidence.sum_up(format!(
+        "P4's id still circulates after {laps} messages; {stuck} of {} times of death elect nobody alive",
+        deaths().count()
+    )))
+}

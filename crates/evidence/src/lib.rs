@@ -1,0 +1,358 @@
+//! Claims of the source documents, the experiments that test them, and the verdicts that follow.
+//!
+//! A document is a slice of claims and figures. A claim is a function that runs its experiments and
+//! returns the evidence. The verdict is computed from the evidence. Each claim also records the
+//! verdict that we came to when we wrote it, so that a change of ours that changes a verdict is
+//! noticed.
+
+mod announce_thesis;
+#[cfg(test)]
+mod assert_refuted;
+mod budget;
+mod council_paper;
+mod epidemic;
+mod evidence;
+mod figure;
+mod lecture_slides;
+mod page;
+mod probabilistic_paper;
+mod text;
+mod wagner_paper;
+
+use serde::Serialize;
+
+use budget::seed_of;
+pub use budget::{Budget, ExperimentError, Extent};
+use evidence::{Evidence, Verdict};
+use figure::Figure;
+pub use page::write as page;
+pub use text::{Telling, write as text};
+
+/// All documents with claims.
+const DOCUMENTS: &[Document] = &[
+    lecture_slides::DOCUMENT,
+    announce_thesis::DOCUMENT,
+    probabilistic_paper::DOCUMENT,
+    epidemic::DOCUMENT,
+    council_paper::DOCUMENT,
+    wagner_paper::DOCUMENT,
+];
+
+/// A document that makes claims.
+struct Document {
+    /// The prefix of the ids of its claims.
+    key: &'static str,
+    title: &'static str,
+    claims: &'static [Claim],
+    figures: &'static [FigureSpec],
+    figure_groups: &'static [FigureGroup],
+}
+
+/// A measurable statement of a document.
+#[derive(Debug)]
+pub struct Claim {
+    /// The name under which the command line finds the claim.
+    pub id: &'static str,
+    /// The place in the document.
+    source: &'static str,
+    /// The statement as the document makes it.
+    says: &'static str,
+    /// Our interpretation of the statement, and our additions to it.
+    reading: &'static str,
+    method: Method,
+    /// The verdict at the time of writing.
+    on_record: Verdict,
+    evaluate: fn(&Budget) -> Result<Evidence, ExperimentError>,
+}
+
+/// The method that tests a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Method {
+    /// Random runs, or runs laid out as the claim says.
+    Simulation,
+    /// All cases up to some size, and simulation beyond it.
+    Exhaustive,
+    /// Formulas, confirmed by simulation as far as simulation reaches.
+    Theory,
+}
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Simulation => "simulation",
+            Self::Exhaustive => "exhaustive",
+            Self::Theory => "theory",
+        }
+    }
+}
+
+/// A figure of a document.
+#[derive(Debug)]
+struct FigureSpec {
+    /// The file name without extension; it also seeds the figure's experiments.
+    name: &'static str,
+    caption: &'static str,
+    draw: fn(&Budget) -> Result<Figure, ExperimentError>,
+}
+
+/// Figures that show different measures of the same runs.
+struct FigureGroup {
+    /// The name of each figure, which is also its file name, and its caption.
+    panels: &'static [(&'static str, &'static str)],
+    /// Draws all figures, in the order of `panels`.
+    draw: fn(&Budget) -> Result<Vec<Figure>, ExperimentError>,
+}
+
+/// A claim and its evidence.
+#[derive(Debug)]
+pub struct Finding {
+    claim: &'static Claim,
+    document: &'static str,
+    evidence: Result<Evidence, ExperimentError>,
+}
+
+/// A drawn figure.
+#[derive(Debug)]
+pub struct Drawing {
+    /// The file name without extension.
+    pub name: &'static str,
+    caption: &'static str,
+    /// The drawing as an SVG document.
+    pub svg: String,
+}
+
+/// Claims, with the documents that make them.
+pub struct Selection {
+    claims: Vec<(&'static Document, &'static Claim)>,
+    /// True if the caller named a claim by its own id.
+    pub is_particular: bool,
+}
+
+impl Selection {
+    /// Returns the claims that `asked` names, in the order of the documents. A name is the id of a
+    /// claim or the key of a document. An empty list selects all claims.
+    ///
+    /// # Errors
+    /// Names the first unknown name, and lists the ids that exist.
+    pub fn of(asked: &[String]) -> Result<Self, String> {
+        for name in asked {
+            if !claims().any(|(document, claim)| means(name, document, claim)) {
+                return Err(format!("there is no claim {name}: {}", what_there_is()));
+            }
+        }
+        let is_asked = |(document, claim): &(&Document, &Claim)| {
+            asked.is_empty() || asked.iter().any(|name| means(name, document, claim))
+        };
+        Ok(Self {
+            claims: claims().filter(is_asked).collect(),
+            is_particular: claims()
+                .any(|(_, claim)| asked.iter().any(|name| name.eq_ignore_ascii_case(claim.id))),
+        })
+    }
+
+    /// Returns the number of claims.
+    pub fn count(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// Evaluates the claims one after the other. Calls `before` with each claim first.
+    pub fn evaluate(&self, budget: &Budget, before: impl Fn(&Claim)) -> Vec<Finding> {
+        let evaluate = |&(document, claim): &(&'static Document, &'static Claim)| {
+            before(claim);
+            Finding {
+                claim,
+                document: document.title,
+                evidence: (claim.evaluate)(&budget.reseeded(seed_of(claim.id))),
+            }
+        };
+        self.claims.iter().map(evaluate).collect()
+    }
+
+    /// Draws the figures of all documents that have a claim in this selection.
+    ///
+    /// # Errors
+    /// Returns an error if an experiment cannot be run.
+    pub fn draw(&self, budget: &Budget) -> Result<Vec<Drawing>, ExperimentError> {
+        let documents = DOCUMENTS.iter().filter(|document| {
+            let mut chosen = self.claims.iter();
+            chosen.any(|(other, _)| other.key == document.key)
+        });
+        let mut drawings = Vec::new();
+        for document in documents {
+            for FigureSpec {
+                name,
+                caption,
+                draw,
+            } in document.figures
+            {
+                let figure = draw(&budget.reseeded(seed_of(name)))?;
+                drawings.push(Drawing::of(name, caption, &figure)?);
+            }
+            for FigureGroup { panels, draw } in document.figure_groups {
+                let names: String = panels.iter().map(|(name, _)| *name).collect();
+                let figures = draw(&budget.reseeded(seed_of(&names)))?;
+                for ((name, caption), figure) in panels.iter().zip(&figures) {
+                    drawings.push(Drawing::of(name, caption, figure)?);
+                }
+            }
+        }
+        Ok(drawings)
+    }
+}
+
+impl Drawing {
+    fn of(
+        name: &'static str,
+        caption: &'static str,
+        figure: &Figure,
+    ) -> Result<Self, ExperimentError> {
+        Ok(Self {
+            name,
+            caption,
+            svg: figure.to_svg()?,
+        })
+    }
+}
+
+fn claims() -> impl Iterator<Item = (&'static Document, &'static Claim)> {
+    DOCUMENTS
+        .iter()
+        .flat_map(|document| document.claims.iter().map(move |claim| (document, claim)))
+}
+
+fn means(name: &str, document: &Document, claim: &Claim) -> bool {
+    name.eq_ignore_ascii_case(claim.id) || name.eq_ignore_ascii_case(document.key)
+}
+
+/// Lists the ids of all documents as text.
+fn what_there_is() -> String {
+    let ids = |document: &Document| match document.claims {
+        [] => document.key.to_owned(),
+        [first, .., last] => format!("{} to {}", first.id, last.id),
+        [only] => only.id.to_owned(),
+    };
+    let listed = DOCUMENTS.iter().map(|document| {
+        let (key, title) = (document.key, document.title);
+        format!("choose {}, or {key} for all of {title}", ids(document))
+    });
+    listed.collect::<Vec<_>>().join("; ")
+}
+
+/// All findings, as a JSON document.
+#[derive(Serialize)]
+pub struct Report<'a> {
+    quick: bool,
+    seed: u64,
+    claims: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    id: &'a str,
+    document: &'a str,
+    source: &'a str,
+    says: &'a str,
+    reading: &'a str,
+    method: Method,
+    verdict: Option<Verdict>,
+    on_record: Verdict,
+    as_on_record: bool,
+    measured: Option<&'a str>,
+    checks: &'a [evidence::Check],
+    error: Option<String>,
+}
+
+impl<'a> Report<'a> {
+    /// Builds the report of `findings`.
+    pub fn new(budget: &Budget, findings: &'a [Finding]) -> Self {
+        Self {
+            quick: budget.extent == Extent::Quick,
+            seed: budget.seed,
+            claims: findings.iter().map(Finding::entry).collect(),
+        }
+    }
+
+    /// Returns the report as one JSON object on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("texts and numbers under names have a JSON form") + "\n"
+    }
+}
+
+impl Finding {
+    fn entry(&self) -> Entry<'_> {
+        let claim = self.claim;
+        let evidence = self.evidence.as_ref();
+        Entry {
+            id: claim.id,
+            document: self.document,
+            source: claim.source,
+            says: claim.says,
+            reading: claim.reading,
+            method: claim.method,
+            verdict: self.verdict(),
+            on_record: claim.on_record,
+            as_on_record: self.complaint().is_none(),
+            measured: evidence.ok().map(|evidence| evidence.measured.as_str()),
+            checks: evidence.map_or(&[], |evidence| &evidence.checks),
+            error: evidence.err().map(ToString::to_string),
+        }
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        self.evidence.as_ref().ok().map(Evidence::verdict)
+    }
+
+    /// Describes how a finding differs from the record. `None` if nothing differs.
+    pub fn complaint(&self) -> Option<String> {
+        let Claim { id, on_record, .. } = self.claim;
+        let evidence = match &self.evidence {
+            Ok(evidence) => evidence,
+            Err(error) => return Some(format!("{id} could not be evaluated: {error}")),
+        };
+        let verdict = evidence.verdict();
+        if verdict != *on_record {
+            return Some(format!("{id} {verdict}, but on record it {on_record}"));
+        }
+        let check = evidence.first_of_ours_that_fails()?;
+        Some(format!(
+            "{id}: {}: expected {}, measured {}",
+            check.what, check.expected, check.measured
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Selection, claims};
+
+    fn chosen(asked: &[&str]) -> Result<Vec<&'static str>, String> {
+        let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
+        Selection::of(&asked)
+            .map(|selection| selection.claims.iter().map(|(_, claim)| claim.id).collect())
+    }
+
+    #[test]
+    fn claims_are_selected_by_id_or_document() {
+        let all: Vec<&str> = claims().map(|(_, claim)| claim.id).collect();
+        assert_eq!(chosen(&[]), Ok(all.clone()));
+        let of_slides = all.iter().copied().filter(|id| id.starts_with('R'));
+        assert_eq!(chosen(&["R"]), Ok(of_slides.collect()));
+        assert_eq!(chosen(&["R12", "r4", "R4"]), Ok(vec!["R4", "R12"]));
+        let refused = chosen(&["R4", "R40"]).unwrap_err();
+        assert!(
+            refused.starts_with("there is no claim R40: choose R1 to R12"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn claim_ids_are_unique_and_start_with_the_document_key() {
+        let mut ids = Vec::new();
+        for (document, claim) in claims() {
+            assert!(claim.id.starts_with(document.key), "{}", claim.id);
+            assert!(!ids.contains(&claim.id), "{} twice", claim.id);
+            ids.push(claim.id);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The report as a text table.
+
+use std::fmt::Write;
+
+use super::evidence::{Check, Word};
+use super::{Budget, Extent, Finding};
+
+/// The amount of detail for each claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Telling {
+    /// The verdict alone.
+    Briefly,
+    /// The verdict and the checks that it follows from.
+    WithEvidence,
+}
+
+/// Writes two lines for each claim: the document's statement with our verdict, and the measurement.
+pub fn write(budget: &Budget, findings: &[Finding], telling: Telling) -> String {
+    let mut text = String::new();
+    let mut document = "";
+    for finding in findings {
+        if finding.document != document {
+            document = finding.document;
+            let _ = writeln!(text, "{document}\n");
+        }
+        text += &entry(finding);
+        if telling == Telling::WithEvidence {
+            text += &evidence(finding);
+        }
+    }
+    text + &closing(budget, findings, telling)
+}
+
+fn entry(finding: &Finding) -> String {
+    let claim = finding.claim;
+    let verdict = finding
+        .verdict()
+        .map_or_else(|| "FAILED TO RUN".to_owned(), |verdict| verdict.to_string());
+    let measured = match &finding.evidence {
+        Ok(evidence) => evidence.measured.clone(),
+        Err(error) => error.to_string(),
+    };
+    let (id, method, says) = (claim.id, claim.method.name(), claim.says);
+    format!("{id:<4} {verdict:<21}  {says}\n     {method:<21}  {measured}\n")
+}
+
+fn evidence(finding: &Finding) -> String {
+    let mut text = format!("\n     Reading: {}\n", finding.claim.reading);
+    let checks = finding
+        .evidence
+        .iter()
+        .flat_map(|evidence| &evidence.checks);
+    for Check {
+        word,
+        what,
+        expected,
+        measured,
+        agrees,
+    } in checks
+    {
+        let word = match word {
+            Word::Stated => "stated",
+            Word::Corrected => "corrected",
+            Word::Ours => "ours",
+        };
+        let mark = if *agrees { "yes" } else { "NO" };
+        let _ = writeln!(text, "     {mark:<3} {word:<10} {what}");
+        if *agrees && expected == measured {
+            let _ = writeln!(text, "                    {measured}");
+        } else {
+            let _ = writeln!(
+                text,
+                "                    expected {expected}; measured {measured}"
+            );
+        }
+    }
+    text + "\n"
+}
+
+fn closing(budget: &Budget, findings: &[Finding], telling: Telling) -> String {
+    let mut text = String::new();
+    let complaints = findings.iter().filter_map(Finding::complaint);
+    for complaint in complaints {
+        let _ = writeln!(text, "\nNOT AS ON RECORD: {complaint}");
+    }
+    let (count, seed) = (findings.len(), budget.seed);
+    let plural = if count == 1 { "" } else { "s" };
+    let _ = write!(text, "\n{count} claim{plural}, seed {seed}");
+    if budget.extent == Extent::Quick {
+        text += "; quick: fewer runs and smaller groups than without --quick";
+    }
+    text.push('\n');
+    if telling == Telling::Briefly {
+        text += "The evidence: `hustings reproduce ID`, or --out DIR for a page with figures.\n";
+    }
+    text
+}

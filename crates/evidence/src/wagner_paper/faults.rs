@@ -1,0 +1,175 @@
+//! W1 to W4 and W12: theorem 1, and the veto.
+
+use hustings_protocol::wagner::Config;
+use hustings_sim::statistics::{Kind, Sample};
+use hustings_sim::wagner::{Cheat, Run, Trial};
+use hustings_theory::wagner::{Ring, segment};
+
+use super::super::budget::ExperimentError;
+use super::super::evidence::{Evidence, all_of, average, list, number, share_above, share_between};
+use super::wagner_fixture::{WagnerFixture, cheated, honest};
+
+/// Returns the share of runs for which `what` is true.
+pub(super) fn share(runs: &[Run], what: impl Fn(&Run) -> bool) -> Sample {
+    let mut sample = Sample::new(Kind::Proportion);
+    for run in runs {
+        sample.add(f64::from(u8::from(what(run))));
+    }
+    sample
+}
+
+/// Returns the number of runs for which `what` is true.
+pub(super) fn count(runs: &[Run], what: impl Fn(&Run) -> bool) -> usize {
+    runs.iter().filter(|run| what(run)).count()
+}
+
+fn largest(members: u32) -> u32 {
+    segment::largest(members as usize, Ring::BothWays) as u32
+}
+
+pub(super) fn w1(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = fixture.choose(1_000, 10_000);
+    let mut evidence = Evidence::default();
+    let mut owned = Vec::new();
+    for members in [4, 7, 8, 9, 12] {
+        let part = |cheaters: u32| f64::from(cheaters) / f64::from(members);
+        let by_the_text = members - (members / 2 + 1);
+        let trial = cheated(members, by_the_text, Cheat::DeterministicFlip);
+        let wins = share(&fixture.hold(runs, &trial)?, |run| run.leader_is_cheater);
+        evidence.stated(
+            format!(
+                "n = {members}, {by_the_text} cheat, by the text: share of draws that they win"
+            ),
+            share_between(part(by_the_text), part(by_the_text), &wins),
+        );
+        owned.push(number(average(&wins)));
+        let most = largest(members);
+        let trial = cheated(members, most, Cheat::DeterministicFlip);
+        let wins = share(&fixture.hold(runs, &trial)?, |run| run.leader_is_cheater);
+        evidence.corrected(
+            format!("n = {members}, {most} cheat, by the abstract"),
+            share_between(part(most), part(most), &wins),
+        );
+    }
+    Ok(evidence.sum_up(format!(
+        "n = 4, 7, 8, 9, 12 with floor(n/2) + 1 honest: cheaters win {}",
+        list(&owned)
+    )))
+}
+
+pub(super) fn w2(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = fixture.choose(100, 1_000);
+    let mut evidence = Evidence::default();
+    let mut held = 0;
+    for (name, cheat) in [
+        ("inconsistent messages", Cheat::InconsistentMessage),
+        ("changed messages", Cheat::ChangeMessage),
+        ("fault messages without a fault", Cheat::FaultMessage),
+        ("no fault messages", Cheat::NoFaultMessage),
+    ] {
+        let (mut within, mut beyond) = (Vec::new(), Vec::new());
+        for members in [4, 5, 8, 12] {
+            for cheaters in [1, largest(members)] {
+                within.extend(fixture.hold(runs, &cheated(members, cheaters, cheat.clone()))?);
+            }
+            beyond.extend(fixture.hold(runs, &cheated(members, members - 2, cheat.clone()))?);
+        }
+        held += within.len() + beyond.len();
+        let all_know = |run: &Run| run.informed == run.honest;
+        evidence.stated(
+            format!("{name}: draws in which all honest members know of a fault"),
+            all_of(within.len(), count(&within, all_know)),
+        );
+        evidence.ours(
+            format!("{name}, by all but two members: the same"),
+            all_of(beyond.len(), count(&beyond, all_know)),
+        );
+    }
+    Ok(evidence.sum_up(format!("all honest members knew in each of {held} draws")))
+}
+
+pub(super) fn w3(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = fixture.choose(500, 5_000);
+    let (members, cheaters) = (8, 3);
+    let mut evidence = Evidence::default();
+    let pretended = cheated(members, cheaters, Cheat::SimulateProcessor);
+    let noticed = share(&fixture.hold(runs, &pretended)?, Run::fault_detected);
+    evidence.stated(
+        "n = 8, three pretend to be four: share of draws in which it is noticed",
+        share_above(0.98, &noticed),
+    );
+    let broken = cheated(members, cheaters, Cheat::BrokenRing);
+    let limited = fixture.hold(runs, &broken)?;
+    evidence.stated(
+        "n = 8, three are silent: draws with a limit in which all honest members know",
+        all_of(
+            limited.len(),
+            count(&limited, |run| run.informed == run.honest),
+        ),
+    );
+    let patient = Trial {
+        config: Config {
+            respond_within: None,
+            ..broken.config
+        },
+        ..broken
+    };
+    let endless = fixture.hold(runs, &patient)?;
+    evidence.stated(
+        "the same without a limit: draws that never end",
+        all_of(endless.len(), count(&endless, Run::stalled)),
+    );
+    Ok(evidence.sum_up(format!(
+        "pretenders noticed in {} of draws; silence always, given a limit",
+        number(average(&noticed))
+    )))
+}
+
+pub(super) fn w4(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+    let runs = fixture.choose(100, 1_000);
+    let mut evidence = Evidence::default();
+    let mut held = 0;
+    for members in [5, 6, 9, 12, 25] {
+        let cheaters = largest(members) + 1;
+        let trial = cheated(members, cheaters, Cheat::DeterministicFlip);
+        let draws = fixture.hold(runs, &trial)?;
+        held += draws.len();
+        evidence.stated(
+            format!("n = {members}, {cheaters} cheat: draws that they win, unnoticed"),
+            all_of(
+                draws.len(),
+                count(&draws, |run| run.leader_is_cheater && run.informed == 0),
+            ),
+        );
+    }
+    Ok(evidence.sum_up(format!("one too many won each of {held} draws")))
+}
+
+pub(super) fn w12(fixture: &WagnerFixture<'_>) -> Result<Evidence, ExperimentError> {
+    const TRIES: usize = 5;
+    let (members, runs) = (5, fixture.choose(1_000, 10_000));
+    let mut evidence = Evidence::default();
+    let vetoed = fixture.hold(runs, &cheated(members, 1, Cheat::FaultMessage))?;
+    evidence.stated(
+        "n = 5, one says that there is a fault: draws in which all honest members know, and name nobody",
+        all_of(
+            vetoed.len(),
+            count(&vetoed, |run| run.informed == run.honest && run.leader.is_none()),
+        ),
+    );
+    let draws = fixture.hold(runs * TRIES as u64, &honest(members))?;
+    let mut wins = Sample::new(Kind::Proportion);
+    for tries in draws.chunks(TRIES) {
+        let is_elected = |run: &Run| run.leader.is_some_and(|leader| leader.0 == 0);
+        wins.add(f64::from(u8::from(tries.iter().any(is_elected))));
+    }
+    let chosen = 1.0 - (1.0 - 1.0 / f64::from(members)).powi(TRIES as i32);
+    evidence.ours(
+        "n = 5, five draws of which one member vetoes all that it loses: share that it wins",
+        share_between(chosen, chosen, &wins),
+    );
+    Ok(evidence.sum_up(format!(
+        "every veto is known to all; with five tries it would win {} of draws, not 0.2",
+        number(average(&wins))
+    )))
+}

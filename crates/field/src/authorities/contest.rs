@@ -1,0 +1,324 @@
+//! Members on separate hosts that compete for one tenure: their processes, and the faults that can
+//! be injected.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::lock_comparison::{HolderFault, LockMethod};
+use super::stores::Stores;
+use super::worker::{ReportSocket, StartReport};
+use crate::Result;
+use crate::hosts::{Hosts, address, run_together, this_program};
+use crate::measure::now_ns;
+use crate::testbed::{KEY, MEMBERS, PORT, name, voters};
+use crate::trials::USUAL;
+
+/// The number of voters. They are the first members.
+pub(super) const VOTERS: usize = 3;
+
+/// Longer than any command takes to begin, beyond the ttl.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The hosts, stores and program that a contest uses.
+#[derive(Clone, Copy)]
+pub(super) struct Setup<'a> {
+    pub(super) hosts: &'a Hosts,
+    pub(super) stores: &'a Stores<'a>,
+    /// `hustings`, built with support for both stores.
+    pub(super) program: &'a Path,
+}
+
+pub(super) struct Contest<'a> {
+    setup: Setup<'a>,
+    method: LockMethod,
+    ttl: Option<Duration>,
+    home: PathBuf,
+    group: String,
+    pub(super) reports: ReportSocket,
+    clients: Vec<Option<Client>>,
+}
+
+struct Client {
+    process: Child,
+    /// The process that reads the output of `etcdctl elect`.
+    reader: Option<Child>,
+}
+
+/// The role of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The member wants tenure. It also votes if it is one of the voters.
+    Candidate,
+    /// The member only votes.
+    VoterOnly,
+}
+
+impl<'a> Contest<'a> {
+    /// Returns a new contest without running members.
+    pub(super) fn new(setup: Setup<'a>, method: LockMethod, ttl: Option<Duration>) -> Result<Self> {
+        let group = format!("cost-{}", now_ns());
+        let home = std::env::temp_dir().join(&group);
+        fs::create_dir(&home)?;
+        let reports = ReportSocket::open(&home)?;
+        let contest = Self {
+            setup,
+            method,
+            ttl,
+            home,
+            group,
+            reports,
+            clients: (0..MEMBERS).map(|_| None).collect(),
+        };
+        if method.has_voters() {
+            contest.init_voters()?;
+        }
+        Ok(contest)
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Initialises the voters.
+    fn init_voters(&self) -> Result<()> {
+        let init = |voter| {
+            let mut command = self.on_host(voter, self.setup.program);
+            command.args(["voter", "init", "--new"]);
+            self.membership(voter, &mut command);
+            command
+        };
+        run_together((0..VOTERS).map(init))
+    }
+
+    fn on_host(&self, member: usize, program: impl AsRef<OsStr>) -> Command {
+        let mut command = self.setup.hosts.tied_command(member);
+        command.arg(program);
+        command
+    }
+
+    /// Returns the command that runs under tenure.
+    fn work(&self, member: usize) -> [String; 4] {
+        let reports = self.reports.path().to_string_lossy().into_owned();
+        [
+            this_program(),
+            "worker".to_owned(),
+            reports,
+            member.to_string(),
+        ]
+    }
+
+    fn membership(&self, member: usize, command: &mut Command) {
+        command.args(["--group", &self.group, "--name", &name(member)]);
+        command.args(["--key", KEY]);
+        if self.method != LockMethod::QuorumByDefault {
+            let place = format!("{}:{PORT}", address(member));
+            command.args(["--bind", &place]).args(USUAL);
+            if let Some(ttl) = self.ttl {
+                command.args(["--ttl", &format!("{}ms", ttl.as_millis())]);
+            }
+        }
+        match self.method {
+            LockMethod::Etcd => {
+                command.args(["--etcd", &self.setup.stores.etcd()]);
+            }
+            LockMethod::Postgres => {
+                command.args(["--postgres", &self.setup.stores.postgres()]);
+            }
+            _ => {
+                let state = self.home.join(format!("disk.{}", name(member)));
+                command.args(["--voters", &voters(VOTERS)]);
+                command.arg("--state").arg(state);
+            }
+        }
+    }
+
+    fn client(&self, member: usize, role: Role) -> Result<Command> {
+        let (stores, group) = (self.setup.stores, &self.group);
+        let ttl = self.ttl.unwrap_or_default().as_secs().to_string();
+        let work = self.work(member);
+        let mut command = match self.method {
+            LockMethod::Quorum
+            | LockMethod::QuorumByDefault
+            | LockMethod::Etcd
+            | LockMethod::Postgres => {
+                let mut run = self.on_host(member, self.setup.program);
+                run.arg("run");
+                if self.method != LockMethod::QuorumByDefault {
+                    run.args(["--http", "127.0.0.1:7480"]);
+                }
+                self.membership(member, &mut run);
+                if role == Role::VoterOnly {
+                    let file = self.home.join("voter.toml");
+                    let text = format!("[[group]]\nname = \"{group}\"\ncampaign = false\n");
+                    fs::write(&file, text)?;
+                    run.arg("--config").arg(file);
+                }
+                run.arg("--").args(work);
+                run
+            }
+            LockMethod::EtcdLock => {
+                let mut lock = self.on_host(member, "etcdctl");
+                lock.args(["--endpoints", &stores.etcd(), "lock", "--ttl", &ttl, "--"]);
+                lock.arg(group).args(work);
+                lock
+            }
+            LockMethod::EtcdElect => {
+                let mut elect = self.on_host(member, "etcdctl");
+                elect.args(["--endpoints", &stores.etcd(), "elect", group, &name(member)]);
+                elect
+            }
+            LockMethod::AdvisoryLock => {
+                let script = self.home.join(format!("{}.sql", name(member)));
+                let lock = format!("SELECT pg_advisory_lock(hashtext('{group}'));");
+                fs::write(&script, format!("{lock}\n\\! exec {}\n", work.join(" ")))?;
+                let mut psql = self.on_host(member, "psql");
+                psql.args(["-X", "-q", "-d", &stores.postgres(), "-f"])
+                    .arg(script);
+                psql
+            }
+        };
+        command
+            .stdout(Stdio::null())
+            .stderr(File::create(self.log(member))?);
+        Ok(command)
+    }
+
+    pub(super) fn log(&self, member: usize) -> PathBuf {
+        self.home.join(format!("{}.log", name(member)))
+    }
+
+    /// Waits for the next command to begin.
+    pub(super) fn next(&mut self) -> Result<StartReport> {
+        let ttl = self.method.ttl().unwrap_or_default();
+        let next = self.reports.within(PATIENCE + ttl)?;
+        next.ok_or_else(|| format!("no command begins:{}", self.last_lines()).into())
+    }
+
+    /// Returns the last lines of each member's log.
+    fn last_lines(&self) -> String {
+        let mut lines = String::new();
+        for member in 0..MEMBERS {
+            let log = fs::read_to_string(self.log(member)).unwrap_or_default();
+            let last: Vec<&str> = log.lines().rev().take(3).collect();
+            for line in last.iter().rev() {
+                lines += &format!("\n  {}: {line}", name(member));
+            }
+        }
+        lines
+    }
+
+    /// Returns the process ids of the given members.
+    pub(super) fn processes(&self, members: &[usize]) -> Vec<u32> {
+        let clients = members.iter().filter_map(|it| self.clients[*it].as_ref());
+        clients.map(|client| client.process.id()).collect()
+    }
+}
+
+// Starting members and injecting faults.
+impl Contest<'_> {
+    pub(super) fn start(&mut self, member: usize, role: Role) -> Result<()> {
+        let mut command = self.client(member, role)?;
+        let mut reader = None;
+        let process = if self.method == LockMethod::EtcdElect {
+            let mut process = command.stdout(Stdio::piped()).spawn()?;
+            let [program, arguments @ ..] = self.work(member);
+            let lines = process.stdout.take().ok_or("it has no output")?;
+            let mut read = Command::new(program);
+            read.args(arguments).arg("--after-a-line").stdin(lines);
+            reader = Some(read.spawn()?);
+            process
+        } else {
+            command.spawn()?
+        };
+        self.clients[member] = Some(Client { process, reader });
+        Ok(())
+    }
+
+    pub(super) fn start_all(&mut self) -> Result<()> {
+        (0..MEMBERS).try_for_each(|member| self.start(member, Role::Candidate))
+    }
+
+    /// Starts every member whose process has ended.
+    pub(super) fn restart_ended(&mut self) -> Result<()> {
+        for member in 0..MEMBERS {
+            let client = self.clients[member].as_mut();
+            let has_ended = match client {
+                Some(client) => client.process.try_wait()?.is_some(),
+                None => true,
+            };
+            if has_ended {
+                self.end(member);
+                self.start(member, Role::Candidate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Injects a fault at the member whose command runs. Returns the time of the fault.
+    pub(super) fn inject(&mut self, holder: StartReport, fault: HolderFault) -> Result<u64> {
+        let at_ns = now_ns();
+        match fault {
+            HolderFault::Command => kill(holder.pid)?,
+            HolderFault::Client => match &self.clients[holder.member] {
+                Some(client) => kill(client.process.id())?,
+                None => return Err("a command runs whose client does not".into()),
+            },
+            HolderFault::Host => _ = self.setup.hosts.isolate(holder.member)?,
+        }
+        Ok(at_ns)
+    }
+
+    /// Undoes a fault at the member whose command ran. The caller may still have to start its
+    /// client.
+    pub(super) fn undo(&mut self, former: StartReport, fault: HolderFault) -> Result<()> {
+        if fault == HolderFault::Host {
+            self.setup.hosts.unfilter(former.member)?;
+        }
+        // The command may have outlived its client, or its host was cut off from the others.
+        if self.reports.is_running(former) {
+            self.end(former.member);
+            let _ = kill(former.pid);
+        }
+        Ok(())
+    }
+
+    /// Kills a member's processes and starts them again.
+    pub(super) fn restart(&mut self, member: usize) -> Result<()> {
+        self.end(member);
+        self.start(member, Role::Candidate)
+    }
+
+    fn end(&mut self, member: usize) {
+        if let Some(Client { process, reader }) = self.clients[member].take() {
+            for mut child in [Some(process), reader].into_iter().flatten() {
+                // A failure to kill means that the child has ended.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+impl Drop for Contest<'_> {
+    fn drop(&mut self) {
+        for member in 0..MEMBERS {
+            self.end(member);
+        }
+        for report in &self.reports.received {
+            if self.reports.is_running(*report) {
+                let _ = kill(report.pid);
+            }
+        }
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+fn kill(process: u32) -> Result<()> {
+    let pid = Pid::from_raw(process.cast_signed()).ok_or("no process")?;
+    Ok(kill_process(pid, Signal::KILL)?)
+}

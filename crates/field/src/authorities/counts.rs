@@ -1,0 +1,254 @@
+//! Counts the messages and disk syncs that it takes to acquire tenure and to renew it.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::contest::{Contest, Role, Setup, VOTERS};
+use super::lock_comparison::LockMethod;
+use super::stores::Store;
+use super::syncs::Syncs;
+use super::wire::{MemberMeter, StoreMeter};
+use crate::Result;
+use crate::measure::{milliseconds, now_ns};
+use crate::spread::Spread;
+use crate::table::{Table, Verdict};
+
+pub(super) const HEADINGS: [&str; 8] = [
+    "acquire:", "packets", "syncs", "renew:", "packets", "syncs", "every ms", "wire",
+];
+
+/// The only member that wants tenure. It does not vote, so every message crosses the network.
+const CANDIDATE: usize = VOTERS;
+
+/// The number of acquisitions, each in a new contest.
+const TIMES: usize = 5;
+
+/// A ttl so long that no renewal happens while an acquisition is counted.
+const LONG_TTL: Duration = Duration::from_secs(600);
+
+/// The time after which voters know each other and servers are idle.
+const SETTLES_IN: Duration = Duration::from_millis(1_500);
+
+/// The time after which the last answer has arrived and the last sync is done. etcd writes part of
+/// its work to disk a tenth of a second later.
+const ENDS_WITHIN: Duration = Duration::from_millis(700);
+
+/// The cost of an acquisition or of a renewal.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct TenureCost {
+    messages: f64,
+    packets: f64,
+    syncs: f64,
+    /// All datagrams between members, of any kind.
+    on_the_wire: f64,
+}
+
+/// Counts for one method and prints its row.
+pub(super) fn run(setup: Setup<'_>, method: LockMethod, table: &mut Table<'_>) -> Result<()> {
+    // Renewals come first, because leases that acquisitions leave behind expire later and would be
+    // counted.
+    let (renew, every_ms) = renewal(setup, method)?;
+    let mut acquisitions = Vec::new();
+    for _ in 0..TIMES {
+        acquisitions.push(acquisition(setup, method)?);
+    }
+    let acquire = median(&acquisitions);
+    let number = |value: f64| match value.fract() == 0.0 {
+        true => format!("{value:.0}"),
+        false => format!("{value:.2}"),
+    };
+    let wire = match method {
+        LockMethod::Quorum => format!("{}/{:.1}", number(acquire.on_the_wire), renew.on_the_wire),
+        _ => "-".to_owned(),
+    };
+    let cells = [
+        number(acquire.messages),
+        number(acquire.packets),
+        number(acquire.syncs),
+        number(renew.messages),
+        number(renew.packets),
+        number(renew.syncs),
+        every_ms.map_or("-".to_owned(), |it| format!("{it:.0}")),
+        wire,
+    ];
+    table.row(method.name(), &cells, &verdict(method, acquire, renew));
+    Ok(())
+}
+
+/// The limit: two round trips and one sync for each voter to acquire; one round trip and no sync to
+/// renew.
+fn verdict(method: LockMethod, acquire: TenureCost, renew: TenureCost) -> Verdict {
+    let voters = VOTERS as f64;
+    match method {
+        LockMethod::Quorum => Verdict::new(
+            "12, 3 syncs; 6, 0 syncs",
+            acquire.messages <= 4.0 * voters
+                && acquire.syncs <= voters
+                && renew.messages <= 2.0 * voters * TOLERANCE
+                && renew.syncs == 0.0,
+        ),
+        _ => Verdict::none(),
+    }
+}
+
+/// The window ends between two renewals, so it may contain one more than its length says.
+const TOLERANCE: f64 = 1.02;
+
+fn acquisition(setup: Setup<'_>, method: LockMethod) -> Result<TenureCost> {
+    let ttl = method.ttl().map(|_| LONG_TTL);
+    let mut contest = voters_of(setup, method, ttl)?;
+    let counting = Counting::begin(setup, method, &contest)?;
+    contest.start(CANDIDATE, Role::Candidate)?;
+    contest.next()?;
+    thread::sleep(ENDS_WITHIN);
+    counting.read()
+}
+
+/// Returns the average cost of a renewal, and the milliseconds between two renewals.
+fn renewal(setup: Setup<'_>, method: LockMethod) -> Result<(TenureCost, Option<f64>)> {
+    let mut contest = voters_of(setup, method, method.ttl())?;
+    contest.start(CANDIDATE, Role::Candidate)?;
+    contest.next()?;
+    thread::sleep(SETTLES_IN);
+    let counting = Counting::begin(setup, method, &contest)?;
+    let (began, before) = (now_ns(), counting.read()?);
+    let renewed = setup.stores.etcd_renewals()?;
+    // The window contains at least twenty renewals, but only two of the method that renews every
+    // twenty seconds.
+    let window = method.ttl().map_or(SETTLES_IN, |ttl| ttl * 7);
+    thread::sleep(window.clamp(Duration::from_secs(6), Duration::from_secs(45)));
+    let after = counting.read()?;
+    let took_ms = milliseconds(began, now_ns());
+    let cost = after.less(before);
+    let renewals = match (method.store(), method.ttl()) {
+        (_, None) => return Ok((cost, None)),
+        (Some(Store::Etcd), _) => (setup.stores.etcd_renewals()? - renewed) as f64,
+        // A member begins a renewal when a third of the ttl is over.
+        (_, Some(ttl)) => took_ms / (ttl.as_secs_f64() * 1e3 / 3.0),
+    };
+    Ok((cost.divided_by(renewals), Some(took_ms / renewals)))
+}
+
+/// Returns a contest in which the voters run, if the method has voters.
+fn voters_of<'a>(
+    setup: Setup<'a>,
+    method: LockMethod,
+    ttl: Option<Duration>,
+) -> Result<Contest<'a>> {
+    let mut contest = Contest::new(setup, method, ttl)?;
+    if method == LockMethod::Quorum {
+        for voter in 0..VOTERS {
+            contest.start(voter, Role::VoterOnly)?;
+        }
+    }
+    thread::sleep(SETTLES_IN);
+    Ok(contest)
+}
+
+/// The meters that run during a measurement.
+struct Counting<'a> {
+    setup: Setup<'a>,
+    wire: Wire<'a>,
+    syncs: Syncs,
+}
+
+enum Wire<'a> {
+    Members(MemberMeter<'a>),
+    Store(StoreMeter<'a>),
+}
+
+impl<'a> Counting<'a> {
+    fn begin(setup: Setup<'a>, method: LockMethod, contest: &Contest<'_>) -> Result<Self> {
+        let (wire, processes) = match method.store() {
+            None => {
+                let voters: Vec<usize> = (0..VOTERS).collect();
+                let processes = contest.processes(&voters);
+                (Wire::Members(MemberMeter::begin(setup)?), processes)
+            }
+            Some(store) => {
+                let processes = setup.stores.processes(store);
+                (Wire::Store(StoreMeter::begin(setup, store)?), processes)
+            }
+        };
+        let syncs = Syncs::begin(&processes, contest.home())?;
+        Ok(Self { setup, wire, syncs })
+    }
+
+    fn read(&self) -> Result<TenureCost> {
+        let syncs = self.syncs.read()? as f64;
+        Ok(match &self.wire {
+            Wire::Members(meter) => {
+                // Each frame is a datagram of its own, and so one packet.
+                let frames = self.frames_of_tenure()? as f64;
+                TenureCost {
+                    messages: frames,
+                    packets: frames,
+                    syncs,
+                    on_the_wire: meter.read()? as f64,
+                }
+            }
+            Wire::Store(meter) => {
+                let passed = meter.read()?;
+                TenureCost {
+                    messages: passed.messages as f64,
+                    packets: passed.packets as f64,
+                    syncs,
+                    on_the_wire: 0.0,
+                }
+            }
+        })
+    }
+
+    /// Returns the number of tenure requests and answers that the members report as sent.
+    fn frames_of_tenure(&self) -> Result<u64> {
+        let mut sum = 0;
+        for host in 0..=CANDIDATE {
+            let program = self.setup.program.to_string_lossy();
+            let mut command = self.setup.hosts.command(host, &program);
+            let output = command.args(["status", "--format", "json"]).output()?;
+            // The candidate may not be up yet.
+            if let Ok(status) = serde_json::from_slice::<Value>(&output.stdout) {
+                let sent = &status["groups"][0]["counters"]["tenure_sent"];
+                sum += sent.as_u64().ok_or("a status without tenure_sent")?;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+impl TenureCost {
+    fn less(self, before: Self) -> Self {
+        Self {
+            messages: self.messages - before.messages,
+            packets: self.packets - before.packets,
+            syncs: self.syncs - before.syncs,
+            on_the_wire: self.on_the_wire - before.on_the_wire,
+        }
+    }
+
+    fn divided_by(self, count: f64) -> Self {
+        Self {
+            messages: self.messages / count,
+            packets: self.packets / count,
+            syncs: self.syncs / count,
+            on_the_wire: self.on_the_wire / count,
+        }
+    }
+}
+
+/// Returns the median of each field.
+fn median(costs: &[TenureCost]) -> TenureCost {
+    let of = |part: fn(&TenureCost) -> f64| {
+        let mut spread = Spread::default();
+        costs.iter().for_each(|cost| spread.add(part(cost)));
+        spread.median().unwrap_or_default()
+    };
+    TenureCost {
+        messages: of(|it| it.messages),
+        packets: of(|it| it.packets),
+        syncs: of(|it| it.syncs),
+        on_the_wire: of(|it| it.on_the_wire),
+    }
+}

@@ -1,0 +1,195 @@
+//! A fleet: thousands of hosts in a hundred network namespaces, and a centre that does not know
+//! their number.
+//!
+//! The module compares the elections of a council with theory, and shows what the centre does when
+//! seated members die. It runs without loss, and with 10 % loss at each namespace. All hosts of a
+//! namespace miss a message of the centre that the namespace loses.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{ChildStdin, ChildStdout, Stdio};
+
+use super::hosts::{Hosts, address};
+use super::table::{Report, Verdict};
+use crate::Result;
+
+/// The number of hosts in a namespace.
+pub(super) const HOSTS_EACH: usize = 20;
+
+/// The largest distance of a mean from theory, in standard errors. One correct mean in twenty
+/// thousand is farther away.
+const FARTHEST: f64 = 4.5;
+
+/// The percentages of packets that get lost.
+const LOSSES: [u32; 2] = [0, 10];
+
+/// The namespace of the centre.
+const CENTRE: usize = 0;
+
+/// A fleet, by namespace.
+struct Fleet {
+    processes: Vec<HostProcess>,
+}
+
+struct HostProcess {
+    /// Killed when dropped.
+    _child: hustings_testkit::Process,
+    orders: ChildStdin,
+}
+
+/// Runs a fleet of `members` hosts, twenty in each namespace.
+pub(super) fn run(example: &Path, members: usize) -> Result<()> {
+    let namespaces = members.div_ceil(HOSTS_EACH);
+    let mut report = Report::default();
+    for percent in LOSSES {
+        let hosts = Hosts::make(namespaces + 1)?;
+        let fleet = Fleet::start(&hosts, example, namespaces)?;
+        if percent > 0 {
+            for index in 0..=namespaces {
+                hosts.lose(index, percent)?;
+            }
+        }
+        fleet.measure(&hosts, example, percent, &mut report)?;
+    }
+    report.close()
+}
+
+impl Fleet {
+    fn start(hosts: &Hosts, example: &Path, namespaces: usize) -> Result<Self> {
+        let (mut processes, mut outputs) = (Vec::new(), Vec::new());
+        for index in CENTRE + 1..=namespaces {
+            let mut command = hosts.tied_command(index);
+            command.arg(example).arg("hosts");
+            command.args([
+                &HOSTS_EACH.to_string(),
+                &format!("h{index}"),
+                &address(index),
+            ]);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = hustings_testkit::Process::spawn(&mut command)?;
+            let (orders, output) = (child.stdin.take(), child.stdout.take());
+            let orders = orders.ok_or("its input is piped")?;
+            outputs.push(output.ok_or("its output is piped")?);
+            processes.push(HostProcess {
+                _child: child,
+                orders,
+            });
+        }
+        let fleet = Self { processes };
+        for output in outputs {
+            wait_for(output, "up")?;
+        }
+        Ok(fleet)
+    }
+
+    /// Lets the centre elect, and kills the members that it names.
+    fn measure(
+        mut self,
+        hosts: &Hosts,
+        example: &Path,
+        percent: u32,
+        report: &mut Report,
+    ) -> Result<()> {
+        let namespaces = self.processes.len();
+        let members = namespaces * HOSTS_EACH;
+        let loss = f64::from(percent) / 100.0;
+        let mut command = hosts.tied_command(CENTRE);
+        command.arg(example).arg("centre");
+        command.args([&members.to_string(), &address(CENTRE), &loss.to_string()]);
+        let mut centre = command.stdout(Stdio::piped()).spawn()?;
+        let output = centre.stdout.take().ok_or("its output is piped")?;
+        let title =
+            format!("{members} hosts, of which each loses {percent} % of what it should hear:");
+        let mut table = report.table(&title, &["mean", "from", "to", "most", "theory"]);
+        for line in BufReader::new(output).lines() {
+            let line = line?;
+            match line.split_once(' ') {
+                Some(("kill", name)) => self.kill(name)?,
+                Some((what, rest)) if rest.starts_with("mean ") => {
+                    let words: Vec<&str> = rest.split(' ').collect();
+                    let values = words.chunks(2).filter_map(|it| it.get(1));
+                    let cells: Vec<String> = values.map(|it| (*it).to_owned()).collect();
+                    table.row(what, &cells, &verdict(what, &cells));
+                }
+                _ => table.note(&line),
+            }
+        }
+        // Datagrams that found no room in a buffer are lost too, and theory does not include them.
+        let by_centre = hosts.receive_buffer_drops(CENTRE)?;
+        let mut by_hosts = 0;
+        for index in CENTRE + 1..=namespaces {
+            by_hosts += hosts.receive_buffer_drops(index)?;
+        }
+        table.note(&format!(
+            "datagrams for which receive buffers had no room: {by_centre} of the centre's, {by_hosts} of the hosts'"
+        ));
+        match centre.wait()?.success() {
+            true => Ok(()),
+            false => Err("the centre failed".into()),
+        }
+    }
+
+    fn kill(&mut self, name: &str) -> Result<()> {
+        let index = name.strip_prefix('h').and_then(|it| it.split_once('-'));
+        let index: usize = index.ok_or("a host's name")?.0.parse()?;
+        let process = self.processes.get_mut(index - 1).ok_or("a host's name")?;
+        writeln!(process.orders, "{name}")?;
+        Ok(())
+    }
+}
+
+/// Rounds and replies must agree with theory within the standard error, which the interval gives.
+/// Theory does not predict the time of a round trip.
+fn verdict(what: &str, cells: &[String]) -> Verdict {
+    let values: Vec<f64> = cells.iter().filter_map(|it| it.parse().ok()).collect();
+    match (what, &values[..]) {
+        ("rounds" | "replies", [mean, from, to, _, theory]) => {
+            let error = (to - from) / 2.0 / 1.96;
+            let off = (mean - theory).abs() / error;
+            Verdict::new(format!("{FARTHEST} errors off: {off:.1}"), off <= FARTHEST)
+        }
+        _ => Verdict::none(),
+    }
+}
+
+/// Waits until a process prints this line.
+fn wait_for(output: ChildStdout, expected: &str) -> Result<()> {
+    let mut lines = BufReader::new(output).lines();
+    match lines.find(|line| line.as_ref().is_ok_and(|it| it == expected)) {
+        Some(_) => {
+            // The later output is discarded.
+            std::thread::spawn(move || lines.for_each(drop));
+            Ok(())
+        }
+        None => Err(format!("it ended without `{expected}`").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Report;
+    use super::verdict;
+
+    /// True if a row with these cells passes.
+    fn passes(what: &str, cells: &[&str]) -> bool {
+        let cells: Vec<String> = cells.iter().map(|it| (*it).to_owned()).collect();
+        let mut report = Report::default();
+        let mut table = report.table("a fleet", &[]);
+        table.row(what, &cells, &verdict(what, &cells));
+        report.close().is_ok()
+    }
+
+    #[test]
+    fn means_far_from_theory_fail() {
+        // A standard error of 0.1.
+        let interval = ["3.000", "2.804", "3.196", "6.000"];
+        let by = |what, theory| passes(what, &[&interval[..], &[theory]].concat());
+        for what in ["rounds", "replies"] {
+            assert!(by(what, "3.440") && by(what, "2.560"), "{what}");
+            assert!(!by(what, "3.460") && !by(what, "2.540"), "{what}");
+        }
+        assert!(by("seconds", "9.000"), "theory knows no round trips");
+        assert!(passes("rounds", &interval), "there is no theory");
+        assert!(!by("rounds", "NaN"), "no number");
+    }
+}

@@ -1,0 +1,145 @@
+//! The quick start of the guide on three hosts, followed as a new user would. The test types what
+//! the guide says, and compares the output with what the guide shows.
+
+mod guide;
+mod processes;
+mod shell;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::{FaultContext, require};
+use crate::Result;
+use crate::testbed::PATIENCE;
+use guide::Step;
+use processes::Processes;
+use shell::Shell;
+
+/// The names of the three hosts in the guide.
+const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
+
+/// The commands of the guide, in order.
+const KEYS: &str = "hustings keys generate";
+const EXAMPLE: &str = "hustings config example > hustings.toml";
+const CHMOD: &str = "chmod 600 hustings.toml";
+const CHECK: &str = "hustings config check hustings.toml";
+const AGENT: &str = "hustings agent --config hustings.toml";
+const STATUS: &str = "hustings status";
+const WATCH: &str = "hustings watch";
+const STEP_DOWN: &str = "hustings step-down --group web --for 1m";
+
+/// The file that the guide creates.
+const FILE: &str = "hustings.toml";
+
+/// The placeholder that the guide replaces with the key.
+const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The time within which a watch must show the next leader.
+const NEXT_WITHIN: Duration = Duration::from_secs(2);
+
+pub(super) fn walk(context: &FaultContext<'_>) -> Result<String> {
+    let work_dir = WorkDir::make()?;
+    let shells: Result<Vec<Shell<'_>>> = (0..NAMES.len())
+        .map(|host| Shell::new(context.testbed, host, &work_dir.0))
+        .collect();
+    let shells = shells?;
+    let hosts: Vec<usize> = (0..shells.len()).collect();
+
+    configure(&shells[0])?;
+    for other in &shells[1..] {
+        fs::copy(shells[0].directory.join(FILE), other.directory.join(FILE))?;
+    }
+
+    let mut agents = Processes::default();
+    for shell in &shells {
+        agents.start(shell, AGENT)?;
+    }
+    agents.agree(&hosts, &hosts, PATIENCE)?;
+    // A leader is established once it is unchallenged. Until then it gives way to a better
+    // candidate.
+    agents.listen_for(Duration::from_secs(1));
+    let leader = agents.agree(&hosts, &hosts, PATIENCE)?;
+
+    let survivors: Vec<usize> = hosts.into_iter().filter(|&it| it != leader).collect();
+    shells[survivors[0]].follow(&guide::step(STATUS)?)?;
+    let mut watches = Processes::default();
+    for &host in &survivors {
+        watches.start(&shells[host], WATCH)?;
+    }
+    watches.agree(&survivors, &[leader], PATIENCE)?;
+
+    let killed = Instant::now();
+    agents.signal(leader, Signal::KILL)?;
+    let next = watches.agree(&survivors, &survivors, NEXT_WITHIN)?;
+    let replaced = killed.elapsed();
+    // On the next leader's own host the line says so. The guide shows the line of another host.
+    let last: Vec<usize> = survivors.iter().copied().filter(|&it| it != next).collect();
+    as_shown(&guide::step(WATCH)?, &watches.lines(last[0]))?;
+
+    let told = Instant::now();
+    shells[next].follow(&guide::step(STEP_DOWN)?)?;
+    watches.agree(&survivors, &last, NEXT_WITHIN)?;
+    Ok(format!(
+        "a watch shows the next leader {} ms after a SIGKILL, and {} ms after a step-down",
+        replaced.as_millis(),
+        told.elapsed().as_millis()
+    ))
+}
+
+/// Creates one key and one configuration file for all hosts.
+fn configure(shell: &Shell<'_>) -> Result<()> {
+    let key = shell.follow(&guide::step(KEYS)?)?;
+    shell.follow(&guide::step(EXAMPLE)?)?;
+    shell.follow(&guide::step(CHMOD)?)?;
+    let file = shell.directory.join(FILE);
+    let text = fs::read_to_string(&file)?;
+    require(text.matches(ZEROS).count() == 1, || {
+        format!("{FILE} has no place for the key:\n{text}")
+    })?;
+    fs::write(&file, text.replace(ZEROS, key.trim()))?;
+    shell.follow(&guide::step(CHECK)?)?;
+    Ok(())
+}
+
+/// Checks that a watch begins and ends as the guide shows. In between, the member may have named no
+/// leader, or itself.
+fn as_shown(step: &Step, lines: &[&str]) -> Result<()> {
+    let ends = [lines.first(), lines.last()];
+    match ends.into_iter().flatten().find(|line| !step.shows(line)) {
+        None => Ok(()),
+        Some(line) => Err(format!("{WATCH} printed what the guide does not show: {line}").into()),
+    }
+}
+
+/// A directory that is removed when dropped.
+struct WorkDir(PathBuf);
+
+impl WorkDir {
+    fn make() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("hustings-{}-walk", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        // A directory that cannot be removed stays in the directory for temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AGENT, CHECK, CHMOD, EXAMPLE, KEYS, STATUS, STEP_DOWN, WATCH, guide};
+
+    #[test]
+    fn test_types_the_commands_of_the_guide() {
+        let walk = [KEYS, EXAMPLE, CHMOD, CHECK, AGENT, STATUS, WATCH, STEP_DOWN];
+        let guide: Vec<&str> = guide::steps().iter().map(|step| step.command).collect();
+        assert_eq!(guide, walk);
+    }
+}

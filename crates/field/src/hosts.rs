@@ -1,0 +1,443 @@
+//! Hosts for trials: network namespaces on a bridge, removed when dropped.
+
+use std::fs;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use super::measure::now_ns;
+use crate::Result;
+
+/// The number of hosts above which each host knows only one neighbour. The kernel has room for
+/// about a thousand pairs of neighbours in all namespaces together.
+const MOST_NEIGHBOURS: usize = 24;
+
+/// The address of the bridge, for hosts that know only the bridge.
+const BRIDGE_ADDRESS: &str = "10.72.255.254";
+const BRIDGE_MAC: &str = "02:72:ff:00:00:01";
+
+/// The network of a trial. It has no connection to the outside of this machine.
+pub(crate) struct Hosts {
+    /// The common prefix of the names of its namespaces.
+    prefix: String,
+    count: usize,
+}
+
+impl Hosts {
+    /// Returns the reason why hosts cannot be made here, if there is one.
+    pub(crate) fn missing() -> Option<String> {
+        let probe = format!("hustings-{}-probe", std::process::id());
+        match ip(&["netns", "add", &probe]) {
+            Ok(()) => {
+                let _ = ip(&["netns", "delete", &probe]);
+                None
+            }
+            Err(error) => Some(format!("network namespaces are not allowed here: {error}")),
+        }
+    }
+
+    /// Makes `count` hosts on one bridge, each with one interface.
+    pub(crate) fn make(count: usize) -> Result<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let serial = MADE.fetch_add(1, Ordering::Relaxed);
+        let hosts = Self {
+            prefix: format!("hustings-{}-{serial}", std::process::id()),
+            count,
+        };
+        let bridge = hosts.bridge();
+        ip(&["netns", "add", &bridge])?;
+        // A bridge with multicast snooping forgets group memberships if there is no querier.
+        let mut links = vec!["link add bridge type bridge mcast_snooping 0".to_owned()];
+        for index in 0..count {
+            let host = hosts.host(index);
+            ip(&["netns", "add", &host])?;
+            links.push(format!(
+                "link add port{index} type veth peer name eth0 netns {host}"
+            ));
+            links.push(format!("link set port{index} master bridge up"));
+        }
+        links.push("link set bridge up".to_owned());
+        batch(&bridge, &links)?;
+        match count <= MOST_NEIGHBOURS {
+            true => hosts.join_directly()?,
+            false => hosts.route_through_bridge()?,
+        }
+        Ok(hosts)
+    }
+
+    /// Lets each host find the others by ARP.
+    fn join_directly(&self) -> Result<()> {
+        for index in 0..self.count {
+            let lines = [
+                format!("address add {}/16 dev eth0", address(index)),
+                "link set eth0 up".to_owned(),
+                "link set lo up".to_owned(),
+            ];
+            batch(&self.host(index), &lines)?;
+        }
+        Ok(())
+    }
+
+    /// Gives each host one neighbour, the bridge, which forwards unicasts. Multicasts go to all
+    /// hosts as usual.
+    fn route_through_bridge(&self) -> Result<()> {
+        let bridge = self.bridge();
+        let mut lines = vec![
+            format!("link set bridge address {BRIDGE_MAC}"),
+            format!("address add {BRIDGE_ADDRESS}/16 dev bridge"),
+        ];
+        let neighbour = |index| {
+            let (address, mac) = (address(index), mac(index));
+            format!("neigh add {address} lladdr {mac} dev bridge nud permanent")
+        };
+        lines.extend((0..self.count).map(neighbour));
+        batch(&bridge, &lines)?;
+        let settings = "cd /proc/sys/net/ipv4 && echo 1 >ip_forward \
+            && echo 0 >conf/all/send_redirects && echo 0 >conf/bridge/send_redirects";
+        run(Command::new("ip").args(["netns", "exec", &bridge, "sh", "-c", settings]))?;
+        for index in 0..self.count {
+            let lines = [
+                format!("link set eth0 address {}", mac(index)),
+                // Three hundred hosts would each send router solicitations to all the others.
+                "link set eth0 addrgenmode none".to_owned(),
+                format!("address add {}/32 dev eth0", address(index)),
+                "link set eth0 up".to_owned(),
+                "link set lo up".to_owned(),
+                format!("route add {BRIDGE_ADDRESS} dev eth0"),
+                format!("neigh add {BRIDGE_ADDRESS} lladdr {BRIDGE_MAC} dev eth0 nud permanent"),
+                format!("route add 10.72.0.0/16 via {BRIDGE_ADDRESS}"),
+                "route add 224.0.0.0/4 dev eth0".to_owned(),
+            ];
+            batch(&self.host(index), &lines)?;
+        }
+        Ok(())
+    }
+
+    /// Gives every host an IPv6 address too.
+    pub(crate) fn add_ipv6_addresses(&self) -> Result<()> {
+        for index in 0..self.count {
+            let address = format!("{}/64", Family::V6.address(index));
+            // The address is unique, so duplicate address detection, which takes a second, is
+            // skipped.
+            let arguments = ["address", "replace", &address, "dev", "eth0", "nodad"];
+            inside(&self.host(index), &arguments)?;
+        }
+        Ok(())
+    }
+
+    fn bridge(&self) -> String {
+        format!("{}-bridge", self.prefix)
+    }
+
+    fn host(&self, index: usize) -> String {
+        format!("{}-{index}", self.prefix)
+    }
+
+    /// Returns a command that runs on host `index`.
+    pub(crate) fn command(&self, index: usize, program: &str) -> Command {
+        // `ip netns exec` executes the program: the process is the program's.
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.host(index), program]);
+        command
+    }
+
+    /// Returns a command that runs on host `index`, has no input, and ends when this process ends.
+    /// Its arguments are options of `setpriv`, the program, and the program's arguments.
+    pub(crate) fn tied_command(&self, index: usize) -> Command {
+        let mut command = self.command(index, "setpriv");
+        command.args(["--pdeathsig", "KILL"]).stdin(Stdio::null());
+        command
+    }
+
+    /// Replaces the packet filter of host `index` by `rules`, the body of an nftables table.
+    pub(crate) fn filter(&self, index: usize, rules: &str) -> Result<()> {
+        let script = format!(
+            "table inet trial\ndelete table inet trial\ntable inet trial {{\n{rules}\n}}\n"
+        );
+        let path = std::env::temp_dir().join(format!("{}-{index}.nft", self.prefix));
+        fs::write(&path, script)?;
+        let mut command = self.command(index, "nft");
+        let applied = run(command.arg("-f").arg(&path));
+        fs::remove_file(&path)?;
+        applied
+    }
+
+    /// Removes the packet filter of host `index`.
+    pub(crate) fn unfilter(&self, index: usize) -> Result<()> {
+        self.filter(index, "")
+    }
+
+    /// Drops every packet that host `index` sends or should receive. Returns the time before the
+    /// change.
+    pub(crate) fn isolate(&self, index: usize) -> Result<u64> {
+        let began = now_ns();
+        self.filter(
+            index,
+            "chain in { type filter hook input priority 0; iif != lo drop; }\n\
+             chain out { type filter hook output priority 0; oif != lo drop; }",
+        )?;
+        Ok(began)
+    }
+
+    /// Makes host `index` lose `percent` of the packets that it should receive.
+    pub(crate) fn lose(&self, index: usize, percent: u32) -> Result<()> {
+        self.filter(
+            index,
+            &format!(
+                "chain in {{ type filter hook input priority 0; iif != lo numgen random mod 100 < {percent} drop; }}"
+            ),
+        )
+    }
+
+    /// Drops the groups' multicasts at host `index`. Link-local multicasts pass, because IPv6 needs
+    /// them to find neighbours.
+    pub(crate) fn drop_multicasts(&self, index: usize) -> Result<()> {
+        self.filter(
+            index,
+            "chain in { type filter hook input priority 0; ip daddr 224.0.0.0/4 drop; ip6 daddr ff05::/16 drop; }",
+        )
+    }
+
+    /// Drops the IPv4 multicasts that host `index` sends.
+    pub(crate) fn silence(&self, index: usize) -> Result<()> {
+        self.filter(
+            index,
+            "chain out { type filter hook output priority 0; ip daddr 224.0.0.0/4 drop; }",
+        )
+    }
+
+    /// Drops all packets from `others` at host `index`.
+    pub(crate) fn block(&self, index: usize, others: &[usize]) -> Result<()> {
+        let all = |family: Family| {
+            let addresses = others
+                .iter()
+                .map(|&other| family.address(other).to_string());
+            addresses.collect::<Vec<_>>().join(", ")
+        };
+        self.filter(
+            index,
+            &format!(
+                "chain in {{ type filter hook input priority 0; ip saddr {{ {} }} drop; ip6 saddr {{ {} }} drop; }}",
+                all(Family::V4),
+                all(Family::V6)
+            ),
+        )
+    }
+
+    /// Ends the TCP connections of host `index` to a port of `address`, as if each end had reset
+    /// them.
+    pub(crate) fn sever(&self, index: usize, address: &str, port: u16) -> Result<()> {
+        let mut command = self.command(index, "ss");
+        command.args(["--no-header", "--kill", "dst", &format!("{address}:{port}")]);
+        let output = command.output()?;
+        // `ss` prints the connections that it ended.
+        match output.status.success() && !output.stdout.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{command:?} ended no connection").into()),
+        }
+    }
+
+    /// Drops all packets between the hosts `left` and the hosts `right`.
+    pub(crate) fn cut(&self, left: &[usize], right: &[usize]) -> Result<()> {
+        for (side, other) in [(left, right), (right, left)] {
+            for &index in side {
+                self.block(index, other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the packet filters of all hosts at once. Returns the time before the change: the
+    /// last filter is gone a few milliseconds later.
+    pub(crate) fn heal(&self) -> Result<u64> {
+        let began = now_ns();
+        let healed: bool = thread::scope(|scope| {
+            let heal = |index| scope.spawn(move || self.unfilter(index).is_ok());
+            let hosts: Vec<_> = (0..self.count).map(heal).collect();
+            hosts.into_iter().all(|it| it.join().unwrap_or(false))
+        });
+        match healed {
+            true => Ok(began),
+            false => Err("packet filters cannot be taken away".into()),
+        }
+    }
+
+    /// Returns the number of packets that host `index` has sent and received.
+    pub(crate) fn packets(&self, index: usize) -> Result<Packets> {
+        let mut command = self.command(index, "cat");
+        let directory = "/sys/class/net/eth0/statistics";
+        command.args(["tx_packets", "rx_packets"].map(|file| format!("{directory}/{file}")));
+        let output = command.output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut counts = text.lines().map(str::parse);
+        match (counts.next(), counts.next()) {
+            (Some(Ok(sent)), Some(Ok(received))) => Ok(Packets { sent, received }),
+            _ => Err(format!("{command:?} does not tell two counts: {text:?}").into()),
+        }
+    }
+
+    /// Returns the number of datagrams to host `index` that found no room in a receive buffer.
+    pub(crate) fn receive_buffer_drops(&self, index: usize) -> Result<u64> {
+        let output = self.command(index, "cat").arg("/proc/net/snmp").output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let count = udp_count(&text, "RcvbufErrors");
+        count.ok_or_else(|| format!("/proc/net/snmp has no RcvbufErrors: {text:?}").into())
+    }
+}
+
+/// Returns the UDP counter with this heading in `/proc/net/snmp`.
+fn udp_count(text: &str, heading: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|it| it.strip_prefix("Udp: "));
+    let (headings, values) = (lines.next()?, lines.next()?);
+    let mut pairs = headings.split(' ').zip(values.split(' '));
+    pairs.find(|it| it.0 == heading)?.1.parse().ok()
+}
+
+/// The number of packets that a host has sent and received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packets {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for index in 0..self.count {
+            // A namespace that does not exist need not be removed.
+            let _ = ip(&["netns", "delete", &self.host(index)]);
+        }
+        let _ = ip(&["netns", "delete", &self.bridge()]);
+    }
+}
+
+/// Returns a path of this running program. The file that it was started from may have been rebuilt
+/// meanwhile.
+pub(crate) fn this_program() -> String {
+    format!("/proc/{}/exe", std::process::id())
+}
+
+/// The address family that members use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// Returns the address of host `index`.
+    pub(crate) fn address(self, index: usize) -> IpAddr {
+        match self {
+            Self::V4 => Ipv4Addr::new(10, 72, (index / 250) as u8, (index % 250 + 1) as u8).into(),
+            Self::V6 => Ipv6Addr::new(0xfd72, 0, 0, 0, 0, 0, 0, (index + 1) as u16).into(),
+        }
+    }
+}
+
+/// Returns the IPv4 address of host `index`.
+pub(crate) fn address(index: usize) -> String {
+    Family::V4.address(index).to_string()
+}
+
+/// Returns the MAC address of host `index`.
+fn mac(index: usize) -> String {
+    let [high, low] = (index as u16).to_be_bytes();
+    format!("02:72:00:00:{high:02x}:{low:02x}")
+}
+
+/// Runs many `ip` commands in one process, so that hundreds of hosts are made in seconds.
+fn batch(namespace: &str, lines: &[String]) -> Result<()> {
+    let mut command = Command::new("ip");
+    command
+        .args(["-netns", namespace, "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut process = command.spawn()?;
+    if let Some(mut input) = process.stdin.take() {
+        input.write_all((lines.join("\n") + "\n").as_bytes())?;
+    }
+    let output = process.wait_with_output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            Err(format!("{command:?}: {}", said.trim()).into())
+        }
+    }
+}
+
+fn inside(namespace: &str, arguments: &[&str]) -> Result<()> {
+    let mut all = vec!["-netns", namespace];
+    all.extend(arguments);
+    ip(&all)
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    run(Command::new("ip").args(arguments))
+}
+
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )
+        .into()),
+    }
+}
+
+/// Runs all commands at once, because each may wait for the others.
+pub(crate) fn run_together(commands: impl Iterator<Item = Command>) -> Result<()> {
+    let start = |mut command: Command| {
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let started = command.spawn();
+        started.map_err(|error| format!("{command:?}: {error}").into())
+    };
+    let started: Vec<Child> = commands.map(start).collect::<Result<_>>()?;
+    for child in started {
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("ended with {}: {}", output.status, said.trim()).into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{run, run_together, udp_count};
+    use std::fs;
+    use std::process::Command;
+
+    #[test]
+    fn udp_counters_are_found_by_heading() {
+        let text = "Tcp: InErrs\nTcp: 9\nUdp: InDatagrams RcvbufErrors\nUdp: 5 7\nUdpLite: RcvbufErrors\nUdpLite: 8\n";
+        assert_eq!(udp_count(text, "RcvbufErrors"), Some(7));
+        assert_eq!(udp_count(text, "InErrs"), None);
+    }
+
+    #[test]
+    fn commands_run_concurrently_and_a_failure_is_reported() {
+        let fifo = std::env::temp_dir().join(format!("hustings-{}-fifo", std::process::id()));
+        run(Command::new("mkfifo").arg(&fifo)).unwrap();
+        let shell = |script: &str| {
+            let mut command = Command::new("timeout");
+            command.args(["20", "sh", "-c", script]).arg(&fifo);
+            command
+        };
+        let both = [shell("echo word > $0"), shell("read word < $0")];
+        let ran = run_together(both.into_iter());
+        fs::remove_file(&fifo).unwrap();
+        ran.unwrap();
+        let failed = run_together([shell("echo why >&2; exit 3")].into_iter());
+        let told = failed.unwrap_err().to_string();
+        assert_eq!(told, "ended with exit status: 3: why");
+    }
+}

@@ -1,0 +1,460 @@
+//! A large group: hundreds of agents, each on a host of its own that loses a tenth of its packets,
+//! hold probabilistic elections. The results are compared with the simulator's.
+
+mod election_results;
+mod interval;
+mod record;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::Options;
+use super::hosts::Hosts;
+use super::measure::{Processors, cpu_ns, milliseconds, now_ns};
+use super::members::{Members, Placement};
+use super::spread::Spread;
+use super::table::{Report, Table, Verdict};
+use super::testbed::{PORT, Testbed};
+use crate::Result;
+use election_results::{ElectionResult, ElectionResults, Window, called_for_nothing};
+use interval::Estimate;
+use record::Record;
+
+/// The parameters of a measurement.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) name: &'static str,
+    pub(super) agents: usize,
+    pub(super) kills: usize,
+    /// The percentage of packets that each host loses.
+    pub(super) percent: u32,
+    pub(super) bound_ms: u32,
+    pub(super) k: u32,
+    /// The number of other members that a member knows; `None` for all.
+    pub(super) view: Option<u32>,
+    /// The time without any change of leader before a leader is killed. Connections to the leader
+    /// exist by then: one that was lost is retried after a second.
+    pub(super) calm: Duration,
+}
+
+/// The bound is ten times the agent's default. Two busy processors run all three hundred agents, so
+/// a multicast reaches most of them within 20 ms, and the last one after 18 to 96 ms.
+const PARTIAL_VIEW: Plan = Plan {
+    name: "probabilistic, 300 agents that know 30 each",
+    agents: 300,
+    kills: 20,
+    percent: 10,
+    bound_ms: 50,
+    k: 7,
+    view: Some(30),
+    calm: Duration::from_secs(3),
+};
+
+/// The second plan has fewer agents, because they know all others. Each probes and is probed more,
+/// and needs more than ten times the processor time.
+const PLANS: &[Plan] = &[
+    PARTIAL_VIEW,
+    Plan {
+        name: "probabilistic, 100 agents that know all",
+        agents: 100,
+        view: None,
+        ..PARTIAL_VIEW
+    },
+];
+
+/// The time within which the hosts must find each other and agree. It is longest if they first have
+/// to estimate the group size, which takes 2,400 bounds.
+const GATHERED_WITHIN: Duration = Duration::from_secs(300);
+
+/// Far longer than an election takes. An election in which survivors do not agree by then has
+/// failed.
+const ELECTED_WITHIN: Duration = Duration::from_secs(20);
+
+/// The time within which a group agrees again, even after a failed election. Leader and members
+/// check every 100 bounds that they agree.
+const AT_REST_WITHIN: Duration = Duration::from_secs(120);
+
+/// The time within which a member that missed an election catches up, and the last messages about
+/// it are sent.
+const AFTERMATH: Duration = Duration::from_secs(3);
+
+/// The number of attempts to find the group without changes before a leader is killed.
+const MOST_RESTLESS: usize = 10;
+
+/// This many runs make the simulator's intervals far narrower than the field's.
+const RUNS: &str = "10000";
+
+/// The observations of one measurement.
+pub(super) struct Observations {
+    results: ElectionResults,
+    /// The time from each SIGKILL until all survivors named the next leader, in milliseconds.
+    pub(super) known_ms: Spread,
+    /// The leaders that survivors named when they did not agree in time.
+    disagreements: Vec<String>,
+    /// The time from each SIGKILL until a member called an election.
+    pub(super) called_ms: Spread,
+    /// The number of elections without a dead leader.
+    for_nothing: usize,
+    made_ms: f64,
+    /// Processor time of all agents, in milliseconds a second, under loss and without kills. `busy`
+    /// is the share of all processors that was in use.
+    agents_ms: f64,
+    busy: f64,
+}
+
+pub(super) fn run(program: &Path, options: &Options, report: &mut Report) -> Result<()> {
+    for plan in options.choose(PLANS, |plan| plan.name) {
+        let plan = Plan {
+            kills: plan.kills.min(options.trials as usize),
+            ..*plan
+        };
+        let observations = measure(program, &plan)?;
+        let predicted = predict(program, &plan)?;
+        let title = format!(
+            "{}, each of which loses {} %, the leader killed {} times: means of an election, each with its 95 % \
+             interval, and the simulator's:",
+            plan.name, plan.percent, plan.kills
+        );
+        let headings = ["field", "from", "to", "sim", "from", "to"];
+        let mut table = report.table(&title, &headings);
+        compare(&mut table, &observations, &predicted)?;
+        print_notes(&table, &plan, &observations);
+    }
+    Ok(())
+}
+
+/// Kills the leader of the group again and again.
+pub(super) fn measure(program: &Path, plan: &Plan) -> Result<Observations> {
+    let began = now_ns();
+    let hosts = Hosts::make(plan.agents)?;
+    let made_ms = milliseconds(began, now_ns());
+    let config = Config::write(plan)?;
+    let testbed = Testbed::new(&hosts, program);
+    let options = config.options();
+    let placement = Placement::OneEach { port: PORT };
+    let mut members = Members::new(testbed, placement, plan.agents, &options);
+    members.record()?;
+    members.start_all()?;
+    let everyone = members.everyone();
+    members.agree(&everyone, &everyone, GATHERED_WITHIN)?;
+    for &host in &everyone {
+        hosts.lose(host, plan.percent)?;
+    }
+    calm(&mut members, plan)?;
+    let (agents_ms, busy) = idle(&mut members, plan)?;
+    let mut spans = Vec::new();
+    let mut known_ms = Spread::default();
+    let mut disagreements = Vec::new();
+    for _ in 0..plan.kills {
+        let leader = calm(&mut members, plan)?;
+        let survivors = members.all_but(leader);
+        let killed = members.end(leader, Signal::KILL)?;
+        let agreed = members.agree(&survivors, &survivors, ELECTED_WITHIN);
+        let in_time = agreed.is_ok();
+        match agreed {
+            Ok((_, known)) => known_ms.add(milliseconds(killed, known)),
+            Err(instead) => disagreements.push(instead.to_string()),
+        }
+        members.listen_for(AFTERMATH);
+        spans.push((leader, killed, now_ns(), in_time));
+        members.start(leader)?;
+    }
+    calm(&mut members, plan)?;
+    let records = read(&members)?;
+    let windows: Vec<Window> = spans
+        .into_iter()
+        .map(|(leader, from_ns, to_ns, in_time)| Window {
+            killed: records[leader].id,
+            from_ns,
+            to_ns,
+            in_time,
+        })
+        .collect();
+    let results = ElectionResults::of(&windows, &records);
+    let mut called_ms = Spread::default();
+    for result in &results.called {
+        called_ms.add(milliseconds(result.killed_ns, result.called_ns));
+    }
+    Ok(Observations {
+        for_nothing: called_for_nothing(&windows, &records),
+        results,
+        known_ms,
+        disagreements,
+        called_ms,
+        made_ms,
+        agents_ms,
+        busy,
+    })
+}
+
+/// Waits until all members have named one leader for a while. Returns the leader.
+fn calm(members: &mut Members<'_>, plan: &Plan) -> Result<usize> {
+    let everyone = members.everyone();
+    for _ in 0..MOST_RESTLESS {
+        let (leader, _) = members
+            .agree(&everyone, &everyone, AT_REST_WITHIN)
+            .map_err(|why| format!("before the next leader can be killed: {why}"))?;
+        let before = members.report_count(&everyone);
+        members.listen_for(plan.calm);
+        if members.report_count(&everyone) == before {
+            return Ok(leader);
+        }
+    }
+    Err("the group does not come to rest".into())
+}
+
+/// Returns the load without faults: the processor time of the agents, in milliseconds a second, and
+/// the busy share of all processors.
+fn idle(members: &mut Members<'_>, plan: &Plan) -> Result<(f64, f64)> {
+    let everyone = members.everyone();
+    let pids = everyone.iter().map(|&it| members.pid(it));
+    let pids = pids.collect::<Result<Vec<u32>>>()?;
+    let all = || -> Result<u64> { pids.iter().map(|&pid| cpu_ns(pid)).sum() };
+    let (began, used, processors) = (now_ns(), all()?, Processors::read()?);
+    members.listen_for(plan.calm);
+    let busy = Processors::read()?.busy_since(&processors);
+    let agents_ms = milliseconds(used, all()?) / milliseconds(began, now_ns()) * 1e3;
+    Ok((agents_ms, busy))
+}
+
+fn read(members: &Members<'_>) -> Result<Vec<Record>> {
+    let read = |index: usize| -> Result<Record> {
+        let text = members.trace(index)?;
+        Record::read(&text).ok_or_else(|| format!("agent {index} recorded nothing").into())
+    };
+    members.everyone().into_iter().map(read).collect()
+}
+
+/// Returns the simulator's results for the survivors' elections, by metric. The simulator uses the
+/// agents' hesitation, and the same small number of relays in a last round.
+///
+/// It does not model two properties of the agents' later rounds. K is constant from the fourth
+/// round on. No member waits for more than 21 messages (`Config::longest_path`), where the
+/// simulator waits for 3K/2, which is more from the third round on.
+fn predict(program: &Path, plan: &Plan) -> Result<BTreeMap<String, Estimate>> {
+    let loss = (f64::from(plan.percent) / 100.0).to_string();
+    let mut command = Command::new(program);
+    command
+        .args(["sim", "probabilistic", "--format", "json", "--runs", RUNS])
+        .args(["--members", &(plan.agents - 1).to_string()])
+        .args(["--k", &plan.k.to_string()])
+        .args(["--unicast-loss", &loss, "--multicast-loss", &loss])
+        .args(["--delay", &format!("{}ms", plan.bound_ms)])
+        .args(["--hesitation", "10", "--last-round", "grown"]);
+    if let Some(view) = plan.view {
+        let known = f64::from(view) / (plan.agents - 2) as f64;
+        command
+            .args(["--view", &known.to_string(), "--introduction", "multicast"])
+            .args(["--group-size", "estimate"]);
+    }
+    let output = command.output()?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(format!("{command:?}: {why}").into());
+    }
+    let told: Value = serde_json::from_slice(&output.stdout)?;
+    let metrics = told["metrics"].as_object();
+    let metrics = metrics.ok_or_else(|| format!("{command:?} tells no metrics: {told}"))?;
+    let read = |(name, metric): (&String, &Value)| Some((name.clone(), Estimate::read(metric)?));
+    Ok(metrics.iter().filter_map(read).collect())
+}
+
+/// Prints field and simulator side by side.
+fn compare(
+    table: &mut Table<'_>,
+    observations: &Observations,
+    predicted: &BTreeMap<String, Estimate>,
+) -> Result<()> {
+    let mean = |count| observations.results.mean(count);
+    let strong = observations.results.strong();
+    let rows = [
+        ("strong success", "strong_success", strong, Claim::Agrees),
+        ("rounds", "rounds", mean(|it| it.rounds), Claim::Agrees),
+        (
+            "members that relay in the first round",
+            "relay_members",
+            mean(|it| it.whole.relaying),
+            Claim::NoLess,
+        ),
+        (
+            "  of these, in time",
+            "relay_members",
+            mean(|it| it.in_time().relaying),
+            Claim::Agrees,
+        ),
+        (
+            "unicasts",
+            "unicasts",
+            mean(|it| it.whole.unicasts),
+            Claim::NoLess,
+        ),
+        (
+            "  of these, by members called in time",
+            "unicasts",
+            mean(|it| it.in_time().unicasts),
+            Claim::Agrees,
+        ),
+        (
+            "multicasts",
+            "multicasts",
+            mean(|it| it.whole.multicasts),
+            Claim::NoLess,
+        ),
+        (
+            "  of these, by members called in time",
+            "multicasts",
+            mean(|it| it.in_time().multicasts),
+            Claim::Agrees,
+        ),
+    ];
+    for (name, metric, field, claim) in rows {
+        let sim = predicted
+            .get(metric)
+            .ok_or_else(|| format!("the simulator does not tell {metric}"))?;
+        let cells = [field.cells(), sim.cells()].concat();
+        let verdict = Verdict::new(claim.demand(), claim.holds(&field, sim));
+        table.row(name, &cells, &verdict);
+    }
+    Ok(())
+}
+
+/// The required relation between a row and the simulator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Claim {
+    /// The confidence intervals overlap.
+    Agrees,
+    /// The field's value is not lower. It may be higher because of members that missed the call,
+    /// which the simulator does not model.
+    NoLess,
+}
+
+impl Claim {
+    fn demand(self) -> &'static str {
+        match self {
+            Self::Agrees => "intervals meet",
+            Self::NoLess => "no less; see below",
+        }
+    }
+
+    fn holds(self, field: &Estimate, sim: &Estimate) -> bool {
+        match self {
+            Self::Agrees => field.agrees(sim),
+            Self::NoLess => field.high >= sim.low,
+        }
+    }
+}
+
+/// Prints the messages that the simulator does not model, and the load.
+fn print_notes(table: &Table<'_>, plan: &Plan, observations: &Observations) {
+    let called = &observations.results.called;
+    let total = |count: fn(&ElectionResult) -> u64| called.iter().map(count).sum::<u64>();
+    let each = |count: fn(&ElectionResult) -> u64| total(count) as f64 / called.len() as f64;
+    let [_, median, p95, max] = &observations.known_ms.cells()[..] else {
+        return;
+    };
+    table.note(&format!(
+        "Until all survivors name the next leader: median {median} ms, p95 {p95}, max {max}; of this, until the first \
+         call: median {:.1}.",
+        observations.called_ms.median().unwrap_or_default()
+    ));
+    for instead in &observations.disagreements {
+        table.note(&format!("Counted as no success: {instead}."));
+    }
+    if observations.results.uncalled > 0 {
+        table.note(&format!(
+            "Counted as no success, and in no other row: {} deaths after which nobody called an election.",
+            observations.results.uncalled
+        ));
+    }
+    table.note(
+        "Rows of all that was sent must only not be lower: members that missed the first call know of the death, call the",
+    );
+    table.note(
+        "same round again and relay, which simulated ones do not. Those of members called in time must meet the simulator's.",
+    );
+    table.note(&format!(
+        "Beyond the model: {:.1} calls of a round again, by members that missed the first (late); {:.1} questions,",
+        each(|it| it.late.calls),
+        each(|it| it.other)
+    ));
+    table.note(&format!(
+        "checks and answers; {} decisions for the dead; {} members set right; {} elections for {} deaths, and {} at other times.",
+        total(|it| it.for_the_dead),
+        total(|it| it.corrected as u64),
+        total(|it| it.elections as u64),
+        observations.results.deaths(),
+        observations.for_nothing
+    ));
+    table.note(&format!(
+        "bound {} ms, K {}. Nobody killed: the agents take {:.0} ms of processor time a second, the processors are {:.0} % \
+         busy. {} hosts were made in {:.1} s.",
+        plan.bound_ms,
+        plan.k,
+        observations.agents_ms,
+        observations.busy * 100.0,
+        plan.agents,
+        observations.made_ms / 1e3
+    ));
+}
+
+/// The configuration file of all agents, removed when dropped.
+struct Config {
+    file: PathBuf,
+    group: String,
+}
+
+impl Config {
+    fn write(plan: &Plan) -> Result<Self> {
+        let group = format!("assembly-{}", now_ns());
+        let file = std::env::temp_dir().join(format!("hustings-{group}.toml"));
+        let Plan { bound_ms, k, .. } = plan;
+        let mut text = format!(
+            "[[group]]\nname = \"{group}\"\nprotocol = \"probabilistic\"\nbound = \"{bound_ms}ms\"\nk = {k}\n"
+        );
+        if let Some(view) = plan.view {
+            text += &format!("view = {view}\n");
+        }
+        fs::write(&file, text)?;
+        Ok(Self { file, group })
+    }
+
+    fn options(&self) -> [&str; 5] {
+        let file = self.file.to_str().unwrap_or_default();
+        ["--group", &self.group, "--insecure", "--config", file]
+    }
+}
+
+impl Drop for Config {
+    fn drop(&mut self) {
+        // A file that cannot be removed stays among other temporary files.
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Claim, Estimate};
+
+    #[test]
+    fn field_may_exceed_the_simulator_but_not_fall_below() {
+        let sim = Estimate {
+            mean: 10.0,
+            low: 9.0,
+            high: 11.0,
+        };
+        let field = |mean: f64| Estimate {
+            mean,
+            low: mean - 2.0,
+            high: mean + 2.0,
+        };
+        let holds = |claim: Claim| [5.0, 8.0, 12.0, 15.0].map(|it| claim.holds(&field(it), &sim));
+        assert_eq!(holds(Claim::Agrees), [false, true, true, false]);
+        assert_eq!(holds(Claim::NoLess), [false, true, true, true]);
+    }
+}

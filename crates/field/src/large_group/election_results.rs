@@ -1,0 +1,418 @@
+//! The result of an election, from the records of all its members.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::interval::Estimate;
+use super::record::{ElectionRound, EventKind, MessageKind, Record};
+
+/// The time span of an election, and the member that was killed at its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) killed: u64,
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    /// True if all survivors agreed within the time limit.
+    pub(super) in_time: bool,
+}
+
+/// The result of the first election in a window.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ElectionResult {
+    /// The time at which the former leader was killed.
+    pub(super) killed_ns: u64,
+    /// The time of the first call.
+    pub(super) called_ns: u64,
+    /// True if all survivors came to name the same survivor in time, from the messages of the
+    /// rounds alone.
+    pub(super) strong: bool,
+    /// The number of survivors that a check or an answer corrected.
+    pub(super) corrected: usize,
+    pub(super) rounds: u64,
+    /// The messages that all members sent in the rounds.
+    pub(super) whole: MessageCount,
+    /// The part of `whole` that was sent by members that missed the first call of a round and
+    /// followed a later one.
+    pub(super) late: MessageCount,
+    /// Decisions for the killed member, by members that did not know of its death.
+    pub(super) for_the_dead: u64,
+    /// Queries, checks and answers to them, in the whole window.
+    pub(super) other: u64,
+    /// The number of elections in the window.
+    pub(super) elections: usize,
+}
+
+/// A number of sent messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct MessageCount {
+    pub(super) unicasts: u64,
+    pub(super) multicasts: u64,
+    /// The multicasts that call a round.
+    pub(super) calls: u64,
+    /// The number of members that relayed in the first round.
+    pub(super) relaying: u64,
+}
+
+/// The results of all elections.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ElectionResults {
+    /// One for each death after which a member called an election.
+    pub(super) called: Vec<ElectionResult>,
+    /// The number of deaths after which no member called an election.
+    pub(super) uncalled: usize,
+}
+
+impl ElectionResults {
+    /// Computes the results from the records of all members.
+    pub(super) fn of(windows: &[Window], records: &[Record]) -> Self {
+        let called = windows
+            .iter()
+            .filter_map(|it| ElectionResult::of(*it, records));
+        let called: Vec<ElectionResult> = called.collect();
+        let uncalled = windows.len() - called.len();
+        Self { called, uncalled }
+    }
+
+    pub(super) fn deaths(&self) -> usize {
+        self.called.len() + self.uncalled
+    }
+
+    /// Returns the share of all deaths that a strong success followed.
+    pub(super) fn strong(&self) -> Estimate {
+        let strong = self.called.iter().filter(|it| it.strong).count();
+        Estimate::of_share(strong, self.deaths())
+    }
+
+    /// Returns the mean over the elections that were called.
+    pub(super) fn mean(&self, count: fn(&ElectionResult) -> u64) -> Estimate {
+        let counts = self.called.iter().map(|it| count(it) as f64);
+        Estimate::of_mean(&counts.collect::<Vec<f64>>())
+    }
+}
+
+impl ElectionResult {
+    /// Computes the result from the records of all members. Returns `None` if no member called an
+    /// election.
+    pub(super) fn of(window: Window, records: &[Record]) -> Option<Self> {
+        let survivors = || records.iter().filter(|it| it.id != window.killed);
+        let calls = survivors().flat_map(|it| calls_of(it, window));
+        let mut calls: Vec<(u64, ElectionRound, u64)> = calls.collect();
+        calls.sort_unstable();
+        let sequence = calls.iter().map(|(_, round, _)| round.sequence).min()?;
+        let called_ns = calls.iter().find(|call| call.1.sequence == sequence)?.0;
+        let ended_ns = calls.iter().find(|call| call.1.sequence > sequence);
+        let ended_ns = ended_ns.map_or(window.to_ns, |call| call.0);
+        let elections: BTreeSet<u64> = calls.iter().map(|call| call.1.sequence).collect();
+        let mut first_callers = BTreeMap::new();
+        for (_, round, by) in calls.iter().filter(|call| call.1.sequence == sequence) {
+            first_callers.entry(round.number).or_insert(*by);
+        }
+        let mut result = Self {
+            killed_ns: window.from_ns,
+            called_ns,
+            rounds: first_callers.keys().max().copied()?,
+            elections: elections.len(),
+            ..Self::default()
+        };
+        for record in survivors() {
+            result.add_member(record, window, sequence, &first_callers);
+        }
+        let first = Window {
+            to_ns: ended_ns,
+            ..window
+        };
+        result.judge(survivors(), first);
+        Some(result)
+    }
+
+    /// Adds the messages of one member.
+    fn add_member(
+        &mut self,
+        record: &Record,
+        window: Window,
+        sequence: u64,
+        first_callers: &BTreeMap<u64, u64>,
+    ) {
+        let mut called_by: BTreeMap<u64, u64> = BTreeMap::new();
+        for event in record.between(window.from_ns, window.to_ns) {
+            let (message, to_all) = match event.what {
+                EventKind::SendsUnicast(message) => (message, false),
+                EventKind::SendsMulticast(message) => (message, true),
+                EventKind::ReceivesCall { by, round } => {
+                    if round.sequence == sequence {
+                        called_by.entry(round.number).or_insert(by);
+                    }
+                    continue;
+                }
+                EventKind::Names { .. } => continue,
+            };
+            let round = match message {
+                MessageKind::Initiation(round) | MessageKind::Preference(round) => round,
+                MessageKind::Decision { round, choice } => {
+                    self.for_the_dead += u64::from(choice == window.killed);
+                    round
+                }
+                MessageKind::Other => {
+                    self.other += 1;
+                    continue;
+                }
+            };
+            if round.sequence != sequence {
+                continue;
+            }
+            let number = round.number;
+            if matches!(message, MessageKind::Initiation(_)) {
+                called_by.entry(number).or_insert(record.id);
+            }
+            let cost = MessageCount::of(message, to_all);
+            self.whole.add(cost);
+            if called_by.get(&number) != first_callers.get(&number) {
+                self.late.add(cost);
+            }
+        }
+    }
+
+    /// Determines the leaders that the survivors name at the end, and whether the success is
+    /// strong.
+    fn judge<'r>(&mut self, survivors: impl Iterator<Item = &'r Record>, window: Window) {
+        let mut named: BTreeSet<Option<u64>> = BTreeSet::new();
+        let mut ids = BTreeSet::new();
+        for record in survivors {
+            ids.insert(record.id);
+            let events = record.between(window.from_ns, window.to_ns);
+            let last = events
+                .filter_map(|event| match event.what {
+                    EventKind::Names { leader, corrected } => Some((leader, corrected)),
+                    EventKind::SendsUnicast(_)
+                    | EventKind::SendsMulticast(_)
+                    | EventKind::ReceivesCall { .. } => None,
+                })
+                .last();
+            match last {
+                Some((leader, false)) => _ = named.insert(leader),
+                Some((_, true)) => self.corrected += 1,
+                None => _ = named.insert(None),
+            }
+        }
+        let only = named.first().copied().flatten();
+        let is_up = only.is_some_and(|leader| ids.contains(&leader));
+        self.strong = window.in_time && is_up && named.len() == 1 && self.corrected == 0;
+    }
+
+    /// Returns the messages of members that received the first call of a round.
+    pub(super) fn in_time(&self) -> MessageCount {
+        MessageCount {
+            unicasts: self.whole.unicasts - self.late.unicasts,
+            multicasts: self.whole.multicasts - self.late.multicasts,
+            calls: self.whole.calls - self.late.calls,
+            relaying: self.whole.relaying - self.late.relaying,
+        }
+    }
+}
+
+impl MessageCount {
+    fn of(message: MessageKind, to_all: bool) -> Self {
+        let relays = matches!(message, MessageKind::Decision { round, .. } if round.number == 1);
+        Self {
+            unicasts: u64::from(!to_all),
+            multicasts: u64::from(to_all),
+            calls: u64::from(matches!(message, MessageKind::Initiation(_))),
+            relaying: u64::from(relays),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.unicasts += other.unicasts;
+        self.multicasts += other.multicasts;
+        self.calls += other.calls;
+        self.relaying += other.relaying;
+    }
+}
+
+/// Returns the number of elections that were called outside the windows, when no leader had been
+/// killed.
+pub(super) fn called_for_nothing(windows: &[Window], records: &[Record]) -> usize {
+    let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
+        return 0;
+    };
+    let all = Window {
+        killed: 0,
+        from_ns: first.from_ns,
+        to_ns: last.to_ns,
+        in_time: true,
+    };
+    let is_in = |at_ns: &u64| {
+        let holds = |window: &Window| (window.from_ns..window.to_ns).contains(at_ns);
+        windows.iter().any(holds)
+    };
+    let calls = records.iter().flat_map(|it| calls_of(it, all));
+    let outside = calls.filter(|(at_ns, ..)| !is_in(at_ns));
+    let sequences: BTreeSet<u64> = outside.map(|(_, round, _)| round.sequence).collect();
+    sequences.len()
+}
+
+/// Returns the calls of a member: time, round, and the member's id.
+fn calls_of(record: &Record, window: Window) -> impl Iterator<Item = (u64, ElectionRound, u64)> {
+    let events = record.between(window.from_ns, window.to_ns);
+    events.filter_map(|event| match event.what {
+        EventKind::SendsMulticast(MessageKind::Initiation(round)) => {
+            Some((event.at_ns, round, record.id))
+        }
+        EventKind::SendsUnicast(_)
+        | EventKind::SendsMulticast(_)
+        | EventKind::ReceivesCall { .. }
+        | EventKind::Names { .. } => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{ElectionRound, Event, EventKind, MessageKind, Record};
+    use super::{ElectionResult, ElectionResults, MessageCount, Window, called_for_nothing};
+
+    const ROUND: ElectionRound = ElectionRound {
+        sequence: 4,
+        number: 1,
+    };
+    const WINDOW: Window = Window {
+        killed: 9,
+        from_ns: 10,
+        to_ns: 100,
+        in_time: true,
+    };
+
+    fn record(id: u64, events: &[(u64, EventKind)]) -> Record {
+        let event = |&(at_ns, what): &(u64, EventKind)| Event { at_ns, what };
+        Record {
+            id,
+            events: events.iter().map(event).collect(),
+        }
+    }
+
+    fn call(at_ns: u64) -> (u64, EventKind) {
+        (
+            at_ns,
+            EventKind::SendsMulticast(MessageKind::Initiation(ROUND)),
+        )
+    }
+
+    fn called(at_ns: u64, by: u64) -> (u64, EventKind) {
+        (at_ns, EventKind::ReceivesCall { by, round: ROUND })
+    }
+
+    fn prefer(at_ns: u64) -> (u64, EventKind) {
+        (
+            at_ns,
+            EventKind::SendsUnicast(MessageKind::Preference(ROUND)),
+        )
+    }
+
+    fn decide(at_ns: u64, choice: u64) -> (u64, EventKind) {
+        let round = ROUND;
+        (
+            at_ns,
+            EventKind::SendsMulticast(MessageKind::Decision { round, choice }),
+        )
+    }
+
+    fn names(at_ns: u64, leader: Option<u64>, corrected: bool) -> (u64, EventKind) {
+        (at_ns, EventKind::Names { leader, corrected })
+    }
+
+    /// Member 1 calls. Member 2 receives the call and relays. Member 3 misses it, calls again, and
+    /// relays too.
+    fn records() -> Vec<Record> {
+        let agree = names(60, Some(2), false);
+        vec![
+            record(
+                1,
+                &[names(5, Some(9), false), call(20), called(30, 3), agree],
+            ),
+            record(2, &[called(21, 1), prefer(40), decide(50, 2), agree]),
+            record(3, &[call(30), prefer(41), prefer(42), decide(51, 2), agree]),
+        ]
+    }
+
+    #[test]
+    fn messages_after_a_repeated_call_are_counted_apart() {
+        let result = ElectionResult::of(WINDOW, &records()).expect("it was called");
+        let whole = MessageCount {
+            unicasts: 3,
+            multicasts: 4,
+            calls: 2,
+            relaying: 2,
+        };
+        assert_eq!(result.whole, whole);
+        let in_time = MessageCount {
+            unicasts: 1,
+            multicasts: 2,
+            calls: 1,
+            relaying: 1,
+        };
+        assert_eq!(result.in_time(), in_time);
+        assert!(result.strong);
+        assert_eq!(
+            (result.called_ns, result.rounds, result.elections),
+            (20, 1, 1)
+        );
+    }
+
+    #[test]
+    fn strong_success_needs_all_survivors_without_corrections() {
+        let with = |event: (u64, EventKind)| {
+            let mut records = records();
+            records[2].events.push(record(3, &[event]).events[0]);
+            ElectionResult::of(WINDOW, &records).expect("it was called")
+        };
+        assert!(!with(names(70, Some(1), false)).strong, "another");
+        assert!(!with(names(70, None, false)).strong, "nobody");
+        let corrected = with(names(70, Some(2), true));
+        assert_eq!((corrected.strong, corrected.corrected), (false, 1));
+        assert!(with(names(170, Some(1), false)).strong, "later");
+        let round = ElectionRound {
+            sequence: 5,
+            number: 1,
+        };
+        let again = with((
+            80,
+            EventKind::SendsMulticast(MessageKind::Initiation(round)),
+        ));
+        assert_eq!((again.strong, again.elections), (true, 2));
+        assert_eq!(with(decide(52, 9)).for_the_dead, 1);
+        assert_eq!(ElectionResult::of(WINDOW, &records()[..0]), None);
+    }
+
+    #[test]
+    fn late_or_uncalled_election_is_no_success() {
+        let late = Window {
+            in_time: false,
+            ..WINDOW
+        };
+        let uncalled = Window {
+            from_ns: 200,
+            to_ns: 300,
+            in_time: false,
+            ..WINDOW
+        };
+        let accounts = ElectionResults::of(&[WINDOW, late, uncalled, WINDOW], &records());
+        let strong: Vec<bool> = accounts.called.iter().map(|it| it.strong).collect();
+        assert_eq!(strong, [true, false, true]);
+        assert_eq!((accounts.uncalled, accounts.deaths()), (1, 4));
+        assert!((accounts.strong().mean - 0.5).abs() < 1e-9);
+        // The mean counts only the elections that were called.
+        assert!((accounts.mean(|it| it.whole.unicasts).mean - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn elections_between_windows_are_counted() {
+        let later = Window {
+            killed: 9,
+            from_ns: 200,
+            to_ns: 300,
+            in_time: true,
+        };
+        let mut all = records();
+        assert_eq!(called_for_nothing(&[WINDOW, later], &all), 0);
+        all[0].events.push(record(1, &[call(150)]).events[0]);
+        assert_eq!(called_for_nothing(&[WINDOW, later], &all), 1);
+    }
+}

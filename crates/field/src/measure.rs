@@ -1,0 +1,111 @@
+//! Time stamps, and the cost of processes.
+
+use std::fs;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::Result;
+
+/// Returns the nanoseconds since boot. The clock is the same for all processes of this machine.
+pub(crate) fn now_ns() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Returns a span in milliseconds; zero if it ends before it begins.
+pub(crate) fn milliseconds(from_ns: u64, to_ns: u64) -> f64 {
+    to_ns.saturating_sub(from_ns) as f64 / 1e6
+}
+
+/// Returns the total processor time of all threads of a process.
+pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
+    let mut sum = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may have ended since it was listed.
+        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else {
+            continue;
+        };
+        sum += first_number(&text).ok_or("no number in schedstat")?;
+    }
+    Ok(sum)
+}
+
+/// Returns the proportional set size of a process in MiB: shared memory is divided among the
+/// processes that share it.
+pub(crate) fn pss_mib(pid: u32) -> Result<f64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let kib = pss_kib(&text).ok_or("no Pss in smaps_rollup")?;
+    Ok(kib as f64 / 1024.0)
+}
+
+/// The times of all processors of the machine since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Processors {
+    all: u64,
+    idle: u64,
+}
+
+impl Processors {
+    pub(crate) fn read() -> Result<Self> {
+        let text = fs::read_to_string("/proc/stat")?;
+        Self::of(&text).ok_or_else(|| "no times in /proc/stat".into())
+    }
+
+    fn of(stat: &str) -> Option<Self> {
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        // user nice system idle iowait irq softirq steal; guests are in user.
+        let times = line.split_whitespace().take(8);
+        let times: Option<Vec<u64>> = times.map(|it| it.parse().ok()).collect();
+        let times = times?;
+        Some(Self {
+            all: times.iter().sum(),
+            idle: times.get(3)? + times.get(4)?,
+        })
+    }
+
+    /// Returns the busy share of the time since `before`.
+    pub(crate) fn busy_since(&self, before: &Self) -> f64 {
+        let all = self.all - before.all;
+        1.0 - (self.idle - before.idle) as f64 / all.max(1) as f64
+    }
+}
+
+fn pss_kib(rollup: &str) -> Option<u64> {
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+    first_number(line?)
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Processors, cpu_ns, first_number, milliseconds, pss_kib, pss_mib};
+
+    #[test]
+    fn kernel_files_are_parsed() {
+        let rollup = "55d0-7ffe ---p 00000000 00:00 0 [rollup]\nRss:    5000 kB\nPss:    1234 kB\n";
+        assert_eq!(pss_kib(rollup), Some(1234));
+        assert_eq!(pss_kib("Rss: 1 kB"), None);
+        assert_eq!(first_number("123456 789 1\n"), Some(123_456));
+        let me = std::process::id();
+        assert!(cpu_ns(me).unwrap() > 0);
+        assert!(pss_mib(me).unwrap() > 0.1);
+    }
+
+    #[test]
+    fn busy_share_excludes_idle_time() {
+        let before = Processors::of("cpu  10 0 10 70 10 0 0 0 5 0\ncpu0 1\n").unwrap();
+        let after = Processors::of("cpu  20 0 20 80 20 5 5 0 9 0\n").unwrap();
+        assert!((after.busy_since(&before) - 0.6).abs() < 1e-9);
+        assert_eq!(Processors::of("intr 1"), None);
+        assert!(Processors::read().unwrap().all > 0);
+    }
+
+    #[test]
+    fn span_is_never_negative() {
+        assert_eq!(milliseconds(1_000_000, 3_500_000), 2.5);
+        assert_eq!(milliseconds(3, 2), 0.0);
+    }
+}

@@ -1,0 +1,165 @@
+//! The results of the rounds, by kind of fault.
+
+use super::TTL_MS;
+use super::check::{Violation, ViolationKind, violations};
+use super::evidence::Evidence;
+use super::round::RoundRecord;
+use super::schedule;
+use crate::Result;
+use crate::measure::milliseconds;
+use crate::spread::Spread;
+use crate::table::{Report, Verdict};
+
+#[derive(Default)]
+pub(super) struct Tally {
+    rounds: Vec<Sum>,
+    /// The time from the end of all faults until a member holds tenure.
+    recoveries_ms: Spread,
+    pauses: usize,
+    violations: Vec<Violation>,
+}
+
+/// The result of one round, or the sum of several.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Sum {
+    kinds: Vec<&'static str>,
+    tried: usize,
+    tenures: usize,
+    /// The longest time without a holder.
+    vacant_ms: f64,
+    accepted: usize,
+    refused: usize,
+    /// The total time during which two members believed that they held tenure.
+    doubled_ms: f64,
+    violations: usize,
+}
+
+impl Tally {
+    /// Adds the rounds of one group. Returns true if there is no violation.
+    pub(super) fn add(&mut self, evidence: &Evidence, records: &[RoundRecord]) -> bool {
+        let pauses: Vec<_> = records.iter().flat_map(|it| it.pauses.clone()).collect();
+        let found = violations(evidence, &pauses);
+        for record in records {
+            self.rounds.push(Sum::of(record, evidence, &found));
+            let recovery = milliseconds(record.healed_ns, record.ended_ns);
+            self.recoveries_ms.add(recovery);
+        }
+        self.pauses += pauses.len();
+        let is_clean = found.is_empty();
+        self.violations.extend(found);
+        is_clean
+    }
+
+    pub(super) fn require_clean(&self) -> Result<()> {
+        let found: Vec<String> = self.violations.iter().map(Violation::to_string).collect();
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(found.join("\n").into()),
+        }
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let all = self.total(|_| true);
+        format!(
+            "{} tenures, {} writes, {} refused; vacant for {:.0} ms at most; never two holders",
+            all.tenures, all.accepted, all.refused, all.vacant_ms
+        )
+    }
+
+    pub(super) fn print(&self, report: &mut Report) {
+        let title = format!(
+            "Rounds of faults under tenure of {TTL_MS} ms; one with two faults counts for both. Longest time \
+             without a holder and time with two of them in milliseconds:"
+        );
+        let headings = [
+            "rounds", "tenures", "vacant", "accepted", "refused", "two hold", "wrong",
+        ];
+        let mut table = report.table(&title, &headings);
+        for name in schedule::names() {
+            let sum = self.total(|it| it.kinds.contains(&name));
+            table.row(name, &sum.cells(), &sum.verdict());
+        }
+        let all = self.total(|_| true);
+        table.row("all", &all.cells(), &all.verdict());
+        for violation in &self.violations {
+            table.note(&violation.to_string());
+        }
+        let show = |it: Option<f64>| it.map_or("-".to_owned(), |it| format!("{it:.0}"));
+        table.note(&format!(
+            "From when all are well until somebody holds: median {} ms, p95 {} ms, longest {} ms.",
+            show(self.recoveries_ms.median()),
+            show(self.recoveries_ms.quantile(0.95)),
+            show(self.recoveries_ms.max())
+        ));
+        table.note(&format!(
+            "Stopped for longer than the ttl: {} times; the old tenure was believed in afterwards for {:.3} ms.",
+            self.pauses,
+            self.believed_on_ms()
+        ));
+    }
+
+    /// The total time for which members believed in their old tenure after a pause.
+    fn believed_on_ms(&self) -> f64 {
+        let spans = self.violations.iter().map(|it| match it.kind {
+            ViolationKind::BelievedOn { ns, .. } => milliseconds(0, ns),
+            _ => 0.0,
+        });
+        spans.fold(0.0, |sum, span| sum + span)
+    }
+
+    fn total(&self, counts: impl Fn(&Sum) -> bool) -> Sum {
+        let mut total = Sum::default();
+        for sum in self.rounds.iter().filter(|it| counts(it)) {
+            total.tried += sum.tried;
+            total.tenures += sum.tenures;
+            total.vacant_ms = total.vacant_ms.max(sum.vacant_ms);
+            total.accepted += sum.accepted;
+            total.refused += sum.refused;
+            total.doubled_ms += sum.doubled_ms;
+            total.violations += sum.violations;
+        }
+        total
+    }
+}
+
+impl Sum {
+    fn of(record: &RoundRecord, evidence: &Evidence, violations: &[Violation]) -> Self {
+        let span = record.began_ns..record.ended_ns;
+        let wrong = violations.iter().filter(|it| span.contains(&it.at_ns));
+        let doubled = wrong.clone().map(|it| match it.kind {
+            ViolationKind::TwoHolders { ns, .. } => milliseconds(0, ns),
+            _ => 0.0,
+        });
+        let gaps = evidence.gaps(span.start, span.end);
+        let gaps = gaps.iter().map(|(from, to)| milliseconds(*from, *to));
+        let begun = evidence.beliefs.iter();
+        let accepted = evidence.writes.iter();
+        let refused = evidence.refused.iter();
+        Self {
+            kinds: record.kinds.iter().map(|it| it.name()).collect(),
+            tried: 1,
+            tenures: begun.filter(|it| span.contains(&it.first_ns)).count(),
+            vacant_ms: gaps.fold(0.0, f64::max),
+            accepted: accepted.filter(|it| span.contains(&it.at_ns)).count(),
+            refused: refused.filter(|it| span.contains(&it.at_ns)).count(),
+            doubled_ms: doubled.fold(0.0, |sum, span| sum + span),
+            violations: wrong.count(),
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.tried.to_string(),
+            self.tenures.to_string(),
+            format!("{:.0}", self.vacant_ms),
+            self.accepted.to_string(),
+            self.refused.to_string(),
+            format!("{:.3}", self.doubled_ms),
+            self.violations.to_string(),
+        ]
+    }
+
+    fn verdict(&self) -> Verdict {
+        Verdict::new("0 wrong", self.violations == 0)
+    }
+}

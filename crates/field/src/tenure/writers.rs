@@ -1,0 +1,423 @@
+//! A group of writers, one on each host: their processes, disks and calendars, and the faults that
+//! can be injected.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::TTL_MS;
+use super::evidence::numbers;
+use super::schedule::GroupPlan;
+use super::stall::StalledProcess;
+use super::state_dir::{BLOCK_BYTES, StateDir};
+use crate::Result;
+use crate::hosts::{Family, Hosts, address, run, run_together};
+use crate::measure::now_ns;
+use crate::testbed::{KEY, MEMBERS, PORT, name, voters};
+
+/// The time within which a process must end after SIGTERM.
+const STOPS_WITHIN: Duration = Duration::from_secs(1);
+
+/// The time within which a process must have logged its state at startup.
+const LOGS_WITHIN: Duration = Duration::from_secs(2);
+
+/// The programs that run.
+#[derive(Clone, Copy)]
+pub(super) struct Programs<'a> {
+    /// The program `hustings`.
+    pub(super) hustings: &'a Path,
+    /// The example `writer`.
+    pub(super) writer: &'a Path,
+}
+
+pub(super) struct Writers<'a> {
+    pub(super) hosts: &'a Hosts,
+    programs: Programs<'a>,
+    /// The directory of all files of the group.
+    state_dir: StateDir,
+    group: String,
+    voters: usize,
+    /// The member with a calendar of its own.
+    calendar_member: usize,
+    writers: Vec<Option<Writer>>,
+    /// The number of processes started since the beginning.
+    started: u32,
+}
+
+/// The date that a member sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calendar {
+    Right,
+    SetBack,
+    SetForward,
+}
+
+struct Writer {
+    process: Child,
+    /// The file that the process logs to.
+    log: PathBuf,
+    belief: PathBuf,
+}
+
+impl<'a> Writers<'a> {
+    /// Creates a group without running members.
+    pub(super) fn create(
+        hosts: &'a Hosts,
+        programs: Programs<'a>,
+        plan: &GroupPlan,
+    ) -> Result<Self> {
+        let voters = plan.voters;
+        let group = format!("tenure-{}", now_ns());
+        let mut state_dir = StateDir::make(&group)?;
+        for voter in 0..voters {
+            state_dir.mount(&name(voter))?;
+        }
+        let writers = Self {
+            hosts,
+            programs,
+            state_dir,
+            group,
+            voters,
+            calendar_member: plan.calendar_member,
+            writers: (0..MEMBERS).map(|_| None).collect(),
+            started: 0,
+        };
+        writers.set_calendar(Calendar::Right)?;
+        writers.init_voters()?;
+        Ok(writers)
+    }
+
+    /// Returns the directory of all files of the group.
+    pub(super) fn state_dir(&self) -> &Path {
+        &self.state_dir.path
+    }
+
+    /// Returns the number of voters, which are the first members.
+    pub(super) fn voters(&self) -> usize {
+        self.voters
+    }
+
+    /// Returns the member with a calendar of its own.
+    pub(super) fn calendar_member(&self) -> usize {
+        self.calendar_member
+    }
+
+    /// Initialises all voters.
+    fn init_voters(&self) -> Result<()> {
+        let init = |voter| {
+            let mut command = self.init(voter);
+            command.arg("--new");
+            command
+        };
+        run_together((0..self.voters).map(init))
+    }
+
+    fn init(&self, voter: usize) -> Command {
+        let mut command = self.hosts.tied_command(voter);
+        command.arg(self.programs.hustings);
+        command.args(["voter", "init", "--http", "off"]);
+        self.membership(voter, &mut command);
+        command
+    }
+
+    /// Adds the options that identify a member, for any program that acts for it.
+    fn membership(&self, member: usize, command: &mut Command) {
+        let place = format!("{}:{PORT}", address(member));
+        command
+            .args(["--group", &self.group, "--name", &name(member)])
+            .args([
+                "--voters",
+                &voters(self.voters),
+                "--ttl",
+                &format!("{TTL_MS}ms"),
+            ])
+            .args([
+                "--key", KEY, "--bind", &place, "--listen", "300ms", "--state",
+            ])
+            .arg(self.state_dir.disk(&name(member)));
+    }
+
+    fn calendar(&self) -> PathBuf {
+        self.state_dir.path.join("calendar")
+    }
+
+    /// Makes a process of the member with its own calendar use that calendar. Its monotonic clock
+    /// stays the machine's.
+    fn go_by_calendar(&self, member: usize, command: &mut Command) -> Result<()> {
+        if member == self.calendar_member {
+            command
+                .env("LD_PRELOAD", library()?)
+                .env("FAKETIME_TIMESTAMP_FILE", self.calendar())
+                .env("FAKETIME_NO_CACHE", "1")
+                .env("DONT_FAKE_MONOTONIC", "1");
+        }
+        Ok(())
+    }
+}
+
+// Starting and stopping members, and injecting faults.
+impl Writers<'_> {
+    /// Starts every writer that does not run.
+    pub(super) fn start_all(&mut self) -> Result<()> {
+        (0..MEMBERS).try_for_each(|member| self.start(member))
+    }
+
+    /// Starts a writer, unless it runs.
+    pub(super) fn start(&mut self, member: usize) -> Result<()> {
+        if self.writers[member].is_some() {
+            return Ok(());
+        }
+        self.started += 1;
+        let log = format!("{}.{}.log", name(member), self.started);
+        let log = self.state_dir.path.join(log);
+        let mut command = self.hosts.tied_command(member);
+        command.arg(self.programs.writer);
+        self.membership(member, &mut command);
+        command.arg("--to").arg(&self.state_dir.path);
+        self.go_by_calendar(member, &mut command)?;
+        command.stdout(Stdio::null()).stderr(File::create(&log)?);
+        let process = command.spawn()?;
+        let belief = format!("belief.{}.{}", name(member), process.id());
+        let belief = self.state_dir.path.join(belief);
+        self.writers[member] = Some(Writer {
+            process,
+            log,
+            belief,
+        });
+        Ok(())
+    }
+
+    /// Sends SIGKILL.
+    pub(super) fn kill(&mut self, member: usize) -> Result<()> {
+        if let Some(mut writer) = self.writers[member].take() {
+            writer.process.kill()?;
+            writer.process.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Sends a signal to a member if it runs. Returns the process id and the time.
+    pub(super) fn signal(&self, member: usize, signal: Signal) -> Result<Option<(u32, u64)>> {
+        let Some(writer) = &self.writers[member] else {
+            return Ok(None);
+        };
+        let at = now_ns();
+        kill_process(Pid::from_child(&writer.process), signal)?;
+        Ok(Some((writer.process.id(), at)))
+    }
+
+    /// Stops a member as soon as it has received one datagram and would receive the next, until the
+    /// returned value is dropped. Returns `None` if the member has no socket yet, or no longer.
+    pub(super) fn stall(&self, member: usize) -> Result<Option<StalledProcess>> {
+        let Some(writer) = &self.writers[member] else {
+            return Ok(None);
+        };
+        let place = SocketAddr::new(Family::V4.address(member), PORT);
+        StalledProcess::begin(self.hosts, member, writer.process.id(), place)
+    }
+
+    /// Waits for a member that received SIGTERM. A member that cannot end, because SIGSTOP has
+    /// stopped it, is killed.
+    pub(super) fn see_out(&mut self, member: usize) -> Result<()> {
+        let until = Instant::now() + STOPS_WITHIN;
+        while let Some(writer) = &mut self.writers[member] {
+            if writer.process.try_wait()?.is_some() {
+                self.writers[member] = None;
+            } else if Instant::now() >= until {
+                self.kill(member)?;
+            } else {
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills a voter's disk.
+    pub(super) fn fill(&self, voter: usize) -> Result<()> {
+        let mut file = File::create(self.state_dir.disk(&name(voter)).join("filler"))?;
+        loop {
+            match file.write_all(&[0; BLOCK_BYTES]) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    pub(super) fn free(&self, voter: usize) -> Result<()> {
+        Ok(fs::remove_file(
+            self.state_dir.disk(&name(voter)).join("filler"),
+        )?)
+    }
+
+    /// True if a voter's disk can be made to refuse writes.
+    pub(super) fn disks_can_refuse(&self) -> bool {
+        self.state_dir.disks_can_refuse()
+    }
+
+    /// Makes every write to a voter's file fail, also by a process that has it open. ext4 does that
+    /// for immutable files. Remounting read-only is not possible while a file is open for writing.
+    pub(super) fn refuse_writes(&self, voter: usize) -> Result<()> {
+        run(Command::new("chattr").arg("+i").arg(self.promise(voter)))
+    }
+
+    pub(super) fn accept_writes(&self, voter: usize) -> Result<()> {
+        run(Command::new("chattr").arg("-i").arg(self.promise(voter)))
+    }
+
+    /// Deletes a voter's file.
+    pub(super) fn forget(&self, voter: usize) -> Result<()> {
+        Ok(fs::remove_file(self.promise(voter))?)
+    }
+
+    /// Initialises a voter that lost its file. The voter must not run.
+    pub(super) fn replace(&self, voter: usize) -> Result<()> {
+        let mut init = self.init(voter);
+        self.go_by_calendar(voter, &mut init)?;
+        let output = init.output()?;
+        match output.status.success() && self.promise(voter).exists() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into()),
+        }
+    }
+
+    /// Returns the content of a voter's file.
+    pub(super) fn promised(&self, voter: usize) -> Result<Vec<u8>> {
+        Ok(fs::read(self.promise(voter))?)
+    }
+
+    fn promise(&self, voter: usize) -> PathBuf {
+        let file = format!("{}.voter", self.group);
+        self.state_dir.disk(&name(voter)).join(file)
+    }
+
+    /// Sets the calendar of the one member that has its own.
+    pub(super) fn set_calendar(&self, calendar: Calendar) -> Result<()> {
+        let ahead = match calendar {
+            Calendar::Right => "+0",
+            // More than a day, so that midnight makes no difference.
+            Calendar::SetBack => "-3d",
+            Calendar::SetForward => "+3d",
+        };
+        // The rename is atomic, because a process may read the file at any time.
+        let new = self.state_dir.path.join("calendar.new");
+        fs::write(&new, ahead)?;
+        Ok(fs::rename(new, self.calendar())?)
+    }
+}
+
+// Observing the members.
+impl Writers<'_> {
+    /// Waits until a member, if it runs, has logged a line for which `is_it` holds.
+    pub(super) fn require_logged(
+        &self,
+        member: usize,
+        what: &str,
+        is_it: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        let Some(writer) = &self.writers[member] else {
+            return Ok(());
+        };
+        let until = Instant::now() + LOGS_WITHIN;
+        loop {
+            let log = fs::read_to_string(&writer.log)?;
+            if log.lines().any(&is_it) {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return Err(format!("{} does not log {what}: {log}", name(member)).into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// True if the member's current process has logged a line for which `is_it` holds.
+    pub(super) fn has_logged(&self, member: usize, is_it: impl Fn(&str) -> bool) -> Result<bool> {
+        let Some(writer) = &self.writers[member] else {
+            return Ok(false);
+        };
+        Ok(fs::read_to_string(&writer.log)?.lines().any(is_it))
+    }
+
+    /// Fails if a member has ended unexpectedly.
+    pub(super) fn require_all_up(&mut self) -> Result<()> {
+        for (member, place) in self.writers.iter_mut().enumerate() {
+            let member = name(member);
+            let writer = place.as_mut().ok_or(format!("{member} does not run"))?;
+            if let Some(status) = writer.process.try_wait()? {
+                let log = fs::read_to_string(&writer.log)?;
+                return Err(format!("{member} ended with {status}: {}", log.trim()).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the member that last believed that it holds tenure, and when.
+    pub(super) fn holder(&self) -> Option<(usize, u64)> {
+        let last = |(member, writer): (usize, &Option<Writer>)| {
+            let [_, asked, _] = numbers(&last_line(&writer.as_ref()?.belief)?)?;
+            Some((member, asked))
+        };
+        let beliefs = self.writers.iter().enumerate().filter_map(last);
+        beliefs.max_by_key(|(_, asked)| *asked)
+    }
+
+    /// Waits until a member holds tenure later than `since`. Returns that time.
+    pub(super) fn held_after(&self, since: u64, patience: Duration) -> Option<u64> {
+        let until = Instant::now() + patience;
+        loop {
+            match self.holder() {
+                Some((_, at)) if at > since => return Some(at),
+                _ if Instant::now() >= until => return None,
+                _ => thread::sleep(Duration::from_millis(3)),
+            }
+        }
+    }
+
+    /// Keeps the files of the group.
+    pub(super) fn keep(&mut self) {
+        self.state_dir.keep();
+    }
+
+    /// Ends all members.
+    pub(super) fn end_all(&mut self) -> Result<()> {
+        (0..MEMBERS).try_for_each(|member| self.kill(member))
+    }
+}
+
+impl Drop for Writers<'_> {
+    fn drop(&mut self) {
+        // The processes use the disks until then. A failure to kill means that a process has ended.
+        let _ = self.end_all();
+    }
+}
+
+/// Returns the last complete line of a growing file.
+fn last_line(path: &Path) -> Option<String> {
+    const ENOUGH_BYTES: u64 = 200;
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let begin = length.saturating_sub(ENOUGH_BYTES);
+    file.seek(SeekFrom::Start(begin)).ok()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    let whole = &text[..text.rfind('\n')?];
+    Some(whole.lines().last()?.to_owned())
+}
+
+/// Returns the path of the library that sets a process's calendar.
+fn library() -> Result<PathBuf> {
+    for entry in fs::read_dir("/usr/lib")? {
+        let library = entry?.path().join("faketime/libfaketime.so.1");
+        if library.exists() {
+            return Ok(library);
+        }
+    }
+    Err("there is no libfaketime below /usr/lib: install the package faketime".into())
+}

@@ -1,0 +1,103 @@
+//! The testbed: hosts, the program on them, and groups of members.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::hosts::{Family, Hosts};
+use super::measure::now_ns;
+use super::members::{Members, Placement};
+use crate::Result;
+
+/// The number of members of a group, unless a trial uses another number.
+pub(crate) const MEMBERS: usize = 5;
+
+/// The port at which members receive by default.
+pub(crate) const PORT: u16 = 7400;
+
+/// The key of groups that need one.
+pub(crate) const KEY: &str = "3333333333333333333333333333333333333333333333333333333333333333";
+
+/// Far longer than any event here takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The hosts, the program that runs on them, and the address family of the members.
+#[derive(Clone, Copy)]
+pub(crate) struct Testbed<'a> {
+    pub(crate) hosts: &'a Hosts,
+    pub(crate) program: &'a Path,
+    family: Family,
+}
+
+impl<'a> Testbed<'a> {
+    /// Returns a testbed whose members use IPv4.
+    pub(crate) fn new(hosts: &'a Hosts, program: &'a Path) -> Self {
+        let family = Family::V4;
+        Self {
+            hosts,
+            program,
+            family,
+        }
+    }
+
+    /// Returns the same testbed with members that use IPv6.
+    pub(crate) fn over_ipv6(self) -> Result<Self> {
+        self.hosts.add_ipv6_addresses()?;
+        let family = Family::V6;
+        Ok(Self { family, ..self })
+    }
+
+    /// Returns a command that runs the program on host `host`.
+    pub(crate) fn command(&self, host: usize) -> Command {
+        self.hosts.command(host, &self.program.to_string_lossy())
+    }
+
+    /// Returns the address of a member on host `host` that receives at `port`.
+    pub(crate) fn place(&self, host: usize, port: u16) -> SocketAddr {
+        SocketAddr::new(self.family.address(host), port)
+    }
+
+    /// Returns a new group with one member on each host. Late frames of the previous trial belong
+    /// to another group.
+    pub(crate) fn group(&self, options: &[&str]) -> Members<'a> {
+        self.members(Placement::OneEach { port: PORT }, MEMBERS, options)
+    }
+
+    /// Returns a new group for `count` members.
+    pub(crate) fn members(
+        &self,
+        placement: Placement,
+        count: usize,
+        options: &[&str],
+    ) -> Members<'a> {
+        let group = format!("field-{}", now_ns());
+        let mut all = vec!["--group", &group];
+        if !options.contains(&"--key") {
+            all.push("--insecure");
+        }
+        all.extend(options);
+        Members::new(*self, placement, count, &all)
+    }
+
+    /// Returns a group whose members have agreed on a leader and settled, and the leader.
+    pub(crate) fn settled(&self, options: &[&str]) -> Result<(Members<'a>, usize)> {
+        let mut members = self.group(options);
+        members.start_all()?;
+        let everyone = members.everyone();
+        members.agree(&everyone, &everyone, PATIENCE)?;
+        members.settle();
+        let (leader, _) = members.agree(&everyone, &everyone, PATIENCE)?;
+        Ok((members, leader))
+    }
+}
+
+/// Returns the name of the member on host `index`.
+pub(crate) fn name(index: usize) -> String {
+    format!("h{index}")
+}
+
+/// Returns the value of `--voters` if the first `count` members vote.
+pub(crate) fn voters(count: usize) -> String {
+    (0..count).map(name).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,107 @@
+//! Records the datagrams that arrive at a host, or replays them from another host. Runs as a
+//! process of its own, on a host of the trial.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::{SocketAddr, UdpSocket};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketType, recv, socket};
+
+use crate::Result;
+
+/// The kernel's number of IPv4 among the protocols of an interface, in network byte order.
+const IPV4: u32 = 0x0800_u16.to_be() as u32;
+
+/// The number of UDP among the protocols of IPv4.
+const UDP: u8 = 17;
+
+/// The pause between two rounds of a replay.
+const PAUSE: Duration = Duration::from_millis(20);
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The file of datagrams, one on each line
+    #[arg(long)]
+    file: PathBuf,
+    /// Record the datagrams that arrive for this port, until killed
+    #[arg(long, required_unless_present = "target")]
+    port: Option<u16>,
+    /// Replay the recorded datagrams to this address, again and again, until killed
+    #[arg(long, conflicts_with = "port")]
+    target: Option<SocketAddr>,
+}
+
+/// Records or replays datagrams.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    match (options.port, options.target) {
+        (Some(port), _) => record(port, &options.file),
+        (None, Some(target)) => replay(target, &options.file),
+        (None, None) => Err("neither --port nor --target is given".into()),
+    }
+}
+
+/// Prints an empty line when it is ready to record.
+fn record(port: u16, path: &Path) -> Result<()> {
+    let protocol = NonZeroU32::new(IPV4).map(Protocol::from_raw);
+    let wire = socket(AddressFamily::PACKET, SocketType::DGRAM, protocol)?;
+    let mut file = File::create(path)?;
+    println!();
+    let mut buffer = [0; 2_048];
+    loop {
+        let (_, length) = recv(&wire, &mut buffer[..], RecvFlags::empty())?;
+        if let Some(datagram) = datagram(&buffer[..length.min(buffer.len())], port) {
+            let line = serde_json::to_string(datagram)?;
+            file.write_all(format!("{line}\n").as_bytes())?;
+        }
+    }
+}
+
+/// Returns the content of a packet, if it is a datagram for `port`.
+fn datagram(packet: &[u8], port: u16) -> Option<&[u8]> {
+    let header = usize::from(packet.first()? & 0x0f) * 4;
+    let datagram = packet.get(header..)?;
+    let its_port = u16::from_be_bytes([*datagram.get(2)?, *datagram.get(3)?]);
+    let is_for_port = *packet.get(9)? == UDP && its_port == port;
+    datagram.get(8..).filter(|_| is_for_port)
+}
+
+fn replay(target: SocketAddr, path: &Path) -> Result<()> {
+    let lines = fs::read_to_string(path)?;
+    let datagrams: std::result::Result<Vec<Vec<u8>>, _> =
+        lines.lines().map(serde_json::from_str).collect();
+    let datagrams = datagrams?;
+    let socket = UdpSocket::bind(("0.0.0.0", 0))?;
+    loop {
+        for datagram in &datagrams {
+            // If no socket is bound there, the kernel may return an error.
+            let _ = socket.send_to(datagram, target);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::datagram;
+
+    #[test]
+    fn datagram_content_is_extracted_for_the_port() {
+        let mut packet = vec![0; 28];
+        packet[0] = 0x45; // IPv4, and a header of five words
+        packet[9] = 17;
+        packet[22..24].copy_from_slice(&7400_u16.to_be_bytes());
+        packet.extend(b"content");
+        assert_eq!(datagram(&packet, 7400), Some(&b"content"[..]));
+        assert_eq!(datagram(&packet, 7401), None);
+        for length in 0..28 {
+            assert_eq!(datagram(&packet[..length], 7400), None, "{length}");
+        }
+        packet[9] = 6;
+        assert_eq!(datagram(&packet, 7400), None);
+    }
+}

@@ -1,0 +1,598 @@
+//! Challenges: a process proves that it runs before its frames count.
+//!
+//! Purpose     a recorded frame stays validly sealed for ever, and a restarted member remembers no
+//!             frames. So no frame of a process counts before the process has answered a challenge:
+//!             a random number that no recording can contain. A challenge also proves a new address
+//!             of a known process
+//! Inputs      frames of unproven processes, their answers, time
+//! Outputs     challenges and answers; the waiting frames, once their sender is proven
+//! Owns        open challenges and the frames that wait for an answer. The proven processes and
+//!             their addresses are in [`ReplayWindow`](crate::replay_window::ReplayWindow)
+//! Invariants  memory is bounded, and the oldest unproven process gives way first. A frame of an
+//!             unproven process causes at most one challenge or answer; one such process at one
+//!             address causes at most one of each per [`REPEAT_AFTER`]
+//!
+//! A challenge costs one round trip, once for each process and receiver. Processes are challenged
+//! when their first frame arrives, not when they first lead, so a failover rarely waits for an
+//! answer.
+//!
+//! Groups with partial views (`view`) are too large for that: an election would cost as many
+//! messages as there are members. There a frame of an unproven process counts at once, with these
+//! exceptions:
+//! - a voter acts only on tenure messages of proven processes;
+//! - a member younger than [`YOUNG_FOR`] names a leader, and believes its tenure, only when the
+//!   leader has answered;
+//! - the few members that watch a leader closely challenge it, and report it dead to all if it does
+//!   not answer (`leader_probe.rs`).
+
+#[cfg(test)]
+mod tests;
+mod unproven;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+use hustings_protocol::council::keyed;
+use hustings_protocol::mix64::{fit, mix64};
+use hustings_protocol::{Candidate, Duration, Instant, MemberId};
+
+use super::tenure::LAST_NUMBER;
+use super::{Group, Outbox, Route};
+use crate::entropy::Entropy;
+use crate::frame::{Body, Frame, Sender};
+use crate::membership::PartialView;
+use crate::peer_table::Channel;
+use crate::replay_window::Trust;
+use unproven::{Key, MOST_STRANGERS, OPEN_FOR, UnprovenSenders, Waiting};
+
+/// The time before the same unproven process is challenged again, or answered again.
+const REPEAT_AFTER: Duration = Duration::from_millis(20);
+
+/// The time between two challenges to processes that have only announced that they are up. If this
+/// member knows [`MOST_EARLY`] others already, it does not challenge them early: their first later
+/// frame then costs a round trip.
+const EARLY_EVERY: Duration = Duration::from_millis(50);
+const MOST_EARLY: usize = 32;
+
+/// The age of a frame, once to twice this, beyond which it no longer counts when its sender proves
+/// itself.
+const RECENT: Duration = Duration::from_secs(1);
+
+/// The age below which a member of a group with `view` names a leader only when that has answered.
+const YOUNG_FOR: Duration = Duration::from_secs(60);
+
+/// Members that came up together spread their challenges to the first leader: this time for each of
+/// them, so that it answers ten thousand a second. Without an answer a member asks again after
+/// [`ASK_AGAIN`], doubled each time up to [`ASK_AGAIN_MOST`].
+const EACH_WITHIN: Duration = Duration::from_micros(100);
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+const ASK_AGAIN_MOST: Duration = Duration::from_secs(2);
+
+/// The challenges of one member.
+#[derive(Debug, Default)]
+pub(super) struct Challenges {
+    /// The keys from which challenge numbers are derived, of the last two slots in which one was
+    /// needed. Each key is drawn for its slot, so two machines started from one snapshot do not
+    /// repeat them.
+    keys: [Option<(u64, u128)>; 2],
+    unproven: UnprovenSenders,
+    /// Unproven processes to challenge in turn, and the time of the next challenge.
+    early: VecDeque<Key>,
+    early_at: Option<Instant>,
+    /// Challenges to members with unknown address, and the time since which each is open.
+    pending_lookups: BTreeMap<MemberId, (u64, Instant)>,
+    withheld: Option<Withheld>,
+    numbers: RecentNumbers,
+    /// The number of challenges without an answer in time.
+    unanswered: u64,
+}
+
+/// A nominee that is not named yet, because it has not answered.
+#[derive(Debug)]
+struct Withheld {
+    nominee: Candidate,
+    challenge: u64,
+    ask_at: Instant,
+    pause: Duration,
+}
+
+/// The number of the first frame that this member sent in the last second or two.
+#[derive(Debug, Default)]
+struct RecentNumbers {
+    marked_at: Option<Instant>,
+    mark: u64,
+    before: u64,
+}
+
+impl RecentNumbers {
+    /// Notes that the next frame has the number `next`.
+    fn note(&mut self, now: Instant, next: u64) {
+        match self.marked_at.map(|at| now - at) {
+            Some(passed) if passed < RECENT => return,
+            Some(passed) if passed < RECENT * 2 => self.before = self.mark,
+            Some(_) => self.before = next,
+            None => {} // just came up: all its frames are recent
+        }
+        (self.marked_at, self.mark) = (Some(now), next);
+    }
+}
+
+/// The reaction to a frame of an unproven process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// None: the frame is for another member.
+    Nothing,
+    /// The process is challenged in turn with others.
+    EarlyChallenge,
+    /// The process is challenged at once.
+    Challenge,
+}
+
+/// Returns the time slot. A challenge can be answered in its own slot and in the next one.
+fn slot(now: Instant) -> u64 {
+    now.0 / OPEN_FOR.0
+}
+
+impl Challenges {
+    pub(super) fn due(&self) -> Option<Instant> {
+        let early = self.early_at.filter(|_| !self.early.is_empty());
+        let withheld = self.withheld.as_ref().map(|it| it.ask_at);
+        early.into_iter().chain(withheld).min()
+    }
+
+    /// Returns the number of the challenge to a process at one address, in this time slot.
+    ///
+    /// It is derived from a key that no other process knows. So no challenge has to be stored to
+    /// check an answer, and a flood of unproven processes cannot push an open one out.
+    fn number(&self, slot: u64, (id, process_incarnation, address): Key) -> Option<u64> {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(ip) => ip.to_bits(),
+        };
+        let place = [ip as u64, (ip >> 64) as u64, address.port().into()];
+        let [low, high, port] = place;
+        let words = [id.0, process_incarnation.0, low, high, port, slot];
+        let mut keys = self.keys.iter().flatten();
+        let key = keys.find(|it| it.0 == slot)?.1;
+        Some(keyed::hash(key, &words))
+    }
+
+    fn draw_key(&mut self, slot: u64, entropy: &mut Entropy) {
+        if self.keys[0].is_none_or(|it| it.0 != slot)
+            && let Some(key) = entropy.draw()
+        {
+            self.keys = [Some((slot, u128::from_le_bytes(key))), self.keys[0]];
+        }
+    }
+
+    /// True if `number` was the challenge to this process at this address, in this slot or the one
+    /// before.
+    fn is_number(&self, now: Instant, key: Key, number: u64) -> bool {
+        let slot = slot(now);
+        let slots = [slot, slot.saturating_sub(1)];
+        slots
+            .into_iter()
+            .any(|slot| self.number(slot, key) == Some(number))
+    }
+
+    /// Resets the frame numbers for a new incarnation.
+    pub(super) fn number_anew(&mut self) {
+        self.numbers = RecentNumbers::default();
+    }
+
+    /// True if a lookup of this member used this number.
+    fn was_sought(&mut self, now: Instant, id: MemberId, challenge: u64) -> bool {
+        let is_it = |it: &(u64, Instant)| it.0 == challenge && now - it.1 <= OPEN_FOR;
+        let is_sought = self.pending_lookups.get(&id).is_some_and(is_it);
+        is_sought && self.pending_lookups.remove(&id).is_some()
+    }
+}
+
+// Deciding which processes have to prove themselves.
+impl Group {
+    /// Notes the time. It must be called before any frame is sent.
+    pub(super) fn note_time(&mut self, now: Instant) {
+        self.challenges.numbers.note(now, self.number);
+    }
+
+    /// True if a frame counts only from a proven process: in every group with an election, except
+    /// those with partial views.
+    pub(super) fn is_strict(&self) -> bool {
+        self.config.view.is_none() && !self.config.protocol.is_none()
+    }
+
+    /// True if the known process of a member has answered a challenge.
+    pub(super) fn is_proven(&self, id: MemberId) -> bool {
+        self.replay_window.place_of(id).is_some()
+    }
+
+    /// True if a process has to answer a challenge before its frames count.
+    fn is_stranger(&self, now: Instant, sender: &Sender<'_>) -> bool {
+        let is_proven = self.replay_window.trust(sender, now) == Trust::Proven;
+        self.is_strict() && (!is_proven || self.replay_window.is_missed(sender.id))
+    }
+
+    fn votes(&self) -> bool {
+        self.tenure.voters().any(|voter| voter == self.me.id)
+    }
+
+    fn is_young(&self, now: Instant) -> bool {
+        now - self.came_at < YOUNG_FOR
+    }
+
+    /// True if a frame counts only once its sender has answered a challenge, and it has not.
+    pub(super) fn must_prove(&self, now: Instant, frame: &Frame<'_>) -> bool {
+        let sender = &frame.sender;
+        // A last will was sealed in case its process dies, and a dead process cannot answer.
+        if frame.number == LAST_NUMBER && self.replay_window.was_proven(sender) {
+            return false;
+        }
+        let trust = self.replay_window.trust(sender, now);
+        // A leaving leader releases tenure when it is already missed, and no longer answers.
+        let gives_up = matches!(frame.body, Body::Tenure { .. } | Body::Released { .. });
+        let is_missed = self.is_strict() && self.replay_window.is_missed(sender.id) && !gives_up;
+        if trust == Trust::Past || trust == Trust::Proven && !is_missed {
+            return false;
+        }
+        match frame.body {
+            // Councils detect old messages by the calendar, and a whole fleet must not answer a
+            // centre. But a council message never replaces a proven process by another.
+            Body::CentreMessage { .. } | Body::HostMessage { .. } => self.is_proven(sender.id),
+            _ if self.is_strict() => true,
+            Body::Tenure { to, .. } => to == self.me.id || to == sender.id,
+            Body::Holds { .. } | Body::Transfer { .. } => {
+                self.leader_probe.is_some() && (self.is_young(now) || self.is_among_few(sender.id))
+            }
+            _ => false,
+        }
+    }
+
+    fn worth(&self, body: &Body<'_>) -> Worth {
+        let tells_newcomers = self.is_nominee() || self.tenure.fence().is_some();
+        match *body {
+            // For another member, which the sender is looking for. Voters check it for another
+            // list.
+            Body::Tenure { to, .. } if to != self.me.id && !self.votes() => Worth::Nothing,
+            Body::DuplicateName { .. } | Body::Pong { .. } | Body::IndirectAck { .. } => {
+                Worth::Nothing
+            }
+            Body::Up if tells_newcomers => Worth::Challenge,
+            Body::Up if self.peer_table.count() >= MOST_EARLY => Worth::Nothing,
+            Body::Up => Worth::EarlyChallenge,
+            _ => Worth::Challenge,
+        }
+    }
+
+    /// Keeps a frame of an unproven process until that process answers a challenge.
+    pub(super) fn keep_waiting(
+        &mut self,
+        now: Instant,
+        address: SocketAddr,
+        channel: Channel,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) {
+        self.tell_of_unproven(address, frame);
+        let worth = self.worth(&frame.body);
+        if worth == Worth::Nothing {
+            self.counters.unproven += 1;
+            return;
+        }
+        let key = (frame.sender.id, frame.sender.process_incarnation(), address);
+        let is_unanswered = self.challenges.unproven.is_unanswered(&key, now);
+        self.challenges.unanswered += u64::from(is_unanswered);
+        if is_unanswered && self.challenges.unanswered.is_power_of_two() {
+            tracing::warn!(
+                "group `{}`: `{}` is heard from {address}, but has not answered there within {OPEN_FOR} that it runs, so what it says does not \
+                 count: let UDP pass to and from that address; if no member is there, old frames are being replayed",
+                self.config.name,
+                frame.sender.name
+            );
+        }
+        let mut content = Vec::new();
+        frame.encode(&mut content);
+        let waiters = Waiting {
+            at: now,
+            channel,
+            content,
+        };
+        let lost = self.challenges.unproven.keep(key, waiters);
+        self.counters.unproven += lost;
+        match worth {
+            Worth::Challenge => self.challenge(now, key, out),
+            Worth::EarlyChallenge | Worth::Nothing => {
+                self.challenges.early.push_back(key);
+                self.challenges.early.truncate(MOST_STRANGERS);
+                self.challenge_early(now, out);
+            }
+        }
+    }
+
+    /// Challenges a known process at an address where it has not answered yet. Its frames count,
+    /// but its address stays until it answers.
+    pub(super) fn challenge_place(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        out: &mut Outbox,
+    ) {
+        let key = (sender.id, sender.process_incarnation(), address);
+        let (_, lost) = self.challenges.unproven.open(key, now);
+        self.counters.unproven += lost;
+        self.challenge(now, key, out);
+    }
+
+    /// Challenges an unproven process, unless that was done within [`REPEAT_AFTER`].
+    fn challenge(&mut self, now: Instant, key: Key, out: &mut Outbox) {
+        let Some(stranger) = self.challenges.unproven.get_mut(&key) else {
+            return;
+        };
+        if stranger.asked.is_some_and(|at| now - at < REPEAT_AFTER) {
+            return;
+        }
+        stranger.asked = Some(now);
+        if let Some(challenge) = self.challenge_number(now, key) {
+            self.knock(key.0, key.2, challenge, out);
+        }
+    }
+
+    pub(super) fn challenge_number(&mut self, now: Instant, key: Key) -> Option<u64> {
+        let slot = slot(now);
+        self.challenges.draw_key(slot, &mut self.entropy);
+        self.challenges.number(slot, key)
+    }
+
+    /// Returns the address at which a process was challenged with `number`, if it was.
+    fn challenged_at(
+        &self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        number: u64,
+    ) -> Option<SocketAddr> {
+        let places = self.challenges.unproven.places_of(sender);
+        let mut places = places.chain([address]);
+        places.find(|it| {
+            let key = (sender.id, sender.process_incarnation(), *it);
+            self.challenges.is_number(now, key, number)
+        })
+    }
+
+    /// Challenges the next process that has only announced that it is up, if it is time.
+    fn challenge_early(&mut self, now: Instant, out: &mut Outbox) {
+        if self.challenges.early_at.is_some_and(|at| now < at) {
+            return;
+        }
+        while let Some(key) = self.challenges.early.pop_front() {
+            let stranger = self.challenges.unproven.get_mut(&key);
+            if stranger.is_some_and(|it| it.asked.is_none()) {
+                self.challenge(now, key, out);
+                self.challenges.early_at = Some(now + EARLY_EVERY);
+                return;
+            }
+        }
+    }
+
+    pub(super) fn knock(
+        &mut self,
+        to: MemberId,
+        address: SocketAddr,
+        challenge: u64,
+        out: &mut Outbox,
+    ) {
+        self.counters.challenges_sent += 1;
+        self.send_to(to, Route::To(address), &Body::Ping { challenge }, out);
+    }
+
+    /// Looks for a member with unknown address.
+    pub(super) fn seek(&mut self, now: Instant, whom: MemberId, out: &mut Outbox) {
+        let pending_lookups = &mut self.challenges.pending_lookups;
+        pending_lookups.retain(|_, it| now - it.1 <= OPEN_FOR);
+        let Some(challenge) = pending_lookups
+            .get(&whom)
+            .map(|it| it.0)
+            .or_else(|| self.entropy.next())
+        else {
+            return;
+        };
+        let pending_lookups = &mut self.challenges.pending_lookups;
+        pending_lookups.entry(whom).or_insert((challenge, now));
+        self.counters.challenges_sent += 1;
+        self.broadcast(now, &Body::WhoIs { whom, challenge }, out);
+    }
+}
+
+// Answers.
+impl Group {
+    pub(super) fn answer(
+        &mut self,
+        to: MemberId,
+        address: SocketAddr,
+        (challenge, asks): (u64, Option<u64>),
+        out: &mut Outbox,
+    ) {
+        let here = Body::Pong {
+            challenge,
+            since: self.challenges.numbers.before,
+            asks,
+        };
+        self.counters.challenges_sent += u64::from(asks.is_some());
+        self.send_to(to, Route::To(address), &here, out);
+    }
+
+    /// Handles challenges and answers of unproven processes. Returns true if the frame needs no
+    /// further handling.
+    pub(super) fn hear_proof(
+        &mut self,
+        now: Instant,
+        address: SocketAddr,
+        channel: Channel,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) -> bool {
+        let sender = &frame.sender;
+        let is_stranger = self.is_stranger(now, sender);
+        match frame.body {
+            Body::Ping { challenge } if is_stranger => {
+                self.answer_stranger(now, sender, address, challenge, out);
+                true
+            }
+            Body::WhoIs { whom, challenge } if is_stranger => {
+                if whom == self.me.id {
+                    self.answer_stranger(now, sender, address, challenge, out);
+                }
+                true
+            }
+            Body::Pong {
+                challenge,
+                since,
+                asks,
+            } => {
+                let was_sought = self.challenges.was_sought(now, sender.id, challenge);
+                let place = match was_sought {
+                    true => Some(address),
+                    false => self.challenged_at(now, sender, address, challenge),
+                };
+                if let Some(place) = place {
+                    self.prove(now, sender, since, place, out);
+                }
+                let is_stranger =
+                    self.is_strict() && self.replay_window.trust(sender, now) != Trust::Proven;
+                self.counters.unproven += u64::from(is_stranger);
+                match asks.filter(|_| is_stranger) {
+                    // The answer is to a challenge that is not open, but it contains a challenge
+                    // itself.
+                    Some(asked) => self.answer_stranger(now, sender, address, asked, out),
+                    None if is_stranger => {}
+                    None => _ = self.hear_known(now, place.unwrap_or(address), channel, frame, out),
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Answers the challenge of an unproven process. Challenges it in return, unless that was done
+    /// within [`REPEAT_AFTER`] or the process is known to be past.
+    fn answer_stranger(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        challenge: u64,
+        out: &mut Outbox,
+    ) {
+        let is_past = self.replay_window.trust(sender, now) == Trust::Past;
+        let key = (sender.id, sender.process_incarnation(), address);
+        let (stranger, lost) = self.challenges.unproven.open(key, now);
+        let is_recent = |at: Option<Instant>| at.is_some_and(|at| now - at < REPEAT_AFTER);
+        let may_answer = !is_recent(stranger.answered);
+        let may_ask = may_answer && !is_past && !is_recent(stranger.asked);
+        if may_ask {
+            stranger.asked = Some(now);
+        }
+        if may_answer {
+            stranger.answered = Some(now);
+            let asks = match may_ask {
+                true => self.challenge_number(now, key),
+                false => None,
+            };
+            self.answer(sender.id, address, (challenge, asks), out);
+        }
+        self.counters.unproven += lost;
+    }
+
+    /// Marks a process as proven at `place`, and handles its waiting frames.
+    fn prove(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        since: u64,
+        place: SocketAddr,
+        out: &mut Outbox,
+    ) {
+        self.replay_window.prove(now, sender, since, place);
+        let is_past = self.replay_window.trust(sender, now) == Trust::Past;
+        for waiters in self
+            .challenges
+            .unproven
+            .release(sender.id, sender.process_incarnation())
+        {
+            match Frame::decode(&waiters.content) {
+                Ok(frame) if !is_past && now - waiters.at <= OPEN_FOR => {
+                    self.hear_known(now, place, waiters.channel, &frame, out);
+                }
+                Ok(_) | Err(_) => self.counters.unproven += 1,
+            }
+        }
+    }
+
+    /// Handles the answer to a challenge that this member sent because it doubts that the sender
+    /// runs.
+    pub(super) fn on_pong(
+        &mut self,
+        now: Instant,
+        sender: &Sender<'_>,
+        address: SocketAddr,
+        (challenge, asks): (u64, Option<u64>),
+        out: &mut Outbox,
+    ) {
+        if let Some(asked) = asks {
+            self.answer(sender.id, address, (asked, None), out);
+        }
+        let ends_suspicion = self.ends_suspicion(sender.id, challenge);
+        let ends_doubts = self.ends_doubts(now, sender.id, challenge, out);
+        let is_it = |it: &mut Withheld| it.nominee.id == sender.id && it.challenge == challenge;
+        let withheld = self.challenges.withheld.take_if(is_it);
+        if ends_suspicion || ends_doubts || withheld.is_some() {
+            self.replay_window.prove(now, sender, 0, address);
+        }
+        if let Some(Withheld { nominee, .. }) = withheld {
+            self.publish(now, Some(nominee.id), out);
+            self.keep_in_view(nominee);
+        }
+    }
+
+    /// Sends the challenges that are due.
+    pub(super) fn pass_challenges(&mut self, now: Instant, out: &mut Outbox) {
+        self.challenge_early(now, out);
+        let withheld = self.challenges.withheld.as_mut();
+        if let Some(withheld) = withheld.filter(|it| it.ask_at <= now) {
+            withheld.ask_at = now + withheld.pause;
+            withheld.pause = (withheld.pause * 2).min(ASK_AGAIN_MOST);
+            let (id, challenge) = (withheld.nominee.id, withheld.challenge);
+            self.knock_at(now, id, challenge, out);
+        }
+    }
+
+    /// Returns true if `nominee` must not be published before it has answered a challenge. A member
+    /// of a large group that just came up remembers no process, and replayed frames of a former
+    /// leader would name that leader.
+    pub(super) fn withholds(&mut self, now: Instant, nominee: Option<Candidate>) -> bool {
+        self.challenges.withheld = None;
+        let Some(size) = self.partial_view().map(PartialView::size_or_view) else {
+            return false;
+        };
+        let is_young = self.is_young(now);
+        let is_to_prove = |it: &Candidate| {
+            let is_named = it.id == self.me.id || self.nominee == Some(it.id);
+            is_young && !is_named && !self.is_proven(it.id)
+        };
+        let Some(nominee) = nominee.filter(is_to_prove) else {
+            return false;
+        };
+        let Some(challenge) = self.entropy.next() else {
+            return true;
+        };
+        let lot = mix64(self.me.id.0 ^ nominee.id.0);
+        let wait = Duration(fit(lot, (EACH_WITHIN * size).0));
+        self.challenges.withheld = Some(Withheld {
+            nominee,
+            challenge,
+            ask_at: now + wait,
+            pause: ASK_AGAIN,
+        });
+        true
+    }
+}

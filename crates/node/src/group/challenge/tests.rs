@@ -1,0 +1,75 @@
+use super::{Challenges, Key, OPEN_FOR, RECENT, RecentNumbers, slot};
+use crate::entropy::Entropy;
+use crate::identity::Incarnation;
+use hustings_protocol::{Duration, Instant, MemberId};
+
+#[test]
+fn challenge_is_valid_for_one_process_one_address_and_a_while() {
+    let place = |text: &str| text.parse().expect("an address");
+    let key: Key = (MemberId(1), Incarnation(2), place("10.0.0.1:7400"));
+    let mut challenges = Challenges::default();
+    let now = Instant::START + OPEN_FOR * 10;
+    assert_eq!(challenges.number(slot(now), key), None, "nothing was drawn");
+    assert!(!challenges.is_number(now, key, 0));
+    challenges.draw_key(slot(now), &mut Entropy::seeded(7));
+    let number = challenges.number(slot(now), key).expect("it is drawn");
+    for later in [Duration(0), OPEN_FOR] {
+        assert!(challenges.is_number(now + later, key, number), "{later}");
+    }
+    assert!(!challenges.is_number(now + OPEN_FOR * 2, key, number));
+    for other in [
+        (MemberId(2), Incarnation(2), key.2),
+        (MemberId(1), Incarnation(3), key.2),
+        (MemberId(1), Incarnation(2), place("10.0.0.1:7401")),
+        (MemberId(1), Incarnation(2), place("10.0.0.2:7400")),
+        (MemberId(1), Incarnation(2), place("[fd00::1]:7400")),
+    ] {
+        assert!(!challenges.is_number(now, other, number), "{other:?}");
+    }
+}
+
+/// Both processes have the same memory, and each draws its own numbers from then on. Answers that
+/// were recorded after the first start do not count at the second.
+#[test]
+fn two_starts_from_one_snapshot_issue_different_challenges() {
+    let key: Key = (
+        MemberId(1),
+        Incarnation(2),
+        "10.0.0.1:7400".parse().unwrap(),
+    );
+    let now = Instant::START + OPEN_FOR * 10;
+    let mut starts = [0; 2].map(|_| {
+        let mut challenges = Challenges::default();
+        challenges.draw_key(slot(now), &mut Entropy::seeded(7));
+        challenges
+    });
+    let before = starts[0].number(slot(now), key).unwrap();
+    let later = now + OPEN_FOR;
+    let [first, second] = [0, 1].map(|it| {
+        let mut entropy = Entropy::seeded(it as u64);
+        starts[it].draw_key(slot(later), &mut entropy);
+        let number = starts[it].number(slot(later), key).unwrap();
+        starts[it].draw_key(slot(later), &mut entropy);
+        assert!(starts[it].is_number(later, key, number), "it is kept");
+        assert!(starts[it].is_number(later, key, before), "so is the last");
+        number
+    });
+    assert_ne!(first, second);
+    assert!(!starts[1].is_number(later, key, first));
+    assert!(!starts[0].is_number(later + OPEN_FOR, key, before));
+}
+
+#[test]
+fn recent_frames_are_those_of_the_last_second_or_two() {
+    let mut numbers = RecentNumbers::default();
+    let quarter = Duration(RECENT.0 / 4);
+    let mut now = Instant::START;
+    for number in 0..40 {
+        numbers.note(now, number);
+        let age = number - numbers.before.min(number);
+        assert!(age <= 8 && (number < 4 || age >= 3), "{number}: {age}");
+        now = now + quarter;
+    }
+    numbers.note(now + RECENT * 2, 40);
+    assert_eq!(numbers.before, 40);
+}

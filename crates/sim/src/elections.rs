@@ -1,0 +1,89 @@
+//! The elections that a [`Trial`](crate::trial::Trial) can simulate, each with all its parameters.
+
+mod announce;
+mod bully;
+mod classic;
+mod rings;
+
+use std::fmt::Debug;
+
+use hustings_protocol::{Duration, Priority, Protocol};
+use serde::Serialize;
+
+use crate::measure::{Account, Metric};
+use crate::trial::{Churn, Course, Run};
+use crate::{Boot, Detection, Scenario, Seeds, Trace};
+pub use announce::{
+    AnnounceListening, Announcing, BEST_PRIORITY, Onlooker, PriorityKind, Schedule, Story,
+    Suppressing,
+};
+pub use bully::Bully;
+pub use rings::{ChangRoberts, Circle, ModifiedRing};
+
+/// An election by one protocol.
+pub trait Election: Copy + Send + Sync + 'static {
+    /// The protocol of the members.
+    type Protocol: Protocol<Message: Serialize + Send, Timer: Debug> + Send;
+    /// The observer of a run.
+    type Observer: Observer<Self::Protocol>;
+    /// The failure detection that the protocol's source assumes.
+    const DETECTION: Detection;
+
+    /// Returns the number of members, up or down.
+    fn members(&self) -> u32;
+
+    /// Returns the duration of one attempt without faults. Crash probabilities refer to this time.
+    fn round(&self) -> Duration;
+
+    /// Returns the time after which an unfinished election is not expected to finish.
+    fn long_enough(&self) -> Duration;
+
+    /// Returns the characteristic time of the protocol, if it is longer than a few message delays.
+    fn pace(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Returns a number of messages that the protocol never needs within a few delays, or within
+    /// its pace. Faults can make messages multiply beyond it.
+    fn flood(&self) -> u64;
+
+    /// Returns the priorities of the members, and the scenario that starts them.
+    fn layout(&self, seeds: Seeds) -> (Vec<Priority>, Scenario);
+
+    /// Returns the configuration that all members share.
+    fn config(&self) -> <Self::Protocol as Protocol>::Config;
+
+    /// Creates a member that starts.
+    fn member(&self, boot: Boot<Self::Protocol>) -> Self::Protocol;
+
+    /// Returns the random departures and arrivals of members.
+    fn churn(&self) -> Churn {
+        Churn::default()
+    }
+
+    /// Creates the observer of a run among members with these priorities.
+    fn observer(&self, priorities: &[Priority], course: Course) -> Self::Observer;
+
+    /// Returns the metrics, in the order of display.
+    fn metrics(&self, course: Course) -> Vec<Metric<AccountOf<Self>>>;
+}
+
+/// Observes a run and produces its result.
+pub trait Observer<P: Protocol>: Trace<P> {
+    /// The result of a run.
+    type Account: Account;
+
+    /// True if the election is over. This matters for groups that never come to rest.
+    fn has_seen_the_end(&self) -> bool;
+
+    /// Returns the result of a run that has ended.
+    fn account(self, run: Run) -> Self::Account;
+}
+
+/// The result of a run of an election.
+pub type AccountOf<E> = <<E as Election>::Observer as Observer<<E as Election>::Protocol>>::Account;
+
+/// Returns the time that an election timeout adds to [`Election::long_enough`].
+fn slack(election_timeout: Option<Duration>) -> Duration {
+    election_timeout.map_or(Duration::ZERO, |election_timeout| election_timeout * 10)
+}

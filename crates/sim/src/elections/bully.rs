@@ -1,0 +1,69 @@
+//! The bully election.
+
+use hustings_protocol::{Duration, Priority, bully};
+
+use super::{Election, classic, slack};
+use crate::classics::{self, Best, BullyInitiator};
+use crate::measure::Metric;
+use crate::trial::{Course, Run};
+use crate::{Boot, Detection, Scenario, Seeds, Silent};
+
+/// The number of attempts after which an unfinished election is not expected to finish.
+const ROUNDS_LONG_ENOUGH: u64 = 100;
+
+/// An election by the bully protocol.
+#[derive(Debug, Clone, Copy)]
+pub struct Bully {
+    /// The number of members of the group, including a crashed leader.
+    pub members: u32,
+    /// The members that start an election.
+    pub initiator: BullyInitiator,
+    /// The state of the best member: up or crashed.
+    pub best: Best,
+    /// The configuration of the members.
+    pub config: bully::Config,
+}
+
+impl Election for Bully {
+    type Protocol = bully::Bully;
+    type Observer = Silent;
+    const DETECTION: Detection = Detection::Never;
+
+    fn members(&self) -> u32 {
+        self.members
+    }
+
+    fn round(&self) -> Duration {
+        self.config.answer_within + self.config.victory_within
+    }
+
+    fn long_enough(&self) -> Duration {
+        self.round() * ROUNDS_LONG_ENOUGH + slack(self.config.election_timeout)
+    }
+
+    /// Returns the flood limit. Every member asks all better ones at once. If messages overtake
+    /// each other, this happens up to about N times.
+    fn flood(&self) -> u64 {
+        100_000 + 10 * u64::from(self.members).pow(3)
+    }
+
+    fn layout(&self, seeds: Seeds) -> (Vec<Priority>, Scenario) {
+        classics::bully(self.members, self.initiator, self.best, seeds)
+    }
+
+    fn config(&self) -> bully::Config {
+        self.config
+    }
+
+    fn member(&self, _: Boot<Self::Protocol>) -> Self::Protocol {
+        bully::Bully::new()
+    }
+
+    fn observer(&self, _: &[Priority], _: Course) -> Silent {
+        Silent
+    }
+
+    fn metrics(&self, _: Course) -> Vec<Metric<Run>> {
+        classic::metrics::<Self::Protocol>()
+    }
+}

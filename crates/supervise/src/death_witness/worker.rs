@@ -1,0 +1,129 @@
+//! The worker's side of the death witness.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::stdio::{dup2_stdin, dup2_stdout};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::watch;
+
+use crate::{fd_passing, last_will};
+use hustings_authority::last_will::LastWill;
+
+/// The environment variable that tells the worker the process id of its death witness. Descendants
+/// of the worker inherit it, without effect.
+const KEEPER: &str = "HUSTINGS_KEEPER";
+
+/// The program proper, as the child of its death witness.
+#[derive(Debug)]
+pub struct Worker {
+    death_witness: UnixStream,
+}
+
+impl Worker {
+    /// Deposits a last will with the death witness, in place of any earlier one. An empty last will
+    /// withdraws it.
+    ///
+    /// Blocks if the death witness is stopped (STOP) for long.
+    ///
+    /// # Errors
+    ///
+    /// If the death witness has ended. Then this process is about to die.
+    pub fn deposit(&mut self, words: &LastWill) -> io::Result<()> {
+        let line = format!("{}\n", last_will::to_line(words));
+        self.death_witness.write_all(line.as_bytes())
+    }
+
+    /// Deposits each last will that `words` publishes. To be called within a runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`Worker::deposit`].
+    pub async fn follow(self, mut words: watch::Receiver<LastWill>) -> io::Result<()> {
+        self.death_witness.set_nonblocking(true)?;
+        let mut death_witness = tokio::net::UnixStream::from_std(self.death_witness)?;
+        words.mark_changed();
+        while words.changed().await.is_ok() {
+            let line = format!("{}\n", last_will::to_line(&words.borrow_and_update()));
+            death_witness.write_all(line.as_bytes()).await?;
+        }
+        // The sender is gone: the last will that was deposited last remains.
+        Ok(())
+    }
+
+    /// Starts the worker of this process and passes it standard input and output. So a reader of
+    /// the output sees its end when the worker has closed it. Deposits arrive on the returned
+    /// socket.
+    pub(super) fn start() -> io::Result<(Child, UnixStream)> {
+        let (socket, theirs) = fd_passing::pair(io::stdin().as_fd(), None)?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        dup2_stdin(&nothing)?;
+        dup2_stdout(&nothing)?;
+        let mut arguments = std::env::args_os();
+        // This is the running executable, whatever has become of its path: an upgrade may have
+        // replaced the file.
+        let mut line = Command::new("/proc/self/exe");
+        if let Some(name) = arguments.next() {
+            line.arg0(name);
+        }
+        let worker = line
+            .args(arguments)
+            .env(KEEPER, getpid().to_string())
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(output))
+            .spawn()?;
+        Ok((worker, socket))
+    }
+
+    /// Returns the worker if this process was started as one.
+    pub(super) fn of_this_process() -> io::Result<Option<Self>> {
+        let Some(death_witness) = std::env::var_os(KEEPER).and_then(|pid| parse(&pid)) else {
+            return Ok(None);
+        };
+        if !is_keeper(death_witness) {
+            return Ok(None);
+        }
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // If the death witness died before that call, no signal will come.
+        if getppid() != Some(death_witness) {
+            return Err(io::Error::other("its keeper has ended"));
+        }
+        let handed = fd_passing::receive()?;
+        dup2_stdin(handed.input)?;
+        name_as_called()?;
+        Ok(Some(Self {
+            death_witness: handed.socket,
+        }))
+    }
+}
+
+/// True if the death witness with this process id has started this process as its worker. A
+/// descendant of a worker inherits the id, and is adopted by the death witness when orphaned. But
+/// its standard input is not the socket.
+fn is_keeper(death_witness: Pid) -> bool {
+    socket_peercred(io::stdin()).is_ok_and(|peer| peer.pid == death_witness)
+}
+
+fn parse(pid: &OsStr) -> Option<Pid> {
+    Pid::from_raw(pid.to_str()?.parse().ok()?)
+}
+
+/// Sets the process name, which would otherwise be "exe" from the path of the executable.
+fn name_as_called() -> io::Result<()> {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&called).file_name().unwrap_or_default();
+    if let Ok(name) = std::ffi::CString::new(name.as_bytes()) {
+        rustix::thread::set_name(&name)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,489 @@
+//! The agent's side: starts and stops the command, and reacts to its end.
+
+use std::ffi::OsStr;
+use std::future::{Future, pending};
+use std::io;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use hustings_protocol::Instant as BootTime;
+use rustix::process::Signal;
+use tokio::sync::watch::error::RecvError;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::back_off::BackOff;
+use super::deadline::Deadline;
+use super::guardian_client::GuardianClient;
+use super::ipc::{Order, Report};
+use super::lease_binding::{Change, Tenures, Term};
+use super::signals::Signals;
+use super::{AtEnd, Error, LeaseBinding, Workload};
+use crate::descriptors::Reserve;
+use crate::processes::Ending;
+use crate::step_down::StepDown;
+use hustings_authority::WorkGuard;
+use hustings_protocol::leadership::{Leadership, Resignation};
+use hustings_system::clock;
+
+/// The number of consecutive failed starts, which take about two seconds, after which the member
+/// resigns. It resigns again after as many more.
+const FAILURES_UNTIL_RESIGNED: u32 = 4;
+
+/// Runs the command while `leadership` reports that this member leads, and has led for
+/// [`settle`](Workload::settle). Stops it when this member no longer leads. Returns the code that
+/// the program should exit with.
+///
+/// The command's environment has the group's name in `HUSTINGS_GROUP`, the leader's name in
+/// `HUSTINGS_LEADER`, and the fence, if there is one, in `HUSTINGS_FENCE`. Its standard streams are
+/// those of this process. It has its own process group: it can write to a terminal, but the system
+/// stops it if it reads from one.
+///
+/// A command serves one tenure. If this member leads again with another
+/// [`fence`](Leadership::fence), or [`since`](Leadership::since) another time, the command is
+/// stopped and started again. No command starts before the last descendant of the previous one has
+/// ended.
+///
+/// With `lease_binding` the command also runs only while tenure is held, and gets the fence of that
+/// tenure:
+/// - It starts only if enough of the tenure is left.
+/// - The guardian knows the end of the tenure. If the end comes near without a renewal, the
+///   guardian tells the command to stop and then kills it, so that nothing of it is left at the
+///   end. This works even if this process is stopped or hangs.
+/// - If the guardian is stopped or hangs, this process kills it, and the command with it. This
+///   happens shortly before the tenure ends, or one second after the grace of a command that was
+///   told to stop.
+/// - A renewal after the command was told to stop does not take that back. If the tenure continues,
+///   the command is started again.
+/// - If this process dies, and nothing is left of the command, the guardian sends the last will
+///   that it holds. Then the tenure need not expire.
+///
+/// From the first poll until the process ends, signals are handled as follows:
+/// - TERM and INT stop the command and end the supervision, with the command's exit code, or 128 +
+///   n if it died by signal n.
+/// - HUP, QUIT, USR1 and USR2 are forwarded to the command's first process.
+/// - While no command runs, TERM, INT and QUIT end the supervision with code 0; the others are
+///   ignored.
+/// - A signal that this process was started to ignore stays ignored.
+///
+/// A request from `step_downs` is carried out once the command has ended with all its descendants,
+/// so the next leader's command does not start before. This tenure's command is then not started
+/// again.
+///
+/// `resign` is called with the reason in two cases:
+/// - The command has ended, under [`AtEnd::Resign`]. Leadership is then expected to change.
+/// - The processes that supervise the command cannot be started, for example because no descriptor
+///   is free, and attempts have failed for about two seconds. Attempts continue as long as this
+///   member leads.
+///
+/// If the future is dropped, the command is killed. Tenure is not released before a process has
+/// verified that nothing is left of the command: a thread waits for that.
+///
+/// # Errors
+///
+/// - The command does not exist or may not be executed. This is checked at once, before this member
+///   leads.
+/// - No process has seen the end of a command.
+/// - The source of `leadership` has ended.
+///
+/// [`Error::exit_code`] is the exit code for each. A command that existed at first and cannot be
+/// executed later counts as one that ended with code 127 or 126.
+///
+/// ```no_run
+/// # use hustings_protocol::leadership::Leadership;
+/// # use hustings_supervise::StepDown;
+/// # use tokio::sync::{mpsc, watch};
+/// # async fn example(
+/// #     leadership: watch::Receiver<Leadership>,
+/// #     step_downs: mpsc::Receiver<StepDown>,
+/// # ) -> u8 {
+/// use std::time::Duration;
+/// use hustings_supervise::workload::{AtEnd, Workload, supervise};
+///
+/// let workload = Workload {
+///     command: vec!["backup".into(), "--hourly".into()],
+///     settle: Duration::from_millis(105),
+///     grace: Duration::from_secs(10),
+///     at_end: AtEnd::Restart,
+/// };
+/// let code = match supervise(workload, leadership, step_downs, None, |_| ()).await {
+///     Ok(code) => code,
+///     Err(error) => {
+///         eprintln!("error: {error}");
+///         error.exit_code()
+///     }
+/// };
+/// # code
+/// # }
+/// ```
+pub async fn supervise(
+    workload: Workload,
+    leadership: watch::Receiver<Leadership>,
+    step_downs: mpsc::Receiver<StepDown>,
+    lease_binding: Option<LeaseBinding>,
+    resign: impl FnMut(Resignation),
+) -> Result<u8, Error> {
+    workload.check()?;
+    let supervisor = Supervisor {
+        signals: Signals::listen().map_err(Error::Signals)?,
+        workload,
+        leadership,
+        step_downs,
+        tenures: lease_binding.map(Tenures::new),
+        resign,
+        reserve: Reserve::open(),
+    };
+    supervisor.run().await
+}
+
+struct Supervisor<R> {
+    workload: Workload,
+    leadership: watch::Receiver<Leadership>,
+    step_downs: mpsc::Receiver<StepDown>,
+    tenures: Option<Tenures>,
+    resign: R,
+    signals: Signals,
+    /// Descriptors for the start of the command.
+    reserve: Reserve,
+}
+
+/// The result of an attempt to run the command.
+enum Run {
+    Ended(Cause, Ending),
+    /// The supervising processes could not be started, so the command was not either.
+    NotStarted(io::Error),
+}
+
+/// Distinguishes one tenure of this member from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tenure {
+    since: BootTime,
+    fence: Option<u64>,
+}
+
+impl Tenure {
+    fn of(leadership: &Leadership) -> Option<Self> {
+        let Leadership { since, fence, .. } = *leadership;
+        leadership.leads.then_some(Self { since, fence })
+    }
+}
+
+/// The reason why a command ended.
+#[derive(Debug)]
+enum Cause {
+    /// It ended by itself, or another program killed it.
+    Itself,
+    /// Its member no longer leads with this tenure.
+    TenureOver,
+    /// Its member still leads, but the tenure has ended or was about to.
+    Expired,
+    /// Its member is to step down, which it does when the command has ended.
+    SteppingDown(StepDown),
+    /// The source of leadership has ended.
+    LeadershipUnknown,
+    /// This process was told to end.
+    Asked,
+}
+
+impl Cause {
+    fn in_words(&self) -> &'static str {
+        match self {
+            Self::Itself => "by itself",
+            Self::TenureOver => "its member no longer leads",
+            Self::Expired => "its tenure is not held any longer",
+            Self::SteppingDown(_) => "its member steps down",
+            Self::LeadershipUnknown => "nobody says who leads",
+            Self::Asked => "as asked",
+        }
+    }
+}
+
+impl<R: FnMut(Resignation)> Supervisor<R> {
+    async fn run(mut self) -> Result<u8, Error> {
+        let mut served = None;
+        loop {
+            let next = next_tenure(&mut self.leadership, served);
+            let next = unless_stepping_down(&mut self.step_downs, next);
+            let leadership = match unless_asked(&mut self.signals, next).await {
+                None => return Ok(0),
+                Some(Err(step_down)) => {
+                    // Nothing is started meanwhile. Otherwise it would have to be stopped after the
+                    // next leader began.
+                    step_down.carry_out().await;
+                    continue;
+                }
+                Some(Ok(next)) => next.map_err(|_| Error::LeadershipUnknown)?,
+            };
+            if let Some(code) = self.serve(&leadership).await? {
+                return Ok(code);
+            }
+            served = Tenure::of(&leadership);
+        }
+    }
+
+    /// Runs the command during one tenure. Returns the exit code if the supervision ends with it.
+    async fn serve(&mut self, leadership: &Leadership) -> Result<Option<u8>, Error> {
+        let mut back_off = BackOff::new();
+        // A command that is restarted in the same tenure need not wait for `settle` again.
+        let mut wait = self.workload.settle;
+        let mut failures = 0_u32;
+        loop {
+            let (term, work) = match self.wait(leadership, wait).await {
+                ControlFlow::Continue(granted) => granted.unzip(),
+                ControlFlow::Break(code) => return Ok(code),
+            };
+            let started = Instant::now();
+            let (cause, ending) = match self.run_once(leadership, term, work).await? {
+                Run::Ended(cause, ending) => (cause, ending),
+                Run::NotStarted(error) => {
+                    failures += 1;
+                    wait = back_off.pause_after(Duration::ZERO);
+                    warn!(pause = ?wait, "cannot start the command's guardian, trying again: {error}");
+                    if failures.is_multiple_of(FAILURES_UNTIL_RESIGNED) {
+                        warn!(
+                            "the command cannot be started on this host: letting another member lead"
+                        );
+                        (self.resign)(Resignation {
+                            why: "its command could not be started".to_owned(),
+                            is_failure: true,
+                        });
+                    }
+                    continue;
+                }
+            };
+            failures = 0;
+            let code = ending.code();
+            let why = cause.in_words();
+            match (&cause, code) {
+                (Cause::Itself, 1..) => warn!(code, "the command has ended: {why}"),
+                _ => info!(code, "the command has ended: {why}"),
+            }
+            match (cause, self.workload.at_end) {
+                (Cause::Asked, _) | (Cause::Itself, AtEnd::Exit) => return Ok(Some(code)),
+                (Cause::TenureOver, _) => return Ok(None),
+                (Cause::Expired, _) => {
+                    wait = Duration::ZERO;
+                    continue;
+                }
+                (Cause::SteppingDown(step_down), _) => {
+                    step_down.carry_out().await;
+                    return Ok(None);
+                }
+                (Cause::LeadershipUnknown, _) => return Err(Error::LeadershipUnknown),
+                (Cause::Itself, AtEnd::Resign) => {
+                    (self.resign)(Resignation {
+                        why: format!("its command {}", ending.in_words()),
+                        is_failure: code != 0,
+                    });
+                    return Ok(None);
+                }
+                (Cause::Itself, AtEnd::Restart) => {}
+            }
+
+            wait = back_off.pause_after(started.elapsed());
+            info!(pause = ?wait, "the command will be started again");
+        }
+    }
+
+    /// Waits for `span` before the command is started, and until tenure is held, if it is required.
+    /// Breaks if the command is not to be started in this tenure, with the exit code if the
+    /// supervision ends.
+    async fn wait(
+        &mut self,
+        leadership: &Leadership,
+        span: Duration,
+    ) -> ControlFlow<Option<u8>, Option<(Term, WorkGuard)>> {
+        let grace = self.workload.grace.into();
+        let latest = self.leadership.clone();
+        let leads = || Tenure::of(&latest.borrow()) == Tenure::of(leadership);
+        let granted = async {
+            match &mut self.tenures {
+                Some(tenures) => Some(tenures.granted(span, leadership.fence, grace, leads).await),
+                None => {
+                    sleep(span).await;
+                    None
+                }
+            }
+        };
+        let tenure_over = tenure_over(&mut self.leadership, leadership);
+        let may_start = async {
+            tokio::select! {
+                biased; // a tenure that is lost when the wait ends starts nothing
+                // If the source of leadership has ended, the wait for the next tenure returns the
+                // error.
+                _ = tenure_over => ControlFlow::Break(None),
+                granted = granted => ControlFlow::Continue(granted),
+            }
+        };
+        let may_start = unless_stepping_down(&mut self.step_downs, may_start);
+        match unless_asked(&mut self.signals, may_start).await {
+            None => ControlFlow::Break(Some(0)),
+            Some(Ok(may_start)) => may_start,
+            Some(Err(step_down)) => {
+                step_down.carry_out().await;
+                ControlFlow::Break(None)
+            }
+        }
+    }
+
+    /// Runs the command until it has ended with all its descendants: by itself, at the end of the
+    /// tenure, to step down, or by a signal.
+    async fn run_once(
+        &mut self,
+        leadership: &Leadership,
+        term: Option<Term>,
+        work: Option<WorkGuard>,
+    ) -> Result<Run, Error> {
+        self.reserve.release();
+        let guard = GuardianClient::start(&self.workload, leadership, term, work);
+        self.reserve.refill();
+        let mut guard = match guard {
+            Ok(guard) => guard,
+            Err(error) => return Ok(Run::NotStarted(error)),
+        };
+        let mut cause = Cause::Itself;
+        let mut started = false;
+        let mut lacks_report = false;
+        let ended = loop {
+            let runs_on = matches!(cause, Cause::Itself);
+            tokio::select! {
+                report = guard.next() => match report {
+                    Some(Report::Started { pid }) => {
+                        started = true;
+                        info!(pid, "the command has started");
+                    }
+                    Some(Report::Refused { errno }) => {
+                        let error = Error::refused(self.program(), errno);
+                        if self.workload.at_end == AtEnd::Exit {
+                            break Err(error);
+                        }
+                        // The program existed when the member started, and may exist again.
+                        warn!("{error}");
+                        break Ok(Run::Ended(cause, Ending::Exited(error.exit_code())));
+                    }
+                    Some(Report::Expired) if runs_on => {
+                        warn!("the tenure ends, and was not renewed in time: the command is being stopped, or was");
+                        cause = Cause::Expired;
+                    }
+                    Some(Report::Expired) => {}
+                    Some(Report::Ended(ending)) => break Ok(Run::Ended(cause, ending)),
+                    // The guardian client handles these.
+                    Some(Report::Up { .. } | Report::Alive | Report::Stopped { .. }) => {}
+                    None if started || !runs_on => {
+                        lacks_report = started;
+                        break Ok(Run::Ended(cause, Ending::killed_by(Signal::KILL)));
+                    }
+                    None => {
+                        let ended = io::Error::other("it ended before the command started");
+                        break Ok(Run::NotStarted(ended));
+                    }
+                },
+                over = tenure_over(&mut self.leadership, leadership), if runs_on => {
+                    cause = over.map_or(Cause::LeadershipUnknown, |()| Cause::TenureOver);
+                    guard.order(&Order::Stop(Signal::TERM));
+                }
+                change = changed(&mut self.tenures, term) => match change {
+                    Change::Until(deadline) => guard.order(&Order::Until(deadline)),
+                    Change::LastWill(words) => guard.order(&Order::LastWill(words)),
+                    // Tenure is not released while the command runs, so another member may hold it.
+                    Change::Over => {
+                        if runs_on {
+                            cause = Cause::Expired;
+                        }
+                        guard.order(&Order::Until(Deadline::at_once(clock::now())));
+                    }
+                },
+                Some(step_down) = self.step_downs.recv(), if runs_on => {
+                    info!("stepping down: the command is stopped first");
+                    cause = Cause::SteppingDown(step_down);
+                    guard.order(&Order::Stop(Signal::TERM));
+                }
+                signal = self.signals.next() => {
+                    let stops = signal == Signal::TERM || signal == Signal::INT;
+                    if stops {
+                        cause = Cause::Asked;
+                        guard.order(&Order::Stop(signal));
+                    } else {
+                        guard.order(&Order::Pass(signal));
+                    }
+                }
+            }
+        };
+        if !guard.end().await && self.tenures.is_some() {
+            return Err(Error::Unseen);
+        }
+        if lacks_report {
+            warn!("the command's guardian was killed, and the command with it");
+        }
+        ended
+    }
+
+    fn program(&self) -> &OsStr {
+        // `supervise` refuses an empty command.
+        &self.workload.command[0]
+    }
+}
+
+/// Returns the next tenure of this member other than `served`.
+async fn next_tenure(
+    leadership: &mut watch::Receiver<Leadership>,
+    mut served: Option<Tenure>,
+) -> Result<Leadership, RecvError> {
+    let elected = leadership.wait_for(|now| {
+        let tenure = Tenure::of(now);
+        let is_new = tenure.is_some() && tenure != served;
+        if tenure.is_none() {
+            served = None;
+        }
+        is_new
+    });
+    elected.await.map(|leadership| leadership.clone())
+}
+
+/// Waits until this member no longer leads, or leads with another tenure.
+async fn tenure_over(
+    leadership: &mut watch::Receiver<Leadership>,
+    served: &Leadership,
+) -> Result<(), RecvError> {
+    let served = Tenure::of(served);
+    let over = leadership.wait_for(|now| Tenure::of(now) != served);
+    over.await.map(|_| ())
+}
+
+/// Returns the next change of the tenure that is held. Never returns without one.
+async fn changed(tenures: &mut Option<Tenures>, term: Option<Term>) -> Change {
+    match (tenures, term) {
+        (Some(tenures), Some(term)) => tenures.changed(term.fence).await,
+        (None, _) | (_, None) => pending().await,
+    }
+}
+
+/// Waits for `event` while no command runs. Returns an error if this member is to step down first.
+async fn unless_stepping_down<T>(
+    step_downs: &mut mpsc::Receiver<StepDown>,
+    event: impl Future<Output = T>,
+) -> Result<T, StepDown> {
+    tokio::select! {
+        biased; // a member about to step down starts nothing
+        Some(step_down) = step_downs.recv() => Err(step_down),
+        event = event => Ok(event),
+    }
+}
+
+/// Waits for `event` while no command runs. Returns `None` if a signal ends this process first.
+async fn unless_asked<T>(signals: &mut Signals, event: impl Future<Output = T>) -> Option<T> {
+    let asked = async {
+        loop {
+            let signal = signals.next().await;
+            if [Signal::TERM, Signal::INT, Signal::QUIT].contains(&signal) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased; // a process about to end starts nothing
+        () = asked => None,
+        event = event => Some(event),
+    }
+}

@@ -1,0 +1,3 @@
+//! Programs that tests run.
+
+pub(crate) use hustings_testkit::observe::example;

@@ -1,0 +1,54 @@
+//! Temporary directories for tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// An empty directory that no other test uses, and that is removed when this is dropped.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Creates a directory whose name begins with `name`.
+    pub fn new(name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{name}-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("directories can be made");
+        Self(path)
+    }
+
+    /// The path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A path in the directory.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A file that cannot be removed stays.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scratch;
+
+    #[test]
+    fn directory_is_empty_at_first_and_removed_at_the_end() {
+        let [one, two] = ["testkit"; 2].map(Scratch::new);
+        assert_ne!(one.path(), two.path());
+        let file = one.join("file");
+        std::fs::write(&file, "text").expect("there is room");
+        drop(one);
+        assert!(!file.exists());
+        assert!(two.path().is_dir());
+    }
+}
